@@ -1,0 +1,14 @@
+"""Array types used throughout: one-dimensional unless a docstring says otherwise."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntVector: TypeAlias = NDArray[np.int32]
+LongVector: TypeAlias = NDArray[np.int64]
+KeyVector: TypeAlias = NDArray[np.uint64]
+FloatVector: TypeAlias = NDArray[np.float64]
+FloatMatrix: TypeAlias = NDArray[np.float64]
+BoolVector: TypeAlias = NDArray[np.bool_]
+AnyArray: TypeAlias = NDArray[Any]
