@@ -1,0 +1,50 @@
+"""widemargin: large-margin structured prediction with a certificate of optimality.
+
+Structures decode, objectives turn decoded outputs into cuts, solvers consume cuts. Names are imported when first used,
+so that `import widemargin` and the command line start at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from widemargin._version import __version__
+
+if TYPE_CHECKING:
+    from widemargin.estimators import SequenceTagger
+    from widemargin.loading import load
+    from widemargin.loop import Callback, Stop, fit
+    from widemargin.problem import Problem
+    from widemargin.solution import Epoch, Solution
+
+_HOME = {
+    "Callback": "loop",
+    "Epoch": "solution",
+    "Problem": "problem",
+    "SequenceTagger": "estimators",
+    "Solution": "solution",
+    "Stop": "loop",
+    "fit": "loop",
+    "load": "loading",
+}
+
+__all__ = [
+    "Callback",
+    "Epoch",
+    "Problem",
+    "SequenceTagger",
+    "Solution",
+    "Stop",
+    "__version__",
+    "fit",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'widemargin' has no attribute {name!r}")
+    return getattr(import_module(f"widemargin.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,6 +7,7 @@ all sequences end to end, with `indptr` marking where each begins. Strings are t
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -81,4 +82,4 @@ def boundaries(lengths: Iterable[int]) -> LongVector:
 def split(flat: Sequence[T], indptr: LongVector) -> list[list[T]]:
     """Cut a flat sequence back into lists at `indptr`."""
     cuts = indptr.tolist()
-    return [list(flat[begin:end]) for begin, end in zip(cuts, cuts[1:], strict=False)]
+    return [list(flat[begin:end]) for begin, end in pairwise(cuts)]

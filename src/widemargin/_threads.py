@@ -1,0 +1,65 @@
+"""The one place that runs work on several threads.
+
+Kernels release the GIL, so a small pool of Python threads, each running the same serial kernel on its share of a
+batch, keeps all cores busy, and unlike Numba's own thread layers may be entered from anywhere.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.errors import WidemarginError
+
+T = TypeVar("T")
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """scikit-learn's convention: None is one thread, −1 all cores, −2 all but one, …
+
+    >>> count_threads(3), count_threads(None)
+    (3, 1)
+    """
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, int) or n_jobs == 0:
+        raise WidemarginError(f"n_jobs must be a positive number of threads, or -1 for all cores, not {n_jobs!r}")
+    return n_jobs if n_jobs > 0 else max(1, cores() + 1 + n_jobs)
+
+
+@cache
+def _executor() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=max(32, cores()), thread_name_prefix="widemargin")
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked child inherits the pool but none of its threads.
+    os.register_at_fork(after_in_child=_executor.cache_clear)
+
+
+def run(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """The results of all `tasks`, in order; the calling thread takes the first, so one task costs no hand-over."""
+    others = [_executor().submit(task) for task in tasks[1:]]
+    return [task() for task in tasks[:1]] + [other.result() for other in others]
+
+
+def shares(batch: IntVector, work: FloatVector | None, n_threads: int) -> list[IntVector]:
+    """`batch` in up to `n_threads` contiguous parts of about equal work; `work` None keeps it whole.
+
+    >>> [part.tolist() for part in shares(np.arange(4), np.array([3.0, 1.0, 1.0, 1.0]), 2)]
+    [[0], [1, 2, 3]]
+    """
+    if work is None or n_threads == 1 or len(batch) < 2:
+        return [batch]
+    done = np.cumsum(work[batch])
+    ends = np.searchsorted(done, done[-1] * np.arange(1, n_threads) / n_threads, side="right")
+    return [part for part in np.split(batch, ends) if len(part)]

@@ -1,0 +1,66 @@
+"""Files that are either wholly written or not touched at all.
+
+What is written goes to a temporary file in the same folder, which is renamed onto the target only once it is complete
+and on the disk: a crash, a full disk or Ctrl-C leaves the previous file as it was. Devices and pipes (`/dev/null`,
+`/dev/stdout`) cannot be renamed onto, and are written directly.
+"""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Literal, TextIO, overload
+
+from widemargin.errors import WidemarginError
+
+
+@overload
+def replacing(path: str | os.PathLike[str], mode: Literal["w"] = "w") -> AbstractContextManager[TextIO]: ...
+@overload
+def replacing(path: str | os.PathLike[str], mode: Literal["wb"]) -> AbstractContextManager[BinaryIO]: ...
+def replacing(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> AbstractContextManager[Any]:
+    """Open a stream whose contents become the file `path` when the block ends without an error.
+
+    Text is UTF-8 and its line ends are written as given. The block should do nothing but write: an `OSError` inside it
+    is reported as a failure to write `path`.
+
+    Raises
+    ------
+    WidemarginError
+        If the file cannot be written: a missing folder, no permission, a full disk.
+    """
+    return _replacing(Path(path), mode)
+
+
+@contextmanager
+def _replacing(path: Path, mode: str) -> Iterator[IO[Any]]:
+    try:
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():
+            with _open(target, mode) as stream:
+                yield stream
+        else:
+            yield from _replaced(target, mode)
+    except OSError as error:
+        raise WidemarginError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _replaced(target: Path, mode: str) -> Iterator[IO[Any]]:
+    temporary = target.with_name(f".widemargin-{secrets.token_hex(8)}.tmp")
+    try:
+        with _open(temporary, mode.replace("w", "x")) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _open(path: Path, mode: str) -> IO[Any]:
+    return path.open(mode) if "b" in mode else path.open(mode, encoding="utf-8", newline="")

@@ -1,0 +1,5 @@
+"""Decoders: pure functions on part scores that know neither features nor learning."""
+
+from widemargin.decoders.viterbi import viterbi
+
+__all__ = ["viterbi"]

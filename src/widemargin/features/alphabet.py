@@ -1,0 +1,115 @@
+"""From 64-bit feature keys to row numbers of the weight matrix: an alphabet that grows while training, or a fixed hash.
+
+Key 0 stands for "no feature here" and always maps to −1.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import IntVector, KeyVector
+from widemargin.errors import WidemarginError
+
+
+class FeatureIndex(Protocol):
+    """Maps keys to the numbers 0, 1, …, `size` − 1; −1 where there is none."""
+
+    @property
+    def size(self) -> int:
+        """How many rows the weight matrix needs."""
+
+    def intern(self, keys: KeyVector) -> IntVector:
+        """The number of every key, giving new keys the next ones."""
+
+    def lookup(self, keys: KeyVector) -> IntVector:
+        """The number of every key, −1 for unknown ones."""
+
+
+@kernel
+def _place(slots: KeyVector, key: np.uint64) -> int:
+    """Where `key` is, or belongs, in the open-addressing table `slots`."""
+    mask = len(slots) - 1
+    place = int(key >> np.uint64(20)) & mask
+    while slots[place] != 0 and slots[place] != key:
+        place = (place + 1) & mask
+    return place
+
+
+@kernel
+def _find(keys: KeyVector, slots: KeyVector, numbers: IntVector, size: int, grow: bool) -> tuple[IntVector, int]:
+    out = np.empty(len(keys), dtype=np.int32)
+    for k in range(len(keys)):
+        out[k] = -1
+        if keys[k] == 0:
+            continue
+        place = _place(slots, keys[k])
+        if slots[place] == 0 and grow:
+            slots[place] = keys[k]
+            numbers[place] = size
+            size += 1
+        if slots[place] != 0:
+            out[k] = numbers[place]
+    return out, size
+
+
+class Alphabet:
+    """Distinct keys numbered in order of appearance, found again by open addressing."""
+
+    def __init__(self, keys: KeyVector | None = None) -> None:
+        self.size = 0
+        self._slots, self._numbers = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32)
+        self._reserve(0)
+        if keys is not None:
+            self.intern(keys)
+
+    def intern(self, keys: KeyVector) -> IntVector:
+        """The number of every key, giving new keys the next ones.
+
+        >>> Alphabet().intern(np.array([7, 0, 9, 7], dtype=np.uint64)).tolist()
+        [0, -1, 1, 0]
+        """
+        self._reserve(len(keys))
+        out, self.size = _find(keys, self._slots, self._numbers, self.size, True)
+        return out
+
+    def lookup(self, keys: KeyVector) -> IntVector:
+        """The number of every key, −1 for unknown ones."""
+        out, _ = _find(keys, self._slots, self._numbers, self.size, False)
+        return out
+
+    def keys(self) -> KeyVector:
+        """All keys, in the order of their numbers."""
+        out = np.empty(self.size, dtype=np.uint64)
+        taken = self._slots != 0
+        out[self._numbers[taken]] = self._slots[taken]
+        return out
+
+    def _reserve(self, more: int) -> None:
+        """Keep the table at most half full after `more` new keys."""
+        if 2 * (self.size + more) < len(self._slots):
+            return
+        known = self.keys()
+        room = 1 << (2 * (self.size + more) + 16).bit_length()
+        self._slots, self._numbers = np.zeros(room, dtype=np.uint64), np.zeros(room, dtype=np.int32)
+        _, self.size = _find(known, self._slots, self._numbers, 0, True)
+
+
+class HashedIndex:
+    """A fixed table of 2^bits rows that features share at random: no alphabet to keep, and no names to recover."""
+
+    def __init__(self, bits: int) -> None:
+        if not isinstance(bits, int) or not 1 <= bits <= 30:
+            raise WidemarginError(f"hash_bits must be a whole number from 1 to 30, not {bits!r}")
+        self.bits = bits
+        self.size = 1 << bits
+
+    def intern(self, keys: KeyVector) -> IntVector:
+        """The row of every key; nothing needs to be remembered."""
+        return self.lookup(keys)
+
+    def lookup(self, keys: KeyVector) -> IntVector:
+        """The low bits of every key."""
+        rows = (keys & np.uint64(self.size - 1)).astype(np.int32)
+        rows[keys == 0] = -1
+        return rows

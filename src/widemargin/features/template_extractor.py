@@ -1,0 +1,138 @@
+"""Features from templates over columns of tokens (the language is in `templates`)."""
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import AnyArray, BoolVector
+from widemargin.columns import Columns, boundaries
+from widemargin.features.alphabet import Alphabet, FeatureIndex
+from widemargin.features.attributes import Resources
+from widemargin.features.base import Arrays, Features, NumberedFeatures, selected
+from widemargin.features.templates import Template, TemplateMatrix, parse_templates
+from widemargin.sparse import Rows
+from widemargin.strings import pack_strings, unpack_strings
+
+
+class TemplateExtractor(NumberedFeatures):
+    """Templates over columns of tokens.
+
+    Parameters
+    ----------
+    templates : texts of templates
+    resources : the lexicons and word clusters that templates refer to
+    min_count, hash_bits : see `NumberedFeatures`
+    """
+
+    def __init__(
+        self,
+        templates: str | Sequence[str],
+        resources: Resources | None = None,
+        *,
+        min_count: int = 1,
+        hash_bits: int | None = None,
+    ) -> None:
+        super().__init__(min_count=min_count, hash_bits=hash_bits)
+        parsed = parse_templates(templates)
+        self.templates = tuple(template for template in parsed if not template.on_transition)
+        self.transition_templates = tuple(template for template in parsed if template.on_transition)
+        self.resources = resources or Resources()
+        self.transition_index: FeatureIndex = self._new_index() if self.transition_templates else Alphabet()
+
+    @property
+    def n_transition_features(self) -> int:
+        """How many features describe a transition."""
+        return self.transition_index.size
+
+    def fit(self, X: Columns) -> Features:
+        """Number the features of the training sequences."""
+        rows, self.index = self._rows(X, self.templates, self.index, intern=True)
+        transition_rows = None
+        if self.transition_templates:
+            transition_rows, self.transition_index = self._rows(
+                X, self.transition_templates, self.transition_index, intern=True
+            )
+        self._spell = partial(self._spell_from, X)
+        return Features(X.indptr, rows, transition_rows)
+
+    def transform(self, X: Columns) -> Features:
+        """The known features of any sequences."""
+        rows, _ = self._rows(X, self.templates, self.index, intern=False)
+        transition_rows = None
+        if self.transition_templates:
+            transition_rows, _ = self._rows(X, self.transition_templates, self.transition_index, intern=False)
+        return Features(X.indptr, rows, transition_rows)
+
+    def keep(self, used: BoolVector) -> "TemplateExtractor | None":
+        """An extractor of the `used` features only."""
+        if not (isinstance(self.index, Alphabet) and isinstance(self.transition_index, Alphabet)):
+            return None
+        kept = TemplateExtractor(self._texts(), self.resources, min_count=self.min_count)
+        kept.index = Alphabet(self.index.keys()[used[: self.n_features]])
+        kept.transition_index = Alphabet(self.transition_index.keys()[used[self.n_features :]])
+        kept._spell = partial(selected, self.names(), used)
+        return kept
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """Templates, resources, keys and names."""
+        header, arrays = self._describe_index()
+        resources = {
+            "lexicons": {name: list(entries) for name, entries in self.resources.lexicons.items()},
+            "clusters": {name: dict(words) for name, words in self.resources.clusters.items()},
+        }
+        arrays |= pack_strings("resources", [json.dumps(resources)])
+        if isinstance(self.transition_index, Alphabet):
+            arrays["transition_keys"] = self.transition_index.keys()
+        return {**header, "templates": self._texts()}, arrays
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: Arrays) -> "TemplateExtractor":
+        """The extractor that `describe` described."""
+        resources = Resources(**json.loads(unpack_strings("resources", arrays)[0]))
+        extractor = cls(header["templates"], resources, hash_bits=header["hash_bits"])
+        extractor._restore_index(arrays)
+        if isinstance(extractor.transition_index, Alphabet):
+            extractor.transition_index = Alphabet(arrays["transition_keys"])
+        return extractor
+
+    def _texts(self) -> list[str]:
+        return [template.text for template in self.templates + self.transition_templates]
+
+    def _rows(
+        self, columns: Columns, templates: Sequence[Template], index: FeatureIndex, *, intern: bool
+    ) -> tuple[Rows, FeatureIndex]:
+        numbers = TemplateMatrix(columns, templates, self.resources, index, intern=intern).numbers
+        if intern:
+            index, numbers = self._frequent(index, numbers)
+        present = numbers >= 0
+        return Rows(boundaries(present.sum(axis=1)), numbers[present], np.empty(0)), index
+
+    def _spell_from(self, training: Columns) -> list[str]:
+        """Names such as ``suffix3[-1]=ing``, spelt from where the features first occurred in training."""
+        return [
+            *self._spell_templates(training, self.templates, self.index),
+            *self._spell_templates(training, self.transition_templates, self.transition_index),
+        ]
+
+    def _spell_templates(self, training: Columns, templates: Sequence[Template], index: FeatureIndex) -> list[str]:
+        if not templates:
+            return []
+        matrix = TemplateMatrix(training, templates, self.resources, index, intern=False)
+        flat = matrix.numbers.ravel()
+        occurrence = np.empty(index.size + 1, dtype=np.int64)
+        # Assigned from the last to the first, so that the first occurrence stays; −1 lands in the spare last entry.
+        occurrence[flat[::-1]] = np.arange(len(flat) - 1, -1, -1)
+        tokens, which = np.divmod(occurrence[:-1], len(templates))
+        names = [""] * index.size
+        for t, template in enumerate(templates):
+            mine = np.flatnonzero(which == t)
+            spelt = [
+                [column.values[code] for code in codes[tokens[mine]].tolist()] for codes, column in matrix.values[t]
+            ]
+            for number, values in zip(mine.tolist(), zip(*spelt, strict=True), strict=True):
+                value = "|".join(values)
+                names[number] = f"{template.text}={value}" if value else template.text
+        return names

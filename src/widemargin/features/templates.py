@@ -1,0 +1,198 @@
+r"""Feature templates: integer arithmetic on columns of tokens.
+
+A template names attributes of the token at hand or of its neighbours, joined by ``|`` into a conjunction:
+
+    lower                 the lower-cased word
+    suffix3[-1]           the last three letters of the word before
+    word[-1]|word         the word before together with this one
+    pos[1]|lower          an extra input column of the word after, with this word
+    transition:lower[-1]  a feature on the label *pair* instead of the label
+
+Ranges abbreviate several templates: ``prefix1..4``, ``lower[-2..2]``. Positions beyond the sequence's ends have the
+values ``<s>`` and ``</s>``. Strings are touched once per distinct value; the rest is gathering and 64-bit mixing.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from widemargin._types import IntVector, KeyVector
+from widemargin.columns import Column, Columns
+from widemargin.errors import WidemarginError
+from widemargin.features.alphabet import FeatureIndex
+from widemargin.features.attributes import AFFIX, Resources, attribute_column, check_attribute
+from widemargin.features.hashing import combine, hash_strings
+
+DEFAULT_TEMPLATES = (
+    "bias",
+    "word",
+    "lower",
+    "shape",
+    "prefix1..4",
+    "suffix1..4",
+    "lower[-2..-1]",
+    "lower[1..2]",
+    "word[-1]|word",
+    "word|word[1]",
+    "suffix3[-1]",
+    "suffix3[1]",
+)
+"""What a tagger looks at unless told otherwise: 20 templates for part-of-speech tags and named entities alike."""
+
+TRANSITION = "transition:"
+RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
+ATOM = re.compile(r"(?:(?P<column>\w+)\.)?(?P<attribute>[A-Za-z_]\w*(?:\([^()|]+\))?)(?:\[(?P<offset>[-+]?\d+)\])?")
+ATTRIBUTES = re.compile(r"bias|lower|shape|(prefix|suffix)[1-9]\d*|(lexicon|cluster)\(.+\)")
+BEFORE, AFTER = "<s>", "</s>"
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """One attribute of the token `offset` positions away."""
+
+    column: str
+    attribute: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A conjunction of atoms; `text` is its canonical form and the first half of its features' names."""
+
+    text: str
+    atoms: tuple[Atom, ...]
+    on_transition: bool = False
+
+
+def parse_templates(templates: str | Sequence[str]) -> tuple[Template, ...]:
+    """Templates from their text: a sequence of strings, or one string with a template a line or a word.
+
+    >>> [template.text for template in parse_templates("lower[-1..1] word|pos[1]")]
+    ['lower[-1]', 'lower', 'lower[1]', 'word|pos[1]']
+    """
+    if isinstance(templates, str):
+        templates = [word for line in templates.splitlines() for word in line.partition("#")[0].split()]
+    parsed = [_parse(text) for each in templates for text in _expand(str(each).strip())]
+    if not parsed:
+        raise WidemarginError("there are no templates; give at least one, such as 'word'")
+    return tuple(dict.fromkeys(parsed))
+
+
+def _expand(text: str) -> Iterator[str]:
+    match = RANGE.search(text)
+    if match is None:
+        yield text
+        return
+    for number in range(int(match[1]), int(match[2]) + 1):
+        yield from _expand(text[: match.start()] + str(number) + text[match.end() :])
+
+
+def _parse(text: str) -> Template:
+    on_transition = text.startswith(TRANSITION)
+    atoms, names = [], []
+    for part in text.removeprefix(TRANSITION).split("|"):
+        match = ATOM.fullmatch(part)
+        if match is None:
+            raise WidemarginError(
+                f"the template {text!r} is not understood at {part!r}; an example is 'suffix3[-1]|word'"
+            )
+        column, attribute, offset = match["column"] or "word", match["attribute"], int(match["offset"] or 0)
+        if not ATTRIBUTES.fullmatch(attribute):
+            if match["column"]:
+                raise WidemarginError(f"the template {text!r} asks for an unknown attribute {attribute!r}")
+            column, attribute = attribute, "value"
+        if (affix := AFFIX.fullmatch(attribute)) and int(affix[2]) > 100:
+            raise WidemarginError(f"the template {text!r} asks for an affix of more than 100 characters")
+        atoms.append(Atom(column, attribute, offset))
+        names.append(re.sub(r"\[[-+]?\d+\]$", "", part) + (f"[{offset}]" if offset else ""))
+    return Template((TRANSITION if on_transition else "") + "|".join(names), tuple(atoms), on_transition)
+
+
+class _Atoms:
+    """The atoms' values over one set of columns: each attribute and each offset is worked out once."""
+
+    def __init__(self, columns: Columns, resources: Resources) -> None:
+        self.columns, self.resources = columns, resources
+        self._attributes: dict[tuple[str, str], tuple[Column, KeyVector]] = {}
+        self._shifts: dict[int, tuple[IntVector, IntVector, IntVector]] = {}
+
+    def values(self, atom: Atom) -> tuple[IntVector, Column, KeyVector]:
+        """A code per token, what it means, and a key per code.
+
+        Behind the attribute's own values come ``<s>``, ``</s>`` and, last, where −1 finds it, the key 0 of absence.
+        """
+        name = atom.column, atom.attribute
+        if name not in self._attributes:
+            column = attribute_column(self.columns, *name, self.resources)
+            column.values.extend((BEFORE, AFTER))
+            keys = np.append(hash_strings(column.values), np.uint64(0))
+            self._attributes[name] = column, keys
+        column, keys = self._attributes[name]
+        codes = column.codes
+        if atom.offset:
+            source, before, after = self._shift(atom.offset)
+            codes = codes[source]
+            codes[before], codes[after] = len(column.values) - 2, len(column.values) - 1
+        return codes, column, keys
+
+    def _shift(self, offset: int) -> tuple[IntVector, IntVector, IntVector]:
+        """For every token the one `offset` away (itself where there is none), and the tokens with none on a side."""
+        if offset not in self._shifts:
+            indptr, n = self.columns.indptr, self.columns.n_tokens
+            lengths = np.diff(indptr)
+            target = np.arange(offset, n + offset)
+            before = np.flatnonzero(target < np.repeat(indptr[:-1], lengths))
+            after = np.flatnonzero(target >= np.repeat(indptr[1:], lengths))
+            target[before], target[after] = before, after
+            self._shifts[offset] = target.astype(np.int32), before.astype(np.int32), after.astype(np.int32)
+        return self._shifts[offset]
+
+
+class TemplateMatrix:
+    """The features of every token: one column of feature numbers per template, −1 where a template has none.
+
+    `intern` numbers new features (training); without it unknown ones are −1 (prediction). `values` keeps, per template
+    and atom, what is needed to spell a feature's name.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        templates: Sequence[Template],
+        resources: Resources,
+        index: FeatureIndex,
+        *,
+        intern: bool,
+    ) -> None:
+        for template in templates:
+            for atom in template.atoms:
+                check_attribute(atom.attribute, resources)
+        find = index.intern if intern else index.lookup
+        atoms = _Atoms(columns, resources)
+        self.numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)
+        self.values: list[list[tuple[IntVector, Column]]] = []
+        seeds = hash_strings([template.text for template in templates])
+        for t, template in enumerate(templates):
+            parts = [atoms.values(atom) for atom in template.atoms]
+            self.values.append([(codes, column) for codes, column, _ in parts])
+            codes, _, keys = parts[0]
+            if len(parts) == 1:
+                # Once per distinct value, and only for values that do occur at this offset.
+                present = np.bincount(codes[codes >= 0], minlength=len(keys)) > 0
+                wanted = np.where(present, combine(np.full(len(keys), seeds[t]), keys), np.uint64(0))
+                self.numbers[:, t] = find(wanted)[codes]
+            else:
+                self.numbers[:, t] = find(_conjunction(seeds[t], parts))
+
+
+def _conjunction(seed: np.uint64, parts: Sequence[tuple[IntVector, Column, KeyVector]]) -> KeyVector:
+    """A key per token for the values of all parts together; 0 where any of them is absent."""
+    total = np.full(len(parts[0][0]), seed)
+    missing = np.zeros(len(total), dtype=bool)
+    for codes, _, keys in parts:
+        total = combine(total, keys[codes])
+        missing |= codes < 0
+    total[missing] = 0
+    return total

@@ -1,0 +1,90 @@
+"""Labels of sequences: checked against their inputs, numbered, and what confusing them costs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import FloatMatrix, IntVector
+from widemargin.columns import Column, Columns, split
+from widemargin.errors import DataError
+from widemargin.features.inputs import lengths
+
+
+def encode_labels(X: Any, y: Any) -> tuple[list[Any], IntVector]:
+    """The distinct labels in order, and the number of every position's label, sequences end to end."""
+    if isinstance(y, Column):
+        if len(y.codes) != sum(lengths(X)):
+            raise DataError(f"there are {sum(lengths(X))} positions but {len(y.codes)} labels")
+        order = np.argsort(np.array(y.values, dtype=object), kind="stable") if y.values else np.empty(0, dtype=int)
+        present = np.bincount(y.codes, minlength=len(y.values)) > 0
+        order = order[present[order]]
+        number = np.empty(len(y.values), dtype=np.int32)
+        number[order] = np.arange(len(order))
+        labels: list[Any] = [y.values[code] for code in order]
+        gold = number[y.codes]
+    else:
+        flat = [_label(label) for sequence in as_sequences(X, y) for label in sequence]
+        kinds = {type(label) for label in flat}
+        if len(kinds) > 1:
+            raise DataError(f"labels must be all strings or all whole numbers; there are {_names(kinds)}")
+        labels = sorted(set(flat))
+        code = {label: number for number, label in enumerate(labels)}
+        gold = np.array([code[label] for label in flat], dtype=np.int32)
+    if not labels:
+        raise DataError("there is no labelled position to learn from")
+    return labels, gold
+
+
+def as_sequences(X: Any, y: Any) -> list[list[Any]]:
+    """`y` as one list of labels per sequence of `X`, checked to be of the same lengths."""
+    if isinstance(y, Column):
+        if not isinstance(X, Columns):
+            raise DataError("labels can be given as a column only together with tokens in columns")
+        return split(y.strings(), X.indptr)
+    if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
+        raise DataError(f"y must be a list of label lists, not {y!r:.60}")
+    sizes = lengths(X)
+    if len(y) != len(sizes):
+        raise DataError(f"X has {len(sizes)} sequences, but y has {len(y)}")
+    for i, (sequence, size) in enumerate(zip(y, sizes, strict=True)):
+        if isinstance(sequence, str) or not hasattr(sequence, "__len__"):
+            raise DataError(f"y[{i}] must be a list of labels, not {sequence!r:.60}")
+        if len(sequence) != size:
+            raise DataError(f"sequence {i} has {size} positions, but {len(sequence)} labels")
+    return [list(sequence) for sequence in y]
+
+
+def cost_matrix(costs: Mapping[Any, float] | None, labels: Sequence[Any]) -> FloatMatrix | None:
+    """The matrix of error costs, rows gold and columns predicted; None for plain counting.
+
+    >>> cost_matrix({"b": 3.0, ("a", "c"): 0.5}, ["a", "b", "c"]).tolist()
+    [[0.0, 1.0, 0.5], [3.0, 0.0, 3.0], [1.0, 1.0, 0.0]]
+    """
+    if costs is None:
+        return None
+    number = {label: i for i, label in enumerate(labels)}
+    matrix = 1.0 - np.eye(len(labels))
+    # Whole rows first, so that a pair's own cost is never overwritten by its row's.
+    for key, cost in sorted(costs.items(), key=lambda item: isinstance(item[0], tuple)):
+        named = key if isinstance(key, tuple) else (key,)
+        for label in named:
+            if label not in number:
+                raise DataError(f"costs names the label {label!r}, which the training data do not have")
+        if not (np.isfinite(cost) and cost >= 0) or (len(named) == 2 and named[0] == named[1] and cost != 0):
+            raise DataError(f"costs[{key!r}] is {cost!r}; costs are finite, not negative, and 0 for a right label")
+        row = number[named[0]]
+        columns = [number[named[1]]] if len(named) == 2 else [j for j in range(len(labels)) if j != row]
+        matrix[row, columns] = cost
+    return matrix
+
+
+def _label(label: Any) -> Any:
+    label = label.item() if isinstance(label, np.generic) else label
+    if isinstance(label, bool) or not isinstance(label, str | int):
+        raise DataError(f"a label must be a string or a whole number, not {label!r}")
+    return label
+
+
+def _names(kinds: set[type]) -> str:
+    return " and ".join(sorted(kind.__name__ for kind in kinds))

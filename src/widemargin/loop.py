@@ -1,0 +1,255 @@
+"""The only training loop: epochs, clock, stop rules, development score, callbacks, Ctrl-C, certificate.
+
+Solvers know nothing of all this, so each of them gets it, and each of them gets it alike.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.problem import Problem
+from widemargin.solution import Epoch, Solution
+from widemargin.solvers.base import Solver
+
+Score = Callable[[FloatVector], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """When to stop; whichever rule holds first. None switches a rule off.
+
+    Parameters
+    ----------
+    epochs : after so many epochs
+    seconds : so early that the closing certificate is done by then as well
+    gap : when the relative duality gap is proven to be at most this
+    patience : after so many epochs in a row without a better development score
+    """
+
+    epochs: int | None = 20
+    seconds: float | None = None
+    gap: float | None = 1e-2
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 0), ("seconds", 0), ("gap", 0), ("patience", 1)):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value >= least):
+                raise WidemarginError(f"the stop rule {name} must be a number of at least {least}, not {value!r}")
+        if self.epochs is None and self.seconds is None and self.gap is None and self.patience is None:
+            raise WidemarginError(
+                "without any stop rule training would never end; give epochs, seconds, gap or patience"
+            )
+
+
+class Callback:
+    """Hears of training as it goes on; override what is wanted."""
+
+    def on_start(self, max_epochs: int | None, n_examples: int) -> None:
+        """Training begins."""
+
+    def on_batch(self, visited: int) -> None:
+        """The oracle is about to be called; `visited` examples of this epoch are done."""
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        """An epoch is over."""
+
+    def on_stop(self, reason: str) -> None:
+        """Training is over."""
+
+
+class _Halt(Exception):  # noqa: N818
+    """Ends an epoch early, at a moment when the solver's state is whole."""
+
+
+def fit(
+    problem: Problem,
+    solver: Solver,
+    *,
+    stop: Stop | None = None,
+    score: Score | None = None,
+    callbacks: Sequence[Callback] = (),
+    seed: int | np.random.Generator | None = 0,
+    w: FloatVector | None = None,
+) -> Solution:
+    """Train: move `solver` through epochs over `problem` until a stop rule holds.
+
+    `score` maps weights to a development score, higher being better; the weights of the best epoch are returned.
+    Ctrl-C ends training at the next oracle call and returns the best weights so far. The same seed gives the same
+    weights, whatever the number of threads.
+    """
+    _check(problem, solver)
+    run = _Run(problem, solver, stop or Stop(), score, callbacks, np.random.default_rng(seed), w)
+    with _interrupt_flag() as interrupted:
+        problem.meter.watch = lambda n: run.watch(n, interrupted)
+        try:
+            return run.solve()
+        finally:
+            problem.meter.watch = None
+
+
+def _check(problem: Problem, solver: Solver) -> None:
+    if problem.loss not in solver.losses:
+        raise UnsupportedError(
+            f"{type(solver).__name__} minimises {' or '.join(solver.losses)}, not {problem.loss}; choose another solver"
+        )
+    for protocol in solver.requires:
+        if not isinstance(problem.examples, protocol):
+            raise UnsupportedError(
+                f"{type(solver).__name__} needs examples that offer {protocol.__name__}; "
+                f"{type(problem.examples).__name__} does not"
+            )
+
+
+@contextmanager
+def _interrupt_flag() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets instead of raising at any odd moment; a second Ctrl-C raises as usual."""
+    flag = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    ours = threading.current_thread() is threading.main_thread() and before is signal.default_int_handler
+
+    def set_flag(number: int, frame: FrameType | None) -> None:
+        flag.set()
+        signal.signal(signal.SIGINT, before)
+
+    if ours:
+        signal.signal(signal.SIGINT, set_flag)
+    try:
+        yield flag
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, before)
+
+
+class _Run:
+    """One call of `fit`: everything that changes while it lasts."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        stop: Stop,
+        score: Score | None,
+        callbacks: Sequence[Callback],
+        rng: np.random.Generator,
+        w: FloatVector | None,
+    ) -> None:
+        self.problem, self.solver, self.stop, self.score = problem, solver, stop, score
+        self.callbacks, self.rng = callbacks, rng
+        self.begin = perf_counter()
+        self.calls_before, self.visited, self.certifying = problem.meter.calls, 0, False
+        self.state: Any = solver.start(problem, w)
+        self.trace: list[Epoch] = []
+        self.best: tuple[float, int, FloatVector] | None = None
+
+    def watch(self, n_examples: int, interrupted: threading.Event) -> None:
+        """Called before every oracle call: the one place where training can be cut short."""
+        if interrupted.is_set():
+            raise _Halt("interrupted")
+        if self.stop.seconds is not None and not self.certifying and self._time_is_up(self.stop.seconds):
+            raise _Halt("seconds")
+        for callback in self.callbacks:
+            callback.on_batch(self.visited)
+        self.visited += n_examples
+
+    def solve(self) -> Solution:
+        for callback in self.callbacks:
+            callback.on_start(self.stop.epochs, len(self.problem.weighted))
+        reason = "epochs" if self.stop.epochs == 0 else ""
+        while not reason:
+            self.visited = 0
+            self.problem.meter.reset()
+            try:
+                self.solver.epoch(self.problem, self.state, self.rng)
+                reason = self._end_of_epoch()
+            except _Halt as halt:
+                reason = str(halt)
+                self._record(score=None)
+        solution = self._solution(reason)
+        for callback in self.callbacks:
+            callback.on_stop(solution.stopped)
+        return solution
+
+    def _end_of_epoch(self) -> str:
+        """Score, record, and say which stop rule holds, if any."""
+        score = None
+        if self.score is not None:
+            w = self.solver.weights(self.state)
+            score = float(self.score(w))
+            if self.best is None or score > self.best[0]:
+                self.best = score, len(self.trace) + 1, w.copy()
+        row = self._record(score)
+        stop = self.stop
+        if stop.gap is not None and row.certified and row.gap is not None and row.gap <= stop.gap:
+            return "gap"
+        if stop.patience is not None and self.best is not None and row.epoch - self.best[1] >= stop.patience:
+            return "patience"
+        return "epochs" if stop.epochs is not None and row.epoch >= stop.epochs else ""
+
+    def _record(self, score: float | None) -> Epoch:
+        """Append a row to the trace; certify it when its free estimate of the gap is small enough to stop at."""
+        w = self.solver.weights(self.state)
+        primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
+        gap, certified = _relative_gap(primal, dual), False
+        if gap is not None and self.stop.gap is not None and gap <= self.stop.gap:
+            primal = self._certify(w)
+            gap, certified = _relative_gap(primal, dual), self.problem.examples.exact
+        row = Epoch(len(self.trace) + 1, self._seconds(), self._calls(), primal, dual, gap, score, certified)
+        self.trace.append(row)
+        for callback in self.callbacks:
+            callback.on_epoch(row)
+        return row
+
+    def _solution(self, reason: str) -> Solution:
+        """The best weights, certified by a full oracle pass unless the last row already is or the user wants out."""
+        dual = self.solver.dual(self.problem, self.state)
+        last = self.trace[-1] if self.trace else None
+        if self.best is not None:
+            _, epoch, w = self.best
+        else:
+            epoch, w = len(self.trace), self.solver.weights(self.state)
+        primal, proven = (last.primal, last.certified) if last and epoch == last.epoch else (None, False)
+        if not proven and reason != "interrupted":
+            try:
+                primal, proven = self._certify(w), self.problem.examples.exact
+            except _Halt as halt:
+                reason = str(halt)
+        gap = _relative_gap(primal, dual)
+        certified = proven and gap is not None
+        return Solution(
+            w, tuple(self.trace), primal, dual, gap, certified, reason, epoch, self._calls(), self._seconds()
+        )
+
+    def _certify(self, w: FloatVector) -> float:
+        self.certifying = True
+        try:
+            return self.problem.primal(w)
+        finally:
+            self.certifying = False
+
+    def _time_is_up(self, seconds: float) -> bool:
+        meter = self.problem.meter
+        closing_pass = meter.seconds / max(meter.calls, 1) * len(self.problem.weighted)
+        return self._seconds() + closing_pass > seconds
+
+    def _seconds(self) -> float:
+        return perf_counter() - self.begin
+
+    def _calls(self) -> int:
+        return self.problem.meter.calls - self.calls_before
+
+
+def _relative_gap(primal: float | None, dual: float | None) -> float | None:
+    """(P − D) / P, never below zero: an estimate of P may undershoot; a certified one does so by rounding only."""
+    if primal is None or dual is None:
+        return None
+    return max(primal - dual, 0.0) / primal if primal > 0 else 0.0

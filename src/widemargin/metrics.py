@@ -1,0 +1,253 @@
+"""How well predicted labels agree with the gold ones.
+
+All functions compare lists of label sequences. Spans follow the conventions of the conlleval script of the CoNLL shared
+tasks, which published F1 scores are computed by: a span counts as found only if its borders and its type are all right,
+and an `I-` that continues nothing starts a span. A share of nothing is 0, never nan.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from operator import eq
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from widemargin._types import LongVector
+from widemargin.errors import DataError, WidemarginError
+
+Labels: TypeAlias = Sequence[str]
+
+
+class Span(NamedTuple):
+    """The tokens `start:end` of a sequence, and what they are."""
+
+    start: int
+    end: int
+    type: str
+
+
+class Score(NamedTuple):
+    """How one kind of thing was found; `support` counts the gold ones."""
+
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+class Scores(NamedTuple):
+    """Scores per label or span type, in alphabetical order, and over all of them together."""
+
+    by_label: dict[str, Score]
+    micro: Score
+
+
+class Confusion(NamedTuple):
+    """`matrix[i, j]` counts the tokens whose gold label is `labels[i]` and whose predicted label is `labels[j]`."""
+
+    labels: list[str]
+    matrix: LongVector
+
+
+def accuracy(
+    gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None
+) -> float:
+    """The share of tokens that are labelled right.
+
+    Parameters
+    ----------
+    gold, predicted
+        One list of labels per sequence.
+    sample_weight
+        How much each token of each sequence counts: one number per sequence.
+
+    Examples
+    --------
+    >>> accuracy([["O", "B"], ["O", "O"]], [["O", "O"], ["O", "O"]])
+    0.75
+    """
+    _check_lengths(gold, predicted)
+    if sample_weight is None:
+        return _share(_n_equal(_flat(gold), _flat(predicted)), sum(map(len, gold)))
+    if len(sample_weight) != len(gold):
+        raise DataError(f"there are {len(gold)} sequences, but {len(sample_weight)} weights")
+    weighted = list(zip(sample_weight, gold, predicted, strict=True))
+    return _share(sum(weight * _n_equal(g, p) for weight, g, p in weighted), sum(w * len(g) for w, g, _ in weighted))
+
+
+def sequence_accuracy(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
+    """The share of sequences whose labels are all right.
+
+    >>> sequence_accuracy([["O", "B"], ["O", "O"]], [["O", "O"], ["O", "O"]])
+    0.5
+    """
+    _check_lengths(gold, predicted)
+    right = sum(_n_equal(g, p) == len(g) for g, p in zip(gold, predicted, strict=True))
+    return _share(right, len(gold))
+
+
+def spans(labels: Labels) -> list[Span]:
+    """The spans that the labels of one sequence mark, in IOB1, IOB2 (BIO), BIOES or BILOU.
+
+    A label that is none of these is outside of all spans.
+
+    >>> spans(["B-PER", "I-PER", "O", "I-LOC", "I-ORG"])  # doctest: +NORMALIZE_WHITESPACE
+    [Span(start=0, end=2, type='PER'), Span(start=3, end=4, type='LOC'), Span(start=4, end=5, type='ORG')]
+    """
+    found = []
+    start, inside = 0, None
+    for position, label in enumerate(labels):
+        if label == "O" and inside is None:
+            continue
+        prefix, type_ = _parsed(label)
+        if inside is not None and (prefix in _STARTS or prefix == "O" or type_ != inside):
+            found.append(Span(start, position, inside))
+            inside = None
+        if inside is None and prefix != "O":
+            start, inside = position, type_
+        if inside is not None and prefix in _ENDS:
+            found.append(Span(start, position + 1, inside))
+            inside = None
+    if inside is not None:
+        found.append(Span(start, len(labels), inside))
+    return found
+
+
+def span_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
+    """Precision, recall and F1 of the spans, per type and over all types.
+
+    >>> span_scores([["B-PER", "O", "B-LOC"]], [["B-PER", "O", "O"]]).micro
+    Score(precision=1.0, recall=0.5, f1=0.6666666666666666, support=2)
+    """
+    _check_lengths(gold, predicted)
+    gold_spans, predicted_spans = list(map(spans, gold)), list(map(spans, predicted))
+    both = [set(g).intersection(p) for g, p in zip(gold_spans, predicted_spans, strict=True)]
+    right, found, wanted = (
+        Counter(span.type for span in chain.from_iterable(kind)) for kind in (both, predicted_spans, gold_spans)
+    )
+    return _scores(right, found, wanted)
+
+
+def label_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
+    """Precision, recall and F1 of each label, token by token; over all labels, all three are the accuracy.
+
+    >>> label_scores([["N", "V", "N"]], [["N", "N", "N"]]).by_label["N"]
+    Score(precision=0.6666666666666666, recall=1.0, f1=0.8, support=2)
+    """
+    labels, matrix = confusion(gold, predicted)
+    right, found, wanted = matrix.diagonal().tolist(), matrix.sum(axis=0).tolist(), matrix.sum(axis=1).tolist()
+    return _scores(*(dict(zip(labels, counts, strict=True)) for counts in (right, found, wanted)))
+
+
+def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
+    """Which label was taken for which; the labels are in alphabetical order.
+
+    >>> confusion([["N", "V", "N"]], [["N", "N", "N"]]).matrix.tolist()
+    [[2, 0], [1, 0]]
+    """
+    _check_lengths(gold, predicted)
+    pairs = Counter(zip(_flat(gold), _flat(predicted), strict=True))
+    labels = sorted(set(chain.from_iterable(pairs)))
+    number = {label: index for index, label in enumerate(labels)}
+    matrix = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    for (g, p), count in pairs.items():
+        matrix[number[g], number[p]] = count
+    return Confusion(labels, matrix)
+
+
+def is_bio(labels: Iterable[str]) -> bool:
+    """Whether a set of labels marks spans, so that `span_scores` says something about it.
+
+    Labels without a type must include `B`, since a set like `E`, `I` (exon, intron) means something else.
+
+    >>> is_bio(["B-PER", "I-PER", "O"]), is_bio(["NN", "VB"]), is_bio(["O"])
+    (True, False, False)
+    """
+    distinct = set(labels) - {"O"}
+    return all(_parsed(label)[0] != "O" for label in distinct) and any(
+        label == "B" or label[1:2] == "-" for label in distinct
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceScorer:
+    """A metric as scikit-learn's `scoring=` wants it: it scores the predictions of an estimator."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in _METRICS:
+            raise WidemarginError(f"there is no scorer {self.name!r}; choose one of {', '.join(_METRICS)}")
+
+    def __call__(self, estimator: Any, X: Any, y: Sequence[Labels]) -> float:
+        """Score what `estimator` predicts for `X` against `y`."""
+        return self.measure(y, estimator.predict(X))
+
+    def measure(self, gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
+        """The metric itself."""
+        return _METRICS[self.name](gold, predicted)
+
+
+def sequence_scorer(name: str) -> SequenceScorer:
+    """A scorer for model selection: "accuracy", "f1" (of the spans, over all types) or "sequence_accuracy".
+
+    >>> sequence_scorer("f1")
+    SequenceScorer(name='f1')
+    """
+    return SequenceScorer(name)
+
+
+def _span_f1(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
+    return span_scores(gold, predicted).micro.f1
+
+
+_METRICS: dict[str, Callable[[Sequence[Labels], Sequence[Labels]], float]] = {
+    "accuracy": accuracy,
+    "f1": _span_f1,
+    "sequence_accuracy": sequence_accuracy,
+}
+
+_STARTS = frozenset("BSU")
+_ENDS = frozenset("ESLU")
+_PREFIXES = _STARTS | _ENDS | {"I"}
+
+
+@lru_cache(maxsize=4096)
+def _parsed(label: str) -> tuple[str, str]:
+    """The prefix and the type of a label; the prefix of one that marks no span is `O`."""
+    return (label[0], label[2:]) if label[:1] in _PREFIXES and label[1:2] in ("", "-") else ("O", "")
+
+
+def _scores(right: Mapping[str, int], found: Mapping[str, int], wanted: Mapping[str, int]) -> Scores:
+    by_label = {
+        label: _score(right.get(label, 0), found.get(label, 0), wanted.get(label, 0))
+        for label in sorted({*found, *wanted})
+    }
+    return Scores(by_label, _score(sum(right.values()), sum(found.values()), sum(wanted.values())))
+
+
+def _score(right: int, found: int, wanted: int) -> Score:
+    return Score(_share(right, found), _share(right, wanted), _share(2 * right, found + wanted), wanted)
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part / whole) if whole else 0.0
+
+
+def _flat(labels: Sequence[Labels]) -> Iterable[str]:
+    return chain.from_iterable(labels)
+
+
+def _n_equal(gold: Iterable[str], predicted: Iterable[str]) -> int:
+    return sum(map(eq, gold, predicted))
+
+
+def _check_lengths(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
+    if len(gold) != len(predicted):
+        raise DataError(f"there are {len(gold)} gold sequences, but {len(predicted)} predicted ones")
+    for index, (g, p) in enumerate(zip(gold, predicted, strict=True)):
+        if len(g) != len(p):
+            raise DataError(f"sequence {index} has {len(g)} gold labels, but {len(p)} predicted ones")

@@ -1,0 +1,41 @@
+"""Margin scaling: ξ_i(w) = max_y Δ_i(y) − ⟨w, ψ_i(y)⟩ (Tsochantaridis et al. 2005).
+
+The cut of an output y is a = ψ_i(y), b = Δ_i(y), one block per example; the most violated one comes from the
+loss-augmented argmax of ⟨w, φ⟩ + Δ.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.cuts import Cuts
+from widemargin.structures.base import Examples
+
+
+class Objective(Protocol):
+    """Turns decoded outputs into cuts."""
+
+    def blocks(self, examples: Examples) -> IntVector:
+        """The example that each block belongs to, in ascending order."""
+
+    def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
+        """The most violated cut at `w` of every block of the batch's examples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """Margin scaling; with `error_scale` 0 the cut of the plain prediction, which mistake-driven solvers consume."""
+
+    error_scale: float = 1.0
+
+    def blocks(self, examples: Examples) -> IntVector:
+        """One block per example."""
+        return np.arange(examples.n_examples, dtype=np.int32)
+
+    def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
+        """The cut ψ, Δ of each example's loss-augmented argmax."""
+        outputs = examples.decode(w, batch, error_scale=self.error_scale)
+        errors, psi = examples.difference(batch, outputs)
+        return Cuts(batch, errors, psi)

@@ -1,0 +1,174 @@
+"""The optimisation problem that every solver sees.
+
+    hinge            P(w) = ½‖w‖² + C Σ c_i ξ_i(w)
+    squared hinge    P(w) = ½‖w‖² + C Σ c_i ξ_i(w)²
+
+with ξ_i(w) the slack of block i under the objective and c_i its weight. C multiplies the *sum* of the slacks. Solvers
+learn about the data through `Problem.cuts` alone, so calls, time, threads, interruption and progress are dealt with
+here, once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+
+from widemargin._threads import run, shares
+from widemargin._types import FloatVector, IntVector
+from widemargin.cuts import Cuts, concatenate
+from widemargin.errors import DataError, WidemarginError
+from widemargin.objectives.margin import Margin, Objective
+from widemargin.sparse import dots
+from widemargin.structures.base import Examples, Outputs
+
+Loss = Literal["squared_hinge", "hinge"]
+
+PLAIN = Margin(error_scale=0.0)
+PASS_BATCH = 1024
+
+
+@dataclass(slots=True)
+class Meter:
+    """What the oracle has been asked so far, and what it showed of the objective.
+
+    `slack_sum` is Σ c_i ξ_i (or ξ_i²) over the `blocks` seen since the last `reset`, each at the w of its call.
+    `watch` is called with the number of blocks about to be visited, at a moment when the solver's state is whole: it
+    may raise to end the epoch.
+    """
+
+    calls: int = 0
+    seconds: float = 0.0
+    slack_sum: float = 0.0
+    blocks: int = 0
+    watch: Callable[[int], None] | None = None
+
+    def reset(self) -> None:
+        """Forget the slacks; keep counting calls and seconds."""
+        self.slack_sum, self.blocks = 0.0, 0
+
+
+@dataclass(slots=True)
+class Problem:
+    """Examples, an objective and a trade-off.
+
+    Parameters
+    ----------
+    examples : the training examples of some structure
+    objective : how decoded outputs become cuts
+    C : trade-off; multiplies the sum of the slacks
+    sample_weight : one non-negative weight per example; None weighs all 1. Weight 0 leaves an example out.
+    loss : ``"squared_hinge"`` or ``"hinge"``
+    n_threads : how many threads decode a batch; results do not depend on it
+    """
+
+    examples: Examples
+    objective: Objective = field(default_factory=Margin)
+    C: float = 0.1
+    sample_weight: FloatVector | None = None
+    loss: Loss = "squared_hinge"
+    n_threads: int = 1
+    meter: Meter = field(default_factory=Meter, repr=False)
+    example_weight: FloatVector = field(init=False, repr=False)
+    c: FloatVector = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.C) and self.C > 0):
+            raise WidemarginError(f"C must be a positive number, not {self.C!r}")
+        if self.loss not in ("squared_hinge", "hinge"):
+            raise WidemarginError(f"loss must be 'squared_hinge' or 'hinge', not {self.loss!r}")
+        self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
+        self.c = self.example_weight[self.objective.blocks(self.examples)]
+
+    @property
+    def n_weights(self) -> int:
+        """The length of w."""
+        return self.examples.n_weights
+
+    @property
+    def n_blocks(self) -> int:
+        """How many slacks the objective sums."""
+        return len(self.c)
+
+    @property
+    def batch_size(self) -> int:
+        """How many examples are decoded at one w unless a solver is told otherwise.
+
+        Enough to keep several threads busy, whatever their number, so that results do not depend on it; one where
+        decoding holds the interpreter, since a batch would only make cuts stale.
+        """
+        return 1 if self.examples.work is None else 64
+
+    @property
+    def weighted(self) -> IntVector:
+        """The examples that count: those with a positive weight."""
+        return np.flatnonzero(self.example_weight).astype(np.int32)
+
+    def batches(self, rng: np.random.Generator, size: int | None = None) -> list[IntVector]:
+        """All examples with a positive weight, shuffled, in batches."""
+        order = rng.permutation(self.weighted)
+        size = size or self.batch_size
+        return [order[begin : begin + size] for begin in range(0, len(order), size)]
+
+    def cuts(self, w: FloatVector, batch: IntVector) -> Cuts:
+        """The most violated cuts at `w` of the batch's blocks."""
+        cuts = self._ask(self.objective, w, batch)
+        self.meter.slack_sum += self._slack_sum(cuts, w)
+        self.meter.blocks += len(cuts.b)
+        return cuts
+
+    def mistakes(self, w: FloatVector, batch: IntVector) -> Cuts:
+        """The cuts of the batch's plain predictions, decoded without the error term."""
+        return self._ask(PLAIN, w, batch)
+
+    def primal(self, w: FloatVector) -> float:
+        """P(w), by a full pass of the oracle."""
+        total = 0.0
+        examples = self.weighted
+        for begin in range(0, len(examples), PASS_BATCH):
+            cuts = self._ask(self.objective, w, examples[begin : begin + PASS_BATCH])
+            total += self._slack_sum(cuts, w)
+        return 0.5 * float(w @ w) + self.C * total
+
+    def primal_estimate(self, w: FloatVector) -> float | None:
+        """P at `w` with the slacks that the oracle showed since the meter's last reset; None before any."""
+        if not self.meter.blocks:
+            return None
+        seen = self.meter.blocks / np.count_nonzero(self.c)
+        return 0.5 * float(w @ w) + self.C * self.meter.slack_sum / seen
+
+    def _ask(self, objective: Objective, w: FloatVector, batch: IntVector) -> Cuts:
+        if self.meter.watch is not None:
+            self.meter.watch(len(batch))
+        begin = perf_counter()
+        parts = shares(batch, self.examples.work, self.n_threads)
+        cuts = concatenate(run([partial(objective.cuts, self.examples, w, part) for part in parts]))
+        self.meter.seconds += perf_counter() - begin
+        self.meter.calls += len(batch)
+        return cuts
+
+    def _slack_sum(self, cuts: Cuts, w: FloatVector) -> float:
+        slacks = np.maximum(cuts.b - dots(cuts.a, w), 0.0)
+        return float(self.c[cuts.block] @ (slacks if self.loss == "hinge" else slacks**2))
+
+
+def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:
+    """`sample_weight` as a vector of finite, non-negative numbers, ones where it is None."""
+    if sample_weight is None:
+        return np.ones(n_examples)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_examples,):
+        raise DataError(f"sample_weight has the shape {weight.shape}, but there are {n_examples} examples")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise DataError(f"sample_weight[{bad[0]}] is {weight[bad[0]]}; weights must be finite and not negative")
+    return weight
+
+
+def predict(examples: Examples, w: FloatVector, n_threads: int = 1) -> list[Outputs]:
+    """The plain argmax outputs of all examples, a list with one batch's outputs per thread's share."""
+    everything = np.arange(examples.n_examples, dtype=np.int32)
+    parts = shares(everything, examples.work, n_threads)
+    return run([partial(examples.decode, w, part) for part in parts])

@@ -1,0 +1,1 @@
+"""Reports: training curves and live progress."""

@@ -1,0 +1,172 @@
+"""Training traces as a picture: how the objective fell, how far it can still be from the optimum, and the dev score.
+
+The primal objective is an upper bound on the optimum and the dual a lower one, so the optimum lies in the shaded band
+between the two. A trace has one colour and one marker in every panel; filled markers are certified values and hollow
+ones estimates. The colours are those of Okabe and Ito, which colour-blind readers can tell apart.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite, nan
+from os import PathLike
+from typing import TYPE_CHECKING, NamedTuple
+
+from widemargin.data.atomic import replacing
+from widemargin.errors import WidemarginError
+from widemargin.solution import Epoch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P")  # not as many as colours, so that together they tell 42 traces apart
+PANEL_INCHES = (4.6, 4.0)
+MOST_MARKERS = 10  # on one curve; more would hide it
+TALLEST = 3.0  # the objective's axis ends at this multiple of the worst run's best value: early epochs run off its top
+LOGARITHMIC = 20.0  # the axis of time is logarithmic when the longest run takes this many times the shortest
+
+
+class Curve(NamedTuple):
+    """One trace and its looks."""
+
+    name: str
+    trace: Sequence[Epoch]
+    colour: str
+    marker: str
+
+
+class Point(NamedTuple):
+    """A value that is known at some moment of a run."""
+
+    seconds: float
+    value: float
+    certified: bool
+
+
+def plot_curves(traces: Mapping[str, Sequence[Epoch]], path: str | PathLike[str], *, title: str = "") -> None:
+    """Draw training traces, each with its name, into a PNG file at `path`.
+
+    One panel shows the objective against time, one the relative gap and one the score on the development data. A panel
+    for which no trace has a value is left out.
+    """
+    # matplotlib takes longer to import than a small training run takes, and most runs draw nothing.
+    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    curves = [
+        Curve(name, trace, COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)])
+        for number, (name, trace) in enumerate(traces.items())
+    ]
+    panels: dict[str, Callable[[Axes, Sequence[Curve]], None]] = {"primal": _objective, "gap": _gap, "score": _score}
+    drawn = [panel for quantity, panel in panels.items() if any(_points(curve, quantity) for curve in curves)]
+    if not drawn:
+        raise WidemarginError("there is nothing to plot: no epoch of any trace has an objective, a gap or a score")
+
+    width, height = PANEL_INCHES
+    figure = Figure(figsize=(width * len(drawn), height), dpi=150, layout="constrained")
+    for axes, panel in zip(figure.subplots(1, len(drawn), squeeze=False)[0], drawn, strict=True):
+        panel(axes, curves)
+        _time_axis(axes, curves)
+        axes.grid(color="0.92")
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(title)
+    names = [Line2D([], [], color=curve.colour, marker=curve.marker, label=curve.name) for curve in curves]
+    figure.legend(handles=names, loc="outside lower center", ncols=2 * len(drawn), frameon=False)
+    with replacing(path, "wb") as file:
+        figure.savefig(file, format="png")
+
+
+def _points(curve: Curve, quantity: str) -> list[Point]:
+    """The known values of a field of the trace; a gap of zero or less has no place on its logarithmic axis."""
+    values = [(epoch, getattr(epoch, quantity)) for epoch in curve.trace]
+    return [
+        Point(epoch.seconds, value, epoch.certified)
+        for epoch, value in values
+        if value is not None and isfinite(value) and (quantity != "gap" or value > 0)
+    ]
+
+
+def _draw(axes: "Axes", curve: Curve, points: Sequence[Point]) -> None:
+    """A line with markers, filled where certified."""
+    axes.plot([point.seconds for point in points], [point.value for point in points], color=curve.colour)
+    for certified, face in ((False, "white"), (True, curve.colour)):
+        marked = [point for point in points if point.certified == certified]
+        # Counted from the end: where a run ended up must carry its marker.
+        marked = marked[:: -(1 + len(marked) // MOST_MARKERS)]
+        axes.plot(
+            [point.seconds for point in marked],
+            [point.value for point in marked],
+            linestyle="none",
+            marker=curve.marker,
+            markersize=5,
+            color=curve.colour,
+            markerfacecolor=face,
+        )
+
+
+def _heading(axes: "Axes", heading: str, explanation: str) -> None:
+    """What a panel shows, and below it how to read it."""
+    axes.set_title(heading, loc="left", fontweight="bold", pad=20)
+    axes.text(0, 1.025, explanation, transform=axes.transAxes, color="0.35", fontsize="small")
+
+
+def _objective(axes: "Axes", curves: Sequence[Curve]) -> None:
+    """Primal and dual objective with the band between them."""
+    best = 0.0
+    explanation = "solid line: primal"
+    for curve in curves:
+        primal, dual = _points(curve, "primal"), _points(curve, "dual")
+        _draw(axes, curve, primal)
+        best = max(best, min((point.value for point in primal), default=best))
+        if dual:
+            seconds, bound = [point.seconds for point in dual], [point.value for point in dual]
+            axes.plot(seconds, bound, color=curve.colour, linestyle="--", marker="_", markevery=[-1])
+            above = {point.seconds: point.value for point in primal}
+            band = [above.get(moment, nan) for moment in seconds]
+            axes.fill_between(seconds, bound, band, color=curve.colour, alpha=0.16 / len(curves), linewidth=0)
+            explanation = "solid: primal, dashed: dual, the optimum between"
+    bottom, top = axes.get_ylim()
+    # The objective is never negative, so that a bound below zero says nothing.
+    axes.set_ylim(max(bottom, 0.0), min(top, TALLEST * best) if best > 0 else top)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+    axes.set_ylabel("regularised training loss")
+    _heading(axes, "Objective", explanation)
+
+
+def _gap(axes: "Axes", curves: Sequence[Curve]) -> None:
+    """Relative gap, in per cent on a logarithmic axis."""
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
+
+    values = []
+    for curve in curves:
+        points = _points(curve, "gap")
+        _draw(axes, curve, points)
+        values += [point.value for point in points]
+    lowest, highest = min(values) / 2, max(values) * 2
+    axes.set_yscale("log")
+    axes.set_ylim(lowest, highest)
+    if highest < 1000 * lowest:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylabel("(primal − dual) / primal")
+    _heading(axes, "Relative gap to the optimum", "filled markers: certified, hollow: estimated")
+
+
+def _score(axes: "Axes", curves: Sequence[Curve]) -> None:
+    """Score on the development data."""
+    for curve in curves:
+        _draw(axes, curve, [point._replace(certified=True) for point in _points(curve, "score")])
+    axes.set_ylabel("score")
+    _heading(axes, "Score on development data", "higher is better")
+
+
+def _time_axis(axes: "Axes", curves: Sequence[Curve]) -> None:
+    """Seconds since the start, logarithmic when the runs differ so much that the short ones would vanish."""
+    ends = [curve.trace[-1].seconds for curve in curves if curve.trace]
+    if max(ends) > LOGARITHMIC * min(ends) > 0:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    else:
+        axes.set_xlim(left=0)
+    axes.set_xlabel("training time in seconds")

@@ -1,0 +1,97 @@
+"""Sparse vectors in compressed rows: how features, feature differences and cuts are stored."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatVector, IntVector, LongVector
+
+
+class Rows(NamedTuple):
+    """Row r holds `values[indptr[r]:indptr[r + 1]]` at the columns `indices[indptr[r]:indptr[r + 1]]`.
+
+    Empty `values` stand for ones throughout: binary features need no memory for their values.
+    """
+
+    indptr: LongVector
+    indices: IntVector
+    values: FloatVector
+
+
+def stack(parts: list[Rows]) -> Rows:
+    """The rows of all `parts`, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+    indptr = np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends, strict=False))])
+    return Rows(
+        indptr.astype(np.int64),
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([part.values for part in parts]),
+    )
+
+
+@kernel
+def dot(indices: IntVector, values: FloatVector, begin: int, end: int, w: FloatVector) -> float:
+    """⟨w, a⟩ for the sparse vector a = (indices, values)[begin:end]."""
+    total = 0.0
+    for k in range(begin, end):
+        total += values[k] * w[indices[k]]
+    return total
+
+
+@kernel
+def add_scaled(step: float, indices: IntVector, values: FloatVector, begin: int, end: int, w: FloatVector) -> None:
+    """w += step · a for the sparse vector a = (indices, values)[begin:end]."""
+    for k in range(begin, end):
+        w[indices[k]] += step * values[k]
+
+
+@kernel
+def dots(rows: Rows, w: FloatVector) -> FloatVector:
+    """⟨w, a⟩ for every row a."""
+    out = np.empty(len(rows.indptr) - 1)
+    for r in range(len(out)):
+        out[r] = dot(rows.indices, rows.values, rows.indptr[r], rows.indptr[r + 1], w)
+    return out
+
+
+@kernel
+def new_table(n: int) -> IntVector:
+    """An empty hash table for `coalesce`, large enough for rows of up to `n` entries."""
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    return np.full(size, -1, dtype=np.int32)
+
+
+@kernel
+def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, write: int, table: IntVector) -> int:
+    """Sum the entries [begin:end] that share an index, drop zeros, move the rest to `write` ≤ begin; return their end.
+
+    Entries keep the order of their first appearance, so equal outputs give equal rows. `table` is all −1 before and
+    after.
+    """
+    mask = len(table) - 1
+    fill = write
+    for k in range(begin, end):
+        index, value = indices[k], values[k]
+        h = (int(index) * 40503) & mask
+        while table[h] >= 0 and indices[table[h]] != index:
+            h = (h + 1) & mask
+        if table[h] >= 0:
+            values[table[h]] += value
+        else:
+            table[h] = fill
+            indices[fill] = index
+            values[fill] = value
+            fill += 1
+    keep = write
+    for k in range(write, fill):
+        if values[k] != 0.0:
+            indices[keep] = indices[k]
+            values[keep] = values[k]
+            keep += 1
+    table[:] = -1
+    return keep

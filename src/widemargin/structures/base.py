@@ -1,0 +1,46 @@
+"""What a structure offers to the rest of the library: training examples compiled to arrays, which can be decoded.
+
+Structures decode; they know no objective and no solver. Everything they return for a batch is in the batch's order and
+does not depend on how the batch is split, so that callers may divide it among threads.
+"""
+
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.sparse import Rows
+
+Outputs: TypeAlias = Any
+"""Decoded outputs of a batch, in a form that only their structure looks into."""
+
+
+class Differences(NamedTuple):
+    """How outputs differ from gold: Δ_i(ŷ) per example and ψ_i(ŷ) = φ(x_i, y_i) − φ(x_i, ŷ), entries coalesced."""
+
+    errors: FloatVector
+    psi: Rows
+
+
+class Examples(Protocol):
+    """Training examples of one structure."""
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples there are."""
+
+    @property
+    def n_weights(self) -> int:
+        """The length of the weight vector w."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether `decode` finds the true maximum, so that a duality gap is a proof."""
+
+    @property
+    def work(self) -> FloatVector | None:
+        """The relative cost of decoding each example; None when decoding holds the interpreter, so threads are idle."""
+
+    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Outputs:
+        """argmax_y ⟨w, φ(x_i, y)⟩ + error_scale · Δ_i(y) for every example i of the batch."""
+
+    def difference(self, batch: IntVector, outputs: Outputs) -> Differences:
+        """Errors and feature differences of the batch's `outputs` against gold."""

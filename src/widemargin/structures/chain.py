@@ -1,0 +1,266 @@
+"""First-order chains: sequence labelling.
+
+    ⟨w, φ(x, y)⟩ = begin[y_1] + Σ_t Σ_f x_tf W[f, y_t] + Σ_{t>1} (T[y_t-1, y_t] + Σ_g z_tg G[g, y_t-1, y_t]) + end[y_n]
+
+x_t are the features of position t, z_t its optional features on the transition into it. The weights are one flat
+vector that holds, in this order, W (features × labels), T (labels × labels), begin, end and G. The error of a sequence
+is Σ_t cost[gold_t, y_t], by default the number of wrong labels.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.decoders.viterbi import viterbi
+from widemargin.errors import DataError
+from widemargin.sparse import Rows, coalesce, new_table
+from widemargin.structures.base import Differences
+
+NO_ROWS = Rows(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The shape of a chain model: how the flat weight vector is laid out."""
+
+    n_labels: int
+    n_features: int
+    n_transition_features: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_weights > np.iinfo(np.int32).max:
+            raise DataError(
+                f"{self.n_features:,} features × {self.n_labels} labels is more weights than can be indexed (2³¹); "
+                "use a feature cut-off (min_count) or hashing"
+            )
+
+    @property
+    def n_weights(self) -> int:
+        """The length of the flat weight vector."""
+        labels = self.n_labels
+        return (self.n_features + self.n_transition_features * labels + labels + 2) * labels
+
+    def parts(self, w: FloatVector) -> "ChainWeights":
+        """The parts of `w` as views of it."""
+        labels, features = self.n_labels, self.n_features
+        sizes = np.cumsum([features * labels, labels * labels, labels, labels])
+        emission, transition, begin, end, conditional = np.split(w, sizes)
+        return ChainWeights(
+            emission.reshape(features, labels),
+            transition.reshape(labels, labels),
+            begin,
+            end,
+            conditional.reshape(self.n_transition_features, labels, labels),
+        )
+
+
+class ChainWeights(NamedTuple):
+    """A weight vector seen as its parts; `conditional[g]` is added to `transition` where feature g is present."""
+
+    emission: FloatMatrix
+    transition: FloatMatrix
+    begin: FloatVector
+    end: FloatVector
+    conditional: FloatMatrix
+
+
+class ChainData(NamedTuple):
+    """Sequences laid end to end: features per position, optional features on transitions, gold labels, error costs."""
+
+    indptr: LongVector
+    features: Rows
+    transition_features: Rows
+    gold: IntVector
+    costs: FloatMatrix
+
+
+@kernel
+def _add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector) -> None:
+    """out += Σ_f x_tf weights[f], over rows of any one length."""
+    indices, values = features.indices, features.values
+    n = len(out)
+    k, end = features.indptr[t], features.indptr[t + 1]
+    if len(values) == 0:
+        # Four rows at a time: they come from memory side by side, and `out` is loaded and stored a quarter as often.
+        while k + 4 <= end:
+            first, second, third, fourth = (
+                weights[indices[k]],
+                weights[indices[k + 1]],
+                weights[indices[k + 2]],
+                weights[indices[k + 3]],
+            )
+            for j in range(n):
+                out[j] += (first[j] + second[j]) + (third[j] + fourth[j])
+            k += 4
+        while k < end:
+            row = weights[indices[k]]
+            for j in range(n):
+                out[j] += row[j]
+            k += 1
+    else:
+        while k < end:
+            row, value = weights[indices[k]], values[k]
+            for j in range(n):
+                out[j] += value * row[j]
+            k += 1
+
+
+@kernel
+def _decode(
+    data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, error_scale: float, labels: IntVector
+) -> None:
+    n_labels = len(weights.begin)
+    longest = 1
+    for i in batch:
+        longest = max(longest, data.indptr[i + 1] - data.indptr[i])
+    emission = np.empty((longest, n_labels))
+    best = np.empty((longest, n_labels))
+    conditional = len(weights.conditional) > 0
+    transition = np.empty((longest if conditional else 1, n_labels, n_labels))
+    transition[0] = weights.transition
+    flat = weights.conditional.reshape(len(weights.conditional), n_labels * n_labels)
+    for position in range(len(batch)):
+        first, last = data.indptr[batch[position]], data.indptr[batch[position] + 1]
+        n = last - first
+        if n == 0:
+            continue
+        for t in range(n):
+            emission[t] = 0.0
+            _add_features(data.features, first + t, weights.emission, emission[t])
+            if error_scale != 0.0:
+                emission[t] += error_scale * data.costs[data.gold[first + t]]
+            if conditional and t > 0:
+                transition[t] = weights.transition
+                _add_features(data.transition_features, first + t, flat, transition[t].reshape(-1))
+        out = labels[starts[position] : starts[position] + n]
+        viterbi(emission[:n], transition[: n if conditional else 1], weights.begin, weights.end, best, out)
+
+
+@kernel
+def _push_features(
+    features: Rows, t: int, width: int, offset: int, plus: int, minus: int, psi: Rows, write: int
+) -> int:
+    """Append x_t at the label `plus` and −x_t at the label `minus`; return where the entries end."""
+    for k in range(features.indptr[t], features.indptr[t + 1]):
+        value = features.values[k] if len(features.values) > 0 else 1.0
+        row = offset + features.indices[k] * width
+        psi.indices[write], psi.values[write] = row + plus, value
+        psi.indices[write + 1], psi.values[write + 1] = row + minus, -value
+        write += 2
+    return write
+
+
+@kernel
+def _push(psi: Rows, write: int, offset: int, plus: int, minus: int) -> int:
+    if plus == minus:
+        return write
+    psi.indices[write], psi.values[write] = offset + plus, 1.0
+    psi.indices[write + 1], psi.values[write + 1] = offset + minus, -1.0
+    return write + 2
+
+
+@kernel
+def _difference(
+    data: ChainData, n_labels: int, n_features: int, batch: IntVector, starts: LongVector, labels: IntVector
+) -> tuple[FloatVector, Rows]:
+    errors = np.zeros(len(batch))
+    room, most = 0, 0
+    for position in range(len(batch)):
+        first, shift = data.indptr[batch[position]], starts[position]
+        size = 4
+        for t in range(first, data.indptr[batch[position] + 1]):
+            right = labels[shift + t - first] == data.gold[t]
+            if not right:
+                errors[position] += data.costs[data.gold[t], labels[shift + t - first]]
+                size += 2 * (data.features.indptr[t + 1] - data.features.indptr[t]) + 4
+            if len(data.transition_features.indptr) > 1:
+                size += 2 * (data.transition_features.indptr[t + 1] - data.transition_features.indptr[t])
+        room, most = room + size, max(most, size)
+
+    table = new_table(most)
+    psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
+    at_transition = n_features * n_labels
+    at_begin = at_transition + n_labels * n_labels
+    at_end = at_begin + n_labels
+    end = 0
+    for position in range(len(batch)):
+        first, last = data.indptr[batch[position]], data.indptr[batch[position] + 1]
+        shift = starts[position] - first
+        write = end
+        for t in range(first, last):
+            gold, label = data.gold[t], labels[shift + t]
+            if gold != label:
+                write = _push_features(data.features, t, n_labels, 0, gold, label, psi, write)
+            if t == first:
+                write = _push(psi, write, at_begin, gold, label)
+            else:
+                plus = data.gold[t - 1] * n_labels + gold
+                minus = labels[shift + t - 1] * n_labels + label
+                write = _push(psi, write, at_transition, plus, minus)
+                if plus != minus and len(data.transition_features.indptr) > 1:
+                    write = _push_features(
+                        data.transition_features, t, n_labels * n_labels, at_end + n_labels, plus, minus, psi, write
+                    )
+            if t == last - 1:
+                write = _push(psi, write, at_end, gold, label)
+        end = coalesce(psi.indices, psi.values, end, write, end, table)
+        psi.indptr[position + 1] = end
+    return errors, Rows(psi.indptr, psi.indices[:end], psi.values[:end])
+
+
+class ChainExamples:
+    """Sequences with their gold labels (or without, for prediction only), compiled to arrays.
+
+    Parameters
+    ----------
+    chain : the shape of the model
+    indptr : (n + 1,) where each sequence begins among the positions
+    features : the features of each position, a row a position
+    gold : the gold label of each position; None when the sequences are only to be decoded
+    costs : (L, L) error of predicting the column's label where the row's is right; None counts wrong labels
+    transition_features : the features on the transition into each position, a row a position
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        chain: Chain,
+        indptr: LongVector,
+        features: Rows,
+        gold: IntVector | None = None,
+        *,
+        costs: FloatMatrix | None = None,
+        transition_features: Rows | None = None,
+    ) -> None:
+        if costs is None:
+            costs = 1.0 - np.eye(chain.n_labels)
+        gold = np.empty(0, dtype=np.int32) if gold is None else gold
+        self.chain = chain
+        self.data = ChainData(indptr, features, transition_features or NO_ROWS, gold, costs)
+        self.n_examples = len(indptr) - 1
+        self.n_weights = chain.n_weights
+        self.lengths = np.diff(indptr)
+        self.work = self.lengths.astype(np.float64)
+
+    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> IntVector:
+        """The best label sequences of the batch, end to end."""
+        starts = self._starts(batch)
+        labels = np.empty(starts[-1], dtype=np.int32)
+        _decode(self.data, self.chain.parts(w), batch, starts, error_scale, labels)
+        return labels
+
+    def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
+        """Errors and feature differences of label sequences laid end to end."""
+        chain = self.chain
+        return Differences(
+            *_difference(self.data, chain.n_labels, chain.n_features, batch, self._starts(batch), outputs)
+        )
+
+    def _starts(self, batch: IntVector) -> LongVector:
+        starts = np.zeros(len(batch) + 1, dtype=np.int64)
+        np.cumsum(self.lengths[batch], out=starts[1:])
+        return starts
