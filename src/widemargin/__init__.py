@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from widemargin._version import __version__
 
 if TYPE_CHECKING:
-    from widemargin.estimators import SequenceTagger
+    from widemargin.estimators import SequenceTagger, StructuredPredictor
     from widemargin.loading import load
     from widemargin.loop import Callback, Stop, fit
     from widemargin.problem import Problem
@@ -23,6 +23,7 @@ _HOME = {
     "SequenceTagger": "estimators",
     "Solution": "solution",
     "Stop": "loop",
+    "StructuredPredictor": "estimators",
     "fit": "loop",
     "load": "loading",
 }
@@ -34,6 +35,7 @@ __all__ = [
     "SequenceTagger",
     "Solution",
     "Stop",
+    "StructuredPredictor",
     "__version__",
     "fit",
     "load",

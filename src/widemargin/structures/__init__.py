@@ -2,5 +2,6 @@
 
 from widemargin.structures.base import Differences, Examples, Outputs
 from widemargin.structures.chain import Chain, ChainExamples
+from widemargin.structures.custom import CustomExamples, CustomProblem
 
-__all__ = ["Chain", "ChainExamples", "Differences", "Examples", "Outputs"]
+__all__ = ["Chain", "ChainExamples", "CustomExamples", "CustomProblem", "Differences", "Examples", "Outputs"]

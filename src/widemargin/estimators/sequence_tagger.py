@@ -1,42 +1,34 @@
-"""scikit-learn estimators: the library behind `fit`, `predict` and `score`."""
+"""Sequence labelling as a scikit-learn estimator."""
 
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatMatrix, FloatVector, IntVector
 from widemargin.columns import split
-from widemargin.errors import WidemarginError
+from widemargin.estimators.base import Estimator
 from widemargin.features.attributes import Resources
 from widemargin.features.base import Features
 from widemargin.features.inputs import choose_extractor, prepared
 from widemargin.labels import as_sequences, cost_matrix, encode_labels
-from widemargin.loop import Callback, Score, Stop, fit
+from widemargin.loop import Callback, Score
 from widemargin.metrics import accuracy, is_bio, sequence_scorer
-from widemargin.problem import Problem, predict
-from widemargin.report.progress import Progress
+from widemargin.problem import predict
 from widemargin.solution import Solution
-from widemargin.solvers import SOLVERS, Solver
+from widemargin.solvers import Solver
 from widemargin.structures.chain import Chain, ChainExamples
 from widemargin.tagger import Tagger
 
 
-class SequenceTagger(BaseEstimator):  # type: ignore[misc]
+class SequenceTagger(Estimator):
     """Large-margin sequence labelling: a first-order chain.
 
     Parameters
     ----------
-    solver : the name of a solver (`widemargin.solvers.SOLVERS`), or a solver object
-    C : trade-off; multiplies the sum of the slacks
-    max_epochs, tol, patience, max_seconds : stop rules; `tol` is the relative duality gap to be proven, `patience`
-        counts epochs without a better score on the development data. None switches a rule off.
-    n_jobs : threads that decode; −1 uses all cores. The result does not depend on it.
-    random_state : a seed; the same seed gives the same weights. None takes a fresh one.
+    solver, C, max_epochs, tol, patience, max_seconds, n_jobs, random_state, verbose : see `Estimator`
     templates : feature templates (`widemargin.features.templates`); None takes `DEFAULT_TEMPLATES` where sequences are
         tokens, and features as they are where they are given ready-made
     lexicons, clusters : what the templates ``lexicon(name)`` and ``cluster(name)`` refer to: lists of entries, and
@@ -47,7 +39,6 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc]
         confusion of a label, or None to count wrong labels; what is not named costs 1
     dev_metric : the development score: ``"accuracy"``, ``"f1"`` (of spans), ``"sequence_accuracy"``, or ``"auto"``:
         F1 where labels are BIO, else accuracy
-    verbose : show progress, if standard error is a terminal
 
     Attributes
     ----------
@@ -119,38 +110,25 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc]
         dev : development data (X, y): scored after every epoch, and the best epoch's weights are kept
         callbacks : hear of training as it goes on
         """
-        solver, stop = self._solver(), self._stop()
         resources = Resources(self.lexicons or {}, self.clusters or {})
         extractor = choose_extractor(X, self.templates, resources, min_count=self.min_count, hash_bits=self.hash_bits)
         X = prepared(X, extractor)
         labels, gold = encode_labels(X, y)
         features = extractor.fit(X)
         chain = Chain(len(labels), extractor.n_features, extractor.n_transition_features)
-        problem = Problem(
-            _examples(chain, features, gold, cost_matrix(self.costs, labels)),
-            C=self.C,
-            sample_weight=sample_weight,
-            n_threads=count_threads(self.n_jobs),
-        )
         tagger = Tagger(labels, extractor, np.empty(0))
         score = None if dev is None else self._dev_score(tagger, chain, *dev)
-        with Progress(tol=self.tol, enabled=bool(self.verbose)) as progress:
-            self.solution_: Solution = fit(
-                problem,
-                solver,
-                stop=stop,
-                score=score,
-                callbacks=[progress, *callbacks],
-                seed=self.random_state,
-            )
-        tagger.w, tagger.summary = self.solution_.w, self._summary(problem)
+        examples = _examples(chain, features, gold, cost_matrix(self.costs, labels))
+        self.solution_ = self._solve(examples, sample_weight, score, callbacks)
+        tagger.w, tagger.summary = self.solution_.w, self._summary(self.solution_)
         self.classes_ = np.array(labels)
         self.tagger_ = tagger
         return self
 
     def predict(self, X: Any) -> list[list[Any]]:
         """The labels of every sequence."""
-        return self._fitted().predict(X, count_threads(self.n_jobs))
+        self._check_fitted()
+        return self.tagger_.predict(X, count_threads(self.n_jobs))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of right labels; 0 where there are none at all."""
@@ -158,7 +136,8 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file `path`, to be read by `widemargin.load`."""
-        self._fitted().save(path)
+        self._check_fitted()
+        self.tagger_.save(path)
 
     @classmethod
     def from_tagger(cls, tagger: Tagger) -> "SequenceTagger":
@@ -169,24 +148,6 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc]
         estimator.classes_ = np.array(tagger.labels)
         estimator.solution_ = Solution.restored(tagger.w, tagger.summary["solution"])
         return estimator
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "tagger_")
-
-    def _fitted(self) -> Tagger:
-        if not hasattr(self, "tagger_"):
-            raise NotFittedError("this SequenceTagger is not fitted yet; call fit first, or widemargin.load a model")
-        return self.tagger_
-
-    def _solver(self) -> Solver:
-        if not isinstance(self.solver, str):
-            return self.solver
-        if self.solver not in SOLVERS:
-            raise WidemarginError(f"there is no solver {self.solver!r}; there are {', '.join(SOLVERS)}")
-        return SOLVERS[self.solver]
-
-    def _stop(self) -> Stop:
-        return Stop(epochs=self.max_epochs, seconds=self.max_seconds, gap=self.tol, patience=self.patience)
 
     def _dev_score(self, tagger: Tagger, chain: Chain, X: Any, y: Any) -> Score:
         """The development score as a function of the weights; the features are worked out once."""
@@ -205,19 +166,6 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc]
             return measure(gold, split([tagger.labels[code] for code in codes.tolist()], indptr))
 
         return score
-
-    def _summary(self, problem: Problem) -> dict[str, Any]:
-        parameters = {
-            name: value
-            for name, value in self.get_params().items()
-            if isinstance(value, str | int | float | bool | None) and name != "verbose"
-        }
-        return {
-            "parameters": parameters,
-            "solver": self.solver if isinstance(self.solver, str) else repr(self.solver),
-            "n_sequences": problem.examples.n_examples,
-            "solution": self.solution_.summary(),
-        }
 
 
 def _examples(chain: Chain, features: Features, gold: IntVector | None, costs: FloatMatrix | None) -> ChainExamples:

@@ -1,0 +1,6 @@
+"""scikit-learn estimators: the library behind `fit`, `predict` and `score`."""
+
+from widemargin.estimators.sequence_tagger import SequenceTagger
+from widemargin.estimators.structured import StructuredPredictor
+
+__all__ = ["SequenceTagger", "StructuredPredictor"]

@@ -1,0 +1,114 @@
+"""Any structure of the user's own as an estimator (`widemargin.structures.custom`)."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from widemargin.errors import ModelFileError
+from widemargin.estimators.base import Estimator
+from widemargin.loop import Callback, Score
+from widemargin.model import read_model, write_model
+from widemargin.solution import Solution
+from widemargin.solvers import Solver
+from widemargin.structures.custom import CustomExamples, CustomProblem
+
+STRUCTURE = "custom"
+
+
+class StructuredPredictor(Estimator):
+    """Large-margin learning for a problem given by three methods: `features`, `error` and `decode`.
+
+    Parameters
+    ----------
+    problem : the problem (`widemargin.structures.custom.CustomProblem`)
+    solver, C, max_epochs, tol, patience, max_seconds, n_jobs, random_state, verbose : see `Estimator`
+
+    Attributes
+    ----------
+    solution_ : weights, trace, primal, dual, gap, whether it is certified, and why training stopped
+
+    Examples
+    --------
+    >>> class Sign:  # the simplest structure: ŷ ∈ {−1, 1}
+    ...     def features(self, x, y):
+    ...         return {0: y * x}
+    ...     def error(self, y, y_hat):
+    ...         return float(y != y_hat)
+    ...     def decode(self, x, w, y=None):
+    ...         return max((-1, 1), key=lambda s: w[0] * s * x + (y is not None and s != y))
+    >>> StructuredPredictor(Sign(), C=1.0).fit([2.0, -1.0], [1, -1]).predict([3.0, -0.5])
+    [1, -1]
+    """
+
+    def __init__(
+        self,
+        problem: CustomProblem,
+        *,
+        solver: str | Solver = "dcd",
+        C: float = 0.1,
+        max_epochs: int | None = 30,
+        tol: float | None = 0.01,
+        patience: int | None = None,
+        max_seconds: float | None = None,
+        n_jobs: int | None = -1,
+        random_state: int | None = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.problem = problem
+        self.solver = solver
+        self.C = C
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.patience = patience
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        sample_weight: Any = None,
+        dev: tuple[Sequence[Any], Sequence[Any]] | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> "StructuredPredictor":
+        """Train on inputs `X` with gold outputs `y`; `dev` is scored after every epoch and the best one kept."""
+        score = None if dev is None else self._dev_score(*dev)
+        self.solution_ = self._solve(CustomExamples(self.problem, X, y), sample_weight, score, callbacks)
+        return self
+
+    def predict(self, X: Sequence[Any]) -> list[Any]:
+        """The best output for every input."""
+        self._check_fitted()
+        return [self.problem.decode(x, self.solution_.w) for x in X]
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """Minus the mean error: the higher the better, 0 at best."""
+        errors = [self.problem.error(gold, output) for gold, output in zip(y, self.predict(X), strict=True)]
+        return -float(np.mean(errors)) if errors else 0.0
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the weights and how they were found; the problem itself is code, and stays with the user."""
+        self._check_fitted()
+        header = {"structure": STRUCTURE, "summary": self._summary(self.solution_)}
+        write_model(path, header, {"weights": self.solution_.w})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], problem: CustomProblem) -> "StructuredPredictor":
+        """A fitted predictor for `problem` with the weights that `save` wrote."""
+        header, tensors = read_model(path)
+        if header.get("structure") != STRUCTURE:
+            raise ModelFileError(f"the model {os.fspath(path)} is not one of a custom problem; use widemargin.load")
+        predictor = cls(problem, **header["summary"]["parameters"])
+        predictor.solution_ = Solution.restored(tensors["weights"], header["summary"]["solution"])
+        return predictor
+
+    def _dev_score(self, X: Sequence[Any], y: Sequence[Any]) -> Score:
+        def score(w: Any) -> float:
+            pairs = zip(X, y, strict=True)
+            return -float(np.mean([self.problem.error(gold, self.problem.decode(x, w)) for x, gold in pairs]))
+
+        return score

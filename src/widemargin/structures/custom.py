@@ -1,0 +1,119 @@
+"""A structure of the user's own: three methods in plain Python, nothing compiled.
+
+    class MyProblem:
+        def features(self, x, y): ...           # φ(x, y): a dict {index: value}, a pair (indices, values), or a vector
+        def error(self, y, y_hat): ...          # Δ ≥ 0, and 0 for y itself
+        def decode(self, x, w, y=None): ...     # argmax_ŷ ⟨w, φ(x, ŷ)⟩, plus error(y, ŷ) when the gold y is given
+
+That is all a solver needs. Two optional attributes: `n_weights`, the length of w, which is else taken from the gold
+outputs' features; and `exact = False` for a decoder that is only approximate, so that no gap is called proven.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.errors import DataError
+from widemargin.sparse import Rows
+from widemargin.structures.base import Differences
+
+SparseVector = tuple[IntVector, FloatVector]
+
+
+class CustomProblem(Protocol):
+    """What the user writes."""
+
+    def features(self, x: Any, y: Any) -> Any:
+        """φ(x, y): a dict {index: value}, a pair (indices, values), or a dense vector."""
+
+    def error(self, y: Any, y_hat: Any) -> float:
+        """Δ: how wrong `y_hat` is where `y` is right."""
+
+    def decode(self, x: Any, w: FloatVector, y: Any = None) -> Any:
+        """The output with the highest ⟨w, φ(x, ŷ)⟩, plus error(y, ŷ) when the gold `y` is given."""
+
+
+class CustomExamples:
+    """Training examples of a user's problem. Decoding holds the interpreter, so it runs on one thread."""
+
+    work = None
+
+    def __init__(self, problem: CustomProblem, X: Sequence[Any], y: Sequence[Any] | None = None) -> None:
+        if y is not None and len(X) != len(y):
+            raise DataError(f"there are {len(X)} inputs, but {len(y)} outputs")
+        self.problem, self.X, self.y = problem, X, y
+        self.n_examples = len(X)
+        self.exact = bool(getattr(problem, "exact", True))
+        self._gold = [
+            _sparse(problem.features(x, output), f"example {i}") for i, (x, output) in enumerate(self._pairs())
+        ]
+        largest = max((int(indices[-1]) + 1 for indices, _ in self._gold if len(indices)), default=0)
+        self.n_weights = int(getattr(problem, "n_weights", largest))
+        self._check_size(largest, "the gold outputs")
+
+    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> list[Any]:
+        """The user's decoder on every example; argmax ⟨w, φ⟩ + s·Δ is argmax ⟨w/s, φ⟩ + Δ."""
+        if error_scale == 0.0 or self.y is None:
+            return [self.problem.decode(self.X[i], w) for i in batch]
+        w = w if error_scale == 1.0 else w / error_scale
+        return [self.problem.decode(self.X[i], w, self.y[i]) for i in batch]
+
+    def difference(self, batch: IntVector, outputs: Sequence[Any]) -> Differences:
+        """Errors and feature differences of the decoded outputs."""
+        assert self.y is not None, "without gold outputs there is nothing to differ from"
+        errors, parts = np.empty(len(batch)), []
+        for k, (i, output) in enumerate(zip(batch.tolist(), outputs, strict=True)):
+            errors[k] = self.problem.error(self.y[i], output)
+            if not (np.isfinite(errors[k]) and errors[k] >= 0):
+                raise DataError(f"error() of example {i} is {errors[k]}; an error is finite and not negative")
+            parts.append(self._psi(i, output))
+        lengths = [len(indices) for indices, _ in parts]
+        psi = Rows(
+            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            np.concatenate([indices for indices, _ in parts]),
+            np.concatenate([values for _, values in parts]),
+        )
+        return Differences(errors, psi)
+
+    def _psi(self, i: int, output: Any) -> SparseVector:
+        indices, values = _sparse(self.problem.features(self.X[i], output), f"example {i}")
+        self._check_size(int(indices[-1]) + 1 if len(indices) else 0, f"example {i}")
+        gold_indices, gold_values = self._gold[i]
+        return _summed(np.concatenate([gold_indices, indices]), np.concatenate([gold_values, -values]))
+
+    def _pairs(self) -> Sequence[tuple[Any, Any]]:
+        return [] if self.y is None else list(zip(self.X, self.y, strict=True))
+
+    def _check_size(self, needed: int, where: str) -> None:
+        if needed > self.n_weights:
+            raise DataError(
+                f"features() of {where} uses the index {needed - 1}, but there are {self.n_weights} weights; "
+                "set n_weights on the problem to the number of all features there can be"
+            )
+
+
+def _sparse(features: Any, where: str) -> SparseVector:
+    """φ in any of its forms as distinct ascending indices and their values."""
+    if isinstance(features, Mapping):
+        raw_indices, raw_values = np.array(list(features)), np.array(list(features.values()), dtype=np.float64)
+    elif isinstance(features, tuple) and len(features) == 2:
+        raw_indices, raw_values = np.asarray(features[0]), np.asarray(features[1], dtype=np.float64)
+    else:
+        raw_values = np.asarray(features, dtype=np.float64)
+        raw_indices = np.arange(raw_values.size)
+    if raw_indices.ndim != 1 or raw_indices.shape != raw_values.shape:
+        raise DataError(f"features() of {where} must be a dict, a pair of two equally long lists, or a vector")
+    if raw_indices.size and (raw_indices.dtype.kind not in "iu" or raw_indices.min() < 0):
+        raise DataError(f"features() of {where} has indices that are not whole numbers from 0 on")
+    if not np.isfinite(raw_values).all():
+        raise DataError(f"features() of {where} has a value that is not finite")
+    return _summed(raw_indices.astype(np.int32), raw_values)
+
+
+def _summed(indices: IntVector, values: FloatVector) -> SparseVector:
+    """Entries with the same index summed, zeros dropped, in ascending order."""
+    distinct, place = np.unique(indices, return_inverse=True)
+    sums = np.bincount(place, weights=values, minlength=len(distinct))
+    return distinct[sums != 0].astype(np.int32), sums[sums != 0]
