@@ -63,6 +63,15 @@ VACANT, SLOTS, USED, ALIVE = range(4)
 
 
 @kernel
+def largest(sets: WorkingSets) -> int:
+    """The size of the largest working set."""
+    most = 0
+    for size in sets.size:
+        most = max(most, size)
+    return most
+
+
+@kernel
 def add(sets: WorkingSets, block: int, b: float, a: Rows, begin: int, end: int) -> int:
     """Put the cut (block, entries [begin:end] of a, b) at the head of its block with α = 0; return its slot."""
     tally = sets.tally

@@ -93,5 +93,6 @@ def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, writ
             indices[keep] = indices[k]
             values[keep] = values[k]
             keep += 1
-    table[:] = -1
+    for k in range(len(table)):
+        table[k] = -1
     return keep

@@ -15,7 +15,8 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector
 @kernel
 def _extend(last: FloatVector, table: FloatMatrix, row: FloatVector, n_labels: int) -> None:
     """row[l] = max over p of last[p] + table[p, l]; four predecessors at a time, so that `row` stays in registers."""
-    row[:n_labels] = -np.inf
+    for label in range(n_labels):
+        row[label] = -np.inf
     p = 0
     while p + 4 <= n_labels:
         s0, s1, s2, s3 = last[p], last[p + 1], last[p + 2], last[p + 3]

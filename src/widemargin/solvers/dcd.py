@@ -18,7 +18,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector
-from widemargin.cuts import Cuts, CutStore, WorkingSets, add, drop_idle, find, violation
+from widemargin.cuts import Cuts, CutStore, WorkingSets, add, drop_idle, find, largest, violation
 from widemargin.errors import UnsupportedError
 from widemargin.problem import Loss, Problem
 from widemargin.sparse import add_scaled, dot
@@ -42,18 +42,17 @@ def _random_below(n: int, state: FloatVector) -> int:
 
 @kernel
 def _update_weights(
-    i: int, w: FloatVector, sets: WorkingSets, c: float, newest_first: bool, order: IntVector, random: FloatVector
+    i: int, w: FloatVector, sets: WorkingSets, c: float, newest: int, order: IntVector, random: FloatVector
 ) -> None:
-    """Algorithm 1, UPDATEWEIGHT: one exact step on each cut of block i, in random order but for the newest."""
+    """Algorithm 1, UPDATEWEIGHT: one exact step on each cut of block i, the `newest` (0 or 1) first, then at random."""
     n = 0
     slot = sets.first[i]
     while slot >= 0:
         order[n] = slot
         n += 1
         slot = sets.after[slot]
-    fixed = 1 if newest_first else 0
-    for k in range(n - 1, fixed, -1):
-        other = fixed + _random_below(k + 1 - fixed, random)
+    for k in range(n - 1, newest, -1):
+        other = newest + _random_below(k + 1 - newest, random)
         order[k], order[other] = order[other], order[k]
     idle = False
     for k in range(n):
@@ -73,24 +72,24 @@ def _update_weights(
 @kernel
 def _absorb(cuts: Cuts, w: FloatVector, sets: WorkingSets, c: FloatVector, delta: float, random: FloatVector) -> None:
     """Algorithm 2, lines 6–9: admit each new cut that is violated by δ or more, and update its block."""
-    order = np.empty(sets.size.max() + len(cuts.b), dtype=np.int32)
+    order = np.empty(largest(sets) + len(cuts.b), dtype=np.int32)
     for k in range(len(cuts.b)):
         i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
-        admitted = False
+        newest = np.int64(0)
         if end > begin or cuts.b[k] > 0.0:
             slack = cuts.b[k] - dot(cuts.a.indices, cuts.a.values, begin, end, w)
             if slack - sets.mass[i] / (2.0 * c[i]) >= delta and find(sets, i, cuts.b[k], cuts.a, begin, end) < 0:
                 add(sets, i, cuts.b[k], cuts.a, begin, end)
-                admitted = True
-        _update_weights(i, w, sets, c[i], admitted, order, random)
+                newest = np.int64(1)
+        _update_weights(i, w, sets, c[i], newest, order, random)
 
 
 @kernel
 def _sweep(blocks: IntVector, w: FloatVector, sets: WorkingSets, c: FloatVector, random: FloatVector) -> None:
     """Algorithm 3, lines 5–7: update every block from its cached working set."""
-    order = np.empty(sets.size.max() + 1, dtype=np.int32)
+    order = np.empty(largest(sets), dtype=np.int32)
     for i in blocks:
-        _update_weights(i, w, sets, c[i], False, order, random)
+        _update_weights(i, w, sets, c[i], np.int64(0), order, random)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,6 +109,21 @@ def _add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector
 
 
 @kernel
+def _start_row(data: ChainData, t: int, error_scale: float, row: FloatVector) -> None:
+    """row = error_scale · cost[gold_t]: what a label scores before any feature speaks."""
+    # Loops rather than array expressions here and below: those bring in NumPy's shape errors, seconds of compilation.
+    for label in range(len(row)):
+        row[label] = error_scale * data.costs[data.gold[t], label] if error_scale != 0.0 else 0.0
+
+
+@kernel
+def _copy(source: FloatMatrix, target: FloatMatrix) -> None:
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]
+
+
+@kernel
 def _decode(
     data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, error_scale: float, labels: IntVector
 ) -> None:
@@ -120,7 +135,7 @@ def _decode(
     best = np.empty((longest, n_labels))
     conditional = len(weights.conditional) > 0
     transition = np.empty((longest if conditional else 1, n_labels, n_labels))
-    transition[0] = weights.transition
+    _copy(weights.transition, transition[0])
     flat = weights.conditional.reshape(len(weights.conditional), n_labels * n_labels)
     for position in range(len(batch)):
         first, last = data.indptr[batch[position]], data.indptr[batch[position] + 1]
@@ -128,13 +143,11 @@ def _decode(
         if n == 0:
             continue
         for t in range(n):
-            emission[t] = 0.0
+            _start_row(data, first + t, error_scale, emission[t])
             _add_features(data.features, first + t, weights.emission, emission[t])
-            if error_scale != 0.0:
-                emission[t] += error_scale * data.costs[data.gold[first + t]]
             if conditional and t > 0:
-                transition[t] = weights.transition
-                _add_features(data.transition_features, first + t, flat, transition[t].reshape(-1))
+                _copy(weights.transition, transition[t])
+                _add_features(data.transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
         out = labels[starts[position] : starts[position] + n]
         viterbi(emission[:n], transition[: n if conditional else 1], weights.begin, weights.end, best, out)
 
@@ -167,7 +180,8 @@ def _difference(
     data: ChainData, n_labels: int, n_features: int, batch: IntVector, starts: LongVector, labels: IntVector
 ) -> tuple[FloatVector, Rows]:
     errors = np.zeros(len(batch))
-    room, most = 0, 0
+    # np.int64(0) rather than 0: a literal would have every callee compiled a second time, for constants.
+    room, most, at_emission = np.int64(0), np.int64(0), np.int64(0)
     for position in range(len(batch)):
         first, shift = data.indptr[batch[position]], starts[position]
         size = 4
@@ -185,7 +199,7 @@ def _difference(
     at_transition = n_features * n_labels
     at_begin = at_transition + n_labels * n_labels
     at_end = at_begin + n_labels
-    end = 0
+    end = psi.indptr[0]
     for position in range(len(batch)):
         first, last = data.indptr[batch[position]], data.indptr[batch[position] + 1]
         shift = starts[position] - first
@@ -193,7 +207,7 @@ def _difference(
         for t in range(first, last):
             gold, label = data.gold[t], labels[shift + t]
             if gold != label:
-                write = _push_features(data.features, t, n_labels, 0, gold, label, psi, write)
+                write = _push_features(data.features, t, n_labels, at_emission, gold, label, psi, write)
             if t == first:
                 write = _push(psi, write, at_begin, gold, label)
             else:
