@@ -70,13 +70,15 @@ class Columns:
         return split(self[name].strings(), self.indptr)
 
 
-def boundaries(lengths: Iterable[int]) -> LongVector:
+def boundaries(lengths: Iterable[int] | LongVector) -> LongVector:
     """Where sequences of these `lengths` begin when laid end to end, and where the last one ends.
 
     >>> boundaries([2, 0, 3]).tolist()
     [0, 2, 2, 5]
     """
-    return np.concatenate([[0], np.cumsum(np.fromiter(lengths, dtype=np.int64))]).astype(np.int64)
+    if not isinstance(lengths, np.ndarray):
+        lengths = np.fromiter(lengths, dtype=np.int64)
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def split(flat: Sequence[T], indptr: LongVector) -> list[list[T]]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from widemargin._types import IntVector
+from widemargin._types import IntVector, LongVector
 from widemargin.columns import Column, Columns
 from widemargin.errors import WidemarginError
 
@@ -48,6 +48,9 @@ def shape(word: str) -> str:
     return RUNS.sub(lambda run: "a" if run[1] else "A" if run[2] else "0", word)
 
 
+SIMPLE: dict[str, Callable[[str], str]] = {"value": str, "lower": str.lower, "shape": shape}
+
+
 def _class(character: str) -> str:
     if character.isupper():
         return "A"
@@ -56,19 +59,36 @@ def _class(character: str) -> str:
     return "0" if character.isdigit() else character
 
 
-def affix(kind: str, length: int, word: str) -> str:
-    """The first or last `length` characters in lower case; all of them when the word has fewer."""
-    lower = word.lower()
-    return lower[:length] if kind == "prefix" else lower[-length:]
+class Attributes:
+    """The attributes of one set of columns, each worked out once."""
 
+    def __init__(self, columns: Columns, resources: Resources) -> None:
+        self.columns, self.resources = columns, resources
+        self._known: dict[tuple[str, str], Column] = {}
 
-def attribute_column(columns: Columns, column: str, attribute: str, resources: Resources) -> Column:
-    """The column of an attribute's values over the same tokens; code −1 where a token has none."""
-    if attribute == "bias":
-        return Column(np.zeros(columns.n_tokens, dtype=np.int32), [""])
-    if attribute.startswith("lexicon("):
-        return _lexicon_matches(columns, column, resources.lexicons[_argument(attribute)[0]])
-    return _mapped(columns[column], _function(attribute, resources))
+    def column(self, column: str, attribute: str) -> Column:
+        """The attribute's values over the tokens; code −1 where a token has none."""
+        name = column, attribute
+        if name not in self._known:
+            self._known[name] = self._work_out(column, attribute)
+        return self._known[name]
+
+    def _work_out(self, column: str, attribute: str) -> Column:
+        if attribute == "bias":
+            return Column(np.zeros(self.columns.n_tokens, dtype=np.int32), [""])
+        tokens = self.columns[column]
+        if attribute in SIMPLE:
+            return _mapped(tokens, list(map(SIMPLE[attribute], tokens.values)))
+        if match := AFFIX.fullmatch(attribute):
+            n, lower = int(match[2]), self.column(column, "lower")
+            cut = slice(None, n) if match[1] == "prefix" else slice(-n, None)
+            return _mapped(lower, [word[cut] for word in lower.values])
+        name, *length = _argument(attribute)
+        if attribute.startswith("lexicon("):
+            return _lexicon_matches(self.columns.indptr, self.column(column, "lower"), self.resources.lexicons[name])
+        clusters, n_bits = self.resources.clusters[name], int(length[0]) if length else None
+        found = (clusters.get(word) or clusters.get(word.lower()) for word in tokens.values)
+        return _mapped(tokens, [cluster[:n_bits] if cluster else None for cluster in found])
 
 
 def check_attribute(attribute: str, resources: Resources) -> None:
@@ -84,34 +104,14 @@ def _argument(attribute: str) -> list[str]:
     return [part.strip() for part in attribute[attribute.index("(") + 1 : -1].split(",")]
 
 
-def _function(attribute: str, resources: Resources) -> Callable[[str], str | None]:
-    simple: dict[str, Callable[[str], str | None]] = {"value": str, "lower": str.lower, "shape": shape}
-    if attribute in simple:
-        return simple[attribute]
-    if match := AFFIX.fullmatch(attribute):
-        kind, length = match[1], int(match[2])
-        return lambda word: affix(kind, length, word)
-    name, *bits = _argument(attribute)
-    clusters, n = resources.clusters[name], int(bits[0]) if bits else None
-
-    def cluster(word: str) -> str | None:
-        found = clusters.get(word) or clusters.get(word.lower())
-        return found[:n] if found else None
-
-    return cluster
+def _mapped(column: Column, values: Sequence[str | None]) -> Column:
+    """The column with each distinct value replaced by another, None marking absence."""
+    number: dict[str | None, int] = {None: ABSENT}
+    codes = np.array([number.setdefault(value, len(number) - 1) for value in values], dtype=np.int32)
+    return Column(codes[column.codes] if len(codes) else column.codes, [value for value in number if value is not None])
 
 
-def _mapped(column: Column, function: Callable[[str], str | None]) -> Column:
-    """Apply `function` to every distinct value, and number what comes out."""
-    number: dict[str, int] = {}
-    codes = np.empty(len(column.values), dtype=np.int32)
-    for code, word in enumerate(column.values):
-        value = function(word)
-        codes[code] = ABSENT if value is None else number.setdefault(value, len(number))
-    return Column(codes[column.codes] if len(codes) else column.codes, list(number))
-
-
-def _lexicon_matches(columns: Columns, column: str, entries: Iterable[str]) -> Column:
+def _lexicon_matches(indptr: LongVector, lower: Column, entries: Iterable[str]) -> Column:
     """B and I marks of the longest matches, left to right, in any case; only tokens that open an entry are visited."""
     by_first: dict[str, list[list[str]]] = {}
     for entry in entries:
@@ -120,11 +120,10 @@ def _lexicon_matches(columns: Columns, column: str, entries: Iterable[str]) -> C
             by_first.setdefault(words[0], []).append(words)
     for candidates in by_first.values():
         candidates.sort(key=len, reverse=True)
-    lower = _mapped(columns[column], str.lower)
     opens = np.array([value in by_first for value in lower.values], dtype=bool)
-    codes = np.full(columns.n_tokens, ABSENT, dtype=np.int32)
+    codes = np.full(len(lower.codes), ABSENT, dtype=np.int32)
     starts = np.flatnonzero(opens[lower.codes]) if len(opens) else np.empty(0, dtype=np.int64)
-    ends = columns.indptr[np.searchsorted(columns.indptr, starts, side="right")]
+    ends = indptr[np.searchsorted(indptr, starts, side="right")]
     free = 0
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         if start >= free:

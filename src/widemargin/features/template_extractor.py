@@ -129,10 +129,8 @@ class TemplateExtractor(NumberedFeatures):
         names = [""] * index.size
         for t, template in enumerate(templates):
             mine = np.flatnonzero(which == t)
-            spelt = [
-                [column.values[code] for code in codes[tokens[mine]].tolist()] for codes, column in matrix.values[t]
-            ]
-            for number, values in zip(mine.tolist(), zip(*spelt, strict=True), strict=True):
-                value = "|".join(values)
+            spelt = [[values[code] for code in codes[tokens[mine]].tolist()] for codes, _, values in matrix.parts[t]]
+            for number, texts in zip(mine.tolist(), zip(*spelt, strict=True), strict=True):
+                value = "|".join(texts)
                 names[number] = f"{template.text}={value}" if value else template.text
         return names

@@ -15,14 +15,15 @@ values ``<s>`` and ``</s>``. Strings are touched once per distinct value; the re
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._types import IntVector, KeyVector
-from widemargin.columns import Column, Columns
+from widemargin.columns import Columns
 from widemargin.errors import WidemarginError
 from widemargin.features.alphabet import FeatureIndex
-from widemargin.features.attributes import AFFIX, Resources, attribute_column, check_attribute
+from widemargin.features.attributes import AFFIX, Attributes, Resources, check_attribute
 from widemargin.features.hashing import combine, hash_strings
 
 DEFAULT_TEMPLATES = (
@@ -110,32 +111,39 @@ def _parse(text: str) -> Template:
     return Template((TRANSITION if on_transition else "") + "|".join(names), tuple(atoms), on_transition)
 
 
+class Part(NamedTuple):
+    """An atom's values: a code per token, −1 for absence, and a key and a spelling per code.
+
+    Behind the attribute's own values come ``<s>``, ``</s>`` and, last, where −1 finds it, the key 0 of absence.
+    """
+
+    codes: IntVector
+    keys: KeyVector
+    values: list[str]
+
+
 class _Atoms:
     """The atoms' values over one set of columns: each attribute and each offset is worked out once."""
 
     def __init__(self, columns: Columns, resources: Resources) -> None:
-        self.columns, self.resources = columns, resources
-        self._attributes: dict[tuple[str, str], tuple[Column, KeyVector]] = {}
+        self.columns = columns
+        self._attributes = Attributes(columns, resources)
+        self._unshifted: dict[tuple[str, str], Part] = {}
         self._shifts: dict[int, tuple[IntVector, IntVector, IntVector]] = {}
 
-    def values(self, atom: Atom) -> tuple[IntVector, Column, KeyVector]:
-        """A code per token, what it means, and a key per code.
-
-        Behind the attribute's own values come ``<s>``, ``</s>`` and, last, where −1 finds it, the key 0 of absence.
-        """
+    def part(self, atom: Atom) -> Part:
+        """The values of an atom."""
         name = atom.column, atom.attribute
-        if name not in self._attributes:
-            column = attribute_column(self.columns, *name, self.resources)
-            column.values.extend((BEFORE, AFTER))
-            keys = np.append(hash_strings(column.values), np.uint64(0))
-            self._attributes[name] = column, keys
-        column, keys = self._attributes[name]
-        codes = column.codes
+        if name not in self._unshifted:
+            column = self._attributes.column(*name)
+            values = [*column.values, BEFORE, AFTER]
+            self._unshifted[name] = Part(column.codes, np.append(hash_strings(values), np.uint64(0)), values)
+        codes, keys, values = self._unshifted[name]
         if atom.offset:
             source, before, after = self._shift(atom.offset)
             codes = codes[source]
-            codes[before], codes[after] = len(column.values) - 2, len(column.values) - 1
-        return codes, column, keys
+            codes[before], codes[after] = len(values) - 2, len(values) - 1
+        return Part(codes, keys, values)
 
     def _shift(self, offset: int) -> tuple[IntVector, IntVector, IntVector]:
         """For every token the one `offset` away (itself where there is none), and the tokens with none on a side."""
@@ -153,8 +161,8 @@ class _Atoms:
 class TemplateMatrix:
     """The features of every token: one column of feature numbers per template, −1 where a template has none.
 
-    `intern` numbers new features (training); without it unknown ones are −1 (prediction). `values` keeps, per template
-    and atom, what is needed to spell a feature's name.
+    `intern` numbers new features (training); without it unknown ones are −1 (prediction). `parts` keeps what is
+    needed to spell a feature's name.
     """
 
     def __init__(
@@ -172,12 +180,12 @@ class TemplateMatrix:
         find = index.intern if intern else index.lookup
         atoms = _Atoms(columns, resources)
         self.numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)
-        self.values: list[list[tuple[IntVector, Column]]] = []
+        self.parts: list[list[Part]] = []
         seeds = hash_strings([template.text for template in templates])
         for t, template in enumerate(templates):
-            parts = [atoms.values(atom) for atom in template.atoms]
-            self.values.append([(codes, column) for codes, column, _ in parts])
-            codes, _, keys = parts[0]
+            parts = [atoms.part(atom) for atom in template.atoms]
+            self.parts.append(parts)
+            codes, keys, _ = parts[0]
             if len(parts) == 1:
                 # Once per distinct value, and only for values that do occur at this offset.
                 present = np.bincount(codes[codes >= 0], minlength=len(keys)) > 0
@@ -187,11 +195,11 @@ class TemplateMatrix:
                 self.numbers[:, t] = find(_conjunction(seeds[t], parts))
 
 
-def _conjunction(seed: np.uint64, parts: Sequence[tuple[IntVector, Column, KeyVector]]) -> KeyVector:
+def _conjunction(seed: np.uint64, parts: Sequence[Part]) -> KeyVector:
     """A key per token for the values of all parts together; 0 where any of them is absent."""
-    total = np.full(len(parts[0][0]), seed)
+    total = np.full(len(parts[0].codes), seed)
     missing = np.zeros(len(total), dtype=bool)
-    for codes, _, keys in parts:
+    for codes, keys, _ in parts:
         total = combine(total, keys[codes])
         missing |= codes < 0
     total[missing] = 0

@@ -41,18 +41,16 @@ def _random_below(n: int, state: FloatVector) -> int:
 
 
 @kernel
-def _update_weights(
-    i: int, w: FloatVector, sets: WorkingSets, c: float, newest: int, order: IntVector, random: FloatVector
-) -> None:
-    """Algorithm 1, UPDATEWEIGHT: one exact step on each cut of block i, the `newest` (0 or 1) first, then at random."""
+def _update_weights(i: int, w: FloatVector, sets: WorkingSets, c: float, order: IntVector, random: FloatVector) -> None:
+    """Algorithm 1, UPDATEWEIGHT: one exact step on each cut of block i, the newest first, then at random."""
     n = 0
     slot = sets.first[i]
     while slot >= 0:
         order[n] = slot
         n += 1
         slot = sets.after[slot]
-    for k in range(n - 1, newest, -1):
-        other = newest + _random_below(k + 1 - newest, random)
+    for k in range(n - 1, 1, -1):
+        other = 1 + _random_below(k, random)
         order[k], order[other] = order[other], order[k]
     idle = False
     for k in range(n):
@@ -75,13 +73,11 @@ def _absorb(cuts: Cuts, w: FloatVector, sets: WorkingSets, c: FloatVector, delta
     order = np.empty(largest(sets) + len(cuts.b), dtype=np.int32)
     for k in range(len(cuts.b)):
         i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
-        newest = np.int64(0)
         if end > begin or cuts.b[k] > 0.0:
             slack = cuts.b[k] - dot(cuts.a.indices, cuts.a.values, begin, end, w)
             if slack - sets.mass[i] / (2.0 * c[i]) >= delta and find(sets, i, cuts.b[k], cuts.a, begin, end) < 0:
                 add(sets, i, cuts.b[k], cuts.a, begin, end)
-                newest = np.int64(1)
-        _update_weights(i, w, sets, c[i], newest, order, random)
+        _update_weights(i, w, sets, c[i], order, random)
 
 
 @kernel
@@ -89,7 +85,7 @@ def _sweep(blocks: IntVector, w: FloatVector, sets: WorkingSets, c: FloatVector,
     """Algorithm 3, lines 5–7: update every block from its cached working set."""
     order = np.empty(largest(sets), dtype=np.int32)
     for i in blocks:
-        _update_weights(i, w, sets, c[i], np.int64(0), order, random)
+        _update_weights(i, w, sets, c[i], order, random)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
