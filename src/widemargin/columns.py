@@ -65,6 +65,10 @@ class Columns:
             raise DataError(f"{self.source} has no column {name!r}; it has {', '.join(map(repr, self.columns))}")
         return self.columns[name]
 
+    def only(self, *names: str) -> "Columns":
+        """These columns alone, so that the rest, and the file they were read from, can be forgotten."""
+        return Columns({name: self[name] for name in names}, self.indptr, self.source)
+
     def sequences(self, name: str) -> list[list[str]]:
         """The column `name` as one list of strings per sequence."""
         return split(self[name].strings(), self.indptr)

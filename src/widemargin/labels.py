@@ -24,7 +24,9 @@ def encode_labels(X: Any, y: Any) -> tuple[list[Any], IntVector]:
         labels: list[Any] = [y.values[code] for code in order]
         gold = number[y.codes]
     else:
-        flat = [_label(label) for sequence in as_sequences(X, y) for label in sequence]
+        flat = [
+            _label(label, i, t) for i, sequence in enumerate(as_sequences(X, y)) for t, label in enumerate(sequence)
+        ]
         kinds = {type(label) for label in flat}
         if len(kinds) > 1:
             raise DataError(f"labels must be all strings or all whole numbers; there are {_names(kinds)}")
@@ -48,7 +50,7 @@ def as_sequences(X: Any, y: Any) -> list[list[Any]]:
     if len(y) != len(sizes):
         raise DataError(f"X has {len(sizes)} sequences, but y has {len(y)}")
     for i, (sequence, size) in enumerate(zip(y, sizes, strict=True)):
-        if isinstance(sequence, str) or not hasattr(sequence, "__len__"):
+        if isinstance(sequence, str | bytes | Mapping) or not hasattr(sequence, "__len__"):
             raise DataError(f"y[{i}] must be a list of labels, not {sequence!r:.60}")
         if len(sequence) != size:
             raise DataError(f"sequence {i} has {size} positions, but {len(sequence)} labels")
@@ -63,15 +65,19 @@ def cost_matrix(costs: Mapping[Any, float] | None, labels: Sequence[Any]) -> Flo
     """
     if costs is None:
         return None
+    if not isinstance(costs, Mapping):
+        raise DataError(f"costs must be a dict of {{(gold, predicted): cost}} or {{gold: cost}}, not {costs!r:.60}")
     number = {label: i for i, label in enumerate(labels)}
     matrix = 1.0 - np.eye(len(labels))
     # Whole rows first, so that a pair's own cost is never overwritten by its row's.
     for key, cost in sorted(costs.items(), key=lambda item: isinstance(item[0], tuple)):
         named = key if isinstance(key, tuple) else (key,)
+        if len(named) > 2:
+            raise DataError(f"costs[{key!r}] names {len(named)} labels; one or two are wanted, gold and predicted")
         for label in named:
             if label not in number:
                 raise DataError(f"costs names the label {label!r}, which the training data do not have")
-        if not (np.isfinite(cost) and cost >= 0) or (len(named) == 2 and named[0] == named[1] and cost != 0):
+        if not _is_cost(cost) or (len(named) == 2 and named[0] == named[1] and cost != 0):
             raise DataError(f"costs[{key!r}] is {cost!r}; costs are finite, not negative, and 0 for a right label")
         row = number[named[0]]
         columns = [number[named[1]]] if len(named) == 2 else [j for j in range(len(labels)) if j != row]
@@ -79,10 +85,22 @@ def cost_matrix(costs: Mapping[Any, float] | None, labels: Sequence[Any]) -> Flo
     return matrix
 
 
-def _label(label: Any) -> Any:
+def are_labels(labels: Any) -> bool:
+    """Whether this is a list of distinct labels, all strings or all whole numbers."""
+    kinds = {type(label) for label in labels} if isinstance(labels, list) else set()
+    return kinds in ({str}, {int}) and len(set(labels)) == len(labels)
+
+
+def _is_cost(cost: Any) -> bool:
+    return isinstance(cost, int | float | np.number) and bool(np.isfinite(cost)) and bool(cost >= 0)
+
+
+def _label(label: Any, sequence: int, position: int) -> Any:
     label = label.item() if isinstance(label, np.generic) else label
     if isinstance(label, bool) or not isinstance(label, str | int):
-        raise DataError(f"a label must be a string or a whole number, not {label!r}")
+        raise DataError(
+            f"sequence {sequence}, position {position}: a label must be a string or a whole number, not {label!r}"
+        )
     return label
 
 

@@ -6,6 +6,7 @@ are mapped into memory on loading and read only where prediction touches them.
 """
 
 import json
+import math
 import mmap
 import os
 from collections.abc import Mapping
@@ -33,17 +34,13 @@ class ModelFile(NamedTuple):
 
 def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
     """Write a model file; either all of it or nothing."""
-    from safetensors.numpy import save_file  # noqa: PLC0415 — not needed by those who only train
+    from safetensors.numpy import save  # noqa: PLC0415 — not needed by those who only train
 
-    entry = json.dumps({"format": FORMAT, "written_by": f"widemargin {__version__}", **header}, ensure_ascii=False)
+    entry = json.dumps({"format": FORMAT, "written_by": f"widemargin {__version__}", **header})
+    content = save({name: np.ascontiguousarray(each) for name, each in tensors.items()}, {ENTRY: entry})
     with replacing(path, "wb") as stream:
-        try:
-            save_file({name: np.ascontiguousarray(each) for name, each in tensors.items()}, stream.name, {ENTRY: entry})
-        except OSError:
-            raise
-        except Exception as error:
-            # The container's own errors are not OSErrors even when the disk is full.
-            raise OSError(str(error)) from error
+        # Not by safetensors' save_file, which renames a private file onto its target, were that /dev/null.
+        stream.write(content)
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:
@@ -55,18 +52,36 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
     except OSError as error:
         raise ModelFileError(f"the model {name} cannot be read: {error.strerror}") from error
     except ValueError:
-        raise ModelFileError(f"the model {name} is empty") from None
+        raise ModelFileError(f"the model {name!r} is empty, or no file can have this name") from None
     layout, begin = _layout(name, content)
     header = _header(name, layout.pop("__metadata__", {}))
     tensors = {}
     for key, entry in layout.items():
         try:
-            dtype, (first, last), shape = DTYPES[entry["dtype"]], entry["data_offsets"], entry["shape"]
-            flat = np.frombuffer(content, dtype, (last - first) // np.dtype(dtype).itemsize, begin + first)
-            tensors[key] = flat.reshape(shape)
+            tensors[key] = _tensor(content, begin, entry)
         except (KeyError, TypeError, ValueError):
             raise ModelFileError(f"the model {name} is damaged at the tensor {key!r}; it may be truncated") from None
+    if begin + sum(each.nbytes for each in tensors.values()) != len(content):
+        raise ModelFileError(f"the model {name} is damaged: its tensors do not fill the file")
     return ModelFile(header, tensors)
+
+
+def vector(tensors: Mapping[str, AnyArray], name: str, dtype: type[np.generic]) -> AnyArray:
+    """The tensor `name`, a vector of this `dtype`; KeyError or ValueError where a damaged file has none."""
+    found = tensors[name]
+    if found.ndim != 1 or found.dtype != dtype:
+        raise ValueError(f"{name} is not a vector of {dtype.__name__}")
+    return found
+
+
+def _tensor(content: mmap.mmap, begin: int, entry: Any) -> AnyArray:
+    """A view of the tensor that `entry` describes; the data begin at `begin`."""
+    dtype, (first, last), shape = np.dtype(DTYPES[entry["dtype"]]), entry["data_offsets"], entry["shape"]
+    if not all(type(number) is int and 0 <= number <= len(content) for number in (first, last, *shape)):
+        raise ValueError("not a place in the file")
+    if last - first != math.prod(shape) * dtype.itemsize:
+        raise ValueError("not of the size of its shape")
+    return np.frombuffer(content, dtype, math.prod(shape), begin + first).reshape(shape)
 
 
 def _layout(name: str, content: mmap.mmap) -> tuple[dict[str, Any], int]:
@@ -78,8 +93,7 @@ def _layout(name: str, content: mmap.mmap) -> tuple[dict[str, Any], int]:
         raise ModelFileError(f"the model {name} is truncated")
     try:
         layout = json.loads(content[8 : 8 + size])
-        assert isinstance(layout, dict)
-    except (ValueError, AssertionError):
+    except (ValueError, RecursionError):
         raise ModelFileError(f"{name} is not a widemargin model") from None
     return layout, 8 + size
 
@@ -89,8 +103,10 @@ def _header(name: str, metadata: Any) -> dict[str, Any]:
         raise ModelFileError(f"{name} is a safetensors file, but not a widemargin model")
     try:
         header: dict[str, Any] = json.loads(metadata[ENTRY])
-        version = int(header["format"])
-    except (ValueError, TypeError, KeyError):
+        version = header["format"]
+        if type(version) is not int or version < 1:
+            raise ValueError
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise ModelFileError(f"the model {name} has a damaged header") from None
     if version > FORMAT:
         raise ModelFileError(

@@ -134,9 +134,10 @@ class Problem:
 
     def primal_estimate(self, w: FloatVector) -> float | None:
         """P at `w` with the slacks that the oracle showed since the meter's last reset; None before any."""
-        if not self.meter.blocks:
+        n_counted = np.count_nonzero(self.c)
+        if n_counted and not self.meter.blocks:
             return None
-        seen = self.meter.blocks / np.count_nonzero(self.c)
+        seen = self.meter.blocks / n_counted if n_counted else 1.0
         return 0.5 * float(w @ w) + self.C * self.meter.slack_sum / seen
 
     def _ask(self, objective: Objective, w: FloatVector, batch: IntVector) -> Cuts:
@@ -167,8 +168,11 @@ def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:
     return weight
 
 
-def predict(examples: Examples, w: FloatVector, n_threads: int = 1) -> list[Outputs]:
-    """The plain argmax outputs of all examples, a list with one batch's outputs per thread's share."""
+def predict(examples: Examples, w: Any, n_threads: int = 1) -> list[Outputs]:
+    """The plain argmax outputs of all examples, a list with one batch's outputs per thread's share.
+
+    `w` is a weight vector, or whatever else `examples.decode` takes for one.
+    """
     everything = np.arange(examples.n_examples, dtype=np.int32)
     parts = shares(everything, examples.work, n_threads)
     return run([partial(examples.decode, w, part) for part in parts])

@@ -10,40 +10,38 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector
+from widemargin._types import IntVector
 from widemargin.columns import Columns, boundaries, split
 from widemargin.errors import ModelFileError
 from widemargin.features.base import Extractor
 from widemargin.features.extractors import describe, restore
 from widemargin.features.inputs import lengths, prepared
-from widemargin.model import ModelFile, read_model, write_model
+from widemargin.labels import are_labels
+from widemargin.model import ModelFile, read_model, vector, write_model
 from widemargin.problem import predict
+from widemargin.sparse import Rows
 from widemargin.structures.chain import Chain, ChainExamples, ChainWeights
 
 STRUCTURE = "chain"
+DENSE = ("transition", "begin", "end", "conditional")
 
 
 @dataclass
 class Tagger:
     """Labels, features and weights of a chain model.
 
-    `summary` is what training had to say of itself: solver, C, objective, gap, …
+    `summary` is what training had to say of itself: settings, objective, gap, why it stopped, …
     """
 
     labels: list[Any]
     extractor: Extractor
-    w: FloatVector
+    weights: ChainWeights
     summary: dict[str, Any] = field(default_factory=dict)
 
     @property
     def chain(self) -> Chain:
         """The layout of the weights."""
         return Chain(len(self.labels), self.extractor.n_features, self.extractor.n_transition_features)
-
-    @property
-    def weights(self) -> ChainWeights:
-        """The weights by their parts."""
-        return self.chain.parts(self.w)
 
     def predict_codes(self, X: Any, n_threads: int = 1) -> IntVector:
         """The label numbers of all positions, sequences end to end."""
@@ -52,7 +50,7 @@ class Tagger:
         examples = ChainExamples(
             self.chain, features.indptr, features.rows, transition_features=features.transition_rows
         )
-        return np.concatenate(predict(examples, self.w, n_threads))
+        return np.concatenate(predict(examples, self.weights, n_threads))
 
     def predict(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
         """The labels of every sequence."""
@@ -62,21 +60,26 @@ class Tagger:
 
     def compacted(self) -> "Tagger":
         """The same tagger without the features that have no weight at all."""
-        parts = self.weights
-        used = np.concatenate([parts.emission.any(axis=1), parts.conditional.any(axis=(1, 2))])
+        weights = self.weights
+        counts = np.diff(weights.thin_emission.indptr)
+        used = np.concatenate([counts > 0, weights.conditional.any(axis=(1, 2))])
         extractor = self.extractor.keep(used)
         if extractor is None:
             return self
-        n = len(parts.emission)
-        kept = (parts.emission[used[:n]], parts.transition, parts.begin, parts.end, parts.conditional[used[n:]])
-        return Tagger(self.labels, extractor, np.concatenate([part.ravel() for part in kept]), self.summary)
+        n = len(counts)
+        thin = weights.thin_emission._replace(indptr=boundaries(counts[used[:n]]))
+        kept = weights._replace(thin_emission=thin, conditional=weights.conditional[used[n:]])
+        return Tagger(self.labels, extractor, kept, self.summary)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file `path`, without the features that have no weight."""
         tagger = self.compacted()
         described, tensors = describe(tagger.extractor)
         header = {"structure": STRUCTURE, "labels": self.labels, "features": described, "summary": self.summary}
-        write_model(path, header, {"weights": tagger.w, **tensors})
+        weights = tagger.weights
+        tensors |= {f"weights.{name}": getattr(weights, name) for name in DENSE}
+        tensors |= {f"weights.emission.{name}": part for name, part in weights.thin_emission._asdict().items()}
+        write_model(path, header, tensors)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tagger":
@@ -90,10 +93,31 @@ class Tagger:
         if header.get("structure") != STRUCTURE:
             raise ModelFileError(f"the model {name} predicts {header.get('structure')!r}, not label sequences")
         try:
-            extractor = restore(header["features"], tensors)
-            tagger = cls(header["labels"], extractor, tensors["weights"], header["summary"])
-            if len(tagger.w) != tagger.chain.n_weights:
-                raise ValueError
-        except (KeyError, TypeError, ValueError):
+            dense = {part: tensors[f"weights.{part}"] for part in DENSE}
+            thin = Rows(*(tensors[f"weights.emission.{part}"] for part in Rows._fields))
+            labels = header["labels"]
+            weights = ChainWeights(np.empty((0, len(labels))), thin_emission=thin, **dense)
+            tagger = cls(labels, restore(header["features"], tensors), weights, header["summary"])
+            tagger._check()
+        except (KeyError, TypeError, ValueError, IndexError):
             raise ModelFileError(f"the model {name} is damaged: its parts do not fit together") from None
         return tagger
+
+    def _check(self) -> None:
+        """Raise ValueError unless every index is within bounds: kernels do not check."""
+        chain, weights, n = self.chain, self.weights, len(self.labels)
+        indptr, indices, values = weights.thin_emission
+        shapes = {"transition": (n, n), "begin": (n,), "end": (n,), "conditional": (chain.n_transition_features, n, n)}
+        sound = (
+            n > 0
+            and all(getattr(weights, part).shape == shape for part, shape in shapes.items())
+            and all(getattr(weights, part).dtype == np.float64 for part in DENSE)
+            and [each.dtype for each in weights.thin_emission] == [np.int64, np.int32, np.float64]
+            and len(indptr) == chain.n_features + 1
+            and indptr[0] == 0
+            and indptr[-1] == len(indices) == len(values)
+            and bool((np.diff(indptr) >= 0).all())
+            and (len(indices) == 0 or 0 <= indices.min() <= indices.max() < n)
+        )
+        if not sound:
+            raise ValueError

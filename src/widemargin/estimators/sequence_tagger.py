@@ -7,20 +7,14 @@ from typing import Any
 import numpy as np
 
 from widemargin._threads import count_threads
-from widemargin._types import FloatMatrix, FloatVector, IntVector
-from widemargin.columns import split
 from widemargin.estimators.base import Estimator
-from widemargin.features.attributes import Resources
-from widemargin.features.base import Features
-from widemargin.features.inputs import choose_extractor, prepared
-from widemargin.labels import as_sequences, cost_matrix, encode_labels
-from widemargin.loop import Callback, Score
-from widemargin.metrics import accuracy, is_bio, sequence_scorer
-from widemargin.problem import predict
+from widemargin.labels import as_sequences
+from widemargin.loop import Callback
+from widemargin.metrics import accuracy
 from widemargin.solution import Solution
 from widemargin.solvers import Solver
-from widemargin.structures.chain import Chain, ChainExamples
 from widemargin.tagger import Tagger
+from widemargin.training import TaggerSettings
 
 
 class SequenceTagger(Estimator):
@@ -28,17 +22,9 @@ class SequenceTagger(Estimator):
 
     Parameters
     ----------
-    solver, C, max_epochs, tol, patience, max_seconds, n_jobs, random_state, verbose : see `Estimator`
-    templates : feature templates (`widemargin.features.templates`); None takes `DEFAULT_TEMPLATES` where sequences are
-        tokens, and features as they are where they are given ready-made
-    lexicons, clusters : what the templates ``lexicon(name)`` and ``cluster(name)`` refer to: lists of entries, and
-        dicts from word to cluster
-    min_count : features rarer than this in the training data are left out
-    hash_bits : hash features into 2^hash_bits rows instead of keeping an alphabet
-    costs : how bad it is to predict one label for another: ``{(gold, predicted): cost}``, ``{gold: cost}`` for any
-        confusion of a label, or None to count wrong labels; what is not named costs 1
-    dev_metric : the development score: ``"accuracy"``, ``"f1"`` (of spans), ``"sequence_accuracy"``, or ``"auto"``:
-        F1 where labels are BIO, else accuracy
+    solver, C, max_epochs, tol, patience, max_seconds, n_jobs, random_state, verbose : see
+        `widemargin.training.TrainingSettings`
+    templates, lexicons, clusters, min_count, hash_bits, costs, dev_metric : see `widemargin.training.TaggerSettings`
 
     Attributes
     ----------
@@ -110,19 +96,9 @@ class SequenceTagger(Estimator):
         dev : development data (X, y): scored after every epoch, and the best epoch's weights are kept
         callbacks : hear of training as it goes on
         """
-        resources = Resources(self.lexicons or {}, self.clusters or {})
-        extractor = choose_extractor(X, self.templates, resources, min_count=self.min_count, hash_bits=self.hash_bits)
-        X = prepared(X, extractor)
-        labels, gold = encode_labels(X, y)
-        features = extractor.fit(X)
-        chain = Chain(len(labels), extractor.n_features, extractor.n_transition_features)
-        tagger = Tagger(labels, extractor, np.empty(0))
-        score = None if dev is None else self._dev_score(tagger, chain, *dev)
-        examples = _examples(chain, features, gold, cost_matrix(self.costs, labels))
-        self.solution_ = self._solve(examples, sample_weight, score, callbacks)
-        tagger.w, tagger.summary = self.solution_.w, self._summary(self.solution_)
-        self.classes_ = np.array(labels)
-        self.tagger_ = tagger
+        settings = self._settings(TaggerSettings)
+        self.tagger_, self.solution_ = settings.train(X, y, sample_weight, dev, callbacks)
+        self.classes_ = np.array(self.tagger_.labels)
         return self
 
     def predict(self, X: Any) -> list[list[Any]]:
@@ -142,33 +118,10 @@ class SequenceTagger(Estimator):
     @classmethod
     def from_tagger(cls, tagger: Tagger) -> "SequenceTagger":
         """A fitted estimator around a trained model, with the parameters it was trained with as far as known."""
-        known = tagger.summary.get("parameters", {})
-        estimator = cls(**{name: value for name, value in known.items() if name in cls().get_params()})
+        names = cls._get_param_names()
+        known = {name: value for name, value in tagger.summary["parameters"].items() if name in names}
+        estimator = cls(**known)
         estimator.tagger_ = tagger
         estimator.classes_ = np.array(tagger.labels)
-        estimator.solution_ = Solution.restored(tagger.w, tagger.summary["solution"])
+        estimator.solution_ = Solution.restored(tagger.weights.flat(), tagger.summary["solution"])
         return estimator
-
-    def _dev_score(self, tagger: Tagger, chain: Chain, X: Any, y: Any) -> Score:
-        """The development score as a function of the weights; the features are worked out once."""
-        X = prepared(X, tagger.extractor)
-        gold = as_sequences(X, y)
-        examples = _examples(chain, tagger.extractor.transform(X), None, None)
-        n_threads = count_threads(self.n_jobs)
-        metric = self.dev_metric
-        if metric == "auto":
-            metric = "f1" if is_bio(tagger.labels) else "accuracy"
-        measure = sequence_scorer(metric).measure
-        indptr = examples.data.indptr
-
-        def score(w: FloatVector) -> float:
-            codes = np.concatenate(predict(examples, w, n_threads))
-            return measure(gold, split([tagger.labels[code] for code in codes.tolist()], indptr))
-
-        return score
-
-
-def _examples(chain: Chain, features: Features, gold: IntVector | None, costs: FloatMatrix | None) -> ChainExamples:
-    return ChainExamples(
-        chain, features.indptr, features.rows, gold, costs=costs, transition_features=features.transition_rows
-    )

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.errors import ModelFileError
+from widemargin._types import FloatVector
+from widemargin.errors import DataError, ModelFileError
 from widemargin.estimators.base import Estimator
 from widemargin.loop import Callback, Score
-from widemargin.model import read_model, write_model
+from widemargin.model import read_model, vector, write_model
 from widemargin.solution import Solution
 from widemargin.solvers import Solver
 from widemargin.structures.custom import CustomExamples, CustomProblem
+from widemargin.training import TrainingSettings
 
 STRUCTURE = "custom"
 
@@ -23,7 +25,8 @@ class StructuredPredictor(Estimator):
     Parameters
     ----------
     problem : the problem (`widemargin.structures.custom.CustomProblem`)
-    solver, C, max_epochs, tol, patience, max_seconds, n_jobs, random_state, verbose : see `Estimator`
+    solver, C, max_epochs, tol, patience, max_seconds, n_jobs, random_state, verbose : see
+        `widemargin.training.TrainingSettings`
 
     Attributes
     ----------
@@ -76,8 +79,10 @@ class StructuredPredictor(Estimator):
         callbacks: Sequence[Callback] = (),
     ) -> "StructuredPredictor":
         """Train on inputs `X` with gold outputs `y`; `dev` is scored after every epoch and the best one kept."""
+        if y is None or not len(y):
+            raise DataError("there are no gold outputs to learn from")
         score = None if dev is None else self._dev_score(*dev)
-        self.solution_ = self._solve(CustomExamples(self.problem, X, y), sample_weight, score, callbacks)
+        self.solution_ = self._training().solve(CustomExamples(self.problem, X, y), sample_weight, score, callbacks)
         return self
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
@@ -87,13 +92,13 @@ class StructuredPredictor(Estimator):
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Minus the mean error: the higher the better, 0 at best."""
-        errors = [self.problem.error(gold, output) for gold, output in zip(y, self.predict(X), strict=True)]
-        return -float(np.mean(errors)) if errors else 0.0
+        self._check_fitted()
+        return self._dev_score(X, y)(self.solution_.w)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the weights and how they were found; the problem itself is code, and stays with the user."""
         self._check_fitted()
-        header = {"structure": STRUCTURE, "summary": self._summary(self.solution_)}
+        header = {"structure": STRUCTURE, "summary": self._training().summary(self.solution_)}
         write_model(path, header, {"weights": self.solution_.w})
 
     @classmethod
@@ -102,13 +107,23 @@ class StructuredPredictor(Estimator):
         header, tensors = read_model(path)
         if header.get("structure") != STRUCTURE:
             raise ModelFileError(f"the model {os.fspath(path)} is not one of a custom problem; use widemargin.load")
-        predictor = cls(problem, **header["summary"]["parameters"])
-        predictor.solution_ = Solution.restored(tensors["weights"], header["summary"]["solution"])
+        try:
+            predictor = cls(problem, **header["summary"]["parameters"])
+            w = vector(tensors, "weights", np.float64)
+            predictor.solution_ = Solution.restored(w, header["summary"]["solution"])
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise ModelFileError(f"the model {os.fspath(path)} is damaged: its parts do not fit together") from None
         return predictor
 
+    def _training(self) -> TrainingSettings:
+        return self._settings(TrainingSettings, without=("problem",))
+
     def _dev_score(self, X: Sequence[Any], y: Sequence[Any]) -> Score:
-        def score(w: Any) -> float:
-            pairs = zip(X, y, strict=True)
-            return -float(np.mean([self.problem.error(gold, self.problem.decode(x, w)) for x, gold in pairs]))
+        if len(X) != len(y):
+            raise DataError(f"there are {len(X)} inputs, but {len(y)} outputs")
+
+        def score(w: FloatVector) -> float:
+            errors = [self.problem.error(gold, self.problem.decode(x, w)) for x, gold in zip(X, y, strict=True)]
+            return -float(np.mean(errors)) if errors else 0.0
 
         return score

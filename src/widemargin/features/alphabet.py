@@ -99,10 +99,10 @@ class HashedIndex:
     """A fixed table of 2^bits rows that features share at random: no alphabet to keep, and no names to recover."""
 
     def __init__(self, bits: int) -> None:
-        if not isinstance(bits, int) or not 1 <= bits <= 30:
+        if not isinstance(bits, int | np.integer) or not 1 <= bits <= 30:
             raise WidemarginError(f"hash_bits must be a whole number from 1 to 30, not {bits!r}")
-        self.bits = bits
-        self.size = 1 << bits
+        self.bits = int(bits)
+        self.size = 1 << self.bits
 
     def intern(self, keys: KeyVector) -> IntVector:
         """The row of every key; nothing needs to be remembered."""

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from widemargin._types import AnyArray, BoolVector, IntVector, LongVector
+from widemargin.errors import WidemarginError
 from widemargin.features.alphabet import Alphabet, FeatureIndex, HashedIndex
+from widemargin.model import vector
 from widemargin.sparse import Rows
 from widemargin.strings import pack_strings, unpack_strings
 
@@ -68,6 +70,8 @@ class NumberedFeatures:
     """
 
     def __init__(self, *, min_count: int = 1, hash_bits: int | None = None) -> None:
+        if not isinstance(min_count, int | np.integer) or min_count < 0:
+            raise WidemarginError(f"min_count must be a whole number, not {min_count!r}")
         self.min_count, self.hash_bits = min_count, hash_bits
         self.index = self._new_index()
         self._spell: Callable[[], list[str]] | None = None
@@ -102,9 +106,14 @@ class NumberedFeatures:
 
     def _restore_index(self, arrays: Arrays) -> None:
         if self.hash_bits is None:
-            self.index = Alphabet(arrays["keys"])
-            stored = {name: arrays[name] for name in ("names.text", "names.lengths")}
-            self._spell = partial(unpack_strings, "names", stored)
+            self.index = Alphabet(vector(arrays, "keys", np.uint64))
+            self._spell = partial(unpack_strings, "names", packed_strings("names", arrays))
+
+
+def packed_strings(name: str, arrays: Arrays) -> dict[str, AnyArray]:
+    """The two arrays of a list of strings out of a model file, checked but not yet read."""
+    parts: dict[str, type[np.generic]] = {f"{name}.text": np.uint8, f"{name}.lengths": np.int64}
+    return {part: vector(arrays, part, dtype) for part, dtype in parts.items()}
 
 
 def selected(names: Sequence[str], used: BoolVector) -> list[str]:

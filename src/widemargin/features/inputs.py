@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -57,19 +58,26 @@ def as_columns(X: Sequence[Sequence[Any]]) -> Columns:
     [0, 2, 2, 3]
     """
     X = _checked(X)
-    position = _first_position(X)
-    names: Sequence[str] = list(position) if isinstance(position, Mapping) else ["word"]
-    flat: dict[str, list[str]] = {name: [] for name in names}
-    for i, sequence in enumerate(X):
-        for t, token in enumerate(sequence):
-            if isinstance(token, Mapping) != isinstance(position, Mapping):
-                raise DataError(f"sequence {i}, position {t}: {token!r} is not of the same kind as the first token")
-            for name in names:
-                value = token.get(name) if isinstance(token, Mapping) else token
-                if not isinstance(value, str):
-                    raise DataError(f"sequence {i}, position {t}: a string is wanted as {name!r}, not {value!r}")
-                flat[name].append(value)
-    return Columns({name: Column.of(strings) for name, strings in flat.items()}, boundaries(map(_length, X)))
+    indptr = boundaries(map(_length, X))
+    flat = list(chain.from_iterable(X))
+    kinds = set(map(type, flat))
+    if kinds <= {str}:
+        return Columns({"word": Column.of(flat)}, indptr)
+    names = list(flat[0]) if isinstance(flat[0], Mapping) else []
+    for place, token in enumerate(flat):
+        if not _is_token(token, names):
+            i = int(np.searchsorted(indptr, place, side="right")) - 1
+            wanted = f"a dict with strings as {', '.join(map(repr, names))}" if names else "a string"
+            raise DataError(f"sequence {i}, position {place - indptr[i]}: {wanted} is wanted, not {token!r:.60}")
+    if not names:
+        return Columns({"word": Column.of(map(str, flat))}, indptr)
+    return Columns({name: Column.of(token[name] for token in flat) for name in names}, indptr)
+
+
+def _is_token(token: Any, names: Sequence[str]) -> bool:
+    if not names:
+        return isinstance(token, str)
+    return isinstance(token, Mapping) and all(isinstance(token.get(name), str) for name in names)
 
 
 def _checked(X: Any) -> Any:
@@ -99,8 +107,8 @@ def _first_position(X: Any) -> Any:
     if isinstance(X, Columns):
         return None
     for sequence in _checked(X):
-        if _is_matrix(sequence):
+        if _is_matrix(sequence) and len(sequence.shape) == 2:
             return sequence
-        if len(sequence):
-            return sequence[0]
+        if _length(sequence):
+            return next(iter(sequence))
     return None

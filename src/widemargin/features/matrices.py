@@ -9,6 +9,7 @@ from widemargin._types import AnyArray, BoolVector, IntVector
 from widemargin.columns import boundaries
 from widemargin.errors import DataError
 from widemargin.features.base import Arrays, Features, binary
+from widemargin.model import vector
 from widemargin.sparse import Rows
 
 
@@ -30,7 +31,8 @@ class MatrixExtractor:
 
     def fit(self, X: Sequence[Any]) -> Features:
         """Note the width of the training matrices."""
-        self.width = next((int(matrix.shape[1]) for matrix in X if np.ndim(matrix) == 2), 0)
+        matrices = (_matrix(i, given) for i, given in enumerate(X))
+        self.width = next((int(matrix.shape[1]) for matrix in matrices if matrix.ndim == 2), 0)
         return self.transform(X)
 
     def transform(self, X: Sequence[Any]) -> Features:
@@ -38,26 +40,28 @@ class MatrixExtractor:
         from scipy import sparse  # noqa: PLC0415 — only this extractor needs it, and it is slow to import
 
         parts = []
-        for i, matrix in enumerate(X):
-            if np.ndim(matrix) != 2 or matrix.shape[1] != self.width:
-                raise DataError(
-                    f"sequence {i} has the shape {np.shape(matrix)}; rows of {self.width} features are wanted"
-                )
+        for i, given in enumerate(X):
+            matrix = _matrix(i, given)
+            if matrix.shape == (0,):
+                matrix = matrix.reshape(0, self.width or 0)
+            if matrix.ndim != 2 or matrix.shape[1] != self.width:
+                width = f" of {self.width} features" if self.width else ""
+                raise DataError(f"sequence {i} has the shape {matrix.shape}; a row{width} per position is wanted")
             parts.append(sparse.csr_array(matrix, dtype=np.float64))
         lengths = [part.shape[0] for part in parts]
         joined = (
             sparse.csr_array(sparse.vstack(parts, format="csr")) if parts else sparse.csr_array((0, self.width or 1))
         )
-        if self.columns is not None:
-            joined = joined[:, self.columns]
         joined.sum_duplicates()
-        joined.eliminate_zeros()
         bad = np.flatnonzero(~np.isfinite(joined.data))
         if len(bad):
             row = int(np.searchsorted(joined.indptr, bad[0], side="right")) - 1
             i = int(np.searchsorted(np.cumsum(lengths), row, side="right"))
             position, feature = row - sum(lengths[:i]), joined.indices[bad[0]]
             raise DataError(f"sequence {i}, position {position}: feature {feature} is {joined.data[bad[0]]}")
+        if self.columns is not None:
+            joined = joined[:, self.columns]
+        joined.eliminate_zeros()
         rows = Rows(joined.indptr.astype(np.int64), joined.indices.astype(np.int32), joined.data)
         return Features(boundaries(lengths), binary(rows))
 
@@ -76,7 +80,20 @@ class MatrixExtractor:
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: Arrays) -> "MatrixExtractor":
         """The extractor that `describe` described."""
-        return cls(header["width"], arrays["columns"])
+        width, columns = header["width"], vector(arrays, "columns", np.int32)
+        if type(width) is not int or (len(columns) and not 0 <= columns.min() <= columns.max() < width):
+            raise ValueError("columns that the input does not have")
+        return cls(width, columns)
 
     def _every_column(self) -> IntVector:
         return np.arange(self.width or 0, dtype=np.int32) if self.columns is None else self.columns
+
+
+def _matrix(i: int, given: Any) -> Any:
+    """Sequence i as an array of numbers; sparse matrices are left as they are."""
+    if hasattr(given, "tocsr"):
+        return given
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"sequence {i} is not a matrix of numbers with a row per position") from None

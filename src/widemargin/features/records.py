@@ -28,7 +28,8 @@ class RecordExtractor(NumberedFeatures):
         """Number the features of the training sequences."""
         strings, codes, values, counts, indptr = _flatten(X)
         keys = hash_strings(strings)
-        self.index, numbers = self._frequent(self.index, self._numbers(self.index.intern(keys), codes))
+        index = self._new_index()
+        self.index, numbers = self._frequent(index, self._numbers(index.intern(keys), codes))
         self._spell = partial(_in_order, strings, self.index.lookup(keys), self.index.size)
         return _assembled(numbers, values, counts, indptr)
 
@@ -133,9 +134,12 @@ def _entries(record: Any) -> Iterator[tuple[str, float]]:
 
 def _number(name: str, value: Any) -> float:
     try:
+        if isinstance(value, bytes | bytearray):  # which float() would read as text
+            raise TypeError
         number = float(value)
-    except (TypeError, ValueError):
-        raise DataError(f"the feature {name!r} has the value {value!r}; a number, bool or string is wanted") from None
+    except (TypeError, ValueError, OverflowError):
+        shown = f"{value!r:.60}"
+        raise DataError(f"the feature {name!r} has the value {shown}; a number, bool or string is wanted") from None
     if not np.isfinite(number):
         raise DataError(f"the feature {name!r} is {number}; values must be finite")
     return number

@@ -11,8 +11,9 @@ from widemargin._types import AnyArray, BoolVector
 from widemargin.columns import Columns, boundaries
 from widemargin.features.alphabet import Alphabet, FeatureIndex
 from widemargin.features.attributes import Resources
-from widemargin.features.base import Arrays, Features, NumberedFeatures, selected
-from widemargin.features.templates import Template, TemplateMatrix, parse_templates
+from widemargin.features.base import Arrays, Features, NumberedFeatures, packed_strings, selected
+from widemargin.features.templates import Atoms, Template, parse_templates, spell, template_matrix
+from widemargin.model import vector
 from widemargin.sparse import Rows
 from widemargin.strings import pack_strings, unpack_strings
 
@@ -49,11 +50,11 @@ class TemplateExtractor(NumberedFeatures):
 
     def fit(self, X: Columns) -> Features:
         """Number the features of the training sequences."""
-        rows, self.index = self._rows(X, self.templates, self.index, intern=True)
+        rows, self.index = self._rows(X, self.templates, self._new_index(), intern=True)
         transition_rows = None
         if self.transition_templates:
             transition_rows, self.transition_index = self._rows(
-                X, self.transition_templates, self.transition_index, intern=True
+                X, self.transition_templates, self._new_index(), intern=True
             )
         self._spell = partial(self._spell_from, X)
         return Features(X.indptr, rows, transition_rows)
@@ -91,11 +92,11 @@ class TemplateExtractor(NumberedFeatures):
     @classmethod
     def restore(cls, header: dict[str, Any], arrays: Arrays) -> "TemplateExtractor":
         """The extractor that `describe` described."""
-        resources = Resources(**json.loads(unpack_strings("resources", arrays)[0]))
+        resources = Resources(**json.loads(unpack_strings("resources", packed_strings("resources", arrays))[0]))
         extractor = cls(header["templates"], resources, hash_bits=header["hash_bits"])
         extractor._restore_index(arrays)
         if isinstance(extractor.transition_index, Alphabet):
-            extractor.transition_index = Alphabet(arrays["transition_keys"])
+            extractor.transition_index = Alphabet(vector(arrays, "transition_keys", np.uint64))
         return extractor
 
     def _texts(self) -> list[str]:
@@ -104,10 +105,17 @@ class TemplateExtractor(NumberedFeatures):
     def _rows(
         self, columns: Columns, templates: Sequence[Template], index: FeatureIndex, *, intern: bool
     ) -> tuple[Rows, FeatureIndex]:
-        numbers = TemplateMatrix(columns, templates, self.resources, index, intern=intern).numbers
+        if columns.n_tokens == 0:
+            # Sequences without any token do not show their columns' names, and need none.
+            return Rows(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0)), index
+        numbers = template_matrix(columns, templates, self.resources, index, intern=intern)
         if intern:
             index, numbers = self._frequent(index, numbers)
         present = numbers >= 0
+        if present.all():
+            # The usual case when training: the matrix is the rows, without another copy of it.
+            n_tokens, n_templates = numbers.shape
+            return Rows(np.arange(n_tokens + 1) * n_templates, numbers.ravel(), np.empty(0)), index
         return Rows(boundaries(present.sum(axis=1)), numbers[present], np.empty(0)), index
 
     def _spell_from(self, training: Columns) -> list[str]:
@@ -120,17 +128,15 @@ class TemplateExtractor(NumberedFeatures):
     def _spell_templates(self, training: Columns, templates: Sequence[Template], index: FeatureIndex) -> list[str]:
         if not templates:
             return []
-        matrix = TemplateMatrix(training, templates, self.resources, index, intern=False)
-        flat = matrix.numbers.ravel()
+        flat = template_matrix(training, templates, self.resources, index, intern=False).ravel()
         occurrence = np.empty(index.size + 1, dtype=np.int64)
         # Assigned from the last to the first, so that the first occurrence stays; −1 lands in the spare last entry.
         occurrence[flat[::-1]] = np.arange(len(flat) - 1, -1, -1)
         tokens, which = np.divmod(occurrence[:-1], len(templates))
         names = [""] * index.size
+        atoms = Atoms(training, self.resources)
         for t, template in enumerate(templates):
             mine = np.flatnonzero(which == t)
-            spelt = [[values[code] for code in codes[tokens[mine]].tolist()] for codes, _, values in matrix.parts[t]]
-            for number, texts in zip(mine.tolist(), zip(*spelt, strict=True), strict=True):
-                value = "|".join(texts)
-                names[number] = f"{template.text}={value}" if value else template.text
+            for number, name in zip(mine.tolist(), spell(atoms, template, tokens[mine]), strict=True):
+                names[number] = name
         return names

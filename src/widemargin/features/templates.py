@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from widemargin._types import IntVector, KeyVector
+from widemargin._types import IntVector, KeyVector, LongVector
 from widemargin.columns import Columns
 from widemargin.errors import WidemarginError
 from widemargin.features.alphabet import FeatureIndex
@@ -45,7 +46,7 @@ DEFAULT_TEMPLATES = (
 TRANSITION = "transition:"
 RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 ATOM = re.compile(r"(?:(?P<column>\w+)\.)?(?P<attribute>[A-Za-z_]\w*(?:\([^()|]+\))?)(?:\[(?P<offset>[-+]?\d+)\])?")
-ATTRIBUTES = re.compile(r"bias|lower|shape|(prefix|suffix)[1-9]\d*|(lexicon|cluster)\(.+\)")
+ATTRIBUTES = re.compile(r"bias|lower|shape|(prefix|suffix)[1-9]\d*|lexicon\([^,]+\)|cluster\([^,]+(, *[1-9]\d*)?\)")
 BEFORE, AFTER = "<s>", "</s>"
 
 
@@ -86,7 +87,10 @@ def _expand(text: str) -> Iterator[str]:
     if match is None:
         yield text
         return
-    for number in range(int(match[1]), int(match[2]) + 1):
+    first, last = int(match[1]), int(match[2])
+    if not 0 <= last - first < 100:
+        raise WidemarginError(f"the range {match[0]!r} in the template {text!r} must go up, by less than 100")
+    for number in range(first, last + 1):
         yield from _expand(text[: match.start()] + str(number) + text[match.end() :])
 
 
@@ -101,7 +105,7 @@ def _parse(text: str) -> Template:
             )
         column, attribute, offset = match["column"] or "word", match["attribute"], int(match["offset"] or 0)
         if not ATTRIBUTES.fullmatch(attribute):
-            if match["column"]:
+            if match["column"] or "(" in attribute:
                 raise WidemarginError(f"the template {text!r} asks for an unknown attribute {attribute!r}")
             column, attribute = attribute, "value"
         if (affix := AFFIX.fullmatch(attribute)) and int(affix[2]) > 100:
@@ -122,7 +126,7 @@ class Part(NamedTuple):
     values: list[str]
 
 
-class _Atoms:
+class Atoms:
     """The atoms' values over one set of columns: each attribute and each offset is worked out once."""
 
     def __init__(self, columns: Columns, resources: Resources) -> None:
@@ -158,41 +162,44 @@ class _Atoms:
         return self._shifts[offset]
 
 
-class TemplateMatrix:
-    """The features of every token: one column of feature numbers per template, −1 where a template has none.
+def template_matrix(
+    columns: Columns,
+    templates: Sequence[Template],
+    resources: Resources,
+    index: FeatureIndex,
+    *,
+    intern: bool,
+) -> NDArray[np.int32]:
+    """The features of every token, a column of feature numbers per template, −1 where a template has none.
 
-    `intern` numbers new features (training); without it unknown ones are −1 (prediction). `parts` keeps what is
-    needed to spell a feature's name.
+    With `intern` new features are numbered (training); without it they are −1 (prediction).
     """
+    for template in templates:
+        for atom in template.atoms:
+            check_attribute(atom.attribute, resources)
+    find = index.intern if intern else index.lookup
+    atoms = Atoms(columns, resources)
+    numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)
+    seeds = hash_strings([template.text for template in templates])
+    for t, template in enumerate(templates):
+        parts = [atoms.part(atom) for atom in template.atoms]
+        codes, keys, _ = parts[0]
+        if len(parts) == 1:
+            # Once per distinct value, and only for values that do occur at this offset.
+            present = np.bincount(codes[codes >= 0], minlength=len(keys)) > 0
+            wanted = np.where(present, combine(np.full(len(keys), seeds[t]), keys), np.uint64(0))
+            numbers[:, t] = find(wanted)[codes]
+        else:
+            numbers[:, t] = find(_conjunction(seeds[t], parts))
+    return numbers
 
-    def __init__(
-        self,
-        columns: Columns,
-        templates: Sequence[Template],
-        resources: Resources,
-        index: FeatureIndex,
-        *,
-        intern: bool,
-    ) -> None:
-        for template in templates:
-            for atom in template.atoms:
-                check_attribute(atom.attribute, resources)
-        find = index.intern if intern else index.lookup
-        atoms = _Atoms(columns, resources)
-        self.numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)
-        self.parts: list[list[Part]] = []
-        seeds = hash_strings([template.text for template in templates])
-        for t, template in enumerate(templates):
-            parts = [atoms.part(atom) for atom in template.atoms]
-            self.parts.append(parts)
-            codes, keys, _ = parts[0]
-            if len(parts) == 1:
-                # Once per distinct value, and only for values that do occur at this offset.
-                present = np.bincount(codes[codes >= 0], minlength=len(keys)) > 0
-                wanted = np.where(present, combine(np.full(len(keys), seeds[t]), keys), np.uint64(0))
-                self.numbers[:, t] = find(wanted)[codes]
-            else:
-                self.numbers[:, t] = find(_conjunction(seeds[t], parts))
+
+def spell(atoms: Atoms, template: Template, tokens: LongVector) -> list[str]:
+    """The names of a template's features at the given tokens, such as ``suffix3[-1]=ing``."""
+    parts = [atoms.part(atom) for atom in template.atoms]
+    columns = [[values[code] for code in codes[tokens].tolist()] for codes, _, values in parts]
+    joined = columns[0] if len(columns) == 1 else ["|".join(texts) for texts in zip(*columns, strict=True)]
+    return [f"{template.text}={value}" if value else template.text for value in joined]
 
 
 def _conjunction(seed: np.uint64, parts: Sequence[Part]) -> KeyVector:

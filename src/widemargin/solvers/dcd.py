@@ -120,7 +120,11 @@ class DualCoordinateDescent:
         for _ in range(self.sweeps if len(state.store) else 0):
             blocks = rng.permutation(np.flatnonzero(state.store.sets.size).astype(np.int32))
             _sweep(blocks, state.w, state.store.sets, state.c, random)
-        for batch in problem.batches(rng, self.batch_size):
+        size = self.batch_size or problem.batch_size
+        if not len(state.store):
+            # The first cuts change w the most, so they are the ones to go stale soonest.
+            size = max(1, size // 4)
+        for batch in problem.batches(rng, size):
             cuts = problem.cuts(state.w, batch)
             state.store.reserve(cuts)
             _absorb(cuts, state.w, state.store.sets, state.c, self.delta, random)

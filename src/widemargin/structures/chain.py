@@ -58,13 +58,44 @@ class Chain:
 
 
 class ChainWeights(NamedTuple):
-    """A weight vector seen as its parts; `conditional[g]` is added to `transition` where feature g is present."""
+    """A weight vector seen as its parts; `conditional[g]` is added to `transition` where feature g is present.
+
+    Trained weights are mostly zero: `thinned`, their emission part becomes sparse rows, a row per feature, which take
+    a fraction of the memory and of the time to sum. `emission` is then empty.
+    """
 
     emission: FloatMatrix
     transition: FloatMatrix
     begin: FloatVector
     end: FloatVector
     conditional: FloatMatrix
+    thin_emission: Rows = NO_ROWS
+
+    def thinned(self) -> "ChainWeights":
+        """The same weights with sparse rows of emission weights."""
+        features, labels = np.nonzero(self.emission)
+        counts = np.bincount(features, minlength=len(self.emission))
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        rows = Rows(indptr, labels.astype(np.int32), self.emission[features, labels])
+        # Copies, so that the whole dense vector is not kept alive for the sake of its small parts.
+        return ChainWeights(
+            np.empty((0, len(self.begin))),
+            self.transition.copy(),
+            self.begin.copy(),
+            self.end.copy(),
+            self.conditional.copy(),
+            rows,
+        )
+
+    def flat(self) -> FloatVector:
+        """The flat weight vector again."""
+        emission = self.emission
+        if len(self.thin_emission.indptr) > 1:
+            counts = np.diff(self.thin_emission.indptr)
+            emission = np.zeros((len(counts), len(self.begin)))
+            emission[np.repeat(np.arange(len(counts)), counts), self.thin_emission.indices] = self.thin_emission.values
+        parts = (emission, self.transition, self.begin, self.end, self.conditional)
+        return np.concatenate([part.ravel() for part in parts])
 
 
 class ChainData(NamedTuple):
@@ -109,6 +140,16 @@ def _add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector
 
 
 @kernel
+def _add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) -> None:
+    """out += Σ_f x_tf weights[f], over sparse rows of weights."""
+    for k in range(features.indptr[t], features.indptr[t + 1]):
+        f = features.indices[k]
+        value = features.values[k] if len(features.values) > 0 else 1.0
+        for j in range(weights.indptr[f], weights.indptr[f + 1]):
+            out[weights.indices[j]] += value * weights.values[j]
+
+
+@kernel
 def _start_row(data: ChainData, t: int, error_scale: float, row: FloatVector) -> None:
     """row = error_scale · cost[gold_t]: what a label scores before any feature speaks."""
     # Loops rather than array expressions here and below: those bring in NumPy's shape errors, seconds of compilation.
@@ -144,7 +185,10 @@ def _decode(
             continue
         for t in range(n):
             _start_row(data, first + t, error_scale, emission[t])
-            _add_features(data.features, first + t, weights.emission, emission[t])
+            if len(weights.emission) > 0:
+                _add_features(data.features, first + t, weights.emission, emission[t])
+            else:
+                _add_thin_features(data.features, first + t, weights.thin_emission, emission[t])
             if conditional and t > 0:
                 _copy(weights.transition, transition[t])
                 _add_features(data.transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
@@ -180,8 +224,8 @@ def _difference(
     data: ChainData, n_labels: int, n_features: int, batch: IntVector, starts: LongVector, labels: IntVector
 ) -> tuple[FloatVector, Rows]:
     errors = np.zeros(len(batch))
-    # np.int64(0) rather than 0: a literal would have every callee compiled a second time, for constants.
-    room, most, at_emission = np.int64(0), np.int64(0), np.int64(0)
+    # Not the literal 0, for which every callee would be compiled a second time.
+    room = most = at_emission = data.indptr[0]
     for position in range(len(batch)):
         first, shift = data.indptr[batch[position]], starts[position]
         size = 4
@@ -260,11 +304,12 @@ class ChainExamples:
         self.lengths = np.diff(indptr)
         self.work = self.lengths.astype(np.float64)
 
-    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> IntVector:
+    def decode(self, w: FloatVector | ChainWeights, batch: IntVector, *, error_scale: float = 0.0) -> IntVector:
         """The best label sequences of the batch, end to end."""
+        weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
         starts = self._starts(batch)
         labels = np.empty(starts[-1], dtype=np.int32)
-        _decode(self.data, self.chain.parts(w), batch, starts, error_scale, labels)
+        _decode(self.data, weights, batch, starts, error_scale, labels)
         return labels
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:

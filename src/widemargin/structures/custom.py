@@ -96,17 +96,22 @@ class CustomExamples:
 
 def _sparse(features: Any, where: str) -> SparseVector:
     """φ in any of its forms as distinct ascending indices and their values."""
-    if isinstance(features, Mapping):
-        raw_indices, raw_values = np.array(list(features)), np.array(list(features.values()), dtype=np.float64)
-    elif isinstance(features, tuple) and len(features) == 2:
-        raw_indices, raw_values = np.asarray(features[0]), np.asarray(features[1], dtype=np.float64)
-    else:
-        raw_values = np.asarray(features, dtype=np.float64)
-        raw_indices = np.arange(raw_values.size)
+    try:
+        if isinstance(features, Mapping):
+            raw_indices, raw_values = np.array(list(features)), np.array(list(features.values()), dtype=np.float64)
+        elif isinstance(features, tuple) and len(features) == 2:
+            raw_indices, raw_values = np.asarray(features[0]), np.asarray(features[1], dtype=np.float64)
+        else:
+            raw_values = np.asarray(features, dtype=np.float64)
+            raw_indices = np.arange(raw_values.size)
+    except (TypeError, ValueError):
+        raise DataError(f"features() of {where} has values that are not numbers") from None
     if raw_indices.ndim != 1 or raw_indices.shape != raw_values.shape:
         raise DataError(f"features() of {where} must be a dict, a pair of two equally long lists, or a vector")
     if raw_indices.size and (raw_indices.dtype.kind not in "iu" or raw_indices.min() < 0):
         raise DataError(f"features() of {where} has indices that are not whole numbers from 0 on")
+    if raw_indices.size and raw_indices.max() > np.iinfo(np.int32).max:
+        raise DataError(f"features() of {where} uses the index {raw_indices.max()}; indices must be below 2³¹")
     if not np.isfinite(raw_values).all():
         raise DataError(f"features() of {where} has a value that is not finite")
     return _summed(raw_indices.astype(np.int32), raw_values)

@@ -1,0 +1,161 @@
+"""Training settings: every keyword that estimators and the command line share, with its default, in one place.
+
+Free of scikit-learn, so that the command line starts fast; the estimators hand their parameters over to these.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from widemargin._threads import count_threads
+from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin.columns import split
+from widemargin.errors import WidemarginError
+from widemargin.features.attributes import Resources
+from widemargin.features.base import Features
+from widemargin.features.inputs import choose_extractor, prepared
+from widemargin.labels import as_sequences, cost_matrix, encode_labels
+from widemargin.loop import Callback, Score, Stop, fit
+from widemargin.metrics import is_bio, sequence_scorer
+from widemargin.problem import Problem, predict
+from widemargin.report.progress import Progress
+from widemargin.solution import Solution
+from widemargin.solvers import SOLVERS, Solver
+from widemargin.structures.base import Examples
+from widemargin.structures.chain import Chain, ChainExamples
+from widemargin.tagger import Tagger
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """What there is to choose whatever the structure.
+
+    Parameters
+    ----------
+    solver : the name of a solver (`widemargin.solvers.SOLVERS`), or a solver object
+    C : trade-off; multiplies the sum of the slacks
+    max_epochs, tol, patience, max_seconds : stop rules; `tol` is the relative duality gap to be proven, `patience`
+        counts epochs without a better score on the development data. None switches a rule off.
+    n_jobs : threads that decode; −1 uses all cores. The result does not depend on it.
+    random_state : a seed; the same seed gives the same weights. None takes a fresh one.
+    verbose : show progress, if standard error is a terminal
+    """
+
+    solver: str | Solver = "dcd"
+    C: float = 0.1
+    max_epochs: int | None = 30
+    tol: float | None = 0.01
+    patience: int | None = None
+    max_seconds: float | None = None
+    n_jobs: int | None = -1
+    random_state: int | None = 0
+    verbose: bool = False
+
+    def solve(
+        self,
+        examples: Examples,
+        sample_weight: Any = None,
+        score: Score | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Solution:
+        """Train on compiled examples."""
+        problem = Problem(examples, C=self.C, sample_weight=sample_weight, n_threads=count_threads(self.n_jobs))
+        stop = Stop(epochs=self.max_epochs, seconds=self.max_seconds, gap=self.tol, patience=self.patience)
+        with Progress(tol=self.tol, enabled=bool(self.verbose)) as progress:
+            everyone = [progress, *callbacks]
+            return fit(problem, self._solver(), stop=stop, score=score, callbacks=everyone, seed=self.random_state)
+
+    def summary(self, solution: Solution) -> dict[str, Any]:
+        """What a model file tells of training: the settings that JSON can hold, and the solution without weights."""
+        known = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "verbose"}
+        parameters = {name: value for name, value in known.items() if _is_plain(value)}
+        return {"parameters": parameters, "solver": str(self.solver), "solution": solution.summary()}
+
+    def _solver(self) -> Solver:
+        if not isinstance(self.solver, str):
+            return self.solver
+        if self.solver not in SOLVERS:
+            raise WidemarginError(f"there is no solver {self.solver!r}; there are {', '.join(SOLVERS)}")
+        return SOLVERS[self.solver]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggerSettings(TrainingSettings):
+    """What there is to choose for a sequence tagger.
+
+    Parameters
+    ----------
+    templates : feature templates (`widemargin.features.templates`); None takes `DEFAULT_TEMPLATES` where sequences are
+        tokens, and features as they are where they are given ready-made
+    lexicons, clusters : what the templates ``lexicon(name)`` and ``cluster(name)`` refer to: lists of entries, and
+        dicts from word to cluster
+    min_count : features rarer than this in the training data are left out
+    hash_bits : hash features into 2^hash_bits rows instead of keeping an alphabet
+    costs : how bad it is to predict one label for another: ``{(gold, predicted): cost}``, ``{gold: cost}`` for any
+        confusion of a label, or None to count wrong labels; what is not named costs 1
+    dev_metric : the development score: ``"accuracy"``, ``"f1"`` (of spans), ``"sequence_accuracy"``, or ``"auto"``:
+        F1 where labels are BIO, else accuracy
+    """
+
+    templates: str | Sequence[str] | None = None
+    lexicons: Mapping[str, Sequence[str]] | None = None
+    clusters: Mapping[str, Mapping[str, str]] | None = None
+    min_count: int = 1
+    hash_bits: int | None = None
+    costs: Mapping[Any, float] | None = None
+    dev_metric: str = "auto"
+
+    def train(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        dev: tuple[Any, Any] | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> tuple[Tagger, Solution]:
+        """A tagger for sequences like `X`, labelled like `y`; see `widemargin.SequenceTagger.fit`."""
+        resources = Resources(self.lexicons or {}, self.clusters or {})
+        extractor = choose_extractor(X, self.templates, resources, min_count=self.min_count, hash_bits=self.hash_bits)
+        X = prepared(X, extractor)
+        labels, gold = encode_labels(X, y)
+        features = extractor.fit(X)
+        chain = Chain(len(labels), extractor.n_features, extractor.n_transition_features)
+        score = None
+        if dev is not None:
+            X_dev = prepared(dev[0], extractor)
+            dev_examples = _examples(chain, extractor.transform(X_dev))
+            score = self._score(dev_examples, labels, as_sequences(X_dev, dev[1]))
+        examples = _examples(chain, features, gold, cost_matrix(self.costs, labels))
+        solution = self.solve(examples, sample_weight, score, callbacks)
+        return Tagger(labels, extractor, chain.parts(solution.w).thinned(), self.summary(solution)), solution
+
+    def _score(self, examples: ChainExamples, labels: Sequence[Any], gold: Sequence[Sequence[Any]]) -> Score:
+        """The development score as a function of the weights."""
+        n_threads = count_threads(self.n_jobs)
+        metric = self.dev_metric
+        if metric == "auto":
+            metric = "f1" if is_bio(labels) else "accuracy"
+        measure = sequence_scorer(metric).measure
+
+        def score(w: FloatVector) -> float:
+            codes = np.concatenate(predict(examples, examples.chain.parts(w), n_threads))
+            return measure(gold, split([labels[code] for code in codes.tolist()], examples.data.indptr))
+
+        return score
+
+
+def _examples(
+    chain: Chain, features: Features, gold: IntVector | None = None, costs: FloatMatrix | None = None
+) -> ChainExamples:
+    return ChainExamples(
+        chain, features.indptr, features.rows, gold, costs=costs, transition_features=features.transition_rows
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON can hold it as it is."""
+    if isinstance(value, list | tuple):
+        return all(isinstance(each, str) for each in value)
+    return isinstance(value, str | int | float | bool | None)
