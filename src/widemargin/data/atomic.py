@@ -37,12 +37,12 @@ def replacing(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> A
 @contextmanager
 def _replacing(path: Path, mode: str) -> Iterator[IO[Any]]:
     try:
-        target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
-            with _open(target, mode) as stream:
+        # Asked of the path as given: what /dev/stdout resolves to when it is a pipe is no path at all.
+        if path.exists() and not path.is_file():
+            with _open(path, mode) as stream:
                 yield stream
         else:
-            yield from _replaced(target, mode)
+            yield from _replaced(Path(os.path.realpath(path)), mode)
     except OSError as error:
         raise WidemarginError(f"{path} cannot be written: {error.strerror or error}") from error
 

@@ -96,8 +96,11 @@ def label_column(document: Document, wanted: str | None = None) -> str:
 def _write_to_standard_output(text: str) -> None:
     sys.stdout.flush()
     if hasattr(sys.stdout, "buffer"):
-        # The bytes: the terminal's encoding and newline translation are not the file's.
-        sys.stdout.buffer.write(text.encode())
+        # The bytes: the terminal's encoding and newline translation are not the file's. In pieces: where Python runs
+        # unbuffered, a disk that fills up takes a part and says so only when asked to take the rest.
+        rest = memoryview(text.encode())
+        while rest:
+            rest = rest[sys.stdout.buffer.write(rest) :]
     else:
         sys.stdout.write(text)
     sys.stdout.flush()

@@ -1,0 +1,188 @@
+"""All commands and their options on one page."""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from widemargin._version import __version__
+from widemargin.cli.program import Program
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def pairs(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> list[tuple[str, str]]:
+    """Options of the form NAME=FILE, cut at the first equals sign."""
+    cut = []
+    for value in values:
+        name, _, file = value.partition("=")
+        if not (name.isidentifier() and file):
+            raise click.BadParameter(f"{value!r} is not of the form NAME=FILE")
+        cut.append((name, file))
+    return cut
+
+
+def names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    """Names with commas between them."""
+    if value is None:
+        return None
+    cut = [name.strip() for name in value.split(",")]
+    if not all(cut):
+        raise click.BadParameter(f"{value!r} has an empty name")
+    return cut
+
+
+def example(*lines: str) -> str:
+    """Lines for the end of a help text, which click is told not to wrap."""
+    return "\b\n" + "\n".join(("Example: " if number == 0 else " " * 9) + line for number, line in enumerate(lines))
+
+
+def together(*options: Decorator) -> Decorator:
+    """Several options as one decorator."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+data_options = together(
+    click.option("--label", metavar="COLUMN", help="The label column: its name, or its number counting from 1."),
+    click.option(
+        "--format",
+        "file_format",
+        type=click.Choice(["conll", "conllu", "jsonl"]),
+        help="The format of the data. [default: by the file's name and first line]",
+    ),
+    click.option(
+        "--columns", callback=names, metavar="A,B,…", help="Names for the columns of a conll file, the label last."
+    ),
+)
+jobs = click.option("--jobs", type=int, default=-1, help="Threads; -1 takes all cores.", show_default=True)
+quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+model = click.argument("model")
+
+
+def run(command: str, options: dict[str, Any]) -> int | None:
+    """What the command does, from the file of its name; an exit code."""
+    code: int | None = import_module(f"widemargin.cli.{command}").run(**options)
+    return code
+
+
+@click.group(
+    "widemargin",
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=example(
+        "widemargin demo",
+        "widemargin train tag --train train.conllu --label upos --out upos.wm",
+        "widemargin evaluate upos.wm test.conllu",
+        "widemargin predict upos.wm new.conllu > labelled.conllu",
+    ),
+)
+@click.version_option(__version__, prog_name="widemargin", message="%(prog)s %(version)s")
+def main() -> None:
+    """Large-margin structured prediction with a certificate of optimality.
+
+    Results go to standard output, progress to standard error. Exit codes: 0 done, 2 wrong input, 130 interrupted.
+    """
+
+
+@main.group()
+def train() -> None:
+    """Learn a model from labelled data."""
+
+
+@train.command(
+    "tag", epilog=example("widemargin train tag --train train.conllu --dev dev.conllu --label upos --out upos.wm")
+)
+@click.option("--train", "train_file", required=True, metavar="FILE", help="The data to learn from; - for stdin.")
+@click.option("--dev", "dev_file", metavar="FILE", help="Development data: the epoch that scores best on it is kept.")
+@click.option("--out", required=True, metavar="MODEL", help="Where to write the model.")
+@data_options
+@click.option("--templates", metavar="FILE|TEXT", help="Feature templates, such as 'word[-1..1] suffix1..3 lower|pos'.")
+@click.option("--lexicon", "lexicons", multiple=True, callback=pairs, metavar="NAME=FILE", help="Entries, one a line.")
+@click.option(
+    "--clusters",
+    multiple=True,
+    callback=pairs,
+    metavar="NAME=FILE",
+    help="Word clusters: Brown's, or word TAB cluster.",
+)
+@click.option("--solver", default="dcd", show_default=True, help="How to optimise; an unknown name lists all.")
+@click.option("--C", "C", type=float, default=0.1, show_default=True, help="Weight of errors against large weights.")
+@click.option("--epochs", type=int, default=30, show_default=True, help="Stop after so many passes over the data.")
+@click.option("--tol", type=float, default=0.01, show_default=True, help="Stop at this proven gap to the optimum.")
+@click.option("--patience", type=int, metavar="N", help="Stop after N epochs without a better development score.")
+@click.option("--seconds", type=float, help="Stop after so many seconds.")
+@click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Leave out rarer features.")
+@click.option("--hash-bits", type=int, metavar="N", help="Hash features into 2^N rows; keeps no names.")
+@click.option("--costs", metavar="FILE", help='Error costs as JSON: {"gold": 2, "other": {"predicted": 0.5}}.')
+@jobs
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model.")
+@click.option("--curves", metavar="FILE", help="Draw objective, gap and development score into a PNG file.")
+@as_json
+@quiet
+def train_tag(**options: Any) -> int | None:
+    """Learn to label the tokens of sequences.
+
+    Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit code is 130.
+    """
+    return run("train_tag", options)
+
+
+@main.command(epilog=example("widemargin evaluate upos.wm test.conllu"))
+@model
+@click.argument("file")
+@data_options
+@jobs
+@as_json
+@click.option("--quiet", is_flag=True, help="Print the main score alone: F1 where labels mark spans, else accuracy.")
+def evaluate(**options: Any) -> int | None:
+    """Compare a model's labels with those in FILE."""
+    return run("evaluate", options)
+
+
+@main.command(
+    epilog=example(
+        "widemargin predict upos.wm new.conllu --out labelled.conllu",
+        "echo 'Time flies' | widemargin predict upos.wm - --text",
+    )
+)
+@model
+@click.argument("file")
+@click.option("--out", default="-", metavar="FILE", help="Where to write; - is standard output. [default: -]")
+@click.option("--text", is_flag=True, help="FILE is plain text: a sequence a line, blanks between its tokens.")
+@data_options
+@jobs
+def predict(**options: Any) -> int | None:
+    """Label a file, leaving all else in it untouched.
+
+    FILE may be - for standard input. The column is the one that the model was trained on, or else the format's own; a
+    conll file without labels gets them appended.
+    """
+    return run("predict", options)
+
+
+@main.command(epilog=example("widemargin inspect upos.wm --label NOUN --label VERB"))
+@model
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many of each to show.")
+@click.option("--label", "labels", multiple=True, help="Show the features of this label only; may be repeated.")
+@as_json
+def inspect(**options: Any) -> int | None:
+    """Show what a model has learnt."""
+    return run("inspect", options)
+
+
+@main.command(epilog=example("widemargin demo --out demo"))
+@click.option("--out", default="demo", show_default=True, metavar="FOLDER", help="Where the model and curves go.")
+@click.option("--sequences", type=click.IntRange(20), default=2000, show_default=True, help="Addresses to learn from.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Which addresses.")
+@quiet
+def demo(**options: Any) -> int | None:
+    """See it learn to read postal addresses."""
+    return run("demo", options)

@@ -1,0 +1,135 @@
+"""What commands share in saying things: tables, shares, certificates, JSON."""
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from widemargin.solution import Solution
+
+WIDTH_OF_FILES = 200
+STOPPED = {
+    "gap": "the gap to the optimum is small enough",
+    "epochs": "all epochs are over",
+    "seconds": "time is up",
+    "patience": "the development score no longer improves",
+    "interrupted": "Ctrl-C",
+}
+
+
+class Printer:
+    """Prints results for people on standard output: in colour on a terminal, as plain lines into a file or pipe."""
+
+    def __init__(self, *, enabled: bool = True) -> None:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # an arrow that a terminal does not have is no reason to fail
+        width = None if sys.stdout.isatty() else WIDTH_OF_FILES
+        self.console = Console(width=width, highlight=False, markup=False, emoji=False, quiet=not enabled)
+
+    def line(self, text: str | Text = "") -> None:
+        """One line, never cut."""
+        self.console.print(text, soft_wrap=True)
+
+    def prose(self, text: str) -> None:
+        """Sentences, broken between words where the terminal ends."""
+        self.console.print(text)
+
+    def heading(self, text: str) -> None:
+        """A heading after an empty line."""
+        self.line()
+        self.line(Text(text, style="bold"))
+
+    def facts(self, facts: Iterable[tuple[str, str]]) -> None:
+        """Names and values, a pair a line."""
+        pairs = list(facts)
+        width = max((len(name) for name, _ in pairs), default=0)
+        for name, value in pairs:
+            self.line(Text.assemble((name.ljust(width), "cyan"), "  ", value))
+
+    def table(self, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """A table whose columns of numbers are those that start with a digit or a sign."""
+        cells = list(rows)
+        table = Table(box=None, pad_edge=False, header_style="cyan", padding=(0, 2, 0, 0))
+        for number, name in enumerate(header):
+            numeric = bool(cells) and all(_is_number(row[number]) for row in cells)
+            table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        for row in cells:
+            table.add_row(*map(Text, row))
+        self.console.print(table)
+
+
+def _is_number(cell: str) -> bool:
+    return cell.lstrip("+−").replace(",", "").replace(".", "").removesuffix(" %").isdecimal()
+
+
+def print_json(value: Any) -> None:
+    """One JSON object, indented for people; numbers that JSON does not have become null."""
+    plain = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
+    sys.stdout.write(json.dumps(_finite(value), ensure_ascii=plain, indent=2) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def share(value: float) -> str:
+    """A share in per cent.
+
+    >>> share(0.94126)
+    '94.13 %'
+    """
+    return f"{100 * value:.2f} %"
+
+
+def bound(gap: float) -> str:
+    """A proven share in per cent, rounded up: what is proven must not be overstated.
+
+    >>> bound(0.0099101), bound(0.0)
+    ('0.992 %', '0 %')
+    """
+    if gap <= 0:
+        return "0 %"
+    scale = 10.0 ** (2 - math.floor(math.log10(100 * gap)))
+    return f"{math.ceil(100 * gap * scale) / scale:.3g} %"
+
+
+def signed(weight: float) -> str:
+    """A weight with its sign.
+
+    >>> signed(1.23456), signed(-2)
+    ('+1.235', '−2.000')
+    """
+    return f"{weight:+.3f}".replace("-", "−")
+
+
+def file_size(path: str) -> str:
+    """The size of a file in the unit that suits it."""
+    size = float(Path(path).stat().st_size)
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} GB"
+
+
+def certificate(solution: Solution) -> str:
+    """What is known of the distance to the optimum, in one sentence: P* ≥ D = (1 − gap) P."""
+    if solution.primal is None:
+        return "none: the objective was not evaluated"
+    objective = f"objective {solution.primal:.6g}"
+    if solution.gap is None:
+        return f"{objective}; this solver gives no bound on the optimum"
+    if solution.certified:
+        return f"{objective}; proven: no other weights make it more than {bound(solution.gap)} smaller"
+    return f"{objective}; the optimum is about {100 * solution.gap:.3g} % smaller (estimated, not proven)"

@@ -1,0 +1,73 @@
+"""How the program ends: what went wrong as one sentence on standard error, and a code for scripts.
+
+| code | meaning |
+| --- | --- |
+| 0 | done |
+| 1 | whoever read the output has gone (`| head`) |
+| 2 | wrong options, or something in a file that is not as it should be; nothing was written |
+| 130 | Ctrl-C; `train` has saved the model as it was by then |
+
+With `WIDEMARGIN_DEBUG=1` in the environment errors are raised instead, for developers.
+"""
+
+import os
+import sys
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import click
+
+from widemargin.errors import WidemarginError
+
+BROKEN_PIPE, WRONG, INTERRUPTED = 1, 2, 130
+
+
+class Program(click.Group):
+    """A command whose errors are sentences and whose commands return an exit code, or None for success."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run a command line, and exit."""
+        try:
+            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+            # Here and not at the interpreter's end, where a full disk would only be a remark.
+            sys.stdout.flush()
+        except click.Abort:
+            code = _complain("interrupted", INTERRUPTED)
+        except click.ClickException as error:
+            code = _complain(error.format_message(), error.exit_code)
+        except (WidemarginError, OSError, UnicodeError, MemoryError) as error:
+            if os.environ.get("WIDEMARGIN_DEBUG"):
+                raise
+            code = _end(error)
+        sys.exit(code or 0)
+
+
+def _end(error: Exception) -> int:
+    if isinstance(error, OSError):
+        _give_up_output()
+    if isinstance(error, BrokenPipeError) or isinstance(error.__cause__, BrokenPipeError):
+        return BROKEN_PIPE
+    return _complain(_sentence(error), WRONG)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        what = "the output cannot be written" if error.filename is None else f"{error.filename} cannot be used"
+        return f"{what}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory; fewer features (--min-count, --hash-bits) need less"
+    return str(error)
+
+
+def _complain(sentence: str, code: int) -> int:
+    click.echo("error: " + sentence.rstrip(".").replace("\n", " "), err=True)
+    return code
+
+
+def _give_up_output() -> None:
+    """Send what is left of standard output nowhere if it cannot be written: Python would try again on exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,172 @@
+"""`widemargin train tag`: from a labelled file to a model file."""
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+from widemargin.cli.documents import Corpus, check_target, read_corpus
+from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json, share
+from widemargin.cli.program import INTERRUPTED
+from widemargin.cli.resources import (
+    Pairs,
+    check_templates,
+    read_clusters,
+    read_costs,
+    read_lexicons,
+    read_templates,
+)
+from widemargin.columns import Columns
+from widemargin.errors import WidemarginError
+from widemargin.metrics import is_bio
+from widemargin.report.curves import plot_curves
+from widemargin.solution import Solution
+from widemargin.tagger import Tagger
+from widemargin.training import TaggerSettings
+
+
+def run(
+    *,
+    train_file: str,
+    dev_file: str | None,
+    out: str,
+    label: str | None,
+    file_format: str | None,
+    columns: Sequence[str] | None,
+    templates: str | None,
+    lexicons: Pairs,
+    clusters: Pairs,
+    costs: str | None,
+    solver: str,
+    C: float,
+    epochs: int,
+    tol: float,
+    patience: int | None,
+    seconds: float | None,
+    min_count: int,
+    hash_bits: int | None,
+    jobs: int,
+    seed: int,
+    curves: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int | None:
+    """Train and save, then say what came of it."""
+    read_files = [train_file, dev_file, templates, costs, *(path for _, path in (*lexicons, *clusters))]
+    for target in (out, curves):
+        if target is not None:
+            check_target(target, inputs=read_files)
+    if out == curves:
+        raise WidemarginError(f"the model and its curves cannot both be written to {out}")
+    begin = perf_counter()
+    words, groups = read_lexicons(lexicons), read_clusters(clusters)
+    chosen = read_templates(templates, list(words), groups)
+    settings = TaggerSettings(
+        solver=solver,
+        C=C,
+        max_epochs=epochs,
+        tol=tol,
+        patience=patience,
+        max_seconds=seconds,
+        n_jobs=jobs,
+        random_state=seed,
+        templates=chosen,
+        lexicons=words,
+        clusters=groups,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        costs=read_costs(costs),
+        verbose=not quiet,
+    )
+    train = read_corpus(train_file, file_format=file_format, names=columns)
+    name = train.label(label)
+    check_templates(chosen, train.document.columns, name)
+    dev = None if dev_file is None else _labelled(_like(train, dev_file, file_format, columns), label or name)
+    X, y = _labelled(train, name)
+    read = perf_counter()
+    tagger, solution = settings.train(X, y, dev=dev)
+    trained = perf_counter()
+    tagger.summary["data"] = {
+        "label": name,
+        "format": train.file_format,
+        "columns": list(X.columns),
+        "sequences": X.n_sequences,
+        "tokens": X.n_tokens,
+    }
+    tagger.save(out)
+    if curves is not None:
+        plot_curves({solver: solution.trace}, curves, title=f"Training of {out}")
+    results = _results(tagger, solution, X, None if dev is None else dev[0]) | {
+        "label": name,
+        "solver": solver,
+        "C": C,
+        "model": out,
+        "seconds": {"reading": read - begin, "training": trained - read, "writing": perf_counter() - trained},
+    }
+    if as_json:
+        print_json(results)
+    else:
+        _print(Printer(enabled=not quiet), solution, results)
+    return INTERRUPTED if solution.stopped == "interrupted" else None
+
+
+def _like(train: Corpus, path: str, file_format: str | None, names: Sequence[str] | None) -> Corpus:
+    """Another file, with the column names of the training data where none are given."""
+    data = {"format": train.file_format, "columns": list(train.document.columns.columns)}
+    return read_corpus(path, file_format=file_format, names=names, data=data)
+
+
+def _labelled(corpus: Corpus, label: str) -> tuple[Columns, Any]:
+    columns = corpus.document.columns
+    return columns, columns[corpus.label(label)]
+
+
+def _results(tagger: Tagger, solution: Solution, X: Columns, dev: Columns | None) -> dict[str, Any]:
+    results: dict[str, Any] = {
+        "sequences": X.n_sequences,
+        "tokens": X.n_tokens,
+        "labels": len(tagger.labels),
+        "features": tagger.chain.n_features + tagger.chain.n_transition_features,
+        "weights": tagger.chain.n_weights,
+        "stopped": solution.stopped,
+        "epochs": len(solution.trace),
+        "best_epoch": solution.epoch,
+        "oracle_calls": solution.oracle_calls,
+        "objective": solution.primal,
+        "lower_bound": solution.dual,
+        "gap": solution.gap,
+        "certified": solution.certified,
+    }
+    if dev is not None:
+        scores = [row.score for row in solution.trace if row.score is not None]
+        results["dev"] = {
+            "sequences": dev.n_sequences,
+            "tokens": dev.n_tokens,
+            "metric": "f1" if is_bio(tagger.labels) else "accuracy",
+            "score": max(scores, default=None),
+        }
+    return results
+
+
+def _print(printer: Printer, solution: Solution, results: dict[str, Any]) -> None:
+    seconds, dev = results["seconds"], results.get("dev")
+    facts = [
+        ("data", f"{results['sequences']:,} sequences, {results['tokens']:,} tokens"),
+        ("labels", f"{results['labels']:,} in the column {results['label']}"),
+        ("features", f"{results['features']:,}, {results['weights']:,} weights"),
+        (
+            "stopped",
+            f"{STOPPED[solution.stopped]}, after {len(solution.trace)} epochs and "
+            f"{solution.oracle_calls:,} oracle calls",
+        ),
+        ("certificate", certificate(solution)),
+    ]
+    if dev is not None and dev["score"] is not None:
+        score = (
+            f"{share(dev['score'])} on {dev['tokens']:,} tokens, after epoch {solution.epoch}, whose weights are kept"
+        )
+        facts.append((f"dev {dev['metric']}", score))
+    facts.append(("model", f"{results['model']} ({file_size(results['model'])})"))
+    facts.append(("seconds", ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())))
+    printer.facts(facts)
+    if solution.stopped == "interrupted":
+        printer.line("Training was interrupted; the model as it was by then has been saved.")
