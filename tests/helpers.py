@@ -1,9 +1,25 @@
-"""What several test files need."""
+"""What several test files need: every structure and every solver, once, and what to compare them with.
+
+To have a new structure tested, add a row to `STRUCTURES`: small examples, all their outputs, their gold. A solver in
+`widemargin.solvers.SOLVERS` is tested as it is; variants worth testing are rows of `SOLVERS` here.
+"""
 
 import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise, permutations, product
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+
+from widemargin import solvers
+from widemargin.problem import Problem
+from widemargin.solvers import DualCoordinateDescent, Perceptron
+from widemargin.sparse import Rows
+from widemargin.structures import Chain, ChainExamples
+from widemargin.structures.custom import CustomExamples
 
 
 def corpus(name: str) -> Path:
@@ -13,3 +29,239 @@ def corpus(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"{name} is not in {folder}; set WIDEMARGIN_DATA to the folder of the corpora")
     return path
+
+
+def rows(lists, *, binary=False):
+    """Lists of (index, value) as compressed rows; binary ones without values."""
+    entries = [entry for row in lists for entry in row]
+    return Rows(
+        np.cumsum([0, *map(len, lists)], dtype=np.int64),
+        np.array([index for index, _ in entries], dtype=np.int32),
+        np.empty(0) if binary else np.array([value for _, value in entries], dtype=np.float64),
+    )
+
+
+def as_dicts(compressed):
+    """Each row as a dict from index to value."""
+    indptr, indices, values = (part.tolist() for part in compressed)
+    return [dict(zip(indices[i:j], values[i:j], strict=True)) for i, j in pairwise(indptr)]
+
+
+@dataclass(frozen=True)
+class PlainChain:
+    """A chain model as one would write it down, without arrays or kernels.
+
+    `sequences[i][t]` lists the (feature, value) pairs of a position, `transitions[i][t]` those on the transition into
+    it; `costs[g][l]` is the error of the label l where g is right.
+    """
+
+    n_labels: int
+    n_features: int
+    sequences: list
+    gold: list
+    costs: list | None = None
+    n_transition_features: int = 0
+    transitions: list | None = None
+    binary: bool = False
+
+    def features(self, i, labels):
+        """φ(x_i, labels) as a dict."""
+        L = self.n_labels
+        transition = self.n_features * L
+        begin = transition + L * L
+        end = begin + L
+        conditional = end + L
+        entries = []
+        for t, label in enumerate(labels):
+            entries += [(f * L + label, value) for f, value in self.sequences[i][t]]
+            if t == 0:
+                entries.append((begin + label, 1.0))
+            else:
+                pair = labels[t - 1] * L + label
+                entries.append((transition + pair, 1.0))
+                if self.transitions is not None:
+                    entries += [(conditional + g * L * L + pair, value) for g, value in self.transitions[i][t]]
+        if labels:
+            entries.append((end + labels[-1], 1.0))
+        phi = {}
+        for index, value in entries:
+            phi[index] = phi.get(index, 0.0) + value
+        return phi
+
+    def score(self, w, i, labels):
+        return sum(float(w[index]) * value for index, value in self.features(i, labels).items() if value != 0)
+
+    def error(self, i, labels):
+        costs = self.costs or [[float(g != p) for p in range(self.n_labels)] for g in range(self.n_labels)]
+        return float(sum(costs[g][p] for g, p in zip(self.gold[i], labels, strict=True)))
+
+    def psi(self, i, labels):
+        """φ(x_i, gold) − φ(x_i, labels) without zeros."""
+        gold, other = self.features(i, self.gold[i]), self.features(i, labels)
+        difference = {index: gold.get(index, 0.0) - other.get(index, 0.0) for index in gold | other}
+        return {index: value for index, value in difference.items() if value != 0.0}
+
+    def outputs(self, i):
+        """All label sequences of example i."""
+        return [list(labels) for labels in product(range(self.n_labels), repeat=len(self.gold[i]))]
+
+    def best(self, w, i, scale=0.0):
+        """The best value of ⟨w, φ⟩ + scale · Δ."""
+        return max(self.score(w, i, labels) + scale * self.error(i, labels) for labels in self.outputs(i))
+
+    def compiled(self):
+        """The same as the library has it."""
+        positions = [row for sequence in self.sequences for row in sequence]
+        conditional = None if self.transitions is None else [row for sequence in self.transitions for row in sequence]
+        return ChainExamples(
+            Chain(self.n_labels, self.n_features, self.n_transition_features),
+            np.cumsum([0, *map(len, self.gold)], dtype=np.int64),
+            rows(positions, binary=self.binary),
+            np.array([label for labels in self.gold for label in labels], dtype=np.int32),
+            costs=None if self.costs is None else np.array(self.costs, dtype=np.float64),
+            transition_features=None if conditional is None else rows(conditional, binary=self.binary),
+        )
+
+
+def random_chain(seed, lengths, *, n_labels=3, n_features=6, per_position=2, costs=False, conditional=0, binary=True):
+    """A `PlainChain` drawn at random, with some mistakes to learn from: labels follow the first feature, with noise."""
+    rng = np.random.default_rng(seed)
+
+    def position(n, count):
+        return [(int(f), 1.0 if binary else float(rng.normal())) for f in rng.integers(n, size=count)]
+
+    sequences = [[position(n_features, per_position) for _ in range(length)] for length in lengths]
+    noise = [rng.random(length) < 0.25 for length in lengths]
+    gold = [
+        [int(rng.integers(n_labels)) if bad else row[0][0] % n_labels for row, bad in zip(sequence, odd, strict=True)]
+        for sequence, odd in zip(sequences, noise, strict=True)
+    ]
+    matrix = rng.uniform(0.5, 2.0, (n_labels, n_labels)) * (1.0 - np.eye(n_labels))
+    return PlainChain(
+        n_labels,
+        n_features,
+        sequences,
+        gold,
+        matrix.tolist() if costs else None,
+        conditional,
+        [[position(conditional, 1) for _ in range(length)] for length in lengths] if conditional else None,
+        binary,
+    )
+
+
+class Small(NamedTuple):
+    """Examples so small that all their outputs can be listed."""
+
+    examples: Any
+    outputs: Callable[[int], Iterator[Any]]
+    gold: Any
+
+
+def chain(*arguments, **options) -> Small:
+    model = random_chain(*arguments, **options)
+
+    def outputs(i):
+        return (np.array(labels, dtype=np.int32) for labels in model.outputs(i))
+
+    return Small(model.compiled(), outputs, model.compiled().data.gold)
+
+
+class Matching:
+    """A structure of one's own: y[i] is the column that row i is matched with; φ sums the features of matched pairs."""
+
+    def features(self, x, y):
+        return sum(x[i, j] for i, j in enumerate(y))
+
+    def error(self, y, y_hat):
+        return sum(i != j for i, j in zip(y, y_hat, strict=True))
+
+    def decode(self, x, w, y=None):
+        from scipy.optimize import linear_sum_assignment
+
+        scores = x @ w
+        if y is not None:
+            scores = scores + 1.0 - np.eye(len(y))[list(y)]
+        return tuple(linear_sum_assignment(scores, maximize=True)[1].tolist())
+
+
+def matching(seed, sizes) -> Small:
+    rng = np.random.default_rng(seed)
+    X = [rng.normal(size=(n, n, 4)) for n in sizes]
+    y = [Matching().decode(x + rng.normal(scale=0.5, size=x.shape), np.array([1.0, -1.0, 0.5, 0.0])) for x in X]
+    return Small(CustomExamples(Matching(), X, y), lambda i: ([p] for p in permutations(range(sizes[i]))), y)
+
+
+STRUCTURES: dict[str, Callable[[], Small]] = {
+    "chain": lambda: chain(1, [3, 2, 4, 1, 3, 2, 4, 0, 3]),
+    "chain, real-valued": lambda: chain(2, [3, 2, 4, 1, 0, 3, 2], binary=False, per_position=3),
+    "chain, costs": lambda: chain(3, [2, 3, 1, 4, 3, 2], costs=True),
+    "chain, conditional": lambda: chain(4, [3, 2, 3, 3, 1], n_labels=2, conditional=2, binary=False, costs=True),
+    "chain, five labels": lambda: chain(5, [2, 2, 1, 2, 2], n_labels=5, per_position=5),
+    "custom, matching": lambda: matching(6, [3, 2, 4, 1, 3, 3]),
+}
+
+PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{name: (name, {"C": 0.5}) for name in STRUCTURES},
+    "weighted": ("chain", {"C": 1.0, "sample_weight": np.array([1.0, 0.0, 2.5, 0.5, 1.0, 1.0, 3.0, 1.0, 0.0])}),
+    "weak": ("chain", {"C": 0.01}),
+    "strong": ("chain, real-valued", {"C": 10.0}),
+}
+"""Optimisation problems by name: a structure and what `Problem` is given besides."""
+
+SOLVERS = {
+    **solvers.SOLVERS,
+    "perceptron, one by one": Perceptron(batch_size=1),
+    "dcd, one by one": DualCoordinateDescent(batch_size=1),
+    "dcd-light, one by one": DualCoordinateDescent(sweeps=0, batch_size=1),
+    "dcd, pairs": DualCoordinateDescent(sweeps=1, batch_size=2),
+}
+
+
+def problem(name, **changes) -> tuple[Problem, Small]:
+    """The problem `name` of the table, and its structure to enumerate."""
+    structure, options = PROBLEMS[name]
+    small = STRUCTURES[structure]()
+    return Problem(small.examples, **options | changes), small
+
+
+def all_cuts(small):
+    """For every example the errors and the dense ψ of all its outputs."""
+    table = []
+    for i in range(small.examples.n_examples):
+        differences = [small.examples.difference(np.array([i], dtype=np.int32), y) for y in small.outputs(i)]
+        psi = np.zeros((len(differences), small.examples.n_weights))
+        for k, difference in enumerate(differences):
+            psi[k, difference.psi.indices] = difference.psi.values
+        table.append((np.array([difference.errors[0] for difference in differences]), psi))
+    return table
+
+
+def primal(problem, small, w):
+    """P(w) by enumeration."""
+    slacks = np.array([max(0.0, np.max(errors - psi @ w)) for errors, psi in all_cuts(small)])
+    return 0.5 * w @ w + problem.C * problem.example_weight @ (slacks if problem.loss == "hinge" else slacks**2)
+
+
+def optimum(problem, small):
+    """The least P(w) and its w, by an interior point method on the enumerated quadratic programme.
+
+    Variables are w and the slacks of the examples that count; each output is a constraint −⟨w, ψ⟩ − ξ_i ≤ −Δ.
+    """
+    import clarabel
+    from scipy import sparse
+
+    n, cuts = problem.n_weights, [(i, cut) for i, cut in enumerate(all_cuts(small)) if problem.example_weight[i] > 0]
+    c = problem.C * problem.example_weight[[i for i, _ in cuts]]
+    blocks = [np.hstack([-psi, -np.tile(np.eye(len(cuts))[k], (len(psi), 1))]) for k, (_, (_, psi)) in enumerate(cuts)]
+    constraints = np.vstack([*blocks, np.hstack([np.zeros((len(cuts), n)), -np.eye(len(cuts))])])
+    bounds = np.concatenate([*(-errors for _, (errors, _) in cuts), np.zeros(len(cuts))])
+    hinge = problem.loss == "hinge"
+    quadratic = sparse.diags(np.concatenate([np.ones(n), np.zeros(len(c)) if hinge else 2.0 * c])).tocsc()
+    linear = np.concatenate([np.zeros(n), c if hinge else np.zeros(len(c))])
+    options = clarabel.DefaultSettings()
+    options.verbose = False
+    options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-11
+    cone = [clarabel.NonnegativeConeT(len(bounds))]
+    found = clarabel.DefaultSolver(quadratic, linear, sparse.csc_matrix(constraints), bounds, cone, options).solve()
+    assert "Solved" in str(found.status)
+    return float(found.obj_val), np.array(found.x[:n])

@@ -72,7 +72,7 @@ def cost_matrix(costs: Mapping[Any, float] | None, labels: Sequence[Any]) -> Flo
     # Whole rows first, so that a pair's own cost is never overwritten by its row's.
     for key, cost in sorted(costs.items(), key=lambda item: isinstance(item[0], tuple)):
         named = key if isinstance(key, tuple) else (key,)
-        if len(named) > 2:
+        if not 1 <= len(named) <= 2:
             raise DataError(f"costs[{key!r}] names {len(named)} labels; one or two are wanted, gold and predicted")
         for label in named:
             if label not in number:

@@ -88,6 +88,8 @@ def fit(
     weights, whatever the number of threads.
     """
     _check(problem, solver)
+    if w is not None and (w.shape != (problem.n_weights,) or not np.isfinite(w).all()):
+        raise WidemarginError(f"w must hold {problem.n_weights} finite numbers to start from")
     run = _Run(problem, solver, stop or Stop(), score, callbacks, np.random.default_rng(seed), w)
     with _interrupt_flag() as interrupted:
         problem.meter.watch = lambda n: run.watch(n, interrupted)
@@ -150,12 +152,26 @@ class _Run:
         self.state: Any = solver.start(problem, w)
         self.trace: list[Epoch] = []
         self.best: tuple[float, int, FloatVector] | None = None
+        self.halted = ""
+        self._check_that_it_ends()
+
+    def _check_that_it_ends(self) -> None:
+        stop = self.stop
+        provable = self.problem.examples.exact and self.solver.dual(self.problem, self.state) is not None
+        rules = (stop.epochs, stop.seconds, stop.gap if provable else None, stop.patience if self.score else None)
+        if all(rule is None for rule in rules):
+            raise WidemarginError(
+                "training would never end: the stop rule gap needs a solver with a dual and an exact decoder, "
+                "patience a development score; give epochs or seconds"
+            )
 
     def watch(self, n_examples: int, interrupted: threading.Event) -> None:
         """Called before every oracle call: the one place where training can be cut short."""
         if interrupted.is_set():
             raise _Halt("interrupted")
-        if self.stop.seconds is not None and not self.certifying and self._time_is_up(self.stop.seconds):
+        if self.certifying:
+            return
+        if self.stop.seconds is not None and self._time_is_up(self.stop.seconds):
             raise _Halt("seconds")
         for callback in self.callbacks:
             callback.on_batch(self.visited)
@@ -188,6 +204,8 @@ class _Run:
             if self.best is None or score > self.best[0]:
                 self.best = score, len(self.trace) + 1, w.copy()
         row = self._record(score)
+        if self.halted:
+            return self.halted
         stop = self.stop
         if stop.gap is not None and row.certified and row.gap is not None and row.gap <= stop.gap:
             return "gap"
@@ -200,9 +218,13 @@ class _Run:
         w = self.solver.weights(self.state)
         primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
         gap, certified = _relative_gap(primal, dual), False
-        if gap is not None and self.stop.gap is not None and gap <= self.stop.gap:
-            primal = self._certify(w)
-            gap, certified = _relative_gap(primal, dual), self.problem.examples.exact
+        promising = gap is not None and self.stop.gap is not None and gap <= self.stop.gap
+        if promising and self.problem.examples.exact:
+            try:
+                primal = self._certify(w)
+                gap, certified = _relative_gap(primal, dual), True
+            except _Halt as halt:
+                self.halted = str(halt)
         row = Epoch(len(self.trace) + 1, self._seconds(), self._calls(), primal, dual, gap, score, certified)
         self.trace.append(row)
         for callback in self.callbacks:

@@ -61,8 +61,9 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
             tensors[key] = _tensor(content, begin, entry)
         except (KeyError, TypeError, ValueError):
             raise ModelFileError(f"the model {name} is damaged at the tensor {key!r}; it may be truncated") from None
-    if begin + sum(each.nbytes for each in tensors.values()) != len(content):
-        raise ModelFileError(f"the model {name} is damaged: its tensors do not fill the file")
+    places = sorted(tuple(entry["data_offsets"]) for entry in layout.values())
+    if [0, *(last for _, last in places)] != [*(first for first, _ in places), len(content) - begin]:
+        raise ModelFileError(f"the model {name} is damaged: its tensors do not fill the file one after the other")
     return ModelFile(header, tensors)
 
 

@@ -59,11 +59,11 @@ class Solution:
 
         >>> import numpy as np
         >>> print(Solution(np.zeros(1), (), 2.0, 1.9, 0.05, True, "epochs", 7, 70, 0.25))
-        stopped by epochs after 0.2 s and 70 oracle calls: objective 2, at most 5% above the optimum
+        stopped by epochs after 0.2 s and 70 oracle calls: objective 2, proven to be within 5% of the optimum
         """
         text = f"stopped by {self.stopped} after {self.seconds:.1f} s and {self.oracle_calls:,} oracle calls"
         if self.primal is not None:
             text += f": objective {self.primal:.6g}"
         if self.gap is not None:
-            text += f", {'at most' if self.certified else 'about'} {100 * self.gap:.3g}% above the optimum"
+            text += f", {'proven to be' if self.certified else 'perhaps'} within {100 * self.gap:.3g}% of the optimum"
         return text

@@ -20,7 +20,7 @@ from widemargin.labels import are_labels
 from widemargin.model import ModelFile, read_model, vector, write_model
 from widemargin.problem import predict
 from widemargin.sparse import Rows
-from widemargin.structures.chain import Chain, ChainExamples, ChainWeights
+from widemargin.structures import Chain, ChainExamples, ChainWeights
 
 STRUCTURE = "chain"
 DENSE = ("transition", "begin", "end", "conditional")
@@ -94,12 +94,16 @@ class Tagger:
             raise ModelFileError(f"the model {name} predicts {header.get('structure')!r}, not label sequences")
         try:
             dense = {part: tensors[f"weights.{part}"] for part in DENSE}
-            thin = Rows(*(tensors[f"weights.emission.{part}"] for part in Rows._fields))
+            thin = Rows(
+                vector(tensors, "weights.emission.indptr", np.int64),
+                vector(tensors, "weights.emission.indices", np.int32),
+                vector(tensors, "weights.emission.values", np.float64),
+            )
             labels = header["labels"]
             weights = ChainWeights(np.empty((0, len(labels))), thin_emission=thin, **dense)
             tagger = cls(labels, restore(header["features"], tensors), weights, header["summary"])
             tagger._check()
-        except (KeyError, TypeError, ValueError, IndexError):
+        except (LookupError, TypeError, ValueError, AttributeError):
             raise ModelFileError(f"the model {name} is damaged: its parts do not fit together") from None
         return tagger
 
@@ -109,10 +113,9 @@ class Tagger:
         indptr, indices, values = weights.thin_emission
         shapes = {"transition": (n, n), "begin": (n,), "end": (n,), "conditional": (chain.n_transition_features, n, n)}
         sound = (
-            n > 0
+            are_labels(self.labels)
             and all(getattr(weights, part).shape == shape for part, shape in shapes.items())
             and all(getattr(weights, part).dtype == np.float64 for part in DENSE)
-            and [each.dtype for each in weights.thin_emission] == [np.int64, np.int32, np.float64]
             and len(indptr) == chain.n_features + 1
             and indptr[0] == 0
             and indptr[-1] == len(indices) == len(values)

@@ -23,8 +23,8 @@ from widemargin.problem import Problem, predict
 from widemargin.report.progress import Progress
 from widemargin.solution import Solution
 from widemargin.solvers import SOLVERS, Solver
+from widemargin.structures import Chain, ChainExamples
 from widemargin.structures.base import Examples
-from widemargin.structures.chain import Chain, ChainExamples
 from widemargin.tagger import Tagger
 
 
@@ -74,11 +74,12 @@ class TrainingSettings:
         return {"parameters": parameters, "solver": str(self.solver), "solution": solution.summary()}
 
     def _solver(self) -> Solver:
-        if not isinstance(self.solver, str):
+        if not isinstance(self.solver, str) and hasattr(self.solver, "epoch"):
             return self.solver
-        if self.solver not in SOLVERS:
+        name = str(self.solver)
+        if name not in SOLVERS:
             raise WidemarginError(f"there is no solver {self.solver!r}; there are {', '.join(SOLVERS)}")
-        return SOLVERS[self.solver]
+        return SOLVERS[name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +137,7 @@ class TaggerSettings(TrainingSettings):
         n_threads = count_threads(self.n_jobs)
         metric = self.dev_metric
         if metric == "auto":
-            metric = "f1" if is_bio(labels) else "accuracy"
+            metric = "f1" if isinstance(labels[0], str) and is_bio(labels) else "accuracy"
         measure = sequence_scorer(metric).measure
 
         def score(w: FloatVector) -> float:

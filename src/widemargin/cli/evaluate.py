@@ -25,7 +25,7 @@ from widemargin.metrics import (
     span_scores,
 )
 from widemargin.problem import predict
-from widemargin.structures.chain import ChainExamples
+from widemargin.structures import ChainExamples
 from widemargin.tagger import Tagger
 
 MOST_CONFUSIONS = 10

@@ -12,7 +12,7 @@ from widemargin.cli.output import STOPPED, Printer, certificate, file_size, prin
 from widemargin.errors import ModelFileError, WidemarginError
 from widemargin.model import read_model
 from widemargin.solution import Solution
-from widemargin.structures.chain import ChainWeights
+from widemargin.structures import ChainWeights
 from widemargin.tagger import Tagger
 
 VISIBLE = 0.0005  # smaller weights would be printed as zero

@@ -86,11 +86,11 @@ class Alphabet:
         return out
 
     def _reserve(self, more: int) -> None:
-        """Keep the table at most half full after `more` new keys."""
-        if 2 * (self.size + more) < len(self._slots):
+        """Keep the table at most two thirds full after `more` new keys."""
+        if 3 * (self.size + more) // 2 < len(self._slots):
             return
         known = self.keys()
-        room = 1 << (2 * (self.size + more) + 16).bit_length()
+        room = 1 << (3 * (self.size + more) // 2 + 16).bit_length()
         self._slots, self._numbers = np.zeros(room, dtype=np.uint64), np.zeros(room, dtype=np.int32)
         _, self.size = _find(known, self._slots, self._numbers, 0, True)
 

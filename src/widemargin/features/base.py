@@ -106,14 +106,25 @@ class NumberedFeatures:
 
     def _restore_index(self, arrays: Arrays) -> None:
         if self.hash_bits is None:
-            self.index = Alphabet(vector(arrays, "keys", np.uint64))
+            self.index = stored_alphabet(arrays, "keys")
             self._spell = partial(unpack_strings, "names", packed_strings("names", arrays))
 
 
+def stored_alphabet(arrays: Arrays, name: str) -> Alphabet:
+    """The alphabet whose keys a model file holds."""
+    keys = vector(arrays, name, np.uint64)
+    alphabet = Alphabet(keys)
+    if alphabet.size != len(keys):
+        raise ValueError(f"{name} are not distinct")
+    return alphabet
+
+
 def packed_strings(name: str, arrays: Arrays) -> dict[str, AnyArray]:
-    """The two arrays of a list of strings out of a model file, checked but not yet read."""
-    parts: dict[str, type[np.generic]] = {f"{name}.text": np.uint8, f"{name}.lengths": np.int64}
-    return {part: vector(arrays, part, dtype) for part, dtype in parts.items()}
+    """The two arrays of a list of strings out of a model file, checked but not yet decoded."""
+    text, lengths = vector(arrays, f"{name}.text", np.uint8), vector(arrays, f"{name}.lengths", np.int64)
+    if (lengths < 0).any() or lengths.sum() != len(text):
+        raise ValueError(f"{name} are not of the lengths they should have")
+    return {f"{name}.text": text, f"{name}.lengths": lengths}
 
 
 def selected(names: Sequence[str], used: BoolVector) -> list[str]:

@@ -9,11 +9,10 @@ import numpy as np
 
 from widemargin._types import AnyArray, BoolVector
 from widemargin.columns import Columns, boundaries
-from widemargin.features.alphabet import Alphabet, FeatureIndex
+from widemargin.features.alphabet import Alphabet, FeatureIndex, HashedIndex
 from widemargin.features.attributes import Resources
-from widemargin.features.base import Arrays, Features, NumberedFeatures, packed_strings, selected
-from widemargin.features.templates import Atoms, Template, parse_templates, spell, template_matrix
-from widemargin.model import vector
+from widemargin.features.base import Arrays, Features, NumberedFeatures, packed_strings, selected, stored_alphabet
+from widemargin.features.templates import TRANSITION, Atoms, Template, parse_templates, spell, template_matrix
 from widemargin.sparse import Rows
 from widemargin.strings import pack_strings, unpack_strings
 
@@ -47,6 +46,12 @@ class TemplateExtractor(NumberedFeatures):
     def n_transition_features(self) -> int:
         """How many features describe a transition."""
         return self.transition_index.size
+
+    def names(self) -> list[str]:
+        """The features' names in the order of their numbers, those on transitions last."""
+        if isinstance(self.transition_index, HashedIndex):
+            return super().names() + [f"{TRANSITION}hashed {row}" for row in range(self.transition_index.size)]
+        return super().names()
 
     def fit(self, X: Columns) -> Features:
         """Number the features of the training sequences."""
@@ -96,7 +101,7 @@ class TemplateExtractor(NumberedFeatures):
         extractor = cls(header["templates"], resources, hash_bits=header["hash_bits"])
         extractor._restore_index(arrays)
         if isinstance(extractor.transition_index, Alphabet):
-            extractor.transition_index = Alphabet(vector(arrays, "transition_keys", np.uint64))
+            extractor.transition_index = stored_alphabet(arrays, "transition_keys")
         return extractor
 
     def _texts(self) -> list[str]:

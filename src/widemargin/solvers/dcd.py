@@ -120,10 +120,10 @@ class DualCoordinateDescent:
         for _ in range(self.sweeps if len(state.store) else 0):
             blocks = rng.permutation(np.flatnonzero(state.store.sets.size).astype(np.int32))
             _sweep(blocks, state.w, state.store.sets, state.c, random)
-        size = self.batch_size or problem.batch_size
-        if not len(state.store):
+        size = self.batch_size
+        if size is None and not len(state.store):
             # The first cuts change w the most, so they are the ones to go stale soonest.
-            size = max(1, size // 4)
+            size = max(1, problem.batch_size // 4)
         for batch in problem.batches(rng, size):
             cuts = problem.cuts(state.w, batch)
             state.store.reserve(cuts)

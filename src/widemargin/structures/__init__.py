@@ -1,7 +1,17 @@
 """Structures: one file per kind of output: features, part scores, decoding, feature differences."""
 
 from widemargin.structures.base import Differences, Examples, Outputs
-from widemargin.structures.chain import Chain, ChainExamples
+from widemargin.structures.chain import ChainExamples
+from widemargin.structures.chain_weights import Chain, ChainWeights
 from widemargin.structures.custom import CustomExamples, CustomProblem
 
-__all__ = ["Chain", "ChainExamples", "CustomExamples", "CustomProblem", "Differences", "Examples", "Outputs"]
+__all__ = [
+    "Chain",
+    "ChainExamples",
+    "ChainWeights",
+    "CustomExamples",
+    "CustomProblem",
+    "Differences",
+    "Examples",
+    "Outputs",
+]

@@ -7,7 +7,6 @@ vector that holds, in this order, W (features × labels), T (labels × labels), 
 is Σ_t cost[gold_t, y_t], by default the number of wrong labels.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,84 +17,7 @@ from widemargin.decoders.viterbi import viterbi
 from widemargin.errors import DataError
 from widemargin.sparse import Rows, coalesce, new_table
 from widemargin.structures.base import Differences
-
-NO_ROWS = Rows(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The shape of a chain model: how the flat weight vector is laid out."""
-
-    n_labels: int
-    n_features: int
-    n_transition_features: int = 0
-
-    def __post_init__(self) -> None:
-        if self.n_weights > np.iinfo(np.int32).max:
-            raise DataError(
-                f"{self.n_features:,} features × {self.n_labels} labels is more weights than can be indexed (2³¹); "
-                "use a feature cut-off (min_count) or hashing"
-            )
-
-    @property
-    def n_weights(self) -> int:
-        """The length of the flat weight vector."""
-        labels = self.n_labels
-        return (self.n_features + self.n_transition_features * labels + labels + 2) * labels
-
-    def parts(self, w: FloatVector) -> "ChainWeights":
-        """The parts of `w` as views of it."""
-        labels, features = self.n_labels, self.n_features
-        sizes = np.cumsum([features * labels, labels * labels, labels, labels])
-        emission, transition, begin, end, conditional = np.split(w, sizes)
-        return ChainWeights(
-            emission.reshape(features, labels),
-            transition.reshape(labels, labels),
-            begin,
-            end,
-            conditional.reshape(self.n_transition_features, labels, labels),
-        )
-
-
-class ChainWeights(NamedTuple):
-    """A weight vector seen as its parts; `conditional[g]` is added to `transition` where feature g is present.
-
-    Trained weights are mostly zero: `thinned`, their emission part becomes sparse rows, a row per feature, which take
-    a fraction of the memory and of the time to sum. `emission` is then empty.
-    """
-
-    emission: FloatMatrix
-    transition: FloatMatrix
-    begin: FloatVector
-    end: FloatVector
-    conditional: FloatMatrix
-    thin_emission: Rows = NO_ROWS
-
-    def thinned(self) -> "ChainWeights":
-        """The same weights with sparse rows of emission weights."""
-        features, labels = np.nonzero(self.emission)
-        counts = np.bincount(features, minlength=len(self.emission))
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        rows = Rows(indptr, labels.astype(np.int32), self.emission[features, labels])
-        # Copies, so that the whole dense vector is not kept alive for the sake of its small parts.
-        return ChainWeights(
-            np.empty((0, len(self.begin))),
-            self.transition.copy(),
-            self.begin.copy(),
-            self.end.copy(),
-            self.conditional.copy(),
-            rows,
-        )
-
-    def flat(self) -> FloatVector:
-        """The flat weight vector again."""
-        emission = self.emission
-        if len(self.thin_emission.indptr) > 1:
-            counts = np.diff(self.thin_emission.indptr)
-            emission = np.zeros((len(counts), len(self.begin)))
-            emission[np.repeat(np.arange(len(counts)), counts), self.thin_emission.indices] = self.thin_emission.values
-        parts = (emission, self.transition, self.begin, self.end, self.conditional)
-        return np.concatenate([part.ravel() for part in parts])
+from widemargin.structures.chain_weights import NO_ROWS, Chain, ChainWeights
 
 
 class ChainData(NamedTuple):
@@ -141,12 +63,16 @@ def _add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector
 
 @kernel
 def _add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) -> None:
-    """out += Σ_f x_tf weights[f], over sparse rows of weights."""
+    """out += Σ_f x_tf weights[f], over sparse rows of weights, some of them whole."""
     for k in range(features.indptr[t], features.indptr[t + 1]):
-        f = features.indices[k]
+        begin, end = weights.indptr[features.indices[k]], weights.indptr[features.indices[k] + 1]
         value = features.values[k] if len(features.values) > 0 else 1.0
-        for j in range(weights.indptr[f], weights.indptr[f + 1]):
-            out[weights.indices[j]] += value * weights.values[j]
+        if end - begin == len(out):
+            for j in range(len(out)):
+                out[j] += value * weights.values[begin + j]
+        else:
+            for j in range(begin, end):
+                out[weights.indices[j]] += value * weights.values[j]
 
 
 @kernel
@@ -303,6 +229,24 @@ class ChainExamples:
         self.n_weights = chain.n_weights
         self.lengths = np.diff(indptr)
         self.work = self.lengths.astype(np.float64)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise unless every index is within bounds: kernels do not check."""
+        chain, data, n_positions = self.chain, self.data, int(self.data.indptr[-1])
+        expected = {"features": (data.features, chain.n_features)}
+        if chain.n_transition_features:
+            expected["transition_features"] = (data.transition_features, chain.n_transition_features)
+        for name, (rows, width) in expected.items():
+            if len(rows.indptr) != n_positions + 1 or rows.indptr[-1] != len(rows.indices):
+                raise DataError(f"there are {n_positions} positions, but {len(rows.indptr) - 1} rows of {name}")
+            if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < width:
+                raise DataError(f"{name} has an index outside 0 … {width - 1}")
+        gold = data.gold
+        if len(gold) and not (len(gold) == n_positions and 0 <= gold.min() <= gold.max() < chain.n_labels):
+            raise DataError(f"gold must hold {n_positions} label numbers from 0 to {chain.n_labels - 1}")
+        if data.costs.shape != (chain.n_labels, chain.n_labels) or np.diagonal(data.costs).any():
+            raise DataError(f"costs must be {chain.n_labels} × {chain.n_labels} with zeros for right labels")
 
     def decode(self, w: FloatVector | ChainWeights, batch: IntVector, *, error_scale: float = 0.0) -> IntVector:
         """The best label sequences of the batch, end to end."""

@@ -46,10 +46,9 @@ class CustomExamples:
         self.problem, self.X, self.y = problem, X, y
         self.n_examples = len(X)
         self.exact = bool(getattr(problem, "exact", True))
-        self._gold = [
-            _sparse(problem.features(x, output), f"example {i}") for i, (x, output) in enumerate(self._pairs())
-        ]
-        largest = max((int(indices[-1]) + 1 for indices, _ in self._gold if len(indices)), default=0)
+        gold = [_sparse(problem.features(x, output), f"example {i}") for i, (x, output) in enumerate(self._pairs())]
+        self._gold = [vector for vector, _ in gold]
+        largest = max((size for _, size in gold), default=0)
         self.n_weights = int(getattr(problem, "n_weights", largest))
         self._check_size(largest, "the gold outputs")
 
@@ -78,8 +77,8 @@ class CustomExamples:
         return Differences(errors, psi)
 
     def _psi(self, i: int, output: Any) -> SparseVector:
-        indices, values = _sparse(self.problem.features(self.X[i], output), f"example {i}")
-        self._check_size(int(indices[-1]) + 1 if len(indices) else 0, f"example {i}")
+        (indices, values), size = _sparse(self.problem.features(self.X[i], output), f"example {i}")
+        self._check_size(size, f"example {i}")
         gold_indices, gold_values = self._gold[i]
         return _summed(np.concatenate([gold_indices, indices]), np.concatenate([gold_values, -values]))
 
@@ -94,8 +93,8 @@ class CustomExamples:
             )
 
 
-def _sparse(features: Any, where: str) -> SparseVector:
-    """φ in any of its forms as distinct ascending indices and their values."""
+def _sparse(features: Any, where: str) -> tuple[SparseVector, int]:
+    """φ in any of its forms as distinct ascending indices and their values, and how many weights it needs."""
     try:
         if isinstance(features, Mapping):
             raw_indices, raw_values = np.array(list(features)), np.array(list(features.values()), dtype=np.float64)
@@ -114,7 +113,8 @@ def _sparse(features: Any, where: str) -> SparseVector:
         raise DataError(f"features() of {where} uses the index {raw_indices.max()}; indices must be below 2³¹")
     if not np.isfinite(raw_values).all():
         raise DataError(f"features() of {where} has a value that is not finite")
-    return _summed(raw_indices.astype(np.int32), raw_values)
+    size = int(raw_indices.max()) + 1 if raw_indices.size else 0
+    return _summed(raw_indices.astype(np.int32), raw_values), size
 
 
 def _summed(indices: IntVector, values: FloatVector) -> SparseVector:

@@ -1,0 +1,267 @@
+"""Checks for structures and solvers, the library's own and yours: plain functions that raise `AssertionError`.
+
+A structure is right when its outputs maximise ⟨w, φ⟩ + scale · Δ and its cuts bound the slack everywhere,
+
+    Δ_i(ŷ) − ⟨w′, ψ_i(ŷ)⟩ ≤ ξ_i(w′)   for every ŷ that was decoded at any w,
+
+which `check_structure` verifies through `Examples` alone. A dual solver is right when its dual never falls, never
+exceeds the primal, and meets it; `check_solver` trains through `fit` and looks on.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.cuts import CutStore
+from widemargin.loop import Callback, Stop, fit
+from widemargin.problem import Meter, Problem
+from widemargin.solution import Epoch, Solution
+from widemargin.solvers.base import Solver
+from widemargin.structures.base import Examples, Outputs
+
+ROUNDING = 1e-9
+
+Row = tuple[float, IntVector, FloatVector]
+"""One output's difference from gold: Δ, and the indices and values of ψ."""
+
+
+def check_structure(
+    examples: Examples,
+    *,
+    enumerate_outputs: Callable[[int], Iterable[Outputs]] | None = None,
+    gold: Outputs | None = None,
+    error_scales: Sequence[float] = (0.0, 1.0),
+    n_draws: int = 12,
+    max_examples: int = 25,
+    seed: int = 0,
+) -> None:
+    """Raise `AssertionError` unless `examples` keep the promises of `Examples`.
+
+    Parameters
+    ----------
+    examples : what to check; where they are not `exact`, decoding need not find the maximum
+    enumerate_outputs : all outputs of example i, each as the outputs of a batch of one; decoding is then compared
+        with brute force. Only for small examples.
+    gold : the gold outputs of all examples as one batch
+    error_scales : which loss-augmented decoders to try
+    n_draws : how many weight vectors to draw; many are small integers, so that outputs tie
+    max_examples : how many examples to look at, drawn at random
+    seed : of everything random
+    """
+    rng = np.random.default_rng(seed)
+    everything = np.arange(examples.n_examples, dtype=np.int32)
+    _check_description(examples)
+    if gold is not None:
+        for i, (error, indices, _) in zip(everything, _rows(examples, everything, gold), strict=True):
+            assert error == 0.0, f"example {i}: the gold output has the error {error}, not 0"
+            assert not len(indices), f"example {i}: ψ of the gold output is not empty"
+
+    batch = rng.permutation(everything)[:max_examples]
+    draws = [_random_weights(rng, examples.n_weights, kind) for kind in range(n_draws)]
+    decoded = {(k, scale): _decode(examples, w, batch, scale) for k, w in enumerate(draws) for scale in error_scales}
+    seen: list[list[Row]] = [[rows[k] for rows in decoded.values()] for k in range(len(batch))]
+    if enumerate_outputs is not None:
+        for i, known in zip(batch, seen, strict=True):
+            one = np.array([i], dtype=np.int32)
+            possible = [row for output in enumerate_outputs(int(i)) for row in _rows(examples, one, output)]
+            right = any(error == 0.0 and not len(indices) for error, indices, _ in possible)
+            assert right, f"example {i}: no enumerated output is gold, with Δ = 0 and an empty ψ"
+            known.extend(possible)
+    if examples.exact:
+        gold_row: Row = (0.0, np.empty(0, dtype=np.int32), np.empty(0))
+        for (k, scale), rows in decoded.items():
+            for i, row, known in zip(batch, rows, seen, strict=True):
+                _check_maximum(i, row, [gold_row, *known], draws[k], scale)
+
+
+def _check_description(examples: Examples) -> None:
+    if (work := examples.work) is not None:
+        shape = np.shape(work)
+        assert shape == (examples.n_examples,), f"work has the shape {shape}, not one number per example"
+        assert np.all(np.isfinite(work) & (work >= 0)), "work must be finite and not negative"
+    examples.decode(np.zeros(examples.n_weights), np.empty(0, dtype=np.int32))
+
+
+def _random_weights(rng: np.random.Generator, n: int, kind: int) -> FloatVector:
+    """All zero at first, then small integers and real numbers by turns."""
+    if kind == 0:
+        return np.zeros(n)
+    if kind % 2:
+        return rng.integers(-2, 3, n).astype(np.float64)
+    return rng.normal(scale=2.0 ** rng.integers(-2, 4), size=n)
+
+
+def _decode(examples: Examples, w: FloatVector, batch: IntVector, scale: float) -> list[Row]:
+    """The differences of a batch's outputs, which must depend neither on its company nor on its order."""
+    before = w.copy()
+    rows = _rows(examples, batch, examples.decode(w, batch, error_scale=scale))
+    assert np.array_equal(w, before), "decode changed the weights it was given"
+    middle = len(batch) // 2
+    parts = [batch[::-1].copy(), batch[:middle], batch[middle:], *(batch[k : k + 1] for k in range(5))]
+    for part in filter(len, parts):
+        again = dict(zip(part, _rows(examples, part, examples.decode(w, part, error_scale=scale)), strict=True))
+        for i, row in zip(batch, rows, strict=True):
+            same = i not in again or _same(row, again[i])
+            assert same, f"example {i}: the output at error_scale={scale} changes when the batch is split or reordered"
+    return rows
+
+
+def _same(one: Row, other: Row) -> bool:
+    return one[0] == other[0] and np.array_equal(one[1], other[1]) and np.array_equal(one[2], other[2])
+
+
+def _rows(examples: Examples, batch: IntVector, outputs: Outputs) -> list[Row]:
+    """The differences of `outputs`, one by one, after a look at their form."""
+    errors, (indptr, indices, values) = examples.difference(batch, outputs)
+    for name, array, kind, size in (
+        ("errors", errors, np.float64, len(batch)),
+        ("psi.indptr", indptr, np.int64, len(batch) + 1),
+        ("psi.indices", indices, np.int32, int(indptr[-1])),
+        ("psi.values", values, np.float64, int(indptr[-1])),
+    ):
+        found = f"{getattr(array, 'dtype', type(array).__name__)} of shape {np.shape(array)}"
+        wanted = f"{np.dtype(kind)} of shape {(size,)}"
+        assert found == wanted, f"{name} of a batch of {len(batch)} must be {wanted}, not {found}"
+    assert indptr[0] == 0, f"psi.indptr must begin with 0, not {indptr[0]}"
+    assert np.all(np.diff(indptr) >= 0), f"psi.indptr must not fall, as it does in {indptr.tolist()}"
+    rows: list[Row] = []
+    for i, error, begin, end in zip(batch, errors.tolist(), indptr[:-1], indptr[1:], strict=True):
+        columns, entries = indices[begin:end], values[begin:end]
+        assert 0 <= error < np.inf, f"example {i}: Δ is {error}; it must be finite and not negative"
+        inside = np.all((columns >= 0) & (columns < examples.n_weights))
+        assert inside, f"example {i}: ψ has indices outside [0, {examples.n_weights})"
+        assert len(np.unique(columns)) == len(columns), f"example {i}: ψ has an index twice; sum its entries"
+        proper = np.all(np.isfinite(entries) & (entries != 0))
+        assert proper, f"example {i}: ψ has zeros, infinities or NaN among its values"
+        rows.append((error, columns, entries))
+    return rows
+
+
+def _check_maximum(i: int, row: Row, others: list[Row], w: FloatVector, scale: float) -> None:
+    """No other output has a higher ⟨w, φ⟩ + scale · Δ; ⟨w, φ(gold)⟩ is common to all and left out."""
+
+    def value(other: Row) -> float:
+        return scale * other[0] - float(other[2] @ w[other[1]])
+
+    size = max(1.0, *(scale * other[0] + float(np.abs(other[2]) @ np.abs(w[other[1]])) for other in others))
+    found, best = value(row), max(map(value, others))
+    assert found >= best - ROUNDING * size, (
+        f"example {i}: decode with error_scale={scale} found an output that scores {found:.12g} above gold, "
+        f"but there is one that scores {best:.12g}"
+    )
+
+
+def check_solver(
+    solver: Solver,
+    problems: Problem | Sequence[Problem],
+    *,
+    gap: float = 1e-3,
+    max_epochs: int = 500,
+    seed: int = 0,
+) -> None:
+    """Raise `AssertionError` unless `solver` trains every one of the `problems` as a solver should.
+
+    Parameters
+    ----------
+    solver : what to check
+    problems : small problems with a loss that the solver supports
+    gap : the relative duality gap that a solver with a dual must prove, where decoding is exact
+    max_epochs : within so many epochs
+    seed : of the training runs
+    """
+    for problem in [problems] if isinstance(problems, Problem) else problems:
+        watched = _Watched(solver, problem)
+        has_dual = solver.dual(problem, solver.start(problem)) is not None
+        stop = Stop(epochs=max_epochs if has_dual else 10, gap=gap)
+        solution = watched.fit(stop, seed)
+        if has_dual and problem.examples.exact:
+            assert solution.stopped == "gap", (
+                f"{_of(solver, problem)}: the relative gap is {solution.gap} after {max_epochs} epochs, above {gap}"
+            )
+        same = np.array_equal(solution.w, fit(watched.problem, solver, stop=stop, seed=seed).w)
+        assert same, f"{_of(solver, problem)}: two runs with the same seed gave different weights"
+        threaded = replace(problem, n_threads=2, meter=Meter())
+        same = np.array_equal(solution.w, fit(threaded, solver, stop=stop, seed=seed).w)
+        assert same, f"{_of(solver, problem)}: two threads gave other weights than one"
+        for limit in (Stop(epochs=0), Stop(epochs=1), Stop(seconds=0.0)):
+            watched.fit(limit, seed)
+        if threading.current_thread() is threading.main_thread() and _ctrl_c_is_free():
+            for calls in (1, 2):
+                watched.fit(stop, seed, _CtrlC(calls))
+
+
+class _Watched:
+    """A solver that lets its state be looked at after every epoch."""
+
+    def __init__(self, solver: Solver, problem: Problem) -> None:
+        self.solver, self.problem = solver, replace(problem, meter=Meter())
+        self.aside = replace(problem, meter=Meter())
+        self.losses, self.requires = solver.losses, solver.requires
+        self.epoch, self.weights, self.dual = solver.epoch, solver.weights, solver.dual
+        self.state: Any = None
+
+    def start(self, problem: Problem, w: FloatVector | None = None) -> Any:
+        self.state = self.solver.start(problem, w)
+        return self.state
+
+    def fit(self, stop: Stop, seed: int, *callbacks: Callback) -> Solution:
+        solution = fit(
+            self.problem, cast("Solver", self), stop=stop, seed=seed, callbacks=[_Inspector(self), *callbacks]
+        )
+        name = f"{_of(self.solver, self.problem)}, stopped by {solution.stopped}"
+        assert solution.w.shape == (self.problem.n_weights,), f"{name}: w has the shape {solution.w.shape}"
+        assert np.all(np.isfinite(solution.w)), f"{name}: weights are not finite"
+        self.inspect(name)
+        return solution
+
+    def inspect(self, name: str) -> float | None:
+        """The dual at the present state, which must lie below the primal; w must be the sum of the cuts."""
+        w, dual = self.solver.weights(self.state), self.solver.dual(self.problem, self.state)
+        store = getattr(self.state, "store", None)
+        if isinstance(store, CutStore):
+            combination = store.combination(len(w))
+            worst = float(np.max(np.abs(w - combination), initial=0.0))
+            close = worst <= ROUNDING * max(1.0, float(np.max(np.abs(w), initial=0.0)))
+            assert close, f"{name}: w differs from Σ αa by {worst:.3g}"
+        if dual is not None and self.problem.examples.exact:
+            primal = self.aside.primal(w)
+            assert dual <= primal + ROUNDING * max(1.0, abs(primal)), f"{name}: dual {dual!r} exceeds primal {primal!r}"
+        return dual
+
+
+class _Inspector(Callback):
+    def __init__(self, watched: _Watched) -> None:
+        self.watched, self.dual = watched, -np.inf
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        name = f"{_of(self.watched.solver, self.watched.problem)}, epoch {epoch.epoch}"
+        dual = self.watched.inspect(name)
+        if dual is not None:
+            fell = dual < self.dual - ROUNDING * max(1.0, abs(dual))
+            assert not fell, f"{name}: the dual fell from {self.dual!r} to {dual!r}"
+            self.dual = dual
+
+
+class _CtrlC(Callback):
+    """Presses Ctrl-C once, before the given oracle call."""
+
+    def __init__(self, calls: int) -> None:
+        self.calls = calls
+
+    def on_batch(self, visited: int) -> None:
+        self.calls -= 1
+        if self.calls == 0:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _ctrl_c_is_free() -> bool:
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def _of(solver: Solver, problem: Problem) -> str:
+    return f"{solver!r} on {type(problem.examples).__name__} with {problem.loss} and C={problem.C}"

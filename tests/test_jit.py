@@ -1,0 +1,94 @@
+"""Where compiled kernels are kept, and that an edited source never meets an old kernel."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import widemargin
+from widemargin import _jit
+
+VIOLATION = """if True:
+    import numpy as np
+    from widemargin import _jit
+    from widemargin.cuts import CutStore, violation
+    store = CutStore(1)
+    store.sets.b[0], store.sets.begin[0], store.sets.end[0] = 5.0, 0, 2
+    store.sets.indices[:2], store.sets.values[:2] = [0, 1], [1.0, 2.0]
+    print(violation(store.sets, 0, np.array([1.0, 0.5])))
+    print(_jit._DIRECTORY)
+    print(sum(violation.stats.cache_hits.values()))
+"""
+
+
+def run(program, **environment):
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(
+        command, env=inherited | environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the library that may be edited."""
+    source = Path(widemargin.__file__).parent
+    shutil.copytree(source, tmp_path / "copy" / "widemargin", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "copy" / "widemargin"
+
+
+def test_a_kernel_is_compiled_once_and_again_when_a_callee_in_another_file_changes(package, tmp_path):
+    where = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    value, first, hits = run(VIOLATION, **where)
+    assert (value, hits) == ("3.0", "0")
+    assert Path(first).parent == tmp_path / "cache"
+    assert any(Path(first).rglob("*.nbi"))
+    assert run(VIOLATION, **where) == ["3.0", first, "1"]
+
+    callee = package / "sparse.py"
+    text = callee.read_text()
+    assert text.count("total += values[k] * w[indices[k]]") == 1
+    callee.write_text(text.replace("total += values[k] * w[indices[k]]", "total += 2.0 * values[k] * w[indices[k]]"))
+    value, second, hits = run(VIOLATION, **where)
+    assert (value, hits) == ("1.0", "0")
+    assert second != first
+
+
+def test_where_nothing_can_be_written_kernels_work_all_the_same(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    value, directory, hits = run(VIOLATION, NUMBA_CACHE_DIR=str(blocked / "cache"))
+    assert (value, directory, hits) == ("3.0", "None", "0")
+
+
+def test_the_users_cache_is_the_default(tmp_path):
+    program = "from widemargin import _jit; print(_jit._DIRECTORY)"
+    (directory,) = run(program, XDG_CACHE_HOME=str(tmp_path), LOCALAPPDATA=str(tmp_path), HOME=str(tmp_path))
+    assert directory.startswith(str(tmp_path))
+    assert Path(directory).name.startswith("widemargin-")
+    assert Path(directory).is_dir()
+
+
+@pytest.mark.parametrize("change", ["edit", "add"])
+def test_the_digest_names_the_sources(package, change, monkeypatch):
+    monkeypatch.setattr(_jit, "__file__", str(package / "_jit.py"))
+    before = _jit._source_digest()
+    assert before == _jit._source_digest()
+    file = package / "decoders" / ("viterbi.py" if change == "edit" else "new.py")
+    with file.open("a") as stream:
+        stream.write("# changed\n")
+    assert _jit._source_digest() != before
+    (package / "decoders" / "notes.txt").write_text("no source")
+    assert len({before, _jit._source_digest()}) == 2
+
+
+def test_the_setting_of_other_libraries_is_not_touched():
+    program = (
+        "import numba; before = numba.config.CACHE_DIR; import widemargin.cuts; print(before == numba.config.CACHE_DIR)"
+    )
+    assert run(program) == ["True"]

@@ -1,0 +1,93 @@
+"""Sharing a batch among threads: nothing lost, nothing reordered, errors not swallowed."""
+
+import os
+import subprocess
+import sys
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from widemargin import _threads
+from widemargin._threads import cores, count_threads, run, shares
+from widemargin.errors import WidemarginError
+
+pytestmark = pytest.mark.interpreted
+
+
+@given(st.lists(st.integers(0, 100), max_size=30), st.integers(1, 9))
+def test_shares_are_the_batch_in_order(work, n_threads):
+    work = np.array(work, dtype=np.float64)
+    batch = np.random.default_rng(0).permutation(len(work)).astype(np.int32)
+    parts = shares(batch, work, n_threads)
+    assert np.concatenate(parts).tolist() == batch.tolist()
+    assert all(part.dtype == np.int32 for part in parts)
+    assert len(parts) <= n_threads
+    assert len(batch) == 0 or all(map(len, parts))
+    if len(parts):
+        fair = work.sum() / n_threads + work.max(initial=0.0)
+        assert all(work[part].sum() <= fair for part in parts), "a share is larger than the fair one by an example"
+
+
+def test_without_work_nothing_is_shared():
+    assert len(shares(np.arange(10, dtype=np.int32), None, 4)) == 1
+
+
+def test_results_come_in_order_and_the_caller_works_too():
+    gate = threading.Barrier(4)
+
+    def task(k):
+        gate.wait(timeout=10)
+        return k, threading.current_thread()
+
+    results = run([partial(task, k) for k in range(4)])
+    assert [k for k, _ in results] == [0, 1, 2, 3]
+    assert results[0][1] is threading.current_thread()
+    assert len({thread for _, thread in results}) == 4
+    assert run([]) == []
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_an_error_in_any_task_is_raised(bad):
+    def task(k):
+        if k == bad:
+            raise KeyError(k)
+        return k
+
+    with pytest.raises(KeyError, match=str(bad)):
+        run([partial(task, k) for k in range(3)])
+    assert run([partial(task, 5), partial(task, 6)]) == [5, 6]
+
+
+def test_counting_follows_scikit_learn():
+    assert count_threads(-1) == cores() >= 1
+    assert count_threads(-2) == max(1, cores() - 1)
+    assert count_threads(-1000) == 1
+    for bad in (0, 1.5, "all"):
+        with pytest.raises(WidemarginError, match="n_jobs must be a positive number of threads"):
+            count_threads(bad)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_child_has_a_pool_of_its_own():
+    program = """if True:
+        import os, signal, threading, time, warnings
+        from widemargin._threads import run
+        warnings.simplefilter("ignore")
+        run([threading.Barrier(4).wait] * 4)
+        time.sleep(0.2)  # until the pool's three threads are idle
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)
+            os._exit(0 if run([lambda: 1, lambda: 2, lambda: 3]) == [1, 2, 3] else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=20)
+
+
+def test_the_pool_is_made_once():
+    run([lambda: 1, lambda: 2])
+    assert _threads._executor() is _threads._executor()
