@@ -14,6 +14,7 @@ import pytest
 from helpers import PROBLEMS, optimum, primal, problem, random_chain
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.loop import Callback, Stop, fit
+from widemargin.objectives import Margin
 from widemargin.problem import Meter, Problem
 from widemargin.solution import Solution
 from widemargin.solvers import DualCoordinateDescent, Perceptron
@@ -224,7 +225,7 @@ def test_nothing_is_proven_by_an_approximate_decoder():
     assert solution.stopped == "epochs"
     assert not solution.certified
     assert not any(row.certified for row in solution.trace)
-    assert "about" in str(solution)
+    assert "perhaps" in str(solution)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -270,9 +271,18 @@ def test_ctrl_c_in_the_last_batch_before_a_proof():
 
 def test_ctrl_c_during_the_closing_proof(monkeypatch):
     monkeypatch.setattr("widemargin.problem.PASS_BATCH", 2)
-    diary, press = Diary(), PressCtrlC("batch", 3)
-    solver = replace(LIGHT, batch_size=100)
-    solution = fit(problem("chain")[0], solver, stop=Stop(epochs=1, gap=None), callbacks=[press, diary])
+    chain = problem("chain")[0]
+    ask, asked = Margin.cuts, []
+
+    def interrupted_in_the_proof(self, examples, w, batch):
+        asked.append(len(batch))
+        if len(asked) == 3:  # the epoch is one batch; the proof has begun
+            signal.raise_signal(signal.SIGINT)
+        return ask(self, examples, w, batch)
+
+    monkeypatch.setattr(Margin, "cuts", interrupted_in_the_proof)
+    solution = fit(chain, replace(LIGHT, batch_size=100), stop=Stop(epochs=1, gap=None))
+    assert asked[1:] == [2, 2]
     assert solution.stopped == "interrupted"
     assert not solution.certified
 

@@ -1,0 +1,74 @@
+"""The examples run, and show what they say."""
+
+import importlib.util
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from widemargin.data.generators import matchings
+from widemargin.structures.custom import CustomExamples
+from widemargin.testing import check_structure
+
+FOLDER = Path(__file__).parents[1] / "examples"
+
+
+def imported(name):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def matching():
+    return imported("matching")
+
+
+def test_learning_to_match(matching, capsys):
+    before, after, model = matching.main(n_train=40, n_test=80)
+    assert after > 0.8
+    assert after - before > 0.5
+    solution = model.solution_
+    assert solution.certified
+    assert solution.stopped == "gap"
+    assert solution.gap <= model.tol
+    first, second = capsys.readouterr().out.splitlines()
+    assert f"{before:.1%}" in first
+    assert f"{after:.1%}" in first
+    assert second == str(solution)
+    assert f"proven to be within {100 * solution.gap:.3g}% of the optimum" in second
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.booleans())
+def test_the_matchings_decoded_are_the_best_of_all(matching, seed, augmented):
+    problem = matching.Matching()
+    (x,), (gold,) = matchings(1, seed, size=(1, 5), n_features=3)
+    w = np.random.default_rng(seed).integers(-3, 4, size=3) * 0.5
+    best = problem.decode(x, w, gold if augmented else None)
+
+    def value(y):
+        return problem.features(x, y) @ w + (problem.error(gold, y) if augmented else 0.0)
+
+    assert value(best) == pytest.approx(max(value(y) for y in permutations(range(len(x)))))
+    assert sorted(best) == list(range(len(x)))
+
+
+def test_matching_is_a_sound_structure(matching):
+    X, y = matchings(6, seed=3, size=(2, 4), n_features=4)
+    check_structure(
+        CustomExamples(matching.Matching(), X, y),
+        enumerate_outputs=lambda i: ([partners] for partners in permutations(range(len(X[i])))),
+        gold=y,
+    )
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_examples_do_nothing_on_import(path, capsys):
+    module = imported(path.stem)
+    assert callable(module.main)
+    assert capsys.readouterr().out == ""
