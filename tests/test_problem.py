@@ -37,7 +37,7 @@ def test_batches_cover_what_counts_once(size):
     batches = training.batches(np.random.default_rng(0), size)
     counted = [i for i, weight in enumerate(training.example_weight) if weight > 0]
     assert sorted(np.concatenate(batches)) == counted == training.weighted.tolist()
-    assert all(batch.dtype == np.int32 and len(batch) == (size or 64) for batch in batches[:-1])
+    assert all(batch.dtype == np.int32 and len(batch) == (size or training.batch_size) for batch in batches[:-1])
     other = training.batches(np.random.default_rng(1), 1)
     assert sorted(np.concatenate(other)) == counted
     assert np.concatenate(other).tolist() != np.concatenate(training.batches(np.random.default_rng(0), 1)).tolist()

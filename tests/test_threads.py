@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widemargin import _threads
-from widemargin._threads import cores, count_threads, run, shares
+from widemargin._threads import WAKING, cores, count_threads, run, shares
 from widemargin.errors import WidemarginError
 
 pytestmark = pytest.mark.interpreted
 
 
-@given(st.lists(st.integers(0, 100), max_size=30), st.integers(1, 9))
+@given(st.lists(st.integers(0, 1000), max_size=30), st.integers(1, 9))
 def test_shares_are_the_batch_in_order(work, n_threads):
     work = np.array(work, dtype=np.float64)
     batch = np.random.default_rng(0).permutation(len(work)).astype(np.int32)
@@ -27,9 +27,12 @@ def test_shares_are_the_batch_in_order(work, n_threads):
     assert all(part.dtype == np.int32 for part in parts)
     assert len(parts) <= n_threads
     assert len(batch) == 0 or all(map(len, parts))
-    if len(parts):
-        fair = work.sum() / n_threads + work.max(initial=0.0)
+    if len(parts) > 1:
+        fair = work.sum() / n_threads + work.max() + WAKING
         assert all(work[part].sum() <= fair for part in parts), "a share is larger than the fair one by an example"
+    else:
+        largest_but_one_share = (work.sum() - WAKING) / n_threads
+        assert n_threads == 1 or len(work) < 2 or largest_but_one_share < WAKING + work.max()
 
 
 def test_without_work_nothing_is_shared():

@@ -34,7 +34,7 @@ def part_scores(draw, score, shape=shapes):
 def decode(emission, transition, begin, end, spare=0):
     n, n_labels = emission.shape
     labels = np.full(n, -1, dtype=np.int32)
-    total = viterbi(emission, transition, begin, end, np.full((n + spare, n_labels), np.nan), labels)
+    total = viterbi(emission.copy(), transition, begin, end, np.full((n + spare, n_labels), np.nan), labels)
     return total, labels.tolist()
 
 

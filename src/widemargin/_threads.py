@@ -17,6 +17,8 @@ from widemargin.errors import WidemarginError
 
 T = TypeVar("T")
 
+WAKING = 150.0  # µs, measured; more than on bare metal
+
 
 def cores() -> int:
     """How many cores this process may use."""
@@ -53,13 +55,19 @@ def run(tasks: Sequence[Callable[[], T]]) -> list[T]:
 
 
 def shares(batch: IntVector, work: FloatVector | None, n_threads: int) -> list[IntVector]:
-    """`batch` in up to `n_threads` contiguous parts of about equal work; `work` None keeps it whole.
+    """`batch` in up to `n_threads` contiguous parts that should be done at about the same time; `work` is in µs.
 
-    >>> [part.tolist() for part in shares(np.arange(4), np.array([3.0, 1.0, 1.0, 1.0]), 2)]
+    The first part, the caller's own, is larger by the work that fits into waking a thread. The batch is kept whole
+    where `work` is None, and where there is too little of it to be worth waking anyone.
+
+    >>> [part.tolist() for part in shares(np.arange(4), np.array([900.0, 300.0, 300.0, 300.0]), 2)]
     [[0], [1, 2, 3]]
     """
     if work is None or n_threads == 1 or len(batch) < 2:
         return [batch]
     done = np.cumsum(work[batch])
-    ends = np.searchsorted(done, done[-1] * np.arange(1, n_threads) / n_threads, side="right")
+    if done[-1] < 2 * n_threads * WAKING:
+        return [batch]
+    each = (done[-1] - WAKING) / n_threads
+    ends = np.searchsorted(done, done[-1] - each * np.arange(n_threads - 1, 0, -1), side="right")
     return [part for part in np.split(batch, ends) if len(part)]

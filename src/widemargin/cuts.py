@@ -217,15 +217,20 @@ class CutStore:
         return w
 
     def reserve(self, cuts: Cuts) -> None:
-        """Make room for `cuts`, so that a kernel may add any of them."""
+        """Make room for `cuts`, so that a kernel may add any of them.
+
+        Growing is by half, and at first to what all blocks would need if their cuts were like these: memory that is
+        never written to costs nothing, copying does.
+        """
         sets, (_, slots, used, alive) = self.sets, self.sets.tally.tolist()
-        if slots + len(cuts.b) > len(sets.b):
-            room = 2 * (slots + len(cuts.b))
+        more_slots, more = len(cuts.b), int(cuts.a.indptr[-1])
+        batches = len(sets.first) / max(more_slots, 1)
+        if slots + more_slots > len(sets.b):
+            room = max((slots + more_slots) * 3 // 2, len(sets.first))
             per_slot = ("after", "b", "alpha", "norm", "begin", "end")
             sets = sets._replace(**{name: _enlarged(getattr(sets, name), room) for name in per_slot})
-        more = int(cuts.a.indptr[-1])
         if used + more > len(sets.indices):
-            room = (alive + more) * 3 // 2
+            room = max((alive + more) * 3 // 2, int(more * batches))
             if used > alive * 5 // 4:
                 sets = compact(sets, room)
             else:

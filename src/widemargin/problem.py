@@ -28,6 +28,7 @@ Loss = Literal["squared_hinge", "hinge"]
 
 PLAIN = Margin(error_scale=0.0)
 PASS_BATCH = 1024
+BATCH_MICROSECONDS = 3000.0
 
 
 @dataclass(slots=True)
@@ -96,10 +97,13 @@ class Problem:
     def batch_size(self) -> int:
         """How many examples are decoded at one w unless a solver is told otherwise.
 
-        Enough to keep several threads busy, whatever their number, so that results do not depend on it; one where
-        decoding holds the interpreter, since a batch would only make cuts stale.
+        A few milliseconds' worth, to keep several threads busy whatever their number, so that results do not depend on
+        it; but a small part of all, since cuts go stale; and one where decoding holds the interpreter anyway.
         """
-        return 1 if self.examples.work is None else 64
+        work = self.examples.work
+        if work is None or not len(work):
+            return 1
+        return int(np.clip(BATCH_MICROSECONDS / max(work.mean(), 1e-9), 1, max(1, len(work) // 64)))
 
     @property
     def weighted(self) -> IntVector:

@@ -98,7 +98,7 @@ class SequenceTagger(Estimator):
         """
         settings = self._settings(TaggerSettings)
         self.tagger_, self.solution_ = settings.train(X, y, sample_weight, dev, callbacks)
-        self.classes_ = np.array(self.tagger_.labels)
+        self.classes_ = np.sort(self.tagger_.labels)
         return self
 
     def predict(self, X: Any) -> list[list[Any]]:
@@ -122,6 +122,6 @@ class SequenceTagger(Estimator):
         known = {name: value for name, value in tagger.summary["parameters"].items() if name in names}
         estimator = cls(**known)
         estimator.tagger_ = tagger
-        estimator.classes_ = np.array(tagger.labels)
+        estimator.classes_ = np.sort(tagger.labels)
         estimator.solution_ = Solution.restored(tagger.weights.flat(), tagger.summary["solution"])
         return estimator

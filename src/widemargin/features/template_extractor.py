@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from widemargin._types import AnyArray, BoolVector
+from widemargin._types import AnyArray, BoolVector, LongVector
 from widemargin.columns import Columns, boundaries
 from widemargin.features.alphabet import Alphabet, FeatureIndex, HashedIndex
 from widemargin.features.attributes import Resources
@@ -41,6 +42,8 @@ class TemplateExtractor(NumberedFeatures):
         self.transition_templates = tuple(template for template in parsed if template.on_transition)
         self.resources = resources or Resources()
         self.transition_index: FeatureIndex = self._new_index() if self.transition_templates else Alphabet()
+        self._training: Columns | None = None
+        self._first = self._transition_first = np.empty(0, dtype=np.int64)
 
     @property
     def n_transition_features(self) -> int:
@@ -49,37 +52,50 @@ class TemplateExtractor(NumberedFeatures):
 
     def names(self) -> list[str]:
         """The features' names in the order of their numbers, those on transitions last."""
-        if isinstance(self.transition_index, HashedIndex):
-            return super().names() + [f"{TRANSITION}hashed {row}" for row in range(self.transition_index.size)]
-        return super().names()
+        if isinstance(self.index, HashedIndex):
+            on_transitions = range(self.n_transition_features if self.transition_templates else 0)
+            return super().names() + [f"{TRANSITION}hashed {row}" for row in on_transitions]
+        if self._training is None:
+            return super().names()
+        return [
+            *self._spelt(self.templates, self._first),
+            *self._spelt(self.transition_templates, self._transition_first),
+        ]
 
     def fit(self, X: Columns) -> Features:
         """Number the features of the training sequences."""
-        rows, self.index = self._rows(X, self.templates, self._new_index(), intern=True)
+        rows, self.index, self._first = self._numbered(X, self.templates)
         transition_rows = None
         if self.transition_templates:
-            transition_rows, self.transition_index = self._rows(
-                X, self.transition_templates, self._new_index(), intern=True
+            transition_rows, self.transition_index, self._transition_first = self._numbered(
+                X, self.transition_templates
             )
-        self._spell = partial(self._spell_from, X)
+        self._training = X
         return Features(X.indptr, rows, transition_rows)
 
     def transform(self, X: Columns) -> Features:
         """The known features of any sequences."""
-        rows, _ = self._rows(X, self.templates, self.index, intern=False)
-        transition_rows = None
-        if self.transition_templates:
-            transition_rows, _ = self._rows(X, self.transition_templates, self.transition_index, intern=False)
-        return Features(X.indptr, rows, transition_rows)
+        rows = _rows(template_matrix(X, self.templates, self.resources, self.index, intern=False))
+        if not self.transition_templates:
+            return Features(X.indptr, rows)
+        on_transitions = template_matrix(
+            X, self.transition_templates, self.resources, self.transition_index, intern=False
+        )
+        return Features(X.indptr, rows, _rows(on_transitions))
 
     def keep(self, used: BoolVector) -> "TemplateExtractor | None":
         """An extractor of the `used` features only."""
         if not (isinstance(self.index, Alphabet) and isinstance(self.transition_index, Alphabet)):
             return None
         kept = TemplateExtractor(self._texts(), self.resources, min_count=self.min_count)
-        kept.index = Alphabet(self.index.keys()[used[: self.n_features]])
-        kept.transition_index = Alphabet(self.transition_index.keys()[used[self.n_features :]])
-        kept._spell = partial(selected, self.names(), used)
+        here, there = used[: self.n_features], used[self.n_features :]
+        kept.index = Alphabet(self.index.keys()[here])
+        kept.transition_index = Alphabet(self.transition_index.keys()[there])
+        if self._training is None:
+            kept._spell = partial(selected, self.names(), used)
+        else:
+            kept._training = self._training
+            kept._first, kept._transition_first = self._first[here], self._transition_first[there]
         return kept
 
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -107,41 +123,35 @@ class TemplateExtractor(NumberedFeatures):
     def _texts(self) -> list[str]:
         return [template.text for template in self.templates + self.transition_templates]
 
-    def _rows(
-        self, columns: Columns, templates: Sequence[Template], index: FeatureIndex, *, intern: bool
-    ) -> tuple[Rows, FeatureIndex]:
-        if columns.n_tokens == 0:
-            # Sequences without any token do not show their columns' names, and need none.
-            return Rows(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0)), index
-        numbers = template_matrix(columns, templates, self.resources, index, intern=intern)
-        if intern:
-            index, numbers = self._frequent(index, numbers)
-        present = numbers >= 0
-        if present.all():
-            # The usual case when training: the matrix is the rows, without another copy of it.
-            n_tokens, n_templates = numbers.shape
-            return Rows(np.arange(n_tokens + 1) * n_templates, numbers.ravel(), np.empty(0)), index
-        return Rows(boundaries(present.sum(axis=1)), numbers[present], np.empty(0)), index
-
-    def _spell_from(self, training: Columns) -> list[str]:
-        """Names such as ``suffix3[-1]=ing``, spelt from where the features first occurred in training."""
-        return [
-            *self._spell_templates(training, self.templates, self.index),
-            *self._spell_templates(training, self.transition_templates, self.transition_index),
-        ]
-
-    def _spell_templates(self, training: Columns, templates: Sequence[Template], index: FeatureIndex) -> list[str]:
-        if not templates:
-            return []
-        flat = template_matrix(training, templates, self.resources, index, intern=False).ravel()
-        occurrence = np.empty(index.size + 1, dtype=np.int64)
+    def _numbered(self, columns: Columns, templates: Sequence[Template]) -> tuple[Rows, FeatureIndex, LongVector]:
+        """The rows of training sequences, a fresh index of their features, and where each of them first occurs."""
+        index = self._new_index()
+        numbers = template_matrix(columns, templates, self.resources, index, intern=True)
+        index, numbers = self._frequent(index, numbers)
+        first = np.empty(index.size + 1, dtype=np.int64)
         # Assigned from the last to the first, so that the first occurrence stays; −1 lands in the spare last entry.
-        occurrence[flat[::-1]] = np.arange(len(flat) - 1, -1, -1)
-        tokens, which = np.divmod(occurrence[:-1], len(templates))
-        names = [""] * index.size
-        atoms = Atoms(training, self.resources)
+        first[numbers.ravel()[::-1]] = np.arange(numbers.size - 1, -1, -1)
+        return _rows(numbers), index, first[:-1]
+
+    def _spelt(self, templates: Sequence[Template], first: LongVector) -> list[str]:
+        """Names such as ``suffix3[-1]=ing``, spelt from where the features first occurred in training."""
+        if self._training is None or not templates:
+            return []
+        tokens, which = np.divmod(first, len(templates))
+        names = [""] * len(first)
+        atoms = Atoms(self._training, self.resources)
         for t, template in enumerate(templates):
             mine = np.flatnonzero(which == t)
             for number, name in zip(mine.tolist(), spell(atoms, template, tokens[mine]), strict=True):
                 names[number] = name
         return names
+
+
+def _rows(numbers: NDArray[np.int32]) -> Rows:
+    """A matrix with a row of feature numbers per token, −1 for none, as sparse rows of ones."""
+    present = numbers >= 0
+    if present.all():
+        # The usual case when training: the matrix is the rows, without another copy of it.
+        n_tokens, n_templates = numbers.shape
+        return Rows(np.arange(n_tokens + 1) * n_templates, numbers.ravel(), np.empty(0))
+    return Rows(boundaries(present.sum(axis=1)), numbers[present], np.empty(0))

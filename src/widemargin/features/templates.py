@@ -180,6 +180,9 @@ def template_matrix(
     find = index.intern if intern else index.lookup
     atoms = Atoms(columns, resources)
     numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)
+    if columns.n_tokens == 0:
+        # Sequences without any token do not show their columns' names, and need none.
+        return numbers
     seeds = hash_strings([template.text for template in templates])
     for t, template in enumerate(templates):
         parts = [atoms.part(atom) for atom in template.atoms]

@@ -123,7 +123,7 @@ class DualCoordinateDescent:
         size = self.batch_size
         if size is None and not len(state.store):
             # The first cuts change w the most, so they are the ones to go stale soonest.
-            size = max(1, problem.batch_size // 4)
+            size = max(1, problem.batch_size // 12)
         for batch in problem.batches(rng, size):
             cuts = problem.cuts(state.w, batch)
             state.store.reserve(cuts)

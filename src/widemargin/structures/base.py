@@ -37,7 +37,7 @@ class Examples(Protocol):
 
     @property
     def work(self) -> FloatVector | None:
-        """The relative cost of decoding each example; None when decoding holds the interpreter, so threads are idle."""
+        """About how many microseconds decoding each example takes; None when it holds the interpreter."""
 
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Outputs:
         """argmax_y ⟨w, φ(x_i, y)⟩ + error_scale · Δ_i(y) for every example i of the batch."""

@@ -76,15 +76,8 @@ def _add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) 
 
 
 @kernel
-def _start_row(data: ChainData, t: int, error_scale: float, row: FloatVector) -> None:
-    """row = error_scale · cost[gold_t]: what a label scores before any feature speaks."""
-    # Loops rather than array expressions here and below: those bring in NumPy's shape errors, seconds of compilation.
-    for label in range(len(row)):
-        row[label] = error_scale * data.costs[data.gold[t], label] if error_scale != 0.0 else 0.0
-
-
-@kernel
 def _copy(source: FloatMatrix, target: FloatMatrix) -> None:
+    # Loops rather than array expressions here and below: those bring in NumPy's shape errors, seconds of compilation.
     for i in range(source.shape[0]):
         for j in range(source.shape[1]):
             target[i, j] = source[i, j]
@@ -99,7 +92,7 @@ def _decode(
     for i in batch:
         longest = max(longest, data.indptr[i + 1] - data.indptr[i])
     emission = np.empty((longest, n_labels))
-    best = np.empty((longest, n_labels))
+    arrival = np.empty((longest, n_labels))
     conditional = len(weights.conditional) > 0
     transition = np.empty((longest if conditional else 1, n_labels, n_labels))
     _copy(weights.transition, transition[0])
@@ -110,7 +103,11 @@ def _decode(
         if n == 0:
             continue
         for t in range(n):
-            _start_row(data, first + t, error_scale, emission[t])
+            for label in range(n_labels):
+                emission[t, label] = 0.0
+            if error_scale != 0.0:
+                for label in range(n_labels):
+                    emission[t, label] = error_scale * data.costs[data.gold[first + t], label]
             if len(weights.emission) > 0:
                 _add_features(data.features, first + t, weights.emission, emission[t])
             else:
@@ -119,7 +116,7 @@ def _decode(
                 _copy(weights.transition, transition[t])
                 _add_features(data.transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
         out = labels[starts[position] : starts[position] + n]
-        viterbi(emission[:n], transition[: n if conditional else 1], weights.begin, weights.end, best, out)
+        viterbi(emission[:n], transition[: n if conditional else 1], weights.begin, weights.end, arrival, out)
 
 
 @kernel
@@ -228,7 +225,9 @@ class ChainExamples:
         self.n_examples = len(indptr) - 1
         self.n_weights = chain.n_weights
         self.lengths = np.diff(indptr)
-        self.work = self.lengths.astype(np.float64)
+        # Measured: a nanosecond for 6 label pairs, and for 2 weights of features.
+        per_position = chain.n_labels * (chain.n_labels / 6 + len(features.indices) / max(indptr[-1], 1) / 2) / 1000
+        self.work = self.lengths * per_position
         self._check()
 
     def _check(self) -> None:
