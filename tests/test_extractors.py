@@ -356,10 +356,8 @@ def test_bits_may_be_numpys():
 
 
 def naive_hash(text):
-    key = 0xCBF29CE484222325
-    for byte in text.encode("utf-8", "surrogatepass"):
-        key = (key ^ byte) * 0x100000001B3 % 2**64
-    return naive_mix(key)
+    data = text.encode("utf-8", "surrogatepass")
+    return naive_mix(sum((byte + 1) * (naive_mix(at + 1) | 1) for at, byte in enumerate(data)) % 2**64)
 
 
 def naive_mix(key):

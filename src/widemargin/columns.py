@@ -32,9 +32,8 @@ class Column:
         >>> Column.of(["to", "be", "or", "not", "to", "be"]).codes.tolist()
         [0, 1, 2, 3, 0, 1]
         """
-        number: dict[str, int] = {}
-        codes = [number.setdefault(string, len(number)) for string in strings]
-        return cls(np.array(codes, dtype=np.int32), list(number))
+        codes, values = numbered(strings if isinstance(strings, Sequence) else list(strings))
+        return cls(codes, values)
 
     def strings(self) -> list[str]:
         """One string per token again."""
@@ -72,6 +71,17 @@ class Columns:
     def sequences(self, name: str) -> list[list[str]]:
         """The column `name` as one list of strings per sequence."""
         return split(self[name].strings(), self.indptr)
+
+
+def numbered(values: Sequence[T]) -> tuple[IntVector, list[T]]:
+    """A code per value, and the distinct values in order of appearance: all of it at the speed of C.
+
+    >>> numbered(["b", "a", "b"])
+    (array([0, 1, 0], dtype=int32), ['b', 'a'])
+    """
+    distinct = list(dict.fromkeys(values))
+    code = dict(zip(distinct, range(len(distinct)), strict=True))
+    return np.fromiter(map(code.__getitem__, values), dtype=np.int32, count=len(values)), distinct
 
 
 def boundaries(lengths: Iterable[int] | LongVector) -> LongVector:

@@ -1,7 +1,6 @@
 """Attributes of tokens: what a feature template looks at.
 
-An attribute turns a column of tokens into another column, once per *distinct* token, or marks tokens without one by
-the code −1.
+An attribute gives every *distinct* token of a column a value, or none.
 
 | name | value |
 | --- | --- |
@@ -17,6 +16,8 @@ the code −1.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -25,8 +26,7 @@ from widemargin.columns import Column, Columns
 from widemargin.errors import WidemarginError
 
 AFFIX = re.compile(r"(prefix|suffix)([1-9]\d*)")
-RUNS = re.compile(r"([a-z])+|([A-Z])+|([0-9])+")
-ABSENT = -1
+RUNS = [(re.compile(pattern), sign) for pattern, sign in (("[a-z]+", "a"), ("[A-Z]+", "A"), ("[0-9]+", "0"))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,17 @@ def shape(word: str) -> str:
     """
     if not word.isascii():
         word = "".join(map(_class, word))
-    return RUNS.sub(lambda run: "a" if run[1] else "A" if run[2] else "0", word)
+    for run, sign in RUNS:
+        word = run.sub(sign, word)
+    return word
 
 
-SIMPLE: dict[str, Callable[[str], str]] = {"value": str, "lower": str.lower, "shape": shape}
+def shapes(words: Sequence[str]) -> list[str]:
+    """The shapes of many words, in one go where no line end makes them run together."""
+    text = "\n".join(word if word.isascii() else shape(word) for word in words)
+    if text.count("\n") != len(words) - 1:
+        return [shape(word) for word in words]
+    return shape(text).split("\n")
 
 
 def _class(character: str) -> str:
@@ -59,36 +66,54 @@ def _class(character: str) -> str:
     return "0" if character.isdigit() else character
 
 
+OF_WORDS: dict[str, Callable[[Sequence[str]], Iterable[str]]] = {
+    "value": iter,
+    "lower": partial(map, str.lower),
+    "shape": shapes,
+}
+
+
+class Attribute(NamedTuple):
+    """A value per token, `values[codes[t]]`, None where a token has none; worked out once per distinct token."""
+
+    codes: IntVector
+    values: list[str | None]
+
+
 class Attributes:
     """The attributes of one set of columns, each worked out once."""
 
     def __init__(self, columns: Columns, resources: Resources) -> None:
         self.columns, self.resources = columns, resources
-        self._known: dict[tuple[str, str], Column] = {}
+        self._known: dict[tuple[str, str], Attribute] = {}
 
-    def column(self, column: str, attribute: str) -> Column:
-        """The attribute's values over the tokens; code −1 where a token has none."""
+    def of(self, column: str, attribute: str) -> Attribute:
+        """The attribute's values over the tokens."""
         name = column, attribute
         if name not in self._known:
             self._known[name] = self._work_out(column, attribute)
         return self._known[name]
 
-    def _work_out(self, column: str, attribute: str) -> Column:
+    def _work_out(self, column: str, attribute: str) -> Attribute:
         if attribute == "bias":
-            return Column(np.zeros(self.columns.n_tokens, dtype=np.int32), [""])
-        tokens = self.columns[column]
-        if attribute in SIMPLE:
-            return _mapped(tokens, list(map(SIMPLE[attribute], tokens.values)))
+            return Attribute(np.zeros(self.columns.n_tokens, dtype=np.int32), [""])
+        codes, words = self.columns[column].codes, self.columns[column].values
+        if attribute in OF_WORDS:
+            return Attribute(codes, [*OF_WORDS[attribute](words)])
         if match := AFFIX.fullmatch(attribute):
-            n, lower = int(match[2]), self.column(column, "lower")
+            n = int(match[2])
             cut = slice(None, n) if match[1] == "prefix" else slice(-n, None)
-            return _mapped(lower, [word[cut] for word in lower.values])
+            return Attribute(codes, [word[cut] for word in self._lower(column)])
         name, *length = _argument(attribute)
         if attribute.startswith("lexicon("):
-            return _lexicon_matches(self.columns.indptr, self.column(column, "lower"), self.resources.lexicons[name])
+            lower = Column(codes, self._lower(column))
+            return _lexicon_matches(self.columns.indptr, lower, self.resources.lexicons[name])
         clusters, n_bits = self.resources.clusters[name], int(length[0]) if length else None
-        found = (clusters.get(word) or clusters.get(word.lower()) for word in tokens.values)
-        return _mapped(tokens, [cluster[:n_bits] if cluster else None for cluster in found])
+        found = (clusters.get(word) or clusters.get(word.lower()) for word in words)
+        return Attribute(codes, [cluster[:n_bits] if cluster else None for cluster in found])
+
+    def _lower(self, column: str) -> list[str]:
+        return cast("list[str]", self.of(column, "lower").values)
 
 
 def check_attribute(attribute: str, resources: Resources) -> None:
@@ -104,14 +129,7 @@ def _argument(attribute: str) -> list[str]:
     return [part.strip() for part in attribute[attribute.index("(") + 1 : -1].split(",")]
 
 
-def _mapped(column: Column, values: Sequence[str | None]) -> Column:
-    """The column with each distinct value replaced by another, None marking absence."""
-    number: dict[str | None, int] = {None: ABSENT}
-    codes = np.array([number.setdefault(value, len(number) - 1) for value in values], dtype=np.int32)
-    return Column(codes[column.codes] if len(codes) else column.codes, [value for value in number if value is not None])
-
-
-def _lexicon_matches(indptr: LongVector, lower: Column, entries: Iterable[str]) -> Column:
+def _lexicon_matches(indptr: LongVector, lower: Column, entries: Iterable[str]) -> Attribute:
     """B and I marks of the longest matches, left to right, in any case; only tokens that open an entry are visited."""
     by_first: dict[str, list[list[str]]] = {}
     for entry in entries:
@@ -121,14 +139,14 @@ def _lexicon_matches(indptr: LongVector, lower: Column, entries: Iterable[str]) 
     for candidates in by_first.values():
         candidates.sort(key=len, reverse=True)
     opens = np.array([value in by_first for value in lower.values], dtype=bool)
-    codes = np.full(len(lower.codes), ABSENT, dtype=np.int32)
+    codes = np.zeros(len(lower.codes), dtype=np.int32)
     starts = np.flatnonzero(opens[lower.codes]) if len(opens) else np.empty(0, dtype=np.int64)
     ends = indptr[np.searchsorted(indptr, starts, side="right")]
     free = 0
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         if start >= free:
             free = _mark_longest(lower, start, end, by_first, codes)
-    return Column(codes, ["B", "I"])
+    return Attribute(codes, [None, "B", "I"])
 
 
 def _mark_longest(
@@ -138,6 +156,6 @@ def _mark_longest(
     for words in by_first[lower.values[lower.codes[start]]]:
         stop = start + len(words)
         if stop <= end and [lower.values[code] for code in lower.codes[start:stop]] == words:
-            codes[start], codes[start + 1 : stop] = 0, 1
+            codes[start], codes[start + 1 : stop] = 1, 2
             return stop
     return start

@@ -1,7 +1,8 @@
 """64-bit keys of strings and of combinations of keys: the identity of a feature, equal in every process.
 
-Strings are hashed by FNV-1a over their UTF-8 bytes, all of them at once, one byte position after the other; a
-finaliser spreads the bits. Two of n features share a key with probability n² / 2⁶⁵: for a million features, 3 in 10⁸.
+A string's key is the sum of its UTF-8 bytes, each times a 64-bit number that depends on its position (multilinear
+hashing), for all strings at once; a finaliser spreads the bits. Two of n features share a key with a probability of
+about n² / 2⁶⁵: for a million features, 3 in 10⁸.
 """
 
 from collections.abc import Sequence
@@ -10,32 +11,30 @@ import numpy as np
 
 from widemargin._types import KeyVector
 
-OFFSET, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+PRIME = np.uint64(0x100000001B3)
 MULTIPLIERS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 
 
 def hash_strings(strings: Sequence[str]) -> KeyVector:
     """A key for every string, never 0.
 
-    >>> hash_strings(["", "a", "b"]).tolist()
-    [17280346270528514342, 9413272369427828315, 7955382828454826704]
+    >>> hash_strings(["", "a", "b", "ab"]).tolist()
+    [1, 4997812038790984084, 17235859931259094078, 2481092388468547593]
     """
-    if not strings:
-        return np.empty(0, dtype=np.uint64)
-    encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
-    lengths = np.array([len(each) for each in encoded])
+    lengths = np.fromiter(map(len, strings), dtype=np.int64, count=len(strings))
+    joined = "".join(strings)
+    if not joined.isascii():
+        # Only in ASCII is a character a byte.
+        for i, string in enumerate(strings):
+            if not string.isascii():
+                lengths[i] = len(string.encode("utf-8", "surrogatepass"))
     begins = np.cumsum(lengths) - lengths
-    text = np.frombuffer(b"".join(encoded), dtype=np.uint8).astype(np.uint64)
-    # Longest first, so that the strings which still have a byte at this position are always the leading ones.
-    order = np.argsort(-lengths, kind="stable")
-    begins, lengths = begins[order], lengths[order]
-    keys = np.full(len(strings), OFFSET)
-    remaining = np.searchsorted(-lengths, -np.arange(lengths[0]), side="left")
-    for position, n in enumerate(remaining.tolist()):
-        keys[:n] = (keys[:n] ^ text[begins[:n] + position]) * PRIME
-    out = np.empty_like(keys)
-    out[order] = mix(keys)
-    return out
+    text = np.frombuffer(joined.encode("utf-8", "surrogatepass"), dtype=np.uint8).astype(np.uint64)
+    factors = mix(np.arange(1, lengths.max(initial=0) + 1, dtype=np.uint64)) | np.uint64(1)
+    products = (text + np.uint64(1)) * factors[np.arange(len(text)) - np.repeat(begins, lengths)]
+    # From sums over all that comes before, which are right where a string is empty, too.
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(products, dtype=np.uint64)])
+    return mix(sums[begins + lengths] - sums[begins])
 
 
 def mix(keys: KeyVector) -> KeyVector:

@@ -116,14 +116,14 @@ def _parse(text: str) -> Template:
 
 
 class Part(NamedTuple):
-    """An atom's values: a code per token, −1 for absence, and a key and a spelling per code.
+    """An atom's values: a code per token, and a key and a spelling per code; the key of absence is 0.
 
-    Behind the attribute's own values come ``<s>``, ``</s>`` and, last, where −1 finds it, the key 0 of absence.
+    Behind the attribute's own values come ``<s>`` and ``</s>``.
     """
 
     codes: IntVector
     keys: KeyVector
-    values: list[str]
+    values: list[str | None]
 
 
 class Atoms:
@@ -139,9 +139,12 @@ class Atoms:
         """The values of an atom."""
         name = atom.column, atom.attribute
         if name not in self._unshifted:
-            column = self._attributes.column(*name)
-            values = [*column.values, BEFORE, AFTER]
-            self._unshifted[name] = Part(column.codes, np.append(hash_strings(values), np.uint64(0)), values)
+            codes, known = self._attributes.of(*name)
+            values = [*known, BEFORE, AFTER]
+            keys = hash_strings([value or "" for value in values])
+            if None in values:
+                keys[[value is None for value in values]] = 0
+            self._unshifted[name] = Part(codes, keys, values)
         codes, keys, values = self._unshifted[name]
         if atom.offset:
             source, before, after = self._shift(atom.offset)
@@ -189,7 +192,7 @@ def template_matrix(
         codes, keys, _ = parts[0]
         if len(parts) == 1:
             # Once per distinct value, and only for values that do occur at this offset.
-            present = np.bincount(codes[codes >= 0], minlength=len(keys)) > 0
+            present = (np.bincount(codes, minlength=len(keys)) > 0) & (keys != 0)
             wanted = np.where(present, combine(np.full(len(keys), seeds[t]), keys), np.uint64(0))
             numbers[:, t] = find(wanted)[codes]
         else:
@@ -200,7 +203,7 @@ def template_matrix(
 def spell(atoms: Atoms, template: Template, tokens: LongVector) -> list[str]:
     """The names of a template's features at the given tokens, such as ``suffix3[-1]=ing``."""
     parts = [atoms.part(atom) for atom in template.atoms]
-    columns = [[values[code] for code in codes[tokens].tolist()] for codes, _, values in parts]
+    columns = [[values[code] or "" for code in codes[tokens].tolist()] for codes, _, values in parts]
     joined = columns[0] if len(columns) == 1 else ["|".join(texts) for texts in zip(*columns, strict=True)]
     return [f"{template.text}={value}" if value else template.text for value in joined]
 
@@ -210,7 +213,8 @@ def _conjunction(seed: np.uint64, parts: Sequence[Part]) -> KeyVector:
     total = np.full(len(parts[0].codes), seed)
     missing = np.zeros(len(total), dtype=bool)
     for codes, keys, _ in parts:
-        total = combine(total, keys[codes])
-        missing |= codes < 0
+        values = keys[codes]
+        total = combine(total, values)
+        missing |= values == 0
     total[missing] = 0
     return total

@@ -31,6 +31,7 @@ class DualState:
     w: FloatVector
     store: CutStore
     c: FloatVector
+    epochs: int = 0
 
 
 @kernel
@@ -120,14 +121,16 @@ class DualCoordinateDescent:
         for _ in range(self.sweeps if len(state.store) else 0):
             blocks = rng.permutation(np.flatnonzero(state.store.sets.size).astype(np.int32))
             _sweep(blocks, state.w, state.store.sets, state.c, random)
-        size = self.batch_size
-        if size is None and not len(state.store):
-            # The first cuts change w the most, so they are the ones to go stale soonest.
-            size = max(1, problem.batch_size // 12)
-        for batch in problem.batches(rng, size):
+        for batch in problem.batches(rng, self.batch_size or self._growing(problem.batch_size, state.epochs)):
             cuts = problem.cuts(state.w, batch)
             state.store.reserve(cuts)
             _absorb(cuts, state.w, state.store.sets, state.c, self.delta, random)
+        state.epochs += 1
+
+    @staticmethod
+    def _growing(size: int, epochs: int) -> int:
+        """Small batches first: the first cuts change w the most, so they are the ones to go stale soonest."""
+        return max(1, size // (12, 3, 1)[min(epochs, 2)])
 
     def weights(self, state: DualState) -> FloatVector:
         """w = Σ αa, kept up to date by every step."""

@@ -67,12 +67,14 @@ def _add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) 
     for k in range(features.indptr[t], features.indptr[t + 1]):
         begin, end = weights.indptr[features.indices[k]], weights.indptr[features.indices[k] + 1]
         value = features.values[k] if len(features.values) > 0 else 1.0
-        if end - begin == len(out):
+        # Slices, since an index that might be negative keeps loops from vectorising.
+        labels, row = weights.indices[begin:end], weights.values[begin:end]
+        if len(row) == len(out):
             for j in range(len(out)):
-                out[j] += value * weights.values[begin + j]
+                out[j] += value * row[j]
         else:
-            for j in range(begin, end):
-                out[weights.indices[j]] += value * weights.values[j]
+            for j in range(len(row)):
+                out[labels[j]] += value * row[j]
 
 
 @kernel
