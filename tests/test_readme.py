@@ -1,0 +1,37 @@
+"""The examples in the README are run as they stand."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_there_are_examples():
+    assert len(BLOCKS) == 2
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_examples_run(block, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "README.md", "exec"), {})
+    assert "proven to be within" in capsys.readouterr().out
+
+
+def test_every_command_of_the_readme_exists():
+    from click.testing import CliRunner
+
+    from widemargin.cli.commands import main
+
+    commands = re.findall(r"^(?:.*\| )?widemargin ([a-z]+(?: tag)?)", README, flags=re.MULTILINE)
+    assert {"train tag", "evaluate", "predict", "inspect"} <= set(commands)
+    for command in commands:
+        result = CliRunner().invoke(main, [*command.split(), "--help"])
+        assert result.exit_code == 0, result.output
+
+
+def test_files_that_the_readme_links_to_exist():
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        assert (Path(__file__).parents[1] / target).exists(), target
