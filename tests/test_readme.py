@@ -25,7 +25,8 @@ def test_every_command_of_the_readme_exists():
 
     from widemargin.cli.commands import main
 
-    commands = re.findall(r"^(?:.*\| )?widemargin ([a-z]+(?: tag)?)", README, flags=re.MULTILINE)
+    shell = "".join(re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL))
+    commands = re.findall(r"\bwidemargin ([a-z]+(?: tag)?)", shell)
     assert {"train tag", "evaluate", "predict", "inspect"} <= set(commands)
     for command in commands:
         result = CliRunner().invoke(main, [*command.split(), "--help"])
