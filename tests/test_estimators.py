@@ -1,8 +1,10 @@
 """SequenceTagger as an estimator: what scikit-learn expects of it, and what its users give it."""
 
+import inspect
 import pickle
 import re
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -13,13 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin import Callback, SequenceTagger
+from widemargin import Callback, SequenceTagger, StructuredPredictor
 from widemargin.columns import Column
 from widemargin.data.generators import addresses
 from widemargin.errors import DataError, WidemarginError
 from widemargin.features import as_columns
 from widemargin.metrics import accuracy, sequence_scorer, span_scores
 from widemargin.solvers import SOLVERS, Perceptron
+from widemargin.training import TaggerSettings, TrainingSettings
 
 X, Y = addresses(40, seed=1)
 X_TEST, Y_TEST = addresses(30, seed=2)
@@ -478,3 +481,12 @@ def test_callbacks_hear_of_training():
     heard = Heard()
     small(max_epochs=2, tol=None).fit(X, Y, callbacks=[heard])
     assert heard.events == [(2, len(X)), 1, 2, "epochs"]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "settings"), [(SequenceTagger, TaggerSettings), (StructuredPredictor, TrainingSettings)]
+)
+def test_defaults_are_those_of_the_settings(estimator, settings):
+    parameters = inspect.signature(estimator).parameters
+    for field in fields(settings):
+        assert parameters[field.name].default == field.default, field.name

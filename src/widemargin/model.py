@@ -34,7 +34,7 @@ class ModelFile(NamedTuple):
 
 def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
     """Write a model file; either all of it or nothing."""
-    from safetensors.numpy import save  # noqa: PLC0415 — not needed by those who only train
+    from safetensors.numpy import save  # not needed by those who only train
 
     entry = json.dumps({"format": FORMAT, "written_by": f"widemargin {__version__}", **header})
     content = save({name: np.ascontiguousarray(each) for name, each in tensors.items()}, {ENTRY: entry})

@@ -28,7 +28,7 @@ Loss = Literal["squared_hinge", "hinge"]
 
 PLAIN = Margin(error_scale=0.0)
 PASS_BATCH = 1024
-BATCH_MICROSECONDS = 3000.0
+BATCH_MICROSECONDS = 12000.0
 
 
 @dataclass(slots=True)
@@ -95,15 +95,15 @@ class Problem:
 
     @property
     def batch_size(self) -> int:
-        """How many examples are decoded at one w unless a solver is told otherwise.
+        """How many examples may be decoded at one w once training has settled; solvers start with fewer.
 
-        A few milliseconds' worth, to keep several threads busy whatever their number, so that results do not depend on
+        Some milliseconds' worth, to keep several threads busy whatever their number, so that results do not depend on
         it; but a small part of all, since cuts go stale; and one where decoding holds the interpreter anyway.
         """
         work = self.examples.work
         if work is None or not len(work):
             return 1
-        return int(np.clip(BATCH_MICROSECONDS / max(work.mean(), 1e-9), 1, max(1, len(work) // 64)))
+        return int(np.clip(BATCH_MICROSECONDS / max(work.mean(), 1e-9), 1, max(1, len(work) // 16)))
 
     @property
     def weighted(self) -> IntVector:

@@ -37,7 +37,7 @@ class MatrixExtractor:
 
     def transform(self, X: Sequence[Any]) -> Features:
         """The non-zero entries of all matrices."""
-        from scipy import sparse  # noqa: PLC0415 — only this extractor needs it, and it is slow to import
+        from scipy import sparse  # only this extractor needs it, and it is slow to import
 
         parts = []
         for i, given in enumerate(X):

@@ -49,8 +49,8 @@ def plot_curves(traces: Mapping[str, Sequence[Epoch]], path: str | PathLike[str]
     for which no trace has a value is left out.
     """
     # matplotlib takes longer to import than a small training run takes, and most runs draw nothing.
-    from matplotlib.figure import Figure  # noqa: PLC0415
-    from matplotlib.lines import Line2D  # noqa: PLC0415
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     curves = [
         Curve(name, trace, COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)])
@@ -135,7 +135,7 @@ def _objective(axes: "Axes", curves: Sequence[Curve]) -> None:
 
 def _gap(axes: "Axes", curves: Sequence[Curve]) -> None:
     """Relative gap, in per cent on a logarithmic axis."""
-    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     values = []
     for curve in curves:

@@ -159,9 +159,9 @@ def _clock(seconds: float) -> str:
 
 
 def _started_bar(stream: TextIO) -> "Bar":
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, TextColumn  # noqa: PLC0415
-    from rich.progress import Progress as Bar  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
 
     bar = Bar(
         TextColumn("{task.description}"),

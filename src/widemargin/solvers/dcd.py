@@ -97,7 +97,7 @@ class DualCoordinateDescent:
     ----------
     sweeps : the paper's r
     delta : how much a new cut must be violated to be admitted
-    batch_size : how many examples are decoded at one w; None: the problem's choice
+    batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
     """
 
     sweeps: int = 5
@@ -130,7 +130,7 @@ class DualCoordinateDescent:
     @staticmethod
     def _growing(size: int, epochs: int) -> int:
         """Small batches first: the first cuts change w the most, so they are the ones to go stale soonest."""
-        return max(1, size // (12, 3, 1)[min(epochs, 2)])
+        return max(1, size // (48, 12, 4, 2, 1)[min(epochs, 4)])
 
     def weights(self, state: DualState) -> FloatVector:
         """w = Σ αa, kept up to date by every step."""

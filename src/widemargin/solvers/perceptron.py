@@ -36,7 +36,7 @@ def _update(w: FloatVector, u: FloatVector, t: int, weight: FloatVector, psi: Ro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Perceptron:
-    """Averaged perceptron; `batch_size` examples are decoded at one w (None: a twelfth of the problem's choice)."""
+    """Averaged perceptron; `batch_size` examples are decoded at one w (None: a small part of the problem's choice)."""
 
     batch_size: int | None = None
 
@@ -51,7 +51,7 @@ class Perceptron:
     def epoch(self, problem: Problem, state: PerceptronState, rng: np.random.Generator) -> None:
         """One pass: w += ψ for every example that is predicted wrongly."""
         # A stale update is not mended by a line search, so batches are smaller than those of dual solvers.
-        for batch in problem.batches(rng, self.batch_size or max(1, problem.batch_size // 12)):
+        for batch in problem.batches(rng, self.batch_size or max(1, problem.batch_size // 48)):
             mistakes = problem.mistakes(state.w, batch)
             _update(state.w, state.u, state.t, problem.example_weight[batch], mistakes.a)
             state.t += len(batch)

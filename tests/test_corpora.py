@@ -1,0 +1,32 @@
+"""Real corpora, where they are at hand: default settings reach the scores that they are known to reach."""
+
+import pytest
+
+from helpers import corpus
+from widemargin.data import label_column, read
+from widemargin.metrics import accuracy, span_scores
+from widemargin.training import TaggerSettings
+
+pytestmark = [pytest.mark.corpus, pytest.mark.slow]
+
+
+def trained_and_tested(train, test, label=None, **settings):
+    """The solution, and gold and predicted labels of the test file."""
+    document = read(corpus(train))
+    name = label_column(document, label)
+    tagger, solution = TaggerSettings(**settings).train(document.columns.only("word"), document.columns[name])
+    columns = read(corpus(test)).columns
+    return solution, columns.sequences(name), tagger.predict(columns.only("word"), n_threads=2)
+
+
+def test_english_part_of_speech_tags():
+    solution, gold, predicted = trained_and_tested("ud-english-ewt/train.conllu", "ud-english-ewt/test.conllu", "xpos")
+    assert accuracy(gold, predicted) >= 0.948
+    assert solution.certified
+    assert solution.gap <= 0.01
+
+
+def test_gene_names():
+    solution, gold, predicted = trained_and_tested("bc2gm/train.tsv", "bc2gm/test.tsv", max_epochs=8)
+    assert span_scores(gold, predicted).micro.f1 >= 0.70
+    assert solution.certified
