@@ -35,9 +35,10 @@ def stack(parts: list[Rows]) -> Rows:
 @kernel
 def dot(indices: IntVector, values: FloatVector, begin: int, end: int, w: FloatVector) -> float:
     """⟨w, a⟩ for the sparse vector a = (indices, values)[begin:end]."""
+    # Unsigned indices here and below: one that might be negative is wrapped around at run time, at half the speed.
     total = 0.0
     for k in range(begin, end):
-        total += values[k] * w[indices[k]]
+        total += values[np.uint64(k)] * w[np.uint64(indices[np.uint64(k)])]
     return total
 
 
@@ -45,7 +46,7 @@ def dot(indices: IntVector, values: FloatVector, begin: int, end: int, w: FloatV
 def add_scaled(step: float, indices: IntVector, values: FloatVector, begin: int, end: int, w: FloatVector) -> None:
     """w += step · a for the sparse vector a = (indices, values)[begin:end]."""
     for k in range(begin, end):
-        w[indices[k]] += step * values[k]
+        w[np.uint64(indices[np.uint64(k)])] += step * values[np.uint64(k)]
 
 
 @kernel

@@ -67,14 +67,13 @@ def _add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) 
     for k in range(features.indptr[t], features.indptr[t + 1]):
         begin, end = weights.indptr[features.indices[k]], weights.indptr[features.indices[k] + 1]
         value = features.values[k] if len(features.values) > 0 else 1.0
-        # Slices, since an index that might be negative keeps loops from vectorising.
-        labels, row = weights.indices[begin:end], weights.values[begin:end]
-        if len(row) == len(out):
+        # Unsigned, since an index that might be negative keeps loops from vectorising.
+        if end - begin == len(out):
             for j in range(len(out)):
-                out[j] += value * row[j]
+                out[j] += value * weights.values[np.uint64(begin + j)]
         else:
-            for j in range(len(row)):
-                out[labels[j]] += value * row[j]
+            for j in range(begin, end):
+                out[weights.indices[np.uint64(j)]] += value * weights.values[np.uint64(j)]
 
 
 @kernel
