@@ -67,7 +67,7 @@ class Callback:
         """Training is over."""
 
 
-class _Halt(Exception):  # noqa: N818
+class _Halt(Exception):  # noqa: N818 — it ends an epoch; nothing went wrong
     """Ends an epoch early, at a moment when the solver's state is whole."""
 
 

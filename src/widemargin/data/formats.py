@@ -26,7 +26,7 @@ FORMATS = {
 }
 
 
-def read(source: Source, *, format: str | None = None, names: Sequence[str] | None = None) -> Document:  # noqa: A002
+def read(source: Source, *, format: str | None = None, names: Sequence[str] | None = None) -> Document:  # noqa: A002 — its name
     """Read a corpus.
 
     Parameters

@@ -11,7 +11,7 @@ from widemargin.training import TrainingSettings
 S = TypeVar("S", bound=TrainingSettings)
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base of the estimators: their parameters are training settings (`widemargin.training`), and no more."""
 
     def _settings(self, kind: type[S], without: Sequence[str] = ()) -> S:
