@@ -239,29 +239,37 @@ def all_cuts(small):
 def primal(problem, small, w):
     """P(w) by enumeration."""
     slacks = np.array([max(0.0, np.max(errors - psi @ w)) for errors, psi in all_cuts(small)])
-    return 0.5 * w @ w + problem.C * problem.example_weight @ (slacks if problem.loss == "hinge" else slacks**2)
+    penalty = 0.5 * w @ w if problem.penalty == "l2" else np.abs(w).sum()
+    return penalty + problem.C * problem.example_weight @ (slacks if problem.loss == "hinge" else slacks**2)
 
 
 def optimum(problem, small):
     """The least P(w) and its w, by an interior point method on the enumerated quadratic programme.
 
-    Variables are w and the slacks of the examples that count; each output is a constraint −⟨w, ψ⟩ − ξ_i ≤ −Δ.
+    Variables are w = u − v, with v only where the penalty is Σ u + v, and the slacks of the examples that count; each
+    output is a constraint −⟨w, ψ⟩ − ξ_i ≤ −Δ.
     """
     import clarabel
     from scipy import sparse
 
     n, cuts = problem.n_weights, [(i, cut) for i, cut in enumerate(all_cuts(small)) if problem.example_weight[i] > 0]
     c = problem.C * problem.example_weight[[i for i, _ in cuts]]
-    blocks = [np.hstack([-psi, -np.tile(np.eye(len(cuts))[k], (len(psi), 1))]) for k, (_, (_, psi)) in enumerate(cuts)]
-    constraints = np.vstack([*blocks, np.hstack([np.zeros((len(cuts), n)), -np.eye(len(cuts))])])
-    bounds = np.concatenate([*(-errors for _, (errors, _) in cuts), np.zeros(len(cuts))])
-    hinge = problem.loss == "hinge"
-    quadratic = sparse.diags(np.concatenate([np.ones(n), np.zeros(len(c)) if hinge else 2.0 * c])).tocsc()
-    linear = np.concatenate([np.zeros(n), c if hinge else np.zeros(len(c))])
+    l1, hinge = problem.penalty == "l1", problem.loss == "hinge"
+    blocks = [
+        np.hstack([-psi, *([psi] if l1 else []), -np.tile(np.eye(len(cuts))[k], (len(psi), 1))])
+        for k, (_, (_, psi)) in enumerate(cuts)
+    ]
+    n_variables = (2 * n if l1 else n) + len(cuts)
+    constraints = np.vstack([*blocks, -np.eye(n_variables)[0 if l1 else n :]])
+    bounds = np.concatenate([*(-errors for _, (errors, _) in cuts), np.zeros(n_variables - (0 if l1 else n))])
+    square = np.zeros(2 * n) if l1 else np.ones(n)
+    quadratic = sparse.diags(np.concatenate([square, np.zeros(len(c)) if hinge else 2.0 * c])).tocsc()
+    linear = np.concatenate([1.0 - square[: n_variables - len(c)], c if hinge else np.zeros(len(c))])
     options = clarabel.DefaultSettings()
     options.verbose = False
     options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-11
     cone = [clarabel.NonnegativeConeT(len(bounds))]
     found = clarabel.DefaultSolver(quadratic, linear, sparse.csc_matrix(constraints), bounds, cone, options).solve()
     assert "Solved" in str(found.status)
-    return float(found.obj_val), np.array(found.x[:n])
+    w = np.array(found.x[:n]) - (np.array(found.x[n : 2 * n]) if l1 else 0.0)
+    return float(found.obj_val), w

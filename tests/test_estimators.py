@@ -195,7 +195,9 @@ def test_every_solver_learns(solver):
 
 
 def test_solver_objects_are_accepted():
-    assert small(solver=Perceptron(batch_size=3)).fit(X, Y).solution_.dual is None
+    by_object, by_name = small(solver=Perceptron(batch_size=3)).fit(X, Y), small(solver="perceptron").fit(X, Y)
+    assert by_object.solution_.oracle_calls == by_name.solution_.oracle_calls
+    assert not np.array_equal(by_object.solution_.w, by_name.solution_.w)
 
 
 @pytest.mark.parametrize("solver", ["sgd?", None, 3, []])

@@ -14,7 +14,8 @@ from widemargin import _jit
 VIOLATION = """if True:
     import numpy as np
     from widemargin import _jit
-    from widemargin.cuts import CutStore, violation
+    from widemargin.cut_store import CutStore
+    from widemargin.cuts import violation
     store = CutStore(1)
     store.sets.b[0], store.sets.begin[0], store.sets.end[0] = 5.0, 0, 2
     store.sets.indices[:2], store.sets.values[:2] = [0, 1], [1.0, 2.0]

@@ -349,8 +349,48 @@ def test_start_weights():
     assert np.array_equal(fit(training, PERCEPTRON, stop=Stop(epochs=0), w=w).w, before)
     fit(training, PERCEPTRON, stop=Stop(epochs=2), w=w)
     assert np.array_equal(w, before)
-    with pytest.raises(UnsupportedError, match="cannot start from given weights"):
-        fit(training, DCD, w=w)
+
+
+def test_a_dual_solver_goes_on_from_cuts_exactly_and_from_weights_nearly():
+    training, _ = problem("chain")
+    whole = fit(training, DCD, stop=Stop(epochs=1000, gap=1e-9))
+    again = fit(training, DCD, stop=Stop(epochs=0), cuts=whole.cuts)
+    assert again.dual == pytest.approx(whole.dual, rel=1e-9)
+    assert np.allclose(again.w, whole.w, rtol=0, atol=1e-6)
+    nearly, cold = (fit(training, DCD, stop=Stop(epochs=0), w=w) for w in (whole.w, None))
+    assert cold.dual == 0.0 < nearly.dual <= whole.primal
+    nearly, cold = (fit(training, DCD, stop=Stop(epochs=1), w=w) for w in (whole.w, None))
+    assert cold.dual < nearly.dual <= whole.primal
+    scaled, _ = problem("chain", C=5.0 * training.C)
+    warm = fit(scaled, DCD, stop=Stop(epochs=0), cuts=whole.cuts)
+    assert whole.dual < warm.dual <= fit(scaled, DCD).primal
+    with pytest.raises(WidemarginError, match="are of 9 blocks, but there are 7 now"):
+        fit(problem("chain, real-valued")[0], DCD, cuts=whole.cuts)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("name", ["chain", "strong", "weighted", "weak", "custom, matching"])
+def test_any_weights_have_a_certificate(name, loss, penalty):
+    training, small = problem(name, loss=loss, penalty=penalty)
+    least, best = optimum(training, small)
+    rng = np.random.default_rng(0)
+    for w in (np.zeros(training.n_weights), rng.normal(size=training.n_weights), best):
+        above, below = training.bounds(w)
+        assert above == pytest.approx(primal(training, small, w))
+        assert below <= least * (1 + 1e-7) <= above * (1 + 2e-7)
+        assert below > 0 or loss == "hinge" or not np.array_equal(w, best)
+
+
+def test_an_audit_makes_every_row_exact_and_counts_for_nothing():
+    training, _ = problem("chain")
+    plain = fit(training, DCD, stop=Stop(epochs=4, gap=None))
+    audited = fit(training, DCD, stop=Stop(epochs=4, gap=None), audit=True)
+    assert np.array_equal(plain.w, audited.w)
+    assert all(row.certified for row in audited.trace)
+    assert [row.oracle_calls for row in audited.trace] == [row.oracle_calls for row in plain.trace]
+    perceptron = fit(training, PERCEPTRON, stop=Stop(epochs=4, gap=None), audit=True)
+    assert all(row.certified and 0 < row.dual <= row.primal for row in perceptron.trace)
 
 
 @pytest.mark.parametrize("seed", [0, 1, None])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from helpers import PROBLEMS, SOLVERS, optimum, problem, random_chain
-from widemargin.cuts import compact
 from widemargin.loop import Callback, Stop, fit
 from widemargin.problem import Problem
 from widemargin.solvers import DualCoordinateDescent, Perceptron
@@ -68,11 +67,12 @@ class Watcher(Callback):
 
     def __init__(self, solver, training):
         self.solver, self.training, self.state, self.duals = solver, training, None, []
-        self.losses, self.requires = solver.losses, solver.requires
-        self.epoch, self.weights, self.dual = solver.epoch, solver.weights, solver.dual
 
-    def start(self, training, w=None):
-        self.state = self.solver.start(training, w)
+    def __getattr__(self, name):
+        return getattr(self.solver, name)
+
+    def start(self, training, w=None, cuts=None):
+        self.state = self.solver.start(training, w, cuts)
         return self.state
 
     def on_batch(self, visited):
@@ -98,7 +98,7 @@ def test_weights_stay_the_sum_of_their_cuts(sweeps):
     class Packer(Callback):
         def on_batch(self, visited):
             store = watcher.state.store
-            store.sets = compact(store.sets, store.n_entries)
+            store.compact()
 
     model = random_chain(7, [4, 3, 5, 2, 6] * 6, n_labels=4, n_features=12, binary=False)
     training = Problem(model.compiled(), C=10.0)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 IntVector: TypeAlias = NDArray[np.int32]
 LongVector: TypeAlias = NDArray[np.int64]
 KeyVector: TypeAlias = NDArray[np.uint64]
+LongMatrix: TypeAlias = NDArray[np.int64]
 FloatVector: TypeAlias = NDArray[np.float64]
 FloatMatrix: TypeAlias = NDArray[np.float64]
 BoolVector: TypeAlias = NDArray[np.bool_]

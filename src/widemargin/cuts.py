@@ -4,9 +4,8 @@ A cut (block i, a, b) is a linear lower bound on the slack of its block, valid f
 
     ξ_i(w) ≥ b − ⟨w, a⟩
 
-`Cuts` is a batch of them as an oracle returns it. `CutStore` holds the working sets of all blocks, with a dual
-coefficient α per cut, in one growing pool: kernels add and remove cuts in place, Python makes room before each
-kernel (`reserve`) and squeezes out the gaps that departed cuts leave (`compact`).
+`Cuts` is a batch of them as an oracle returns it. `WorkingSets` holds those that a solver keeps, with a dual
+coefficient α per cut, in one pool that kernels add to and remove from in place; `cut_store` makes room for them.
 """
 
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
+from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.sparse import Rows, dot, stack
 
 
@@ -42,6 +41,9 @@ class WorkingSets(NamedTuple):
 
     The cuts of block i form a list, newest first: first[i], then after[·], until −1. A cut lives in a slot with its
     b, α, ‖a‖² and its range [begin, end) of the pooled entries. Vacant slots form a list through `after` as well.
+
+    Solvers that solve a block at once need the products ⟨a, a'⟩ of its cuts. Each cut then has a `place` in its block,
+    and in values[end:tail] its products with the cuts that were there before it, by their places.
     """
 
     first: IntVector
@@ -53,13 +55,16 @@ class WorkingSets(NamedTuple):
     norm: FloatVector
     begin: LongVector
     end: LongVector
+    tail: LongVector
+    place: IntVector
     indices: IntVector
     values: FloatVector
     tally: LongVector
 
 
-# Entries of `tally`: the head of the vacant slots, slots ever used, pool entries ever used, and those still alive.
-VACANT, SLOTS, USED, ALIVE = range(4)
+# Entries of `tally`: the head of the vacant slots, slots ever used, pool entries ever used, those still alive, and the
+# number of places in the block with the most of them.
+VACANT, SLOTS, USED, ALIVE, PLACES = range(5)
 
 
 @kernel
@@ -90,11 +95,68 @@ def add(sets: WorkingSets, block: int, b: float, a: Rows, begin: int, end: int) 
     tally[USED] += end - begin
     tally[ALIVE] += end - begin
     sets.b[slot], sets.alpha[slot], sets.norm[slot] = b, 0.0, norm
-    sets.begin[slot], sets.end[slot] = start, start + end - begin
+    sets.begin[slot], sets.end[slot], sets.tail[slot] = start, start + end - begin, start + end - begin
     sets.after[slot] = sets.first[block]
     sets.first[block] = slot
     sets.size[block] += 1
     return slot
+
+
+@kernel
+def _free_place(sets: WorkingSets, newest: int) -> int:
+    """The least place that none of the cuts after the newest of a block has."""
+    place = -1
+    taken = True
+    while taken:
+        place += 1
+        taken = False
+        slot = sets.after[newest]
+        while slot >= 0 and not taken:
+            taken = sets.place[slot] == place
+            slot = sets.after[slot]
+    return place
+
+
+@kernel
+def add_products(sets: WorkingSets, newest: int, table: IntVector) -> None:
+    """Give the cut that `add` has just put into the slot `newest` its place and its products with the older ones.
+
+    `table` comes from `sparse.new_table`, is as large as the cut asks for, and all −1 before and after.
+    """
+    sets.place[newest] = _free_place(sets, newest)
+    begin, end = sets.begin[newest], sets.end[newest]
+    mask = len(table) - 1
+    for k in range(begin, end):
+        h = (int(sets.indices[k]) * 40503) & mask
+        while table[h] >= 0:
+            h = (h + 1) & mask
+        table[h] = k - begin
+    width = 0
+    slot = sets.after[newest]
+    while slot >= 0:
+        total = 0.0
+        for k in range(sets.begin[slot], sets.end[slot]):
+            index = sets.indices[k]
+            h = (int(index) * 40503) & mask
+            while table[h] >= 0 and sets.indices[begin + table[h]] != index:
+                h = (h + 1) & mask
+            if table[h] >= 0:
+                total += sets.values[k] * sets.values[begin + table[h]]
+        sets.values[end + sets.place[slot]] = total
+        width = max(width, sets.place[slot] + 1)
+        slot = sets.after[slot]
+    for k in range(len(table)):
+        table[k] = -1
+    sets.tail[newest] = end + width
+    sets.tally[USED] += width
+    sets.tally[ALIVE] += width
+    sets.tally[PLACES] = max(sets.tally[PLACES], sets.place[newest] + 1)
+
+
+@kernel
+def product(sets: WorkingSets, newer: int, older: int) -> float:
+    """⟨a, a'⟩ of two cuts of one block."""
+    return sets.values[sets.end[newer] + sets.place[older]]
 
 
 @kernel
@@ -128,124 +190,12 @@ def drop_idle(sets: WorkingSets, block: int) -> None:
                 sets.first[block] = following
             sets.after[slot] = sets.tally[VACANT]
             sets.tally[VACANT] = slot
-            sets.tally[ALIVE] -= sets.end[slot] - sets.begin[slot]
+            sets.tally[ALIVE] -= sets.tail[slot] - sets.begin[slot]
             sets.size[block] -= 1
         slot = following
-
-
-@kernel
-def _move_entries(sets: WorkingSets, indices: IntVector, values: FloatVector) -> None:
-    write = 0
-    for block in range(len(sets.first)):
-        slot = sets.first[block]
-        while slot >= 0:
-            begin, length = sets.begin[slot], sets.end[slot] - sets.begin[slot]
-            for k in range(length):
-                indices[write + k] = sets.indices[begin + k]
-                values[write + k] = sets.values[begin + k]
-            sets.begin[slot], sets.end[slot] = write, write + length
-            write += length
-            slot = sets.after[slot]
-    sets.tally[USED] = write
-
-
-@kernel
-def _linear_term(sets: WorkingSets) -> float:
-    total = 0.0
-    for block in range(len(sets.first)):
-        slot = sets.first[block]
-        while slot >= 0:
-            total += sets.b[slot] * sets.alpha[slot]
-            slot = sets.after[slot]
-    return total
-
-
-@kernel
-def _combine(sets: WorkingSets, w: FloatVector) -> None:
-    for block in range(len(sets.first)):
-        slot = sets.first[block]
-        while slot >= 0:
-            for k in range(sets.begin[slot], sets.end[slot]):
-                w[sets.indices[k]] += sets.alpha[slot] * sets.values[k]
-            slot = sets.after[slot]
 
 
 @kernel
 def violation(sets: WorkingSets, slot: int, w: FloatVector) -> float:
     """b − ⟨w, a⟩ of the cut in `slot`."""
     return sets.b[slot] - dot(sets.indices, sets.values, sets.begin[slot], sets.end[slot], w)
-
-
-class CutStore:
-    """The working sets of `n_blocks` blocks."""
-
-    def __init__(self, n_blocks: int) -> None:
-        slots = 16
-        self.sets = WorkingSets(
-            first=np.full(n_blocks, -1, dtype=np.int32),
-            size=np.zeros(n_blocks, dtype=np.int32),
-            mass=np.zeros(n_blocks),
-            after=np.empty(slots, dtype=np.int32),
-            b=np.empty(slots),
-            alpha=np.empty(slots),
-            norm=np.empty(slots),
-            begin=np.empty(slots, dtype=np.int64),
-            end=np.empty(slots, dtype=np.int64),
-            indices=np.empty(64, dtype=np.int32),
-            values=np.empty(64),
-            tally=np.array([-1, 0, 0, 0], dtype=np.int64),
-        )
-
-    def __len__(self) -> int:
-        """How many cuts are kept."""
-        return int(self.sets.size.sum())
-
-    @property
-    def n_entries(self) -> int:
-        """How many non-zeros the kept cuts have."""
-        return int(self.sets.tally[ALIVE])
-
-    @property
-    def linear_term(self) -> float:
-        """Σ bα, the linear part of the dual."""
-        return float(_linear_term(self.sets))
-
-    def combination(self, n_weights: int) -> FloatVector:
-        """Σ αa, summed afresh."""
-        w = np.zeros(n_weights)
-        _combine(self.sets, w)
-        return w
-
-    def reserve(self, cuts: Cuts) -> None:
-        """Make room for `cuts`, so that a kernel may add any of them.
-
-        Growing is by half, and at first to what all blocks would need if their cuts were like these: memory that is
-        never written to costs nothing, copying does.
-        """
-        sets, (_, slots, used, alive) = self.sets, self.sets.tally.tolist()
-        more_slots, more = len(cuts.b), int(cuts.a.indptr[-1])
-        batches = len(sets.first) / max(more_slots, 1)
-        if slots + more_slots > len(sets.b):
-            room = max((slots + more_slots) * 3 // 2, len(sets.first))
-            per_slot = ("after", "b", "alpha", "norm", "begin", "end")
-            sets = sets._replace(**{name: _enlarged(getattr(sets, name), room) for name in per_slot})
-        if used + more > len(sets.indices):
-            room = max((alive + more) * 3 // 2, int(more * batches))
-            if used > alive * 5 // 4:
-                sets = compact(sets, room)
-            else:
-                sets = sets._replace(indices=_enlarged(sets.indices, room), values=_enlarged(sets.values, room))
-        self.sets = sets
-
-
-def compact(sets: WorkingSets, room: int) -> WorkingSets:
-    """The same working sets with the entries of departed cuts squeezed out, in arrays of `room` entries."""
-    indices, values = np.empty(room, dtype=np.int32), np.empty(room)
-    _move_entries(sets, indices, values)
-    return sets._replace(indices=indices, values=values)
-
-
-def _enlarged(array: AnyArray, size: int) -> AnyArray:
-    enlarged = np.empty(size, dtype=array.dtype)
-    enlarged[: len(array)] = array
-    return enlarged

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatVector
+from widemargin.cut_store import CutStore
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.problem import Problem
+from widemargin.problem import Problem, check_offers
 from widemargin.solution import Epoch, Solution
 from widemargin.solvers.base import Solver
 
@@ -80,36 +81,50 @@ def fit(
     callbacks: Sequence[Callback] = (),
     seed: int | np.random.Generator | None = 0,
     w: FloatVector | None = None,
+    cuts: CutStore | None = None,
+    audit: bool = False,
 ) -> Solution:
     """Train: move `solver` through epochs over `problem` until a stop rule holds.
 
-    `score` maps weights to a development score, higher being better; the weights of the best epoch are returned.
     Ctrl-C ends training at the next oracle call and returns the best weights so far. The same seed gives the same
     weights, whatever the number of threads.
+
+    Parameters
+    ----------
+    problem, solver : what to minimise, and how
+    stop : when to stop
+    score : maps weights to a development score, higher being better; the weights of the best epoch are returned
+    callbacks : hear of training as it goes on
+    seed : of everything random
+    w : weights to start from. A primal solver goes on from them; a dual one from the cuts found there
+    cuts : working sets and their α to start from, `Solution.cuts` of an earlier run on the same examples; for dual
+        solvers. Where C is another one now, α is scaled along.
+    audit : make a full oracle pass after every epoch, so that every row of the trace is exact; neither these passes
+        nor development scores then count as seconds or oracle calls. For comparing solvers.
     """
     _check(problem, solver)
     if w is not None and (w.shape != (problem.n_weights,) or not np.isfinite(w).all()):
         raise WidemarginError(f"w must hold {problem.n_weights} finite numbers to start from")
-    run = _Run(problem, solver, stop or Stop(), score, callbacks, np.random.default_rng(seed), w)
+    run = _Run(problem, solver, stop or Stop(), score, callbacks, np.random.default_rng(seed), audit)
     with _interrupt_flag() as interrupted:
         problem.meter.watch = lambda n: run.watch(n, interrupted)
         try:
-            return run.solve()
+            return run.solve(w, cuts)
         finally:
             problem.meter.watch = None
 
 
 def _check(problem: Problem, solver: Solver) -> None:
-    if problem.loss not in solver.losses:
+    name = type(solver).__name__
+    for able, wanted in ((solver.losses, problem.loss), (solver.penalties, problem.penalty)):
+        if wanted not in able:
+            raise UnsupportedError(f"{name} minimises {' or '.join(able)}, not {wanted}; choose another solver")
+    if problem.objective.kind not in solver.kinds:
         raise UnsupportedError(
-            f"{type(solver).__name__} minimises {' or '.join(solver.losses)}, not {problem.loss}; choose another solver"
+            f"{name} minimises {' or '.join(solver.kinds)} objectives, and {problem.objective} is none; "
+            "choose another solver"
         )
-    for protocol in solver.requires:
-        if not isinstance(problem.examples, protocol):
-            raise UnsupportedError(
-                f"{type(solver).__name__} needs examples that offer {protocol.__name__}; "
-                f"{type(problem.examples).__name__} does not"
-            )
+    check_offers(solver, solver.requires, problem.examples)
 
 
 @contextmanager
@@ -143,21 +158,24 @@ class _Run:
         score: Score | None,
         callbacks: Sequence[Callback],
         rng: np.random.Generator,
-        w: FloatVector | None,
+        audit: bool,
     ) -> None:
         self.problem, self.solver, self.stop, self.score = problem, solver, stop, score
-        self.callbacks, self.rng = callbacks, rng
-        self.begin = perf_counter()
-        self.calls_before, self.visited, self.certifying = problem.meter.calls, 0, False
-        self.state: Any = solver.start(problem, w)
+        self.callbacks, self.rng, self.audit = callbacks, rng, audit
+        # Seconds and oracle calls are counted from these, which time-outs move on.
+        self.begin, self.calls_before = perf_counter(), problem.meter.calls
+        self.visited, self.certifying = 0, False
+        self.state: Any = None
+        self.bound = -np.inf
         self.trace: list[Epoch] = []
         self.best: tuple[float, int, FloatVector] | None = None
         self.halted = ""
-        self._check_that_it_ends()
 
     def _check_that_it_ends(self) -> None:
         stop = self.stop
-        provable = self.problem.examples.exact and self.solver.dual(self.problem, self.state) is not None
+        provable = self.problem.examples.exact and (
+            self.audit or self.solver.dual(self.problem, self.state) is not None
+        )
         rules = (stop.epochs, stop.seconds, stop.gap if provable else None, stop.patience if self.score else None)
         if all(rule is None for rule in rules):
             raise WidemarginError(
@@ -177,7 +195,12 @@ class _Run:
             callback.on_batch(self.visited)
         self.visited += n_examples
 
-    def solve(self) -> Solution:
+    def solve(self, w: FloatVector | None, cuts: CutStore | None) -> Solution:
+        """Start, then epoch after epoch until a stop rule holds."""
+        self.certifying = True  # a warm start may need an oracle pass, which belongs to no epoch
+        self.state = self.solver.start(self.problem, w, cuts)
+        self.certifying = False
+        self._check_that_it_ends()
         for callback in self.callbacks:
             callback.on_start(self.stop.epochs, len(self.problem.weighted))
         reason = "epochs" if self.stop.epochs == 0 else ""
@@ -200,7 +223,8 @@ class _Run:
         score = None
         if self.score is not None:
             w = self.solver.weights(self.state)
-            score = float(self.score(w))
+            with self._time_out():
+                score = float(self.score(w))
             if self.best is None or score > self.best[0]:
                 self.best = score, len(self.trace) + 1, w.copy()
         row = self._record(score)
@@ -219,10 +243,11 @@ class _Run:
         primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
         gap, certified = _relative_gap(primal, dual), False
         promising = gap is not None and self.stop.gap is not None and gap <= self.stop.gap
-        if promising and self.problem.examples.exact:
+        if self.audit or (promising and self.problem.examples.exact):
             try:
-                primal = self._certify(w)
-                gap, certified = _relative_gap(primal, dual), True
+                with self._time_out():
+                    primal, dual = self._certify(w)
+                gap, certified = _relative_gap(primal, dual), self.problem.examples.exact
             except _Halt as halt:
                 self.halted = str(halt)
         row = Epoch(len(self.trace) + 1, self._seconds(), self._calls(), primal, dual, gap, score, certified)
@@ -239,24 +264,44 @@ class _Run:
             _, epoch, w = self.best
         else:
             epoch, w = len(self.trace), self.solver.weights(self.state)
-        primal, proven = (last.primal, last.certified) if last and epoch == last.epoch else (None, False)
+        primal, proven = None, False
+        if last and epoch == last.epoch:
+            primal, dual, proven = last.primal, last.dual, last.certified
         if not proven and reason != "interrupted":
             try:
-                primal, proven = self._certify(w), self.problem.examples.exact
+                (primal, dual), proven = self._certify(w), self.problem.examples.exact
             except _Halt as halt:
                 reason = str(halt)
         gap = _relative_gap(primal, dual)
         certified = proven and gap is not None
+        cuts = getattr(self.state, "store", None)
         return Solution(
-            w, tuple(self.trace), primal, dual, gap, certified, reason, epoch, self._calls(), self._seconds()
+            w, tuple(self.trace), primal, dual, gap, certified, reason, epoch, self._calls(), self._seconds(), cuts
         )
 
-    def _certify(self, w: FloatVector) -> float:
+    def _certify(self, w: FloatVector) -> tuple[float, float | None]:
+        """P(w) and the best lower bound known, the solver's own or else what the pass itself shows."""
+        dual = self.solver.dual(self.problem, self.state)
         self.certifying = True
         try:
-            return self.problem.primal(w)
+            if dual is not None:
+                return self.problem.primal(w), dual
+            primal, bound = self.problem.bounds(w)
+            self.bound = max(self.bound, bound)
+            return primal, self.bound
         finally:
             self.certifying = False
+
+    @contextmanager
+    def _time_out(self) -> Iterator[None]:
+        """When auditing, what happens inside counts neither as seconds nor as oracle calls."""
+        begin, calls = perf_counter(), self.problem.meter.calls
+        try:
+            yield
+        finally:
+            if self.audit:
+                self.begin += perf_counter() - begin
+                self.calls_before += self.problem.meter.calls - calls
 
     def _time_is_up(self, seconds: float) -> bool:
         meter = self.problem.meter

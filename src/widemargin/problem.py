@@ -3,12 +3,21 @@
     hinge            P(w) = ½‖w‖² + C Σ c_i ξ_i(w)
     squared hinge    P(w) = ½‖w‖² + C Σ c_i ξ_i(w)²
 
-with ξ_i(w) the slack of block i under the objective and c_i its weight. C multiplies the *sum* of the slacks. Solvers
-learn about the data through `Problem.cuts` alone, so calls, time, threads, interruption and progress are dealt with
-here, once.
+with ξ_i(w) the slack of block i under the objective and c_i its weight; the penalty ½‖w‖² may be ‖w‖₁ instead. C
+multiplies the *sum* of the slacks. Solvers learn about the data through `Problem.cuts` alone, so calls, time, threads,
+interruption and progress are dealt with here, once.
+
+**A bound for any w.** Cuts found at w bound the optimum from below: with α_i = C c_i (hinge) or 2 C c_i ξ_i (squared
+hinge) on them and s = Σ αa, A_i = Σ α of block i,
+
+    ½‖w‖²    P* ≥ max_t  t Σ bα − ½t²‖s‖² − t² Σ A_i² / (4 C c_i)
+    ‖w‖₁     P* ≥ max_t  t Σ bα − t² Σ A_i² / (4 C c_i)   over t‖s‖_∞ ≤ 1
+
+(t ≤ 1 and no last term for the hinge). Where P is smooth the bound meets P at the optimum, so that solvers without a
+dual of their own have a certificate, too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
@@ -19,12 +28,14 @@ import numpy as np
 from widemargin._threads import run, shares
 from widemargin._types import FloatVector, IntVector
 from widemargin.cuts import Cuts, concatenate
-from widemargin.errors import DataError, WidemarginError
-from widemargin.objectives.margin import Margin, Objective
-from widemargin.sparse import dots
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.objectives.base import Objective
+from widemargin.objectives.margin import Margin
+from widemargin.sparse import add_rows, dots
 from widemargin.structures.base import Examples, Outputs
 
 Loss = Literal["squared_hinge", "hinge"]
+Penalty = Literal["l2", "l1"]
 
 PLAIN = Margin(error_scale=0.0)
 PASS_BATCH = 1024
@@ -62,7 +73,9 @@ class Problem:
     C : trade-off; multiplies the sum of the slacks
     sample_weight : one non-negative weight per example; None weighs all 1. Weight 0 leaves an example out.
     loss : ``"squared_hinge"`` or ``"hinge"``
+    penalty : ``"l2"``, ½‖w‖², or ``"l1"``, ‖w‖₁
     n_threads : how many threads decode a batch; results do not depend on it
+    cut_memory : how many megabytes the cuts that a dual solver keeps may take
     """
 
     examples: Examples
@@ -70,7 +83,9 @@ class Problem:
     C: float = 0.1
     sample_weight: FloatVector | None = None
     loss: Loss = "squared_hinge"
+    penalty: Penalty = "l2"
     n_threads: int = 1
+    cut_memory: float = 1024.0
     meter: Meter = field(default_factory=Meter, repr=False)
     example_weight: FloatVector = field(init=False, repr=False)
     c: FloatVector = field(init=False, repr=False)
@@ -80,6 +95,13 @@ class Problem:
             raise WidemarginError(f"C must be a positive number, not {self.C!r}")
         if self.loss not in ("squared_hinge", "hinge"):
             raise WidemarginError(f"loss must be 'squared_hinge' or 'hinge', not {self.loss!r}")
+        if self.penalty not in ("l2", "l1"):
+            raise WidemarginError(f"penalty must be 'l2' or 'l1', not {self.penalty!r}")
+        if not self.cut_memory > 0:
+            raise WidemarginError(f"cut_memory must be a positive number of megabytes, not {self.cut_memory!r}")
+        if self.objective.kind == "smooth" and self.loss != "hinge":
+            raise WidemarginError(f"{self.objective} is smooth by itself; its loss is 'hinge', not {self.loss!r}")
+        check_offers(self.objective, self.objective.requires, self.examples)
         self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
         self.c = self.example_weight[self.objective.blocks(self.examples)]
 
@@ -127,14 +149,45 @@ class Problem:
         """The cuts of the batch's plain predictions, decoded without the error term."""
         return self._ask(PLAIN, w, batch)
 
+    def regulariser(self, w: FloatVector) -> float:
+        """½‖w‖², or ‖w‖₁."""
+        return 0.5 * float(w @ w) if self.penalty == "l2" else float(np.abs(w).sum())
+
     def primal(self, w: FloatVector) -> float:
         """P(w), by a full pass of the oracle."""
-        total = 0.0
+        total = sum(self._slack_sum(cuts, w) for cuts in self.full_pass(w))
+        return self.regulariser(w) + self.C * total
+
+    def bounds(self, w: FloatVector) -> tuple[float, float]:
+        """P(w) and a lower bound on the least P, by a full pass of the oracle."""
+        total = linear = quadratic = 0.0
+        s = np.zeros(self.n_weights)
+        for cuts in self.full_pass(w):
+            total += self._slack_sum(cuts, w)
+            alpha = self.tangent(cuts, w)
+            linear += float(cuts.b @ alpha)
+            if self.loss == "squared_hinge":
+                quadratic += float((alpha**2 / (4.0 * self.C * self.c[cuts.block])).sum())
+            add_rows(alpha, cuts.a, s)
+        most = np.inf if self.loss == "squared_hinge" else 1.0
+        if self.penalty == "l2":
+            quadratic += 0.5 * float(s @ s)
+        else:
+            most = min(most, 1.0 / max(float(np.abs(s).max(initial=0.0)), 1e-300))
+        t = min(most, linear / (2.0 * quadratic)) if quadratic > 0 else most if linear > 0 else 0.0
+        bound = t * linear - t * t * quadratic if np.isfinite(t) else 0.0
+        return self.regulariser(w) + self.C * total, max(bound, 0.0)
+
+    def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
+        """The α of each cut with which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
+        slacks, c = np.maximum(cuts.b - dots(cuts.a, w), 0.0), self.C * self.c[cuts.block]
+        return c * (slacks > 0) if self.loss == "hinge" else 2.0 * c * slacks
+
+    def full_pass(self, w: FloatVector) -> Iterator[Cuts]:
+        """The cuts at `w` of all examples that count, in batches; the meter's slacks are left alone."""
         examples = self.weighted
         for begin in range(0, len(examples), PASS_BATCH):
-            cuts = self._ask(self.objective, w, examples[begin : begin + PASS_BATCH])
-            total += self._slack_sum(cuts, w)
-        return 0.5 * float(w @ w) + self.C * total
+            yield self._ask(self.objective, w, examples[begin : begin + PASS_BATCH])
 
     def primal_estimate(self, w: FloatVector) -> float | None:
         """P at `w` with the slacks that the oracle showed since the meter's last reset; None before any."""
@@ -142,7 +195,7 @@ class Problem:
         if n_counted and not self.meter.blocks:
             return None
         seen = self.meter.blocks / n_counted if n_counted else 1.0
-        return 0.5 * float(w @ w) + self.C * self.meter.slack_sum / seen
+        return self.regulariser(w) + self.C * self.meter.slack_sum / seen
 
     def _ask(self, objective: Objective, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:
@@ -157,6 +210,16 @@ class Problem:
     def _slack_sum(self, cuts: Cuts, w: FloatVector) -> float:
         slacks = np.maximum(cuts.b - dots(cuts.a, w), 0.0)
         return float(self.c[cuts.block] @ (slacks if self.loss == "hinge" else slacks**2))
+
+
+def check_offers(who: Any, requires: tuple[type, ...], examples: Examples) -> None:
+    """Raise unless `examples` offer every protocol that `who` requires."""
+    for protocol in requires:
+        if not isinstance(examples, protocol):
+            raise UnsupportedError(
+                f"{type(who).__name__} needs examples that offer {protocol.__name__}; "
+                f"{type(examples).__name__} does not"
+            )
 
 
 def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:

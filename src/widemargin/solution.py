@@ -1,10 +1,11 @@
 """What training returns: weights, how they were reached, and how far from the optimum they can be at most."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from widemargin._types import FloatVector
+from widemargin.cut_store import CutStore
 
 
 class Epoch(NamedTuple):
@@ -30,7 +31,8 @@ class Solution:
     """The weights that training returns, with their certificate.
 
     `stopped` says why: ``"gap"``, ``"epochs"``, ``"seconds"``, ``"patience"`` or ``"interrupted"``. `epoch` is the one
-    whose weights these are: the best on the development data where there were any, else the last.
+    whose weights these are: the best on the development data where there were any, else the last. `cuts` are the
+    working sets that a dual solver ended with, to start another run from.
     """
 
     w: FloatVector
@@ -43,10 +45,13 @@ class Solution:
     epoch: int
     oracle_calls: int
     seconds: float
+    cuts: CutStore | None = field(default=None, repr=False, compare=False)
 
     def summary(self) -> dict[str, Any]:
-        """All but the weights, as JSON can hold it."""
-        everything = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "w"}
+        """All but weights and cuts, as JSON can hold it."""
+        everything = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("w", "cuts")
+        }
         return everything | {"trace": [row._asdict() for row in self.trace]}
 
     @classmethod

@@ -59,6 +59,14 @@ def dots(rows: Rows, w: FloatVector) -> FloatVector:
 
 
 @kernel
+def add_rows(steps: FloatVector, rows: Rows, w: FloatVector) -> None:
+    """w += Σ step · a over all rows a."""
+    for r in range(len(steps)):
+        if steps[r] != 0.0:
+            add_scaled(steps[r], rows.indices, rows.values, rows.indptr[r], rows.indptr[r + 1], w)
+
+
+@kernel
 def new_table(n: int) -> IntVector:
     """An empty hash table for `coalesce`, large enough for rows of up to `n` entries."""
     size = 16

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.cuts import CutStore
+from widemargin.cut_store import CutStore
 from widemargin.loop import Callback, Stop, fit
 from widemargin.problem import Meter, Problem
 from widemargin.solution import Epoch, Solution
@@ -63,6 +63,7 @@ def check_structure(
 
     batch = rng.permutation(everything)[:max_examples]
     draws = [_random_weights(rng, examples.n_weights, kind) for kind in range(n_draws)]
+    _check_support(examples, draws[-1], batch, error_scales)
     decoded = {(k, scale): _decode(examples, w, batch, scale) for k, w in enumerate(draws) for scale in error_scales}
     seen: list[list[Row]] = [[rows[k] for rows in decoded.values()] for k in range(len(batch))]
     if enumerate_outputs is not None:
@@ -85,6 +86,22 @@ def _check_description(examples: Examples) -> None:
         assert shape == (examples.n_examples,), f"work has the shape {shape}, not one number per example"
         assert np.all(np.isfinite(work) & (work >= 0)), "work must be finite and not negative"
     examples.decode(np.zeros(examples.n_weights), np.empty(0, dtype=np.int32))
+
+
+def _check_support(examples: Examples, w: FloatVector, batch: IntVector, scales: Sequence[float]) -> None:
+    """Weights outside the support must not matter."""
+    support = examples.support(batch)
+    inside = np.zeros(examples.n_weights, dtype=np.int64)
+    for begin, end in support:
+        assert 0 <= begin <= end <= examples.n_weights, f"support has the run {begin} … {end} outside the weights"
+        inside[begin:end] += 1
+    assert np.all(inside <= 1), "runs of the support overlap"
+    other = np.where(inside, w, 1e6)
+    for scale in scales:
+        for i, one, two in zip(
+            batch, _decode(examples, w, batch, scale), _decode(examples, other, batch, scale), strict=True
+        ):
+            assert _same(one, two), f"example {i}: its output depends on weights outside the support"
 
 
 def _random_weights(rng: np.random.Generator, n: int, kind: int) -> FloatVector:
@@ -201,12 +218,13 @@ class _Watched:
     def __init__(self, solver: Solver, problem: Problem) -> None:
         self.solver, self.problem = solver, replace(problem, meter=Meter())
         self.aside = replace(problem, meter=Meter())
-        self.losses, self.requires = solver.losses, solver.requires
-        self.epoch, self.weights, self.dual = solver.epoch, solver.weights, solver.dual
         self.state: Any = None
 
-    def start(self, problem: Problem, w: FloatVector | None = None) -> Any:
-        self.state = self.solver.start(problem, w)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.solver, name)
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> Any:
+        self.state = self.solver.start(problem, w, cuts)
         return self.state
 
     def fit(self, stop: Stop, seed: int, *callbacks: Callback) -> Solution:

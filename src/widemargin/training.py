@@ -4,7 +4,7 @@ Free of scikit-learn, so that the command line starts fast; the estimators hand 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,18 +14,22 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector
 from widemargin.columns import split
 from widemargin.errors import WidemarginError
 from widemargin.features.attributes import Resources
-from widemargin.features.base import Features
+from widemargin.features.base import Extractor, Features
 from widemargin.features.inputs import choose_extractor, prepared
 from widemargin.labels import as_sequences, cost_matrix, encode_labels
 from widemargin.loop import Callback, Score, Stop, fit
 from widemargin.metrics import is_bio, sequence_scorer
-from widemargin.problem import Problem, predict
+from widemargin.objectives import OBJECTIVES, Objective
+from widemargin.problem import Loss, Penalty, Problem, predict
 from widemargin.report.progress import Progress
 from widemargin.solution import Solution
-from widemargin.solvers import SOLVERS, Solver
+from widemargin.solvers import Solver, named_solver
 from widemargin.structures import Chain, ChainExamples
 from widemargin.structures.base import Examples
 from widemargin.tagger import Tagger
+
+STANDS_FOR: dict[str, str] = {}
+"""The objective that the name of a solver stands for, where it is not margin scaling."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,23 +38,33 @@ class TrainingSettings:
 
     Parameters
     ----------
-    solver : the name of a solver (`widemargin.solvers.SOLVERS`), or a solver object
+    solver : the name of a solver (`widemargin.solvers.SOLVERS`), perhaps with parameters as in ``"dcd(sweeps=3)"``, or
+        a solver object
     C : trade-off; multiplies the sum of the slacks
+    objective : the name of an objective (`widemargin.objectives.OBJECTIVES`), or an objective object; None takes the
+        one that the solver's name stands for, else ``"margin"``
+    loss : ``"squared_hinge"`` or ``"hinge"``; None takes what the solver prefers
+    penalty : ``"l2"``, or ``"l1"`` where the solver can
     max_epochs, tol, patience, max_seconds : stop rules; `tol` is the relative duality gap to be proven, `patience`
         counts epochs without a better score on the development data. None switches a rule off.
     n_jobs : threads that decode; −1 uses all cores. The result does not depend on it.
     random_state : a seed; the same seed gives the same weights. None takes a fresh one.
+    cut_memory : how many megabytes the cuts that a dual solver keeps may take
     verbose : show progress, if standard error is a terminal
     """
 
     solver: str | Solver = "dcd"
     C: float = 0.1
+    objective: str | Objective | None = None
+    loss: Loss | None = None
+    penalty: Penalty = "l2"
     max_epochs: int | None = 30
     tol: float | None = 0.01
     patience: int | None = None
     max_seconds: float | None = None
     n_jobs: int | None = -1
     random_state: int | None = 0
+    cut_memory: float = 1024.0
     verbose: bool = False
 
     def solve(
@@ -61,11 +75,36 @@ class TrainingSettings:
         callbacks: Sequence[Callback] = (),
     ) -> Solution:
         """Train on compiled examples."""
-        problem = Problem(examples, C=self.C, sample_weight=sample_weight, n_threads=count_threads(self.n_jobs))
-        stop = Stop(epochs=self.max_epochs, seconds=self.max_seconds, gap=self.tol, patience=self.patience)
+        problem, stop = self.problem(examples, sample_weight), self.stop()
         with Progress(tol=self.tol, enabled=bool(self.verbose)) as progress:
             everyone = [progress, *callbacks]
-            return fit(problem, self._solver(), stop=stop, score=score, callbacks=everyone, seed=self.random_state)
+            solution = fit(
+                problem, self.chosen_solver(), stop=stop, score=score, callbacks=everyone, seed=self.random_state
+            )
+        return replace(solution, cuts=None)  # they take more memory than all the rest
+
+    def problem(self, examples: Examples, sample_weight: Any = None) -> Problem:
+        """The optimisation problem on compiled examples."""
+        objective = self.objective or STANDS_FOR.get(str(self.solver).partition("(")[0], "margin")
+        if isinstance(objective, str):
+            if objective not in OBJECTIVES:
+                raise WidemarginError(f"there is no objective {objective!r}; there are {', '.join(OBJECTIVES)}")
+            objective = OBJECTIVES[objective]
+        smooth = objective.kind == "smooth"
+        return Problem(
+            examples,
+            objective,
+            C=self.C,
+            sample_weight=sample_weight,
+            loss=self.loss or ("hinge" if smooth else self.chosen_solver().losses[0]),
+            penalty=self.penalty,
+            n_threads=count_threads(self.n_jobs),
+            cut_memory=self.cut_memory,
+        )
+
+    def stop(self) -> Stop:
+        """The stop rules."""
+        return Stop(epochs=self.max_epochs, seconds=self.max_seconds, gap=self.tol, patience=self.patience)
 
     def summary(self, solution: Solution) -> dict[str, Any]:
         """What a model file tells of training: the settings that JSON can hold, and the solution without weights."""
@@ -73,13 +112,11 @@ class TrainingSettings:
         parameters = {name: value for name, value in known.items() if _is_plain(value)}
         return {"parameters": parameters, "solver": str(self.solver), "solution": solution.summary()}
 
-    def _solver(self) -> Solver:
+    def chosen_solver(self) -> Solver:
+        """The solver as an object."""
         if not isinstance(self.solver, str) and hasattr(self.solver, "epoch"):
             return self.solver
-        name = str(self.solver)
-        if name not in SOLVERS:
-            raise WidemarginError(f"there is no solver {self.solver!r}; there are {', '.join(SOLVERS)}")
-        return SOLVERS[name]
+        return named_solver(self.solver)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +154,12 @@ class TaggerSettings(TrainingSettings):
         callbacks: Sequence[Callback] = (),
     ) -> tuple[Tagger, Solution]:
         """A tagger for sequences like `X`, labelled like `y`; see `widemargin.SequenceTagger.fit`."""
+        task = self.compile(X, y, dev)
+        solution = self.solve(task.examples, sample_weight, task.score, callbacks)
+        return task.tagger(solution, self), solution
+
+    def compile(self, X: Any, y: Any, dev: tuple[Any, Any] | None = None) -> "TaggingTask":
+        """Features and labels as arrays, once, for any number of training runs."""
         resources = Resources(self.lexicons or {}, self.clusters or {})
         extractor = choose_extractor(X, self.templates, resources, min_count=self.min_count, hash_bits=self.hash_bits)
         X = prepared(X, extractor)
@@ -129,8 +172,7 @@ class TaggerSettings(TrainingSettings):
             dev_examples = _examples(chain, extractor.transform(X_dev))
             score = self._score(dev_examples, labels, as_sequences(X_dev, dev[1]))
         examples = _examples(chain, features, gold, cost_matrix(self.costs, labels))
-        solution = self.solve(examples, sample_weight, score, callbacks)
-        return Tagger(labels, extractor, chain.parts(solution.w).thinned(), self.summary(solution)), solution
+        return TaggingTask(labels, extractor, examples, score)
 
     def _score(self, examples: ChainExamples, labels: Sequence[Any], gold: Sequence[Sequence[Any]]) -> Score:
         """The development score as a function of the weights."""
@@ -145,6 +187,21 @@ class TaggerSettings(TrainingSettings):
             return measure(gold, split([labels[code] for code in codes.tolist()], examples.data.indptr))
 
         return score
+
+
+@dataclass(frozen=True)
+class TaggingTask:
+    """Training data compiled to arrays: labels, features, examples, and the development score if there is one."""
+
+    labels: list[Any]
+    extractor: Extractor
+    examples: ChainExamples
+    score: Score | None
+
+    def tagger(self, solution: Solution, settings: TrainingSettings) -> Tagger:
+        """The tagger with the weights of `solution`, which training with `settings` has found."""
+        weights = self.examples.chain.parts(solution.w).thinned()
+        return Tagger(self.labels, self.extractor, weights, settings.summary(solution))
 
 
 def _examples(

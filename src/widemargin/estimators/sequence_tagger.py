@@ -11,6 +11,8 @@ from widemargin.estimators.base import Estimator
 from widemargin.labels import as_sequences
 from widemargin.loop import Callback
 from widemargin.metrics import accuracy
+from widemargin.objectives import Objective
+from widemargin.problem import Loss, Penalty
 from widemargin.solution import Solution
 from widemargin.solvers import Solver
 from widemargin.tagger import Tagger
@@ -22,8 +24,8 @@ class SequenceTagger(Estimator):
 
     Parameters
     ----------
-    solver, C, max_epochs, tol, patience, max_seconds, n_jobs, random_state, verbose : see
-        `widemargin.training.TrainingSettings`
+    solver, C, objective, loss, penalty, max_epochs, tol, patience, max_seconds, n_jobs, random_state, cut_memory,
+    verbose : see `widemargin.training.TrainingSettings`
     templates, lexicons, clusters, min_count, hash_bits, costs, dev_metric : see `widemargin.training.TaggerSettings`
 
     Attributes
@@ -45,12 +47,16 @@ class SequenceTagger(Estimator):
         *,
         solver: str | Solver = "dcd",
         C: float = 0.1,
+        objective: str | Objective | None = None,
+        loss: Loss | None = None,
+        penalty: Penalty = "l2",
         max_epochs: int | None = 30,
         tol: float | None = 0.01,
         patience: int | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = -1,
         random_state: int | None = 0,
+        cut_memory: float = 1024.0,
         templates: str | Sequence[str] | None = None,
         lexicons: Mapping[str, Sequence[str]] | None = None,
         clusters: Mapping[str, Mapping[str, str]] | None = None,
@@ -62,12 +68,16 @@ class SequenceTagger(Estimator):
     ) -> None:
         self.solver = solver
         self.C = C
+        self.objective = objective
+        self.loss = loss
+        self.penalty = penalty
         self.max_epochs = max_epochs
         self.tol = tol
         self.patience = patience
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.cut_memory = cut_memory
         self.templates = templates
         self.lexicons = lexicons
         self.clusters = clusters

@@ -11,6 +11,8 @@ from widemargin.errors import DataError, ModelFileError
 from widemargin.estimators.base import Estimator
 from widemargin.loop import Callback, Score
 from widemargin.model import read_model, vector, write_model
+from widemargin.objectives import Objective
+from widemargin.problem import Loss, Penalty
 from widemargin.solution import Solution
 from widemargin.solvers import Solver
 from widemargin.structures.custom import CustomExamples, CustomProblem
@@ -25,8 +27,8 @@ class StructuredPredictor(Estimator):
     Parameters
     ----------
     problem : the problem (`widemargin.structures.custom.CustomProblem`)
-    solver, C, max_epochs, tol, patience, max_seconds, n_jobs, random_state, verbose : see
-        `widemargin.training.TrainingSettings`
+    solver, C, objective, loss, penalty, max_epochs, tol, patience, max_seconds, n_jobs, random_state, cut_memory,
+    verbose : see `widemargin.training.TrainingSettings`
 
     Attributes
     ----------
@@ -51,23 +53,31 @@ class StructuredPredictor(Estimator):
         *,
         solver: str | Solver = "dcd",
         C: float = 0.1,
+        objective: str | Objective | None = None,
+        loss: Loss | None = None,
+        penalty: Penalty = "l2",
         max_epochs: int | None = 30,
         tol: float | None = 0.01,
         patience: int | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = -1,
         random_state: int | None = 0,
+        cut_memory: float = 1024.0,
         verbose: bool = False,
     ) -> None:
         self.problem = problem
         self.solver = solver
         self.C = C
+        self.objective = objective
+        self.loss = loss
+        self.penalty = penalty
         self.max_epochs = max_epochs
         self.tol = tol
         self.patience = patience
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.cut_memory = cut_memory
         self.verbose = verbose
 
     def fit(

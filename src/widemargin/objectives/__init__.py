@@ -1,5 +1,9 @@
 """Objectives: how decoded outputs become cuts."""
 
-from widemargin.objectives.margin import Margin, Objective
+from widemargin.objectives.base import Objective
+from widemargin.objectives.margin import Margin
 
-__all__ = ["Margin", "Objective"]
+OBJECTIVES: dict[str, Objective] = {"margin": Margin()}
+"""Every objective by the name that estimators and the command line know it by."""
+
+__all__ = ["OBJECTIVES", "Margin", "Objective"]

@@ -5,27 +5,17 @@ loss-augmented argmax of ⟨w, φ⟩ + Δ.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
 from widemargin.cuts import Cuts
+from widemargin.objectives.base import Objective
 from widemargin.structures.base import Examples
 
 
-class Objective(Protocol):
-    """Turns decoded outputs into cuts."""
-
-    def blocks(self, examples: Examples) -> IntVector:
-        """The example that each block belongs to, in ascending order."""
-
-    def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
-        """The most violated cut at `w` of every block of the batch's examples."""
-
-
 @dataclass(frozen=True, slots=True)
-class Margin:
+class Margin(Objective):
     """Margin scaling; with `error_scale` 0 the cut of the plain prediction, which mistake-driven solvers consume."""
 
     error_scale: float = 1.0

@@ -1,5 +1,10 @@
 """Solvers: one file per family, each consuming cuts through the one protocol of `base`."""
 
+import ast
+from dataclasses import replace
+from typing import Any
+
+from widemargin.errors import WidemarginError
 from widemargin.solvers.base import Solver
 from widemargin.solvers.dcd import DualCoordinateDescent
 from widemargin.solvers.perceptron import Perceptron
@@ -11,4 +16,28 @@ SOLVERS: dict[str, Solver] = {
 }
 """Every solver by the name that estimators and the command line know it by."""
 
-__all__ = ["SOLVERS", "DualCoordinateDescent", "Perceptron", "Solver"]
+
+def named_solver(name: Any) -> Solver:
+    """The solver `name`, which may be followed by parameters.
+
+    >>> named_solver("dcd(sweeps=3)")
+    DualCoordinateDescent(sweeps=3, delta=1e-06, batch_size=None)
+    """
+    plain, bracket, _ = str(name).partition("(")
+    if not isinstance(name, str) or plain not in SOLVERS:
+        raise WidemarginError(f"there is no solver {name!r}; there are {', '.join(SOLVERS)}")
+    if not bracket:
+        return SOLVERS[plain]
+    try:
+        call = ast.parse("_" + name[len(plain) :], mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError
+        parameters = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        solver: Any = SOLVERS[plain]
+        return replace(solver, **parameters)
+    except (SyntaxError, ValueError, TypeError):
+        known = ", ".join(getattr(SOLVERS[plain], "__dataclass_fields__", {}))
+        raise WidemarginError(f"{name!r} is not of the form {plain}(parameter=value); it has {known}") from None
+
+
+__all__ = ["SOLVERS", "DualCoordinateDescent", "Perceptron", "Solver", "named_solver"]

@@ -18,20 +18,13 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector
-from widemargin.cuts import Cuts, CutStore, WorkingSets, add, drop_idle, find, largest, violation
-from widemargin.errors import UnsupportedError
+from widemargin.cut_store import CutStore
+from widemargin.cuts import Cuts, WorkingSets, add, drop_idle, find, largest, violation
 from widemargin.problem import Loss, Problem
+from widemargin.solvers import dual
+from widemargin.solvers.base import Solver
+from widemargin.solvers.dual import DualState
 from widemargin.sparse import add_scaled, dot
-
-
-@dataclass(slots=True)
-class DualState:
-    """The weights w = Σ αa and the working sets that hold the α; `c` is C c_i for every block."""
-
-    w: FloatVector
-    store: CutStore
-    c: FloatVector
-    epochs: int = 0
 
 
 @kernel
@@ -90,7 +83,7 @@ def _sweep(blocks: IntVector, w: FloatVector, sets: WorkingSets, c: FloatVector,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DualCoordinateDescent:
+class DualCoordinateDescent(Solver):
     """DCD-SSVM with `sweeps` = r passes over the cached cuts before each oracle pass; 0 is DCD-Light.
 
     Parameters
@@ -105,15 +98,10 @@ class DualCoordinateDescent:
     batch_size: int | None = None
 
     losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge",)
-    requires: ClassVar[tuple[type, ...]] = ()
 
-    def start(self, problem: Problem, w: FloatVector | None = None) -> DualState:
-        """Algorithm 2, line 1: w = 0 and empty working sets."""
-        if w is not None:
-            raise UnsupportedError(
-                "a dual solver's weights are the sum of its cuts; it cannot start from given weights"
-            )
-        return DualState(np.zeros(problem.n_weights), CutStore(problem.n_blocks), problem.C * problem.c)
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> DualState:
+        """Algorithm 2, line 1: w = 0 and empty working sets, unless others are given."""
+        return dual.start(problem, w, cuts)
 
     def epoch(self, problem: Problem, state: DualState, rng: np.random.Generator) -> None:
         """Algorithm 3, lines 3–16."""
@@ -122,8 +110,7 @@ class DualCoordinateDescent:
             blocks = rng.permutation(np.flatnonzero(state.store.sets.size).astype(np.int32))
             _sweep(blocks, state.w, state.store.sets, state.c, random)
         for batch in problem.batches(rng, self.batch_size or self._growing(problem.batch_size, state.epochs)):
-            cuts = problem.cuts(state.w, batch)
-            state.store.reserve(cuts)
+            cuts = state.store.reserve(problem.cuts(state.w, batch))
             _absorb(cuts, state.w, state.store.sets, state.c, self.delta, random)
         state.epochs += 1
 
@@ -138,6 +125,4 @@ class DualCoordinateDescent:
 
     def dual(self, problem: Problem, state: DualState) -> float:
         """D(α), eq. 4 with the sign turned."""
-        active = state.c > 0
-        penalty = float((state.store.sets.mass[active] ** 2 / (4.0 * state.c[active])).sum())
-        return state.store.linear_term - 0.5 * float(state.w @ state.w) - penalty
+        return dual.dual(state)

@@ -13,7 +13,9 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.problem import Loss, Problem
+from widemargin.cut_store import CutStore
+from widemargin.problem import Problem
+from widemargin.solvers.base import Solver, start_weights
 from widemargin.sparse import Rows, add_scaled
 
 
@@ -35,18 +37,16 @@ def _update(w: FloatVector, u: FloatVector, t: int, weight: FloatVector, psi: Ro
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Perceptron:
+class Perceptron(Solver):
     """Averaged perceptron; `batch_size` examples are decoded at one w (None: a small part of the problem's choice)."""
 
     batch_size: int | None = None
 
-    losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge", "hinge")
-    requires: ClassVar[tuple[type, ...]] = ()
+    online: ClassVar[bool] = True
 
-    def start(self, problem: Problem, w: FloatVector | None = None) -> PerceptronState:
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> PerceptronState:
         """Weights zero, or a copy of `w`."""
-        w = np.zeros(problem.n_weights) if w is None else w.copy()
-        return PerceptronState(w, np.zeros(problem.n_weights))
+        return PerceptronState(start_weights(problem, w, cuts), np.zeros(problem.n_weights))
 
     def epoch(self, problem: Problem, state: PerceptronState, rng: np.random.Generator) -> None:
         """One pass: w += ψ for every example that is predicted wrongly."""
@@ -59,7 +59,3 @@ class Perceptron:
     def weights(self, state: PerceptronState) -> FloatVector:
         """The average of w over all examples seen."""
         return state.w - state.u / max(state.t, 1)
-
-    def dual(self, problem: Problem, state: PerceptronState) -> None:
-        """The perceptron has no dual."""
-        return

@@ -1,6 +1,6 @@
 """Structures: one file per kind of output: features, part scores, decoding, feature differences."""
 
-from widemargin.structures.base import Differences, Examples, Outputs
+from widemargin.structures.base import Differences, Examples, KBest, Marginals, Outputs
 from widemargin.structures.chain import ChainExamples
 from widemargin.structures.chain_weights import Chain, ChainWeights
 from widemargin.structures.custom import CustomExamples, CustomProblem
@@ -13,5 +13,7 @@ __all__ = [
     "CustomProblem",
     "Differences",
     "Examples",
+    "KBest",
+    "Marginals",
     "Outputs",
 ]

@@ -4,9 +4,9 @@ Structures decode; they know no objective and no solver. Everything they return 
 does not depend on how the batch is split, so that callers may divide it among threads.
 """
 
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from widemargin._types import FloatVector, IntVector
+from widemargin._types import FloatVector, IntVector, LongMatrix
 from widemargin.sparse import Rows
 
 Outputs: TypeAlias = Any
@@ -44,3 +44,33 @@ class Examples(Protocol):
 
     def difference(self, batch: IntVector, outputs: Outputs) -> Differences:
         """Errors and feature differences of the batch's `outputs` against gold."""
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """Runs [begin, end) of weights, without overlap, a row each: all that decoding the batch reads."""
+
+
+# What a structure may be able to do besides; solvers and objectives name what they require.
+
+
+@runtime_checkable
+class KBest(Protocol):
+    """Examples that can be decoded to several outputs each."""
+
+    def decode_best(
+        self, w: FloatVector, batch: IntVector, k: int, *, error_scale: float = 0.0
+    ) -> tuple[IntVector, Outputs]:
+        """The `k` best outputs of every example, best first; fewer where there are no more.
+
+        Returns the batch with each example repeated once per output, and the outputs of that longer batch.
+        """
+
+
+@runtime_checkable
+class Marginals(Protocol):
+    """Examples whose outputs can be summed over."""
+
+    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """Under p(y) ∝ exp(⟨w, φ(x_i, y)⟩ + error_scale · Δ_i(y)): how outputs differ from gold on average.
+
+        `errors` holds −log p(y_i) ≥ 0 of the gold outputs, `psi` holds φ(x_i, y_i) − E[φ(x_i, y)].
+        """

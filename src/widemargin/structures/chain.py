@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.decoders.viterbi import viterbi
 from widemargin.errors import DataError
 from widemargin.sparse import Rows, coalesce, new_table
@@ -263,7 +263,35 @@ class ChainExamples:
             *_difference(self.data, chain.n_labels, chain.n_features, batch, self._starts(batch), outputs)
         )
 
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights of the batch's features, and those of all transitions."""
+        chain, data = self.chain, self.data
+        emission = _distinct(data.features, data.indptr, batch, chain.n_features)
+        conditional = _distinct(data.transition_features, data.indptr, batch, chain.n_transition_features)
+        after_emission = chain.n_features * chain.n_labels
+        after_end = after_emission + chain.n_labels * (chain.n_labels + 2)
+        return np.concatenate(
+            [
+                _runs(emission, chain.n_labels, 0),
+                np.array([[after_emission, after_end]]),
+                _runs(conditional, chain.n_labels**2, after_end),
+            ]
+        )
+
     def _starts(self, batch: IntVector) -> LongVector:
         starts = np.zeros(len(batch) + 1, dtype=np.int64)
         np.cumsum(self.lengths[batch], out=starts[1:])
         return starts
+
+
+def _distinct(features: Rows, indptr: LongVector, batch: IntVector, n_features: int) -> LongVector:
+    """The features that occur anywhere in the batch's sequences."""
+    if not n_features:
+        return np.empty(0, dtype=np.int64)
+    rows = [features.indices[features.indptr[indptr[i]] : features.indptr[indptr[i + 1]]] for i in batch]
+    return np.unique(np.concatenate([np.empty(0, dtype=np.int32), *rows])).astype(np.int64)
+
+
+def _runs(numbers: LongVector, width: int, offset: int) -> LongMatrix:
+    begin = offset + numbers * width
+    return np.stack([begin, begin + width], axis=1)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector
+from widemargin._types import FloatVector, IntVector, LongMatrix
 from widemargin.errors import DataError
 from widemargin.sparse import Rows
 from widemargin.structures.base import Differences
@@ -75,6 +75,10 @@ class CustomExamples:
             np.concatenate([values for _, values in parts]),
         )
         return Differences(errors, psi)
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """A user's decoder may read any weight."""
+        return np.array([[0, self.n_weights]], dtype=np.int64)
 
     def _psi(self, i: int, output: Any) -> SparseVector:
         (indices, values), size = _sparse(self.problem.features(self.X[i], output), f"example {i}")

@@ -1,0 +1,26 @@
+"""What an objective is: the rule by which decoded outputs become cuts."""
+
+from typing import ClassVar, Literal, Protocol
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.cuts import Cuts
+from widemargin.structures.base import Examples
+
+Kind = Literal["maximum", "smooth"]
+
+
+class Objective(Protocol):
+    """Turns decoded outputs into cuts.
+
+    A slack is the ``"maximum"`` of one cut per output, or it is ``"smooth"`` and its cuts are tangents, infinitely
+    many. `requires` names the protocols (`structures.base`) that the examples must offer beyond decoding.
+    """
+
+    kind: ClassVar[Kind] = "maximum"
+    requires: ClassVar[tuple[type, ...]] = ()
+
+    def blocks(self, examples: Examples) -> IntVector:
+        """The example that each block belongs to, in ascending order."""
+
+    def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
+        """The most violated cut at `w` of every block of the batch's examples."""

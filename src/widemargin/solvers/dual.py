@@ -1,0 +1,65 @@
+"""What solvers with a working set of cuts per block share: their state, its dual value, and warm starts.
+
+    D(α) = Σ bα − ½‖Σ αa‖² − ½ Σ_i ridge_i A_i²,   A_i = Σ_y α_i(y) ≤ cap_i,   α ≥ 0,   w = Σ αa
+
+covers both losses: the hinge has cap = C c_i and ridge = 0, the squared hinge cap = ∞ and ridge = 1 / (2 C c_i).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.cut_store import CutStore
+from widemargin.errors import WidemarginError
+from widemargin.problem import Problem
+
+
+@dataclass(slots=True)
+class DualState:
+    """The weights w = Σ αa, the working sets that hold the α, and `c` = C c_i, `cap` and `ridge` of every block."""
+
+    w: FloatVector
+    store: CutStore
+    c: FloatVector
+    cap: FloatVector
+    ridge: FloatVector
+    epochs: int = 0
+
+
+def start(problem: Problem, w: FloatVector | None, cuts: CutStore | None, *, products: bool = False) -> DualState:
+    """The state at α = 0; at the dual point of `cuts`; or at the tangents that the oracle finds at `w`."""
+    c = problem.C * problem.c
+    if problem.loss == "hinge":
+        cap, ridge = c, np.zeros(len(c))
+    else:
+        cap, ridge = np.full(len(c), np.inf), 1.0 / np.maximum(2.0 * c, 1e-300)
+    if cuts is not None and len(cuts.sets.first) != problem.n_blocks:
+        raise WidemarginError(
+            f"the cuts to start from are of {len(cuts.sets.first)} blocks, but there are {problem.n_blocks} now"
+        )
+    store = CutStore(problem.n_blocks, problem.cut_memory, products=products)
+    state = DualState(np.zeros(problem.n_weights), store, c, cap, ridge)
+    if cuts is not None:
+        store.adopt(cuts)
+    elif w is not None:
+        for found in problem.full_pass(w):
+            store.insert(found, problem.tangent(found, w))
+    if len(store):
+        store.scale(_best_scale(problem, state))
+        state.w = store.combination(problem.n_weights)
+    return state
+
+
+def _best_scale(problem: Problem, state: DualState) -> float:
+    """The t with the largest D(tα): a given α need not suit the C of this problem."""
+    w, mass = state.store.combination(problem.n_weights), state.store.sets.mass
+    linear, quadratic = state.store.linear_term, float(w @ w + state.ridge @ mass**2)
+    most = float(np.min(state.cap[mass > 0] / mass[mass > 0], initial=np.inf))
+    return float(np.clip(linear / quadratic if quadratic > 0 else most, 0.0, most))
+
+
+def dual(state: DualState) -> float:
+    """D(α)."""
+    mass = state.store.sets.mass
+    return state.store.linear_term - 0.5 * float(state.w @ state.w) - 0.5 * float(state.ridge @ mass**2)
