@@ -103,8 +103,8 @@ def add(sets: WorkingSets, block: int, b: float, a: Rows, begin: int, end: int) 
 
 
 @kernel
-def _free_place(sets: WorkingSets, newest: int) -> int:
-    """The least place that none of the cuts after the newest of a block has."""
+def take_place(sets: WorkingSets, newest: int) -> None:
+    """Give the newest cut of a block the least place that none of the others has."""
     place = -1
     taken = True
     while taken:
@@ -114,7 +114,21 @@ def _free_place(sets: WorkingSets, newest: int) -> int:
         while slot >= 0 and not taken:
             taken = sets.place[slot] == place
             slot = sets.after[slot]
-    return place
+    sets.place[newest] = place
+    sets.tally[PLACES] = max(sets.tally[PLACES], place + 1)
+
+
+@kernel
+def keep_products(sets: WorkingSets, newest: int) -> None:
+    """Make the products that have been written behind the entries of the newest cut, by place, a part of it."""
+    width = 0
+    slot = sets.after[newest]
+    while slot >= 0:
+        width = max(width, sets.place[slot] + 1)
+        slot = sets.after[slot]
+    sets.tail[newest] = sets.end[newest] + width
+    sets.tally[USED] += width
+    sets.tally[ALIVE] += width
 
 
 @kernel
@@ -123,7 +137,7 @@ def add_products(sets: WorkingSets, newest: int, table: IntVector) -> None:
 
     `table` comes from `sparse.new_table`, is as large as the cut asks for, and all −1 before and after.
     """
-    sets.place[newest] = _free_place(sets, newest)
+    take_place(sets, newest)
     begin, end = sets.begin[newest], sets.end[newest]
     mask = len(table) - 1
     for k in range(begin, end):
@@ -131,7 +145,6 @@ def add_products(sets: WorkingSets, newest: int, table: IntVector) -> None:
         while table[h] >= 0:
             h = (h + 1) & mask
         table[h] = k - begin
-    width = 0
     slot = sets.after[newest]
     while slot >= 0:
         total = 0.0
@@ -143,14 +156,10 @@ def add_products(sets: WorkingSets, newest: int, table: IntVector) -> None:
             if table[h] >= 0:
                 total += sets.values[k] * sets.values[begin + table[h]]
         sets.values[end + sets.place[slot]] = total
-        width = max(width, sets.place[slot] + 1)
         slot = sets.after[slot]
     for k in range(len(table)):
         table[k] = -1
-    sets.tail[newest] = end + width
-    sets.tally[USED] += width
-    sets.tally[ALIVE] += width
-    sets.tally[PLACES] = max(sets.tally[PLACES], sets.place[newest] + 1)
+    keep_products(sets, newest)
 
 
 @kernel
@@ -176,6 +185,19 @@ def find(sets: WorkingSets, block: int, b: float, a: Rows, begin: int, end: int)
 
 
 @kernel
+def _unlink(sets: WorkingSets, block: int, before: int, slot: int) -> None:
+    """Take the cut in `slot` out of its block, where it follows the one in `before`, or is the first if that is −1."""
+    if before >= 0:
+        sets.after[before] = sets.after[slot]
+    else:
+        sets.first[block] = sets.after[slot]
+    sets.after[slot] = sets.tally[VACANT]
+    sets.tally[VACANT] = slot
+    sets.tally[ALIVE] -= sets.tail[slot] - sets.begin[slot]
+    sets.size[block] -= 1
+
+
+@kernel
 def drop_idle(sets: WorkingSets, block: int) -> None:
     """Remove the block's cuts whose α is zero."""
     before, slot = -1, sets.first[block]
@@ -184,15 +206,18 @@ def drop_idle(sets: WorkingSets, block: int) -> None:
         if sets.alpha[slot] > 0.0:
             before = slot
         else:
-            if before >= 0:
-                sets.after[before] = following
-            else:
-                sets.first[block] = following
-            sets.after[slot] = sets.tally[VACANT]
-            sets.tally[VACANT] = slot
-            sets.tally[ALIVE] -= sets.tail[slot] - sets.begin[slot]
-            sets.size[block] -= 1
+            _unlink(sets, block, before, slot)
         slot = following
+
+
+@kernel
+def remove(sets: WorkingSets, block: int, slot: int) -> None:
+    """Remove one cut of the block, whose α is zero."""
+    before = -1
+    other = sets.first[block]
+    while other != slot:
+        before, other = other, sets.after[other]
+    _unlink(sets, block, before, slot)
 
 
 @kernel

@@ -201,12 +201,12 @@ class _Run:
         self.state = self.solver.start(self.problem, w, cuts)
         self.certifying = False
         self._check_that_it_ends()
+        self.problem.forget()
         for callback in self.callbacks:
             callback.on_start(self.stop.epochs, len(self.problem.weighted))
         reason = "epochs" if self.stop.epochs == 0 else ""
         while not reason:
             self.visited = 0
-            self.problem.meter.reset()
             try:
                 self.solver.epoch(self.problem, self.state, self.rng)
                 reason = self._end_of_epoch()

@@ -44,22 +44,15 @@ BATCH_MICROSECONDS = 12000.0
 
 @dataclass(slots=True)
 class Meter:
-    """What the oracle has been asked so far, and what it showed of the objective.
+    """What the oracle has been asked so far.
 
-    `slack_sum` is Σ c_i ξ_i (or ξ_i²) over the `blocks` seen since the last `reset`, each at the w of its call.
-    `watch` is called with the number of blocks about to be visited, at a moment when the solver's state is whole: it
+    `watch` is called with the number of examples about to be visited, at a moment when the solver's state is whole: it
     may raise to end the epoch.
     """
 
     calls: int = 0
     seconds: float = 0.0
-    slack_sum: float = 0.0
-    blocks: int = 0
     watch: Callable[[int], None] | None = None
-
-    def reset(self) -> None:
-        """Forget the slacks; keep counting calls and seconds."""
-        self.slack_sum, self.blocks = 0.0, 0
 
 
 @dataclass(slots=True)
@@ -89,6 +82,7 @@ class Problem:
     meter: Meter = field(default_factory=Meter, repr=False)
     example_weight: FloatVector = field(init=False, repr=False)
     c: FloatVector = field(init=False, repr=False)
+    slacks: FloatVector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.C) and self.C > 0):
@@ -104,6 +98,7 @@ class Problem:
         check_offers(self.objective, self.objective.requires, self.examples)
         self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
         self.c = self.example_weight[self.objective.blocks(self.examples)]
+        self.forget()
 
     @property
     def n_weights(self) -> int:
@@ -141,8 +136,7 @@ class Problem:
     def cuts(self, w: FloatVector, batch: IntVector) -> Cuts:
         """The most violated cuts at `w` of the batch's blocks."""
         cuts = self._ask(self.objective, w, batch)
-        self.meter.slack_sum += self._slack_sum(cuts, w)
-        self.meter.blocks += len(cuts.b)
+        self.slacks[cuts.block] = cuts.b - dots(cuts.a, w)
         return cuts
 
     def mistakes(self, w: FloatVector, batch: IntVector) -> Cuts:
@@ -155,7 +149,7 @@ class Problem:
 
     def primal(self, w: FloatVector) -> float:
         """P(w), by a full pass of the oracle."""
-        total = sum(self._slack_sum(cuts, w) for cuts in self.full_pass(w))
+        total = sum(self.loss_sum(cuts, w) for cuts in self.full_pass(w))
         return self.regulariser(w) + self.C * total
 
     def bounds(self, w: FloatVector) -> tuple[float, float]:
@@ -163,7 +157,7 @@ class Problem:
         total = linear = quadratic = 0.0
         s = np.zeros(self.n_weights)
         for cuts in self.full_pass(w):
-            total += self._slack_sum(cuts, w)
+            total += self.loss_sum(cuts, w)
             alpha = self.tangent(cuts, w)
             linear += float(cuts.b @ alpha)
             if self.loss == "squared_hinge":
@@ -190,12 +184,27 @@ class Problem:
             yield self._ask(self.objective, w, examples[begin : begin + PASS_BATCH])
 
     def primal_estimate(self, w: FloatVector) -> float | None:
-        """P at `w` with the slacks that the oracle showed since the meter's last reset; None before any."""
-        n_counted = np.count_nonzero(self.c)
-        if n_counted and not self.meter.blocks:
-            return None
-        seen = self.meter.blocks / n_counted if n_counted else 1.0
-        return self.regulariser(w) + self.C * self.meter.slack_sum / seen
+        """P at `w` with the slacks that `cuts` last showed, each at the weights of its moment; None before any.
+
+        Blocks that have not been seen yet are taken to be like those that have.
+        """
+        seen = ~np.isnan(self.slacks) & (self.c > 0)
+        if not seen.any():
+            return None if self.c.any() else self.regulariser(w)
+        total = self._losses(self.c[seen], self.slacks[seen])
+        return self.regulariser(w) + self.C * total * float(np.count_nonzero(self.c) / np.count_nonzero(seen))
+
+    def forget(self) -> None:
+        """Forget the slacks that have been seen."""
+        self.slacks = np.full(len(self.c), np.nan)
+
+    def loss_sum(self, cuts: Cuts, w: FloatVector) -> float:
+        """Σ c_i ξ_i, or Σ c_i ξ_i², over the blocks of these cuts, which are the most violated at `w`."""
+        return self._losses(self.c[cuts.block], cuts.b - dots(cuts.a, w))
+
+    def _losses(self, c: FloatVector, slacks: FloatVector) -> float:
+        slacks = np.maximum(slacks, 0.0)
+        return float(c @ (slacks if self.loss == "hinge" else slacks**2))
 
     def _ask(self, objective: Objective, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:
@@ -206,10 +215,6 @@ class Problem:
         self.meter.seconds += perf_counter() - begin
         self.meter.calls += len(batch)
         return cuts
-
-    def _slack_sum(self, cuts: Cuts, w: FloatVector) -> float:
-        slacks = np.maximum(cuts.b - dots(cuts.a, w), 0.0)
-        return float(self.c[cuts.block] @ (slacks if self.loss == "hinge" else slacks**2))
 
 
 def check_offers(who: Any, requires: tuple[type, ...], examples: Examples) -> None:

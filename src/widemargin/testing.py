@@ -22,6 +22,7 @@ from widemargin.loop import Callback, Stop, fit
 from widemargin.problem import Meter, Problem
 from widemargin.solution import Epoch, Solution
 from widemargin.solvers.base import Solver
+from widemargin.solvers.dual import DualState
 from widemargin.structures.base import Examples, Outputs
 
 ROUNDING = 1e-9
@@ -240,11 +241,10 @@ class _Watched:
     def inspect(self, name: str) -> float | None:
         """The dual at the present state, which must lie below the primal; w must be the sum of the cuts."""
         w, dual = self.solver.weights(self.state), self.solver.dual(self.problem, self.state)
-        store = getattr(self.state, "store", None)
-        if isinstance(store, CutStore):
-            combination = store.combination(len(w))
-            worst = float(np.max(np.abs(w - combination), initial=0.0))
-            close = worst <= ROUNDING * max(1.0, float(np.max(np.abs(w), initial=0.0)))
+        if isinstance(self.state, DualState):
+            last = self.state.w  # weights() may be an average
+            worst = float(np.max(np.abs(last - self.state.store.combination(len(last))), initial=0.0))
+            close = worst <= ROUNDING * max(1.0, float(np.max(np.abs(last), initial=0.0)))
             assert close, f"{name}: w differs from Σ αa by {worst:.3g}"
         if dual is not None and self.problem.examples.exact:
             primal = self.aside.primal(w)

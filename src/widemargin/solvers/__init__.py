@@ -6,13 +6,25 @@ from typing import Any
 
 from widemargin.errors import WidemarginError
 from widemargin.solvers.base import Solver
+from widemargin.solvers.bundle import Bundle
+from widemargin.solvers.cutting_plane import CuttingPlane, CuttingPlaneDual
 from widemargin.solvers.dcd import DualCoordinateDescent
+from widemargin.solvers.frank_wolfe import FrankWolfe
+from widemargin.solvers.one_slack import OneSlack
 from widemargin.solvers.perceptron import Perceptron
+from widemargin.solvers.sdm import OnlineCuttingPlane, SequentialDual
 
 SOLVERS: dict[str, Solver] = {
     "perceptron": Perceptron(),
     "dcd": DualCoordinateDescent(),
     "dcd-light": DualCoordinateDescent(sweeps=0),
+    "cpd": CuttingPlaneDual(),
+    "ocp": OnlineCuttingPlane(),
+    "sdm": SequentialDual(),
+    "n-slack": CuttingPlane(),
+    "one-slack": OneSlack(),
+    "bcfw": FrankWolfe(),
+    "bundle": Bundle(),
 }
 """Every solver by the name that estimators and the command line know it by."""
 
@@ -40,4 +52,17 @@ def named_solver(name: Any) -> Solver:
         raise WidemarginError(f"{name!r} is not of the form {plain}(parameter=value); it has {known}") from None
 
 
-__all__ = ["SOLVERS", "DualCoordinateDescent", "Perceptron", "Solver", "named_solver"]
+__all__ = [
+    "SOLVERS",
+    "Bundle",
+    "CuttingPlane",
+    "CuttingPlaneDual",
+    "DualCoordinateDescent",
+    "FrankWolfe",
+    "OneSlack",
+    "OnlineCuttingPlane",
+    "Perceptron",
+    "SequentialDual",
+    "Solver",
+    "named_solver",
+]

@@ -18,12 +18,9 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector
-from widemargin.cut_store import CutStore
 from widemargin.cuts import Cuts, WorkingSets, add, drop_idle, find, largest, violation
 from widemargin.problem import Loss, Problem
-from widemargin.solvers import dual
-from widemargin.solvers.base import Solver
-from widemargin.solvers.dual import DualState
+from widemargin.solvers.dual import DualSolver, DualState, growing
 from widemargin.sparse import add_scaled, dot
 
 
@@ -35,7 +32,9 @@ def _random_below(n: int, state: FloatVector) -> int:
 
 
 @kernel
-def _update_weights(i: int, w: FloatVector, sets: WorkingSets, c: float, order: IntVector, random: FloatVector) -> None:
+def _update_weights(
+    i: int, w: FloatVector, sets: WorkingSets, ridge: float, order: IntVector, random: FloatVector
+) -> None:
     """Algorithm 1, UPDATEWEIGHT: one exact step on each cut of block i, the newest first, then at random."""
     n = 0
     slot = sets.first[i]
@@ -49,7 +48,7 @@ def _update_weights(i: int, w: FloatVector, sets: WorkingSets, c: float, order: 
     idle = False
     for k in range(n):
         slot = order[k]
-        d = (violation(sets, slot, w) - sets.mass[i] / (2.0 * c)) / (sets.norm[slot] + 1.0 / (2.0 * c))
+        d = (violation(sets, slot, w) - ridge * sets.mass[i]) / (sets.norm[slot] + ridge)
         alpha = max(sets.alpha[slot] + d, 0.0)
         step = alpha - sets.alpha[slot]
         if step != 0.0:
@@ -62,28 +61,30 @@ def _update_weights(i: int, w: FloatVector, sets: WorkingSets, c: float, order: 
 
 
 @kernel
-def _absorb(cuts: Cuts, w: FloatVector, sets: WorkingSets, c: FloatVector, delta: float, random: FloatVector) -> None:
+def _absorb(
+    cuts: Cuts, w: FloatVector, sets: WorkingSets, ridge: FloatVector, delta: float, random: FloatVector
+) -> None:
     """Algorithm 2, lines 6–9: admit each new cut that is violated by δ or more, and update its block."""
     order = np.empty(largest(sets) + len(cuts.b), dtype=np.int32)
     for k in range(len(cuts.b)):
         i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
         if end > begin or cuts.b[k] > 0.0:
             slack = cuts.b[k] - dot(cuts.a.indices, cuts.a.values, begin, end, w)
-            if slack - sets.mass[i] / (2.0 * c[i]) >= delta and find(sets, i, cuts.b[k], cuts.a, begin, end) < 0:
+            if slack - ridge[i] * sets.mass[i] >= delta and find(sets, i, cuts.b[k], cuts.a, begin, end) < 0:
                 add(sets, i, cuts.b[k], cuts.a, begin, end)
-        _update_weights(i, w, sets, c[i], order, random)
+        _update_weights(i, w, sets, ridge[i], order, random)
 
 
 @kernel
-def _sweep(blocks: IntVector, w: FloatVector, sets: WorkingSets, c: FloatVector, random: FloatVector) -> None:
+def _sweep(blocks: IntVector, w: FloatVector, sets: WorkingSets, ridge: FloatVector, random: FloatVector) -> None:
     """Algorithm 3, lines 5–7: update every block from its cached working set."""
     order = np.empty(largest(sets), dtype=np.int32)
     for i in blocks:
-        _update_weights(i, w, sets, c[i], order, random)
+        _update_weights(i, w, sets, ridge[i], order, random)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DualCoordinateDescent(Solver):
+class DualCoordinateDescent(DualSolver):
     """DCD-SSVM with `sweeps` = r passes over the cached cuts before each oracle pass; 0 is DCD-Light.
 
     Parameters
@@ -98,31 +99,15 @@ class DualCoordinateDescent(Solver):
     batch_size: int | None = None
 
     losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge",)
-
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> DualState:
-        """Algorithm 2, line 1: w = 0 and empty working sets, unless others are given."""
-        return dual.start(problem, w, cuts)
+    products: ClassVar[bool] = False
 
     def epoch(self, problem: Problem, state: DualState, rng: np.random.Generator) -> None:
         """Algorithm 3, lines 3–16."""
         random = np.array([float(rng.integers(1, 2147483647))])
         for _ in range(self.sweeps if len(state.store) else 0):
             blocks = rng.permutation(np.flatnonzero(state.store.sets.size).astype(np.int32))
-            _sweep(blocks, state.w, state.store.sets, state.c, random)
-        for batch in problem.batches(rng, self.batch_size or self._growing(problem.batch_size, state.epochs)):
+            _sweep(blocks, state.w, state.store.sets, state.ridge, random)
+        for batch in problem.batches(rng, self.batch_size or growing(problem, state.epochs)):
             cuts = state.store.reserve(problem.cuts(state.w, batch))
-            _absorb(cuts, state.w, state.store.sets, state.c, self.delta, random)
+            _absorb(cuts, state.w, state.store.sets, state.ridge, self.delta, random)
         state.epochs += 1
-
-    @staticmethod
-    def _growing(size: int, epochs: int) -> int:
-        """Small batches first: the first cuts change w the most, so they are the ones to go stale soonest."""
-        return max(1, size // (48, 12, 4, 2, 1)[min(epochs, 4)])
-
-    def weights(self, state: DualState) -> FloatVector:
-        """w = Σ αa, kept up to date by every step."""
-        return state.w
-
-    def dual(self, problem: Problem, state: DualState) -> float:
-        """D(α), eq. 4 with the sign turned."""
-        return dual.dual(state)

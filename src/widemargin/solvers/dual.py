@@ -6,49 +6,43 @@ covers both losses: the hinge has cap = C c_i and ridge = 0, the squared hinge c
 """
 
 from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from widemargin._types import FloatVector
 from widemargin.cut_store import CutStore
+from widemargin.cuts import WorkingSets
 from widemargin.errors import WidemarginError
 from widemargin.problem import Problem
+from widemargin.solvers.base import Solver
+
+
+class Dual(NamedTuple):
+    """The state as kernels see it."""
+
+    w: FloatVector
+    sets: WorkingSets
+    cap: FloatVector
+    ridge: FloatVector
+    gap: FloatVector
 
 
 @dataclass(slots=True)
 class DualState:
-    """The weights w = Σ αa, the working sets that hold the α, and `c` = C c_i, `cap` and `ridge` of every block."""
+    """The weights w = Σ αa and the working sets that hold the α; cap, ridge and last known gap of every block."""
 
     w: FloatVector
     store: CutStore
-    c: FloatVector
     cap: FloatVector
     ridge: FloatVector
+    gap: FloatVector
     epochs: int = 0
 
-
-def start(problem: Problem, w: FloatVector | None, cuts: CutStore | None, *, products: bool = False) -> DualState:
-    """The state at α = 0; at the dual point of `cuts`; or at the tangents that the oracle finds at `w`."""
-    c = problem.C * problem.c
-    if problem.loss == "hinge":
-        cap, ridge = c, np.zeros(len(c))
-    else:
-        cap, ridge = np.full(len(c), np.inf), 1.0 / np.maximum(2.0 * c, 1e-300)
-    if cuts is not None and len(cuts.sets.first) != problem.n_blocks:
-        raise WidemarginError(
-            f"the cuts to start from are of {len(cuts.sets.first)} blocks, but there are {problem.n_blocks} now"
-        )
-    store = CutStore(problem.n_blocks, problem.cut_memory, products=products)
-    state = DualState(np.zeros(problem.n_weights), store, c, cap, ridge)
-    if cuts is not None:
-        store.adopt(cuts)
-    elif w is not None:
-        for found in problem.full_pass(w):
-            store.insert(found, problem.tangent(found, w))
-    if len(store):
-        store.scale(_best_scale(problem, state))
-        state.w = store.combination(problem.n_weights)
-    return state
+    @property
+    def view(self) -> Dual:
+        """For kernels; to be taken anew after the store has made room."""
+        return Dual(self.w, self.store.sets, self.cap, self.ridge, self.gap)
 
 
 def _best_scale(problem: Problem, state: DualState) -> float:
@@ -59,7 +53,51 @@ def _best_scale(problem: Problem, state: DualState) -> float:
     return float(np.clip(linear / quadratic if quadratic > 0 else most, 0.0, most))
 
 
-def dual(state: DualState) -> float:
+def value(state: DualState) -> float:
     """D(α)."""
     mass = state.store.sets.mass
     return state.store.linear_term - 0.5 * float(state.w @ state.w) - 0.5 * float(state.ridge @ mass**2)
+
+
+def growing(problem: Problem, epochs: int) -> int:
+    """A batch size: small at first, since the first cuts change w the most and so go stale soonest."""
+    return max(1, problem.batch_size // (48, 12, 4, 2, 1)[min(epochs, 4)])
+
+
+class DualSolver(Solver, Protocol):
+    """A solver with working sets: it has its own way through an epoch, and the rest from here."""
+
+    state: ClassVar[type[DualState]] = DualState
+    products: ClassVar[bool] = True
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> Any:
+        """The state at α = 0; at the dual point of `cuts`; or at the tangents that the oracle finds at `w`."""
+        c = problem.C * problem.c
+        if problem.loss == "hinge":
+            cap, ridge = c, np.zeros(len(c))
+        else:
+            cap, ridge = np.full(len(c), np.inf), 1.0 / np.maximum(2.0 * c, 1e-300)
+        if cuts is not None and len(cuts.sets.first) != problem.n_blocks:
+            raise WidemarginError(
+                f"the cuts to start from are of {len(cuts.sets.first)} blocks, but there are {problem.n_blocks} now"
+            )
+        store = CutStore(problem.n_blocks, problem.cut_memory, products=self.products)
+        state = self.state(np.zeros(problem.n_weights), store, cap, ridge, np.full(len(c), np.inf))
+        if cuts is not None:
+            store.adopt(cuts)
+        elif w is not None:
+            for found in problem.full_pass(w):
+                store.insert(found, problem.tangent(found, w))
+        if len(store):
+            store.scale(_best_scale(problem, state))
+            state.w = store.combination(problem.n_weights)
+        return state
+
+    def weights(self, state: Any) -> FloatVector:
+        """w = Σ αa, kept up to date by every step."""
+        w: FloatVector = state.w
+        return w
+
+    def dual(self, problem: Problem, state: Any) -> float:
+        """D(α)."""
+        return value(state)

@@ -1,0 +1,170 @@
+"""One block at a time, solved with all its cuts at once: what SDM, cutting planes, Frank-Wolfe and `auto` share.
+
+A visit gathers the cuts of block i with their products K, moves their α by `qp.pair_steps`, and applies the change to
+w: a sparse product and a sparse sum for every cut, whatever the number of pair steps between them. What a visit finds,
+
+    gap_i = max(ξ_i) part of P − what the block has of D  ≥ 0,   gain_i = the rise of D,
+
+costs nothing more. With the cuts that are known the gaps sum up to the gap of the cached problem, with those of the
+oracle to the certificate (`algorithms`: P − D = Σ gap_i).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin.cuts import Cuts, WorkingSets, add, add_products, drop_idle, find, largest, product, violation
+from widemargin.solvers.dual import Dual, DualState
+from widemargin.solvers.qp import pair_steps
+from widemargin.sparse import add_scaled, dot, new_table
+
+
+class Room(NamedTuple):
+    """Scratch for one block: slots, products, F at the start and now, α; and what the last look at it found."""
+
+    order: IntVector
+    K: FloatMatrix
+    before: FloatVector
+    F: FloatVector
+    alpha: FloatVector
+    found: FloatVector
+
+
+SLIGHT = 1e-12  # a violation that rounding may have made
+
+# Entries of `Room.found`: the block's gap, and the largest difference F_p − F_q between its cuts, before it is solved.
+GAP, SPREAD = range(2)
+
+
+@kernel
+def new_room(n: int) -> Room:
+    """Scratch for a block of up to `n` cuts, one more and the zero cut."""
+    n += 2
+    return Room(np.empty(n, dtype=np.int32), np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(2))
+
+
+@kernel
+def gather(i: int, dual: Dual, room: Room) -> int:
+    """Lay out the cuts of block i; return how many there are."""
+    sets = dual.sets
+    n = 0
+    slot = sets.first[i]
+    while slot >= 0:
+        room.order[n] = slot
+        room.F[n] = violation(sets, slot, dual.w) - dual.ridge[i] * sets.mass[i]
+        room.alpha[n] = sets.alpha[slot]
+        room.K[n, n] = sets.norm[slot]
+        for k in range(n):
+            room.K[n, k] = room.K[k, n] = product(sets, room.order[k], slot)
+        n += 1
+        slot = sets.after[slot]
+    return n
+
+
+@kernel
+def append(slot: int, F: float, sets: WorkingSets, room: Room, n: int) -> int:
+    """Lay out one more cut, newer than the `n` gathered ones."""
+    room.order[n], room.F[n], room.alpha[n], room.K[n, n] = slot, F, 0.0, sets.norm[slot]
+    for k in range(n):
+        room.K[n, k] = room.K[k, n] = product(sets, slot, room.order[k])
+    return n + 1
+
+
+@kernel
+def look(i: int, dual: Dual, room: Room, n: int, F_new: float) -> None:
+    """Note the gap and the spread of block i, with a cut that is violated by `F_new` among its `n` ones."""
+    ridge, mass = dual.ridge[i], dual.sets.mass[i]
+    highest, inner = F_new, 0.0
+    lowest = 0.0 if mass < dual.cap[i] else np.inf
+    for k in range(n):
+        highest = max(highest, room.F[k])
+        if room.alpha[k] > 0.0:
+            lowest = min(lowest, room.F[k])
+            inner += room.alpha[k] * room.F[k]
+    slack = max(highest + ridge * mass, 0.0)
+    if ridge > 0.0:
+        # C c_i ξ² − Σ α(b − ⟨w, a⟩) + ½ ridge A², where b − ⟨w, a⟩ = F + ridge A
+        room.found[GAP] = slack * slack / (2.0 * ridge) - inner - 0.5 * ridge * mass * mass
+    else:
+        room.found[GAP] = dual.cap[i] * slack - inner
+    room.found[SPREAD] = max(highest, 0.0) - lowest if lowest < np.inf else 0.0
+
+
+@kernel
+def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: int) -> float:
+    """Pair steps on the `n` cuts laid out, and the change applied to w; return the gain."""
+    sets, ridge = dual.sets, dual.ridge[i]
+    for k in range(n + 1):
+        room.K[n, k] = room.K[k, n] = 0.0
+        room.before[k] = room.F[k]
+    room.F[n], room.alpha[n] = 0.0, max(dual.cap[i] - sets.mass[i], 0.0)
+    pair_steps(room.K, room.F, room.alpha, n, ridge, tolerance, max_steps)
+    gain, mass, idle = 0.0, 0.0, False
+    for k in range(n):
+        slot = room.order[k]
+        step = room.alpha[k] - sets.alpha[slot]
+        if step != 0.0:
+            # D is quadratic, so it rises by the step times the mean of its slopes at both ends.
+            gain += step * 0.5 * (room.before[k] + room.F[k])
+            add_scaled(step, sets.indices, sets.values, sets.begin[slot], sets.end[slot], dual.w)
+            sets.alpha[slot] = room.alpha[k]
+        mass += room.alpha[k]
+        idle = idle or room.alpha[k] == 0.0
+    sets.mass[i] = mass
+    if idle:
+        drop_idle(sets, i)
+    return gain
+
+
+@kernel
+def absorb(cuts: Cuts, dual: Dual, threshold: float, tolerance: float, max_steps: int) -> tuple[float, float]:
+    """Visit the block of every new cut; where its spread exceeds `threshold`, admit the cut and solve the block.
+
+    With `max_steps` 0 cuts are admitted and nothing is solved. Returns the gain of all visits and the largest spread
+    that was met.
+    """
+    longest = cuts.a.indptr[0]
+    for k in range(len(cuts.b)):
+        longest = max(longest, cuts.a.indptr[k + 1] - cuts.a.indptr[k])
+    table = new_table(longest)
+    room = new_room(largest(dual.sets))
+    gain, spread = 0.0, 0.0
+    for k in range(len(cuts.b)):
+        i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
+        if dual.sets.size[i] + 2 > len(room.order):
+            room = new_room(2 * dual.sets.size[i])
+        n = gather(i, dual, room)
+        F = cuts.b[k] - dot(cuts.a.indices, cuts.a.values, begin, end, dual.w) - dual.ridge[i] * dual.sets.mass[i]
+        look(i, dual, room, n, F)
+        dual.gap[i] = room.found[GAP]
+        spread = max(spread, room.found[SPREAD])
+        if room.found[SPREAD] > threshold:
+            if F > 0.0 and find(dual.sets, i, cuts.b[k], cuts.a, begin, end) < 0:
+                slot = add(dual.sets, i, cuts.b[k], cuts.a, begin, end)
+                add_products(dual.sets, slot, table)
+                n = append(slot, F, dual.sets, room, n)
+            if max_steps > 0:
+                gain += settle(i, dual, room, n, tolerance, max_steps)
+    return gain, spread
+
+
+@kernel
+def sweep(blocks: IntVector, dual: Dual, threshold: float, tolerance: float, max_steps: int) -> tuple[float, float]:
+    """The same with cached cuts only."""
+    room = new_room(largest(dual.sets))
+    gain, spread = 0.0, 0.0
+    for i in blocks:
+        n = gather(i, dual, room)
+        look(i, dual, room, n, -np.inf)
+        dual.gap[i] = room.found[GAP]
+        spread = max(spread, room.found[SPREAD])
+        if room.found[SPREAD] > threshold:
+            gain += settle(i, dual, room, n, tolerance, max_steps)
+    return gain, spread
+
+
+def cached(state: DualState, rng: np.random.Generator) -> IntVector:
+    """The blocks that have cuts, shuffled."""
+    return rng.permutation(np.flatnonzero(state.store.sets.size).astype(np.int32))

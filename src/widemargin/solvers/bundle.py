@@ -1,0 +1,77 @@
+"""The proximal bundle method (Kiwiel 1990), which Yu & Joachims 2009 solve their convex subproblems with.
+
+The same planes as in the 1-slack method, but the next point is held near the best one so far, the centre ŵ:
+
+    v = argmin  ½‖v‖² + ½μ‖v − ŵ‖² + max_k (b_k − ⟨v, a_k⟩)_+
+
+If P(v) falls short of P(ŵ) by a fair share of what the model had promised, v becomes the centre (a *serious* step) and
+the bundle may stride out; else the new plane alone has made the model better (a *null* step), and it holds on tighter.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.cut_store import CutStore
+from widemargin.objectives.base import Kind
+from widemargin.problem import Loss, Problem
+from widemargin.solvers.base import Solver, start_weights
+from widemargin.solvers.one_slack import FLOOR, PRECISION
+from widemargin.solvers.planes import PlaneState, risk
+
+SERIOUS = 0.1  # the share of the promised fall that makes a step serious
+WIDEST, TIGHTEST = 1e-3, 1e3  # bounds of μ
+
+
+@dataclass(slots=True)
+class BundleState(PlaneState):
+    """Planes, the centre and P there, μ, and by how much P should fall at w according to the model."""
+
+    centre: FloatVector = field(default_factory=lambda: np.empty(0))
+    value: float = np.inf
+    mu: float = 1.0
+    promised: float = np.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle(Solver):
+    """Proximal bundle method.
+
+    Parameters
+    ----------
+    mu : how strongly the next point is held near the best one at first
+    """
+
+    mu: float = 1.0
+
+    losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
+    kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> BundleState:
+        """The centre at `w`."""
+        point = start_weights(problem, w, cuts)
+        return BundleState(point, CutStore(1, problem.cut_memory, products=True), centre=point.copy(), mu=self.mu)
+
+    def epoch(self, problem: Problem, state: BundleState, rng: np.random.Generator) -> None:
+        """Ask the oracle at w; a serious or a null step; solve the model for the next w."""
+        loss, a = risk(problem, state.w)
+        value = problem.regulariser(state.w) + loss
+        state.add(loss, a)
+        if state.value - value >= SERIOUS * min(state.promised, state.value):
+            state.centre, state.value = state.w, value
+            state.mu = max(state.mu / 2, WIDEST)
+        else:
+            state.mu = min(state.mu * 1.5, TIGHTEST)
+        gap = max(state.value - state.bound, 0.0)
+        model = state.solve(max(PRECISION * gap, FLOOR * state.value), state.mu, state.centre)
+        state.promised = state.value - problem.regulariser(state.w) - model
+
+    def weights(self, state: BundleState) -> FloatVector:
+        """The centre, whose P never rises."""
+        return state.centre
+
+    def dual(self, problem: Problem, state: BundleState) -> float:
+        """The optimum of the model without its proximity term, below P everywhere."""
+        return state.bound

@@ -1,0 +1,54 @@
+"""Cutting planes with a slack per example: n-slack (Tsochantaridis et al. 2005) and CPD (Chang & Yih 2013).
+
+Each round asks the oracle for all examples at one w, adds the cuts that are violated, and solves the quadratic
+programme over all working sets: by sweeps over the blocks until what is left of its gap is a small share of the gap
+that the oracle showed, since to solve it further would be lost on cuts that the next round outdates. With the hinge
+this is the n-slack method, with the squared hinge CPD.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from widemargin.problem import Loss, Problem
+from widemargin.solvers.blocks import SLIGHT, absorb, cached, sweep
+from widemargin.solvers.dual import DualSolver, DualState
+
+MOST_STEPS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CuttingPlane(DualSolver):
+    """The n-slack method.
+
+    Parameters
+    ----------
+    share : the cached problem is solved to this share of the gap that the oracle showed
+    most_sweeps : or until there have been so many sweeps
+    """
+
+    share: float = 0.1
+    most_sweeps: int = 200
+
+    losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
+
+    def epoch(self, problem: Problem, state: DualState, rng: np.random.Generator) -> None:
+        """One round: the oracle for all examples at one w, then the quadratic programme."""
+        for batch in problem.batches(rng):
+            cuts = state.store.reserve(problem.cuts(state.w, batch))
+            absorb(cuts, state.view, SLIGHT, SLIGHT, 0)
+        enough = self.share * float(state.gap[problem.c > 0].sum())
+        for _ in range(self.most_sweeps):
+            blocks = cached(state, rng)
+            sweep(blocks, state.view, SLIGHT, SLIGHT, MOST_STEPS)
+            if float(state.gap[blocks].sum()) <= enough:
+                break
+        state.epochs += 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CuttingPlaneDual(CuttingPlane):
+    """CPD: the same for the squared hinge."""
+
+    losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge",)

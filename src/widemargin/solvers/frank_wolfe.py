@@ -1,0 +1,136 @@
+"""Block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013) for the hinge.
+
+The point of block i is w_i = Σ_y α_i(y) a_y with Σ_y α_i(y) = C c_i, the zero cut of the gold output included. The
+oracle's cut (a, b) is the corner s = C c_i · a; with F = b − ⟨w, a⟩ of every cut and K their products,
+
+    γ = clip( (C c_i F_s − Σ α F) / ‖w_i − s‖², 0, 1 );   α_i ← (1 − γ) α_i, and C c_i γ more on the new cut
+
+is the best step towards it. w_i is kept as coefficients of the block's cuts, and w̄ = 2 / (t (t + 1)) Σ_k k w_k, the
+weighted average of the iterates, lazily: with u = Σ_k k (k − 1) / 2 · (w_k − w_{k−1}), w̄ = w − 2u / (t (t + 1)).
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector
+from widemargin.cuts import Cuts, add, add_products, drop_idle, find, largest
+from widemargin.problem import Loss, Problem
+from widemargin.solvers.blocks import append, gather, new_room
+from widemargin.solvers.dual import Dual, DualSolver, DualState, growing, value
+from widemargin.sparse import add_scaled, dot, new_table
+
+
+@dataclass(slots=True)
+class FrankWolfeState(DualState):
+    """The dual state, `u`, `sums` = Σ bα and the lazy part of its average, `t` steps, the `best` dual value of all."""
+
+    u: FloatVector = field(default_factory=lambda: np.empty(0))
+    sums: FloatVector = field(default_factory=lambda: np.empty(0))
+    t: int = 0
+    best: float = -np.inf
+
+
+@kernel
+def _best_step(dual: Dual, i: int, F: FloatVector, alpha: FloatVector, K: FloatMatrix, n: int, corner: int) -> float:
+    """γ towards all weight on the cut `corner`, or on the zero cut if that is −1."""
+    cap = dual.cap[i]
+    slope = cap * F[corner] if corner >= 0 else 0.0
+    square = 0.0
+    for k in range(n):
+        slope -= alpha[k] * F[k]
+        move = (cap if k == corner else 0.0) - alpha[k]
+        for j in range(n):
+            square += move * K[k, j] * ((cap if j == corner else 0.0) - alpha[j])
+    if slope <= 0.0:
+        return 0.0
+    return min(slope / square, 1.0) if square > 0.0 else 1.0
+
+
+@kernel
+def _frank_wolfe(cuts: Cuts, dual: Dual, u: FloatVector, t: int, sums: FloatVector) -> None:
+    """A step for the block of every cut. `sums` holds Σ bα and the lazy part of its average."""
+    longest = cuts.a.indptr[0]
+    for k in range(len(cuts.b)):
+        longest = max(longest, cuts.a.indptr[k + 1] - cuts.a.indptr[k])
+    table = new_table(longest)
+    sets = dual.sets
+    room = new_room(largest(sets))
+    for position in range(len(cuts.b)):
+        i, begin, end = cuts.block[position], cuts.a.indptr[position], cuts.a.indptr[position + 1]
+        if sets.size[i] + 2 > len(room.order):
+            room = new_room(2 * sets.size[i])
+        n = gather(i, dual, room)
+        corner = -1
+        F = cuts.b[position] - dot(cuts.a.indices, cuts.a.values, begin, end, dual.w)
+        if F > 0.0:
+            slot = find(sets, i, cuts.b[position], cuts.a, begin, end)
+            for k in range(n):
+                if room.order[k] == slot:
+                    corner = k
+            if slot < 0:
+                slot = add(sets, i, cuts.b[position], cuts.a, begin, end)
+                add_products(sets, slot, table)
+                corner = n
+                n = append(slot, F, sets, room, n)
+        gamma = _best_step(dual, i, room.F, room.alpha, room.K, n, corner)
+        t += 1
+        lag = 0.5 * t * (t - 1.0)
+        mass = 0.0
+        for k in range(n):
+            slot = room.order[k]
+            step = gamma * ((dual.cap[i] if k == corner else 0.0) - room.alpha[k])
+            if step != 0.0:
+                add_scaled(step, sets.indices, sets.values, sets.begin[slot], sets.end[slot], dual.w)
+                add_scaled(step * lag, sets.indices, sets.values, sets.begin[slot], sets.end[slot], u)
+                sums[0] += step * sets.b[slot]
+                sums[1] += step * lag * sets.b[slot]
+                sets.alpha[slot] = room.alpha[k] + step if gamma < 1.0 or k == corner else 0.0
+            mass += sets.alpha[slot]
+        sets.mass[i] = mass
+        drop_idle(sets, i)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrankWolfe(DualSolver):
+    """BCFW with exact line search and weighted averaging.
+
+    Parameters
+    ----------
+    average : return w̄ instead of the last w
+    batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
+    """
+
+    average: bool = True
+    batch_size: int | None = None
+
+    losses: ClassVar[tuple[Loss, ...]] = ("hinge",)
+    state: ClassVar[type[DualState]] = FrankWolfeState
+
+    def epoch(self, problem: Problem, state: FrankWolfeState, rng: np.random.Generator) -> None:
+        """One pass over the examples."""
+        if not len(state.u):
+            state.u, state.sums = np.zeros(len(state.w)), np.array([state.store.linear_term, 0.0])
+        for batch in problem.batches(rng, self.batch_size or growing(problem, state.epochs)):
+            cuts = state.store.reserve(problem.cuts(state.w, batch))
+            _frank_wolfe(cuts, state.view, state.u, state.t, state.sums)
+            state.t += len(cuts.b)
+        state.epochs += 1
+        state.best = max(state.best, self._averaged_dual(state))
+
+    def weights(self, state: FrankWolfeState) -> FloatVector:
+        """w̄, or w."""
+        if not (self.average and state.t):
+            return state.w
+        return state.w - state.u * (2.0 / (state.t * (state.t + 1.0)))
+
+    def dual(self, problem: Problem, state: FrankWolfeState) -> float:
+        """The largest D met, at α or at its average: either bounds P, and an average may fall."""
+        return max(state.best, value(state))
+
+    def _averaged_dual(self, state: FrankWolfeState) -> float:
+        w = self.weights(state)
+        lag = 2.0 / (state.t * (state.t + 1.0)) if self.average and state.t else 0.0
+        return float(state.sums[0] - lag * state.sums[1]) - 0.5 * float(w @ w)

@@ -1,0 +1,119 @@
+"""The 1-slack cutting plane method (Joachims et al. 2009), with its cache of cuts per example.
+
+Each round adds the plane of the risk at w (`planes`) and solves the small quadratic programme over all planes; its
+value bounds P from below, and its optimum is the next w. Planes that have been idle for 50 rounds leave. The last few
+cuts of every example are remembered: as long as a plane made of them, which needs no oracle, cuts off enough of the
+model, it is used instead. The risk may be of the hinge, its square, or smooth.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatVector
+from widemargin.cut_store import CutStore
+from widemargin.cuts import Cuts, WorkingSets, add, find, remove, violation
+from widemargin.objectives.base import Kind
+from widemargin.problem import Loss, Problem
+from widemargin.solvers.base import Solver, start_weights
+from widemargin.solvers.planes import PlaneState, risk
+from widemargin.sparse import add_scaled
+
+PRECISION = 1e-3  # the programme is solved to this share of the gap
+FLOOR = 1e-13  # and never further than this share of the objective, where rounding begins
+
+
+@dataclass(slots=True)
+class OneSlackState(PlaneState):
+    """Planes, the gap after the last round, and the remembered cuts of every example."""
+
+    gap: float = np.inf
+    cache: CutStore = field(default_factory=lambda: CutStore(0))
+
+
+@kernel
+def _remember(cuts: Cuts, sets: WorkingSets, most: int) -> None:
+    """Put the cuts at the heads of their blocks, which keep `most` of them."""
+    for k in range(len(cuts.b)):
+        i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
+        if end > begin and find(sets, i, cuts.b[k], cuts.a, begin, end) < 0:
+            slot = add(sets, i, cuts.b[k], cuts.a, begin, end)
+            if sets.size[i] > most:
+                while sets.after[slot] >= 0:
+                    slot = sets.after[slot]
+                remove(sets, i, slot)
+
+
+@kernel
+def _cached_risk(sets: WorkingSets, w: FloatVector, c: FloatVector, squared: bool, a: FloatVector) -> float:
+    """The risk at w as far as the remembered cuts know it, and minus its slope in `a`; `c` is C c_i."""
+    total = 0.0
+    for i in range(len(c)):
+        worst, slack = -1, 0.0
+        slot = sets.first[i]
+        while slot >= 0:
+            value = violation(sets, slot, w)
+            if value > slack:
+                worst, slack = slot, value
+            slot = sets.after[slot]
+        if worst >= 0:
+            total += c[i] * (slack * slack if squared else slack)
+            step = 2.0 * c[i] * slack if squared else c[i]
+            add_scaled(step, sets.indices, sets.values, sets.begin[worst], sets.end[worst], a)
+    return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneSlack(Solver):
+    """1-slack cutting planes.
+
+    Parameters
+    ----------
+    cache : how many cuts to remember of every example; 0 asks the oracle for every plane
+    cached_rounds : at most so many planes in a row are made without the oracle
+    share : and only while they cut off more than this share of the gap
+    """
+
+    cache: int = 5
+    cached_rounds: int = 20
+    share: float = 0.1
+
+    losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
+    kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> OneSlackState:
+        """No planes yet; the first one is that at `w`."""
+        store = CutStore(1, problem.cut_memory / 2, products=True)
+        cache = CutStore(problem.n_blocks, problem.cut_memory / 2)
+        return OneSlackState(start_weights(problem, w, cuts), store, cache=cache)
+
+    def epoch(self, problem: Problem, state: OneSlackState, rng: np.random.Generator) -> None:
+        """Planes from the cache while they are worth it, then one from the oracle."""
+        c, squared = problem.C * problem.c, problem.loss == "squared_hinge"
+        model = 0.0
+        for _ in range(self.cached_rounds if len(state.cache) else 0):
+            a = np.zeros(problem.n_weights)
+            value = _cached_risk(state.cache.sets, state.w, c, squared, a)
+            if value - model <= self.share * state.gap:
+                break
+            state.add(value, a)
+            model = state.solve(PRECISION * (value - model))
+
+        def remember(cuts: Cuts) -> None:
+            if self.cache:
+                _remember(state.cache.reserve(cuts), state.cache.sets, self.cache)
+
+        value, a = risk(problem, state.w, remember)
+        state.gap = max(problem.regulariser(state.w) + value - state.bound, 0.0)
+        state.add(value, a)
+        state.solve(max(PRECISION * state.gap, FLOOR * (state.bound + value)))
+
+    def weights(self, state: OneSlackState) -> FloatVector:
+        """The optimum of the model."""
+        return state.w
+
+    def dual(self, problem: Problem, state: OneSlackState) -> float:
+        """The value of the model, below P everywhere."""
+        return state.bound

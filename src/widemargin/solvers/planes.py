@@ -1,0 +1,136 @@
+"""Planes: cuts of the whole risk, which 1-slack and bundle methods build their model of it from.
+
+With R(w) = C Σ c_i ℓ(ξ_i(w)) the risk, ℓ the hinge or its square, one pass of the oracle at w gives the plane
+
+    R(v) ≥ b − ⟨v, a⟩ for every v,   a = Σ α_i a_i,   b = R(w) + ⟨w, a⟩
+
+with the cuts a_i of the pass and α_i the slope of their loss (`Problem.tangent`). Planes are cuts of one block with
+cap 1, so they live in a `CutStore` of one block. The model of P that they make,
+
+    min_v  ½‖v‖² + ½μ‖v − ŵ‖² + max_k (b_k − ⟨v, a_k⟩)_+
+
+has the dual  max_α Σ bα − ‖μŵ + Σ αa‖² / (2 (1 + μ)) + const,  Σ α ≤ 1,  and its optimum at
+v = (μŵ + Σ αa) / (1 + μ). μ = 0 is the 1-slack method; μ > 0 holds v near the centre ŵ.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin.cut_store import CutStore
+from widemargin.cuts import Cuts, WorkingSets, add, keep_products, product, remove, take_place
+from widemargin.problem import PASS_BATCH, Problem
+from widemargin.solvers.qp import pair_steps
+from widemargin.sparse import Rows, add_rows, dot
+
+MOST_STEPS = 100_000
+MOST_IDLE = 50  # rounds after which an idle plane leaves
+
+
+@kernel
+def _add_plane(sets: WorkingSets, plane: Cuts, dense: FloatVector) -> None:
+    """Add a plane and its products with the others; `dense` is the plane without gaps."""
+    a = plane.a
+    slot = add(sets, plane.block[0], plane.b[0], a, a.indptr[0], a.indptr[1])
+    take_place(sets, slot)
+    other = sets.after[slot]
+    while other >= 0:
+        value = dot(sets.indices, sets.values, sets.begin[other], sets.end[other], dense)
+        sets.values[sets.end[slot] + sets.place[other]] = value
+        other = sets.after[other]
+    keep_products(sets, slot)
+
+
+@kernel
+def _lay_out(sets: WorkingSets, order: IntVector, K: FloatMatrix) -> None:
+    """The slots of all planes and their products."""
+    n = 0
+    slot = sets.first[0]
+    while slot >= 0:
+        order[n] = slot
+        K[n, n] = sets.norm[slot]
+        for k in range(n):
+            K[n, k] = K[k, n] = product(sets, order[k], slot)
+        n += 1
+        slot = sets.after[slot]
+
+
+@kernel
+def _products(sets: WorkingSets, order: IntVector, w: FloatVector) -> FloatVector:
+    out = np.empty(len(order))
+    for k in range(len(order)):
+        out[k] = dot(sets.indices, sets.values, sets.begin[order[k]], sets.end[order[k]], w)
+    return out
+
+
+@dataclass(slots=True)
+class PlaneState:
+    """The point `w` where the oracle is asked next, the planes, how long each has been idle, the best dual value."""
+
+    w: FloatVector
+    store: CutStore
+    idle: IntVector = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    bound: float = 0.0
+
+    def add(self, value: float, a: FloatVector) -> None:
+        """Add the plane of the risk `value` at w and minus its slope, `a`."""
+        indices = np.flatnonzero(a).astype(np.int32)
+        rows = Rows(np.array([0, len(indices)], dtype=np.int64), indices, a[indices])
+        plane = Cuts(np.zeros(1, dtype=np.int32), np.array([value + float(self.w @ a)]), rows)
+        if len(self.store.reserve(plane).b):
+            _add_plane(self.store.sets, plane, a)
+
+    def solve(self, tolerance: float, mu: float = 0.0, centre: FloatVector | None = None) -> float:
+        """Solve the model, move w to its optimum, let long idle planes go; return max_k (b_k − ⟨w, a_k⟩)_+ there."""
+        sets = self.store.sets
+        n = len(self.store)
+        order, K = np.empty(n, dtype=np.int32), np.zeros((n + 1, n + 1))
+        _lay_out(sets, order, K)
+        b, alpha = sets.b[order], np.append(sets.alpha[order], 0.0)
+        alpha[n] = max(1.0 - alpha[:n].sum(), 0.0)
+        offset = np.zeros(n) if centre is None else _products(sets, order, centre)
+
+        def optimise(alpha: FloatVector, mu: float) -> FloatVector:
+            F = np.append(b - (mu * offset + K[:n, :n] @ alpha[:n]) / (1.0 + mu), 0.0)
+            pair_steps(K / (1.0 + mu), F, alpha, n, 0.0, tolerance, MOST_STEPS)
+            return F
+
+        best = alpha.copy()
+        F = optimise(alpha, mu)
+        if mu:
+            optimise(best, 0.0)
+        else:
+            best = alpha
+        self.bound = max(self.bound, float(b @ best[:n] - 0.5 * best[:n] @ K[:n, :n] @ best[:n]))
+        sets.alpha[order] = alpha[:n]
+        sets.mass[0] = alpha[:n].sum()
+        self._age(order)
+        combination = self.store.combination(len(self.w))
+        self.w = combination if centre is None else (mu * centre + combination) / (1.0 + mu)
+        return float(F.max())
+
+    def _age(self, order: IntVector) -> None:
+        sets = self.store.sets
+        if len(self.idle) < len(sets.b):
+            self.idle = np.append(self.idle, np.zeros(len(sets.b) - len(self.idle), dtype=np.int32))
+        self.idle[order] = np.where(sets.alpha[order] > 0, 0, self.idle[order] + 1)
+        for slot in order[self.idle[order] > MOST_IDLE].tolist():
+            remove(sets, 0, slot)
+            self.idle[slot] = 0
+
+
+def risk(
+    problem: Problem, w: FloatVector, keep: Callable[[Cuts], None] = lambda cuts: None
+) -> tuple[float, FloatVector]:
+    """R(w) and minus its slope there, by a pass of the oracle whose cuts `keep` may look at."""
+    total, a = 0.0, np.zeros(problem.n_weights)
+    examples = problem.weighted
+    for begin in range(0, len(examples), PASS_BATCH):
+        cuts = problem.cuts(w, examples[begin : begin + PASS_BATCH])
+        total += problem.loss_sum(cuts, w)
+        add_rows(problem.tangent(cuts, w), cuts.a, a)
+        keep(cuts)
+    return problem.C * total, a
