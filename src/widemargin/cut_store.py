@@ -9,7 +9,7 @@ turned away, which slows training down and does no harm.
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, FloatVector, LongVector
+from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
 from widemargin.cuts import ALIVE, PLACES, SLOTS, USED, VACANT, Cuts, WorkingSets, add, add_products, drop_idle
 from widemargin.sparse import Rows, add_scaled, coalesce, new_table
 
@@ -32,6 +32,17 @@ def _move_down(sets: WorkingSets, slots: LongVector) -> None:
         sets.tail[slot] -= shift
         write = sets.tail[slot]
     sets.tally[USED] = write
+
+
+@kernel
+def _count(sets: WorkingSets, blocks: IntVector) -> int:
+    total = 0
+    for block in blocks:
+        slot = sets.first[block]
+        while slot >= 0:
+            total += sets.end[slot] - sets.begin[slot]
+            slot = sets.after[slot]
+    return total
 
 
 @kernel
@@ -134,6 +145,10 @@ class CutStore:
     def n_entries(self) -> int:
         """How many numbers the kept cuts take in the pool."""
         return int(self.sets.tally[ALIVE])
+
+    def n_entries_of(self, blocks: IntVector) -> int:
+        """How many non-zeros the cuts of `blocks` have."""
+        return int(_count(self.sets, blocks))
 
     @property
     def linear_term(self) -> float:

@@ -194,6 +194,13 @@ class Problem:
         total = self._losses(self.c[seen], self.slacks[seen])
         return self.regulariser(w) + self.C * total * float(np.count_nonzero(self.c) / np.count_nonzero(seen))
 
+    def per_example(self, of_blocks: FloatVector) -> FloatVector:
+        """The sums over each example's blocks."""
+        blocks = self.objective.blocks(self.examples)
+        sums: FloatVector = np.zeros(self.examples.n_examples)
+        np.add.at(sums, blocks, of_blocks)
+        return sums
+
     def forget(self) -> None:
         """Forget the slacks that have been seen."""
         self.slacks = np.full(len(self.c), np.nan)

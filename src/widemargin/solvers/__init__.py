@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from widemargin.errors import WidemarginError
+from widemargin.solvers.auto import Auto
 from widemargin.solvers.base import Solver
 from widemargin.solvers.bundle import Bundle
 from widemargin.solvers.cutting_plane import CuttingPlane, CuttingPlaneDual
@@ -15,6 +16,7 @@ from widemargin.solvers.perceptron import Perceptron
 from widemargin.solvers.sdm import OnlineCuttingPlane, SequentialDual
 
 SOLVERS: dict[str, Solver] = {
+    "auto": Auto(),
     "perceptron": Perceptron(),
     "dcd": DualCoordinateDescent(),
     "dcd-light": DualCoordinateDescent(sweeps=0),
@@ -54,6 +56,7 @@ def named_solver(name: Any) -> Solver:
 
 __all__ = [
     "SOLVERS",
+    "Auto",
     "Bundle",
     "CuttingPlane",
     "CuttingPlaneDual",

@@ -1,0 +1,107 @@
+"""The default solver: block-wise dual ascent that spends its time where the gap is.
+
+Everything a visit to a block finds out is used (`blocks`): the gaps that blocks showed when the oracle last saw them
+sum up to the certificate, and a few blocks hold most of it, much the same ones from pass to pass. So most passes ask
+the oracle only for the blocks that together hold a given share of the gap; every few passes, all blocks are seen. In
+between come sweeps over cached cuts, again over the blocks that hold most of what is left of the *cached* gap, for as
+long as a sweep raises the dual more per unit of work than the last oracle pass did (Osokin et al. 2016 and Shah et al.
+2015 choose in this way for Frank-Wolfe steps). A visit makes a few pair steps on all cuts of its block at once.
+
+Work is reckoned, not timed: what decoding takes by the structure's own account (`Examples.work`), and so much for each
+non-zero of a cut that is read and changed. A clock would make different choices in every run, and the same seed must
+give the same weights.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.problem import Problem
+from widemargin.solvers.blocks import SLIGHT, absorb, sweep
+from widemargin.solvers.dual import DualSolver, DualState, growing
+
+MICROSECONDS_PER_ENTRY = 0.005  # to read a cut's entry, and to change w where it points to
+MICROSECONDS_PER_CALL = 1000.0  # of a decoder that does not say how long it takes
+
+
+@dataclass(slots=True)
+class AutoState(DualState):
+    """The dual state, the cached gap of every block when last seen, and what the last oracle pass gained per µs."""
+
+    cached_gap: FloatVector = field(default_factory=lambda: np.empty(0))
+    sweeps: int = 0
+    oracle_rate: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auto(DualSolver):
+    """Gap-driven dual ascent, for either loss.
+
+    Parameters
+    ----------
+    share : the share of the gap that the blocks visited by a partial pass or sweep hold
+    period : every so many passes, and sweeps, all blocks are visited
+    steps : at most so many pair steps a visit
+    most_sweeps : at most so many sweeps between two passes of the oracle
+    batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
+    """
+
+    share: float = 0.8
+    period: int = 4
+    steps: int = 5
+    most_sweeps: int = 10
+    batch_size: int | None = None
+
+    state: ClassVar[type[DualState]] = AutoState
+
+    def epoch(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
+        """Sweeps while they are worth it, then a pass of the oracle over the blocks with most of the gap."""
+        if not len(state.cached_gap):
+            state.cached_gap = np.full(problem.n_blocks, np.inf)
+        for _ in range(self.most_sweeps):
+            if not self._sweep(state, rng):
+                break
+        self._ask(problem, state, rng)
+        state.epochs += 1
+
+    def _sweep(self, state: AutoState, rng: np.random.Generator) -> bool:
+        """One sweep; whether it was worth it."""
+        blocks = np.flatnonzero(state.store.sets.size).astype(np.int32)
+        if not len(blocks):
+            return False
+        state.sweeps += 1
+        if state.sweeps % self.period:
+            blocks = self._holding_most(state.cached_gap, blocks)
+        work = MICROSECONDS_PER_ENTRY * state.store.n_entries_of(blocks)
+        view = state.view._replace(gap=state.cached_gap)
+        gain, _ = sweep(rng.permutation(blocks), view, SLIGHT, SLIGHT, self.steps)
+        return gain > state.oracle_rate * work
+
+    def _ask(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
+        """Ask the oracle for all examples, or for those that hold most of the gap."""
+        examples = problem.weighted
+        if state.epochs % self.period and state.epochs > self.period:
+            chosen = self._holding_most(problem.per_example(state.gap), examples)
+            examples = np.sort(chosen)
+        gain, work = 0.0, 0.0
+        size = self.batch_size or growing(problem, state.epochs)
+        order = rng.permutation(examples)
+        for begin in range(0, len(order), size):
+            batch = order[begin : begin + size]
+            cuts = state.store.reserve(problem.cuts(state.w, batch))
+            rise, _ = absorb(cuts, state.view, SLIGHT, SLIGHT, self.steps)
+            gain += rise
+            work += MICROSECONDS_PER_ENTRY * state.store.n_entries_of(cuts.block)
+        decoding = problem.examples.work
+        work += MICROSECONDS_PER_CALL * len(order) if decoding is None else float(decoding[order].sum())
+        state.oracle_rate = gain / max(work, SLIGHT)
+        new = np.isinf(state.cached_gap)
+        state.cached_gap[new] = state.gap[new]
+
+    def _holding_most(self, gap: FloatVector, numbers: IntVector) -> IntVector:
+        """The fewest of these blocks or examples that hold `share` of their gap."""
+        order = np.argsort(-gap[numbers], kind="stable")
+        held = np.cumsum(np.maximum(gap[numbers[order]], 0.0))
+        return numbers[order[: 1 + int(np.searchsorted(held, self.share * held[-1]))]]
