@@ -30,8 +30,8 @@ possible objective; the largest of them is the bound for all runs that minimise 
 (best objective so far − bound) / best objective so far: no weights whatever make the objective smaller by more than
 that. It is an upper limit, since the true optimum may lie above the bound. <em>Own gap</em> is the gap that a solver
 can prove without the others' help; it is large where a solver has poor bounds of its own, even if its weights are good.
-Perceptron and MIRA do not try to minimise the objective, so their gap says little about how well they predict: look at
-their score.</p>
+Mistake-driven solvers such as the perceptron do not try to minimise the objective, so their gap says little about how
+well they predict: look at their score.</p>
 <p>Values are known at the ends of epochs, so <em>to 1 %</em> means: by the end of the first epoch with a gap
 of at most 1 %. {UNKNOWN} means that this never happened. {MARK} marks the least of a column among the runs on the same
 function, and the best score of all; whoever is within 1 % of the least is marked, too. Seconds and oracle calls are
