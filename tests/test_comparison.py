@@ -263,7 +263,7 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.tags, self.sources, self.cells, self.text = [], [], [], [], ""
+        self.open, self.tags, self.sources, self.text = [], [], [], ""
         self.feed(text)
         self.close()
         assert self.open == []
