@@ -408,7 +408,9 @@ def test_errors_are_raised_for_developers(folder: Path, monkeypatch: pytest.Monk
         main(["inspect", str(folder / "none")])
 
 
-@pytest.mark.parametrize("command", [[], ["train"], ["train", "tag"], ["evaluate"], ["predict"], ["inspect"], ["demo"]])
+@pytest.mark.parametrize(
+    "command", [[], ["train"], ["train", "tag"], ["evaluate"], ["predict"], ["inspect"], ["compare"], ["demo"]]
+)
 def test_every_command_explains_itself(command: list[str]) -> None:
     text = succeed(*command, "--help")
     assert command == ["train"] or "Example: widemargin" in text

@@ -103,6 +103,16 @@ def test_shows_the_figures(terminal, clock):
     assert "00:10, stopped by gap" in terminal.frames()[-1]
 
 
+def test_says_which_of_several_runs_it_shows(terminal):
+    train(Progress(stream=terminal, prefix="2 of 3, dcd"))
+    assert terminal.frames()[-1].startswith("2 of 3, dcd: epoch 1/4")
+
+
+def test_leaves_nothing_behind_if_told_so(terminal):
+    train(Progress(stream=terminal, keep=False))
+    assert terminal.getvalue().endswith("\x1b[2K")  # the line is erased
+
+
 def test_shows_what_is_known_and_no_more(terminal, clock):
     with Progress(stream=terminal) as bar:
         bar.on_start(None, 10)

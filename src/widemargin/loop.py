@@ -18,7 +18,7 @@ from widemargin._types import FloatVector
 from widemargin.cut_store import CutStore
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.problem import Problem, check_offers
-from widemargin.solution import Epoch, Solution
+from widemargin.solution import Epoch, Solution, relative_gap
 from widemargin.solvers.base import Solver
 
 Score = Callable[[FloatVector], float]
@@ -241,13 +241,13 @@ class _Run:
         """Append a row to the trace; certify it when its free estimate of the gap is small enough to stop at."""
         w = self.solver.weights(self.state)
         primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
-        gap, certified = _relative_gap(primal, dual), False
+        gap, certified = relative_gap(primal, dual), False
         promising = gap is not None and self.stop.gap is not None and gap <= self.stop.gap
         if self.audit or (promising and self.problem.examples.exact):
             try:
                 with self._time_out():
                     primal, dual = self._certify(w)
-                gap, certified = _relative_gap(primal, dual), self.problem.examples.exact
+                gap, certified = relative_gap(primal, dual), self.problem.examples.exact
             except _Halt as halt:
                 self.halted = str(halt)
         row = Epoch(len(self.trace) + 1, self._seconds(), self._calls(), primal, dual, gap, score, certified)
@@ -272,7 +272,7 @@ class _Run:
                 (primal, dual), proven = self._certify(w), self.problem.examples.exact
             except _Halt as halt:
                 reason = str(halt)
-        gap = _relative_gap(primal, dual)
+        gap = relative_gap(primal, dual)
         certified = proven and gap is not None
         cuts = getattr(self.state, "store", None)
         return Solution(
@@ -313,10 +313,3 @@ class _Run:
 
     def _calls(self) -> int:
         return self.problem.meter.calls - self.calls_before
-
-
-def _relative_gap(primal: float | None, dual: float | None) -> float | None:
-    """(P − D) / P, never below zero: an estimate of P may undershoot; a certified one does so by rounding only."""
-    if primal is None or dual is None:
-        return None
-    return max(primal - dual, 0.0) / primal if primal > 0 else 0.0

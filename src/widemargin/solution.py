@@ -72,3 +72,10 @@ class Solution:
         if self.gap is not None:
             text += f", {'proven to be' if self.certified else 'perhaps'} within {100 * self.gap:.3g}% of the optimum"
         return text
+
+
+def relative_gap(primal: float | None, dual: float | None) -> float | None:
+    """(P − D) / P, never below zero: an estimate of P may undershoot; a certified one does so by rounding only."""
+    if primal is None or dual is None:
+        return None
+    return max(primal - dual, 0.0) / primal if primal > 0 else 0.0

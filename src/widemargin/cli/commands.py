@@ -1,5 +1,6 @@
 """All commands and their options on one page."""
 
+import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -9,6 +10,7 @@ import click
 from widemargin._version import __version__
 from widemargin.cli.program import Program
 
+COMMA = re.compile(r",(?![^(]*\))")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -24,10 +26,10 @@ def pairs(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> 
 
 
 def names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    """Names with commas between them."""
+    """Names with commas between them, each perhaps with parameters in brackets, whose commas do not separate."""
     if value is None:
         return None
-    cut = [name.strip() for name in value.split(",")]
+    cut = [name.strip() for name in COMMA.split(value)]
     if not all(cut):
         raise click.BadParameter(f"{value!r} has an empty name")
     return cut
@@ -61,6 +63,27 @@ data_options = together(
         "--columns", callback=names, metavar="A,B,…", help="Names for the columns of a conll file, the label last."
     ),
 )
+templates = click.option(
+    "--templates", metavar="FILE|TEXT", help="Feature templates, such as 'word[-1..1] suffix1..3 lower|pos'."
+)
+function_options = together(
+    click.option(
+        "--C", "C", type=float, default=0.1, show_default=True, help="Weight of errors against large weights."
+    ),
+    click.option("--objective", help="What counts as an error; an unknown name lists all. [default: the solver's own]"),
+    click.option(
+        "--loss", type=click.Choice(["squared_hinge", "hinge"]), help="Of each slack. [default: the solver's own]"
+    ),
+    click.option(
+        "--penalty",
+        type=click.Choice(["l2", "l1"]),
+        default="l2",
+        show_default=True,
+        help="On the size of the weights.",
+    ),
+    click.option("--memory", type=float, default=1024.0, show_default=True, help="Megabytes for a dual solver's cuts."),
+)
+seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is random.")
 jobs = click.option("--jobs", type=int, default=-1, help="Threads; -1 takes all cores.", show_default=True)
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
@@ -104,7 +127,7 @@ def train() -> None:
 @click.option("--dev", "dev_file", metavar="FILE", help="Development data: the epoch that scores best on it is kept.")
 @click.option("--out", required=True, metavar="MODEL", help="Where to write the model.")
 @data_options
-@click.option("--templates", metavar="FILE|TEXT", help="Feature templates, such as 'word[-1..1] suffix1..3 lower|pos'.")
+@templates
 @click.option("--lexicon", "lexicons", multiple=True, callback=pairs, metavar="NAME=FILE", help="Entries, one a line.")
 @click.option(
     "--clusters",
@@ -114,7 +137,7 @@ def train() -> None:
     help="Word clusters: Brown's, or word TAB cluster.",
 )
 @click.option("--solver", default="dcd", show_default=True, help="How to optimise; an unknown name lists all.")
-@click.option("--C", "C", type=float, default=0.1, show_default=True, help="Weight of errors against large weights.")
+@function_options
 @click.option("--epochs", type=int, default=30, show_default=True, help="Stop after so many passes over the data.")
 @click.option("--tol", type=float, default=0.01, show_default=True, help="Stop at this proven gap to the optimum.")
 @click.option("--patience", type=int, metavar="N", help="Stop after N epochs without a better development score.")
@@ -176,6 +199,41 @@ def predict(**options: Any) -> int | None:
 def inspect(**options: Any) -> int | None:
     """Show what a model has learnt."""
     return run("inspect", options)
+
+
+@main.command(
+    epilog=example(
+        "widemargin compare --train train.conllu --dev dev.conllu --label upos --solvers 'dcd,dcd(sweeps=1),perceptron'"
+    )
+)
+@click.option("--train", "train_file", required=True, metavar="FILE", help="The data to learn from; - for stdin.")
+@click.option("--dev", "dev_file", metavar="FILE", help="Development data, to score each epoch on.")
+@click.option("--out", default="report", show_default=True, metavar="FOLDER", help="Where the report goes.")
+@data_options
+@templates
+@click.option(
+    "--solvers",
+    callback=names,
+    default="dcd,dcd-light,perceptron",
+    show_default=True,
+    metavar="A,B,…",
+    help="Which ones; parameters go into brackets.",
+)
+@function_options
+@click.option("--epochs", type=int, default=50, show_default=True, help="Stop each after so many passes over the data.")
+@click.option("--tol", type=float, default=0.001, show_default=True, help="Stop each at this gap that it has proven.")
+@click.option("--seconds", type=float, help="Stop each after so many seconds.")
+@jobs
+@seed
+@as_json
+@quiet
+def compare(**options: Any) -> int | None:
+    """Train with several solvers, and report which of them gets how far how fast.
+
+    The report is a web page, its picture, a table and all measurements as JSON. Ctrl-C ends it early: what has been
+    measured by then is reported all the same, and the exit code is 130.
+    """
+    return run("compare", options)
 
 
 @main.command(epilog=example("widemargin demo --out demo"))

@@ -7,12 +7,13 @@ from rich.text import Text
 
 from widemargin._version import __version__
 from widemargin.cli.documents import check_target
-from widemargin.cli.output import Printer, bound, share
+from widemargin.cli.output import Printer
 from widemargin.cli.program import INTERRUPTED
 from widemargin.data.atomic import replacing
 from widemargin.data.generators import addresses
 from widemargin.metrics import accuracy, sequence_accuracy, span_scores, spans
 from widemargin.report.curves import plot_curves
+from widemargin.report.numbers import bound, share
 from widemargin.solution import Solution
 from widemargin.training import TaggerSettings
 

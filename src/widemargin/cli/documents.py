@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from widemargin.columns import Columns
 from widemargin.data.conll import parse as parse_conll
 from widemargin.data.document import Document, label_column
 from widemargin.data.formats import FORMATS, guess
@@ -29,6 +30,11 @@ class Corpus(NamedTuple):
         if wanted is None and before is not None and before in self.document.columns.columns:
             wanted = before
         return label_column(self.document, wanted)
+
+    def labelled(self, wanted: str | None) -> tuple[Columns, Any]:
+        """All columns, and the labels among them."""
+        columns = self.document.columns
+        return columns, columns[self.label(wanted)]
 
     def label_to_write(self, wanted: str | None, data: Mapping[str, Any]) -> str:
         """The same for a column that may be yet to be made; `data` are those of the model."""
@@ -74,6 +80,12 @@ def corpus(raw: RawText, file_format: str, names: Sequence[str] | None, data: Ma
     return Corpus(parse_conll(raw, names), file_format)
 
 
+def read_like(train: Corpus, path: str, file_format: str | None, names: Sequence[str] | None) -> Corpus:
+    """Read another file, with the column names of the training data where none are given."""
+    data = {"format": train.file_format, "columns": list(train.document.columns.columns)}
+    return read_corpus(path, file_format=file_format, names=names, data=data)
+
+
 def text_corpus(path: str) -> Corpus:
     """Plain text, a sequence a line, as a document of one column that labels can be appended to."""
     raw = RawText.load(path)
@@ -102,6 +114,19 @@ def check_target(path: str, *, inputs: Iterable[str | None] = ()) -> None:
             pass
     except OSError as error:
         raise WidemarginError(f"{path} cannot be written into {folder}: {error.strerror}") from error
+
+
+def check_folder(path: str, files: Iterable[str], *, inputs: Sequence[str | None] = ()) -> None:
+    """The same for `files` in the folder `path`, which need not exist yet."""
+    folder = Path(path)
+    if folder.is_dir():
+        for name in files:
+            check_target(str(folder / name), inputs=inputs)
+        return
+    above = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not above.is_dir():
+        raise WidemarginError(f"{above} is a file; {path} cannot be made a folder")
+    check_target(str(above / folder.name))
 
 
 def _same(target: Path, other: str) -> bool:

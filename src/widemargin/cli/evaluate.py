@@ -10,7 +10,7 @@ import numpy as np
 from widemargin._threads import count_threads
 from widemargin._types import IntVector
 from widemargin.cli.documents import read_corpus, remembered
-from widemargin.cli.output import Printer, print_json, share
+from widemargin.cli.output import Printer, print_json
 from widemargin.columns import Column, Columns, split
 from widemargin.features.inputs import prepared
 from widemargin.features.template_extractor import TemplateExtractor
@@ -25,6 +25,7 @@ from widemargin.metrics import (
     span_scores,
 )
 from widemargin.problem import predict
+from widemargin.report.numbers import share
 from widemargin.structures import ChainExamples
 from widemargin.tagger import Tagger
 

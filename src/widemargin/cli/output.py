@@ -1,7 +1,6 @@
-"""What commands share in saying things: tables, shares, certificates, JSON."""
+"""What commands share in saying things: tables, certificates, JSON."""
 
 import json
-import math
 import sys
 from collections.abc import Iterable, Sequence
 from io import TextIOWrapper
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from widemargin.report.numbers import MARK, UNKNOWN, bound, finite
 from widemargin.solution import Solution
 
 WIDTH_OF_FILES = 200
@@ -53,55 +53,26 @@ class Printer:
         for name, value in pairs:
             self.line(Text.assemble((name.ljust(width), "cyan"), "  ", value))
 
-    def table(self, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    def table(self, header: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
         """A table whose columns of numbers are those that start with a digit or a sign."""
         cells = list(rows)
         table = Table(box=None, pad_edge=False, header_style="cyan", padding=(0, 2, 0, 0))
         for number, name in enumerate(header):
-            numeric = bool(cells) and all(_is_number(row[number]) for row in cells)
+            numeric = bool(cells) and all(_is_number(str(row[number])) for row in cells)
             table.add_column(name, justify="right" if numeric else "left", overflow="fold")
         for row in cells:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
         self.console.print(table)
 
 
 def _is_number(cell: str) -> bool:
-    return cell.lstrip("+−").replace(",", "").replace(".", "").removesuffix(" %").isdecimal()
+    return cell == UNKNOWN or cell.lstrip(f"+−{MARK} ").replace(",", "").replace(".", "").removesuffix(" %").isdecimal()
 
 
 def print_json(value: Any) -> None:
     """One JSON object, indented for people; numbers that JSON does not have become null."""
     plain = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
-    sys.stdout.write(json.dumps(_finite(value), ensure_ascii=plain, indent=2) + "\n")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def share(value: float) -> str:
-    """A share in per cent.
-
-    >>> share(0.94126)
-    '94.13 %'
-    """
-    return f"{100 * value:.2f} %"
-
-
-def bound(gap: float) -> str:
-    """A proven share in per cent, rounded up: what is proven must not be overstated.
-
-    >>> bound(0.0099101), bound(0.0)
-    ('0.992 %', '0 %')
-    """
-    if gap <= 0:
-        return "0 %"
-    scale = 10.0 ** (2 - math.floor(math.log10(100 * gap)))
-    return f"{math.ceil(100 * gap * scale) / scale:.3g} %"
+    sys.stdout.write(json.dumps(finite(value), ensure_ascii=plain, indent=2) + "\n")
 
 
 def signed(weight: float) -> str:

@@ -5,7 +5,7 @@
 | 0 | done |
 | 1 | whoever read the output has gone (`| head`) |
 | 2 | wrong options, or something in a file that is not as it should be; nothing was written |
-| 130 | Ctrl-C; `train` has saved the model as it was by then |
+| 130 | Ctrl-C; `train` has saved the model and `compare` the report as they were by then |
 
 With `WIDEMARGIN_DEBUG=1` in the environment errors are raised instead, for developers.
 """

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-from widemargin.cli.documents import Corpus, check_target, read_corpus
-from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json, share
+from widemargin.cli.documents import check_target, read_corpus, read_like
+from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json
 from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.resources import (
     Pairs,
@@ -18,7 +18,9 @@ from widemargin.cli.resources import (
 from widemargin.columns import Columns
 from widemargin.errors import WidemarginError
 from widemargin.metrics import is_bio
+from widemargin.problem import Loss, Penalty
 from widemargin.report.curves import plot_curves
+from widemargin.report.numbers import share
 from widemargin.solution import Solution
 from widemargin.tagger import Tagger
 from widemargin.training import TaggerSettings
@@ -38,6 +40,10 @@ def run(
     costs: str | None,
     solver: str,
     C: float,
+    objective: str | None,
+    loss: Loss | None,
+    penalty: Penalty,
+    memory: float,
     epochs: int,
     tol: float,
     patience: int | None,
@@ -63,6 +69,10 @@ def run(
     settings = TaggerSettings(
         solver=solver,
         C=C,
+        objective=objective,
+        loss=loss,
+        penalty=penalty,
+        cut_memory=memory,
         max_epochs=epochs,
         tol=tol,
         patience=patience,
@@ -80,8 +90,8 @@ def run(
     train = read_corpus(train_file, file_format=file_format, names=columns)
     name = train.label(label)
     check_templates(chosen, train.document.columns, name)
-    dev = None if dev_file is None else _labelled(_like(train, dev_file, file_format, columns), label or name)
-    X, y = _labelled(train, name)
+    dev = None if dev_file is None else read_like(train, dev_file, file_format, columns).labelled(label or name)
+    X, y = train.labelled(name)
     read = perf_counter()
     tagger, solution = settings.train(X, y, dev=dev)
     trained = perf_counter()
@@ -107,17 +117,6 @@ def run(
     else:
         _print(Printer(enabled=not quiet), solution, results)
     return INTERRUPTED if solution.stopped == "interrupted" else None
-
-
-def _like(train: Corpus, path: str, file_format: str | None, names: Sequence[str] | None) -> Corpus:
-    """Another file, with the column names of the training data where none are given."""
-    data = {"format": train.file_format, "columns": list(train.document.columns.columns)}
-    return read_corpus(path, file_format=file_format, names=names, data=data)
-
-
-def _labelled(corpus: Corpus, label: str) -> tuple[Columns, Any]:
-    columns = corpus.document.columns
-    return columns, columns[corpus.label(label)]
 
 
 def _results(tagger: Tagger, solution: Solution, X: Columns, dev: Columns | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ ones estimates. The colours are those of Okabe and Ito, which colour-blind reade
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, nan
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from widemargin.data.atomic import replacing
 from widemargin.errors import WidemarginError
@@ -16,9 +16,13 @@ from widemargin.solution import Epoch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P")  # not as many as colours, so that together they tell 42 traces apart
+Line: TypeAlias = Literal["-", "--", ":"]
+LINES: tuple[Line, ...] = ("-", "--", ":")  # the next one when all colours are used up
+AGAINST = {"seconds": "training time in seconds", "epoch": "epochs", "oracle_calls": "oracle calls"}
 PANEL_INCHES = (4.6, 4.0)
 MOST_MARKERS = 10  # on one curve; more would hide it
 TALLEST = 3.0  # the objective's axis ends at this multiple of the worst run's best value: early epochs run off its top
@@ -32,12 +36,13 @@ class Curve(NamedTuple):
     trace: Sequence[Epoch]
     colour: str
     marker: str
+    line: Line = "-"
 
 
 class Point(NamedTuple):
-    """A value that is known at some moment of a run."""
+    """A value that is known at some moment of a run, in whatever moments are counted."""
 
-    seconds: float
+    at: float
     value: float
     certified: bool
 
@@ -50,14 +55,10 @@ def plot_curves(traces: Mapping[str, Sequence[Epoch]], path: str | PathLike[str]
     """
     # matplotlib takes longer to import than a small training run takes, and most runs draw nothing.
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
-    curves = [
-        Curve(name, trace, COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)])
-        for number, (name, trace) in enumerate(traces.items())
-    ]
+    curves = [curve._replace(line="-") for curve in distinct(traces)]  # dashes mean the dual here
     panels: dict[str, Callable[[Axes, Sequence[Curve]], None]] = {"primal": _objective, "gap": _gap, "score": _score}
-    drawn = [panel for quantity, panel in panels.items() if any(_points(curve, quantity) for curve in curves)]
+    drawn = [panel for quantity, panel in panels.items() if any(points(curve, quantity) for curve in curves)]
     if not drawn:
         raise WidemarginError("there is nothing to plot: no epoch of any trace has an objective, a gap or a score")
 
@@ -65,36 +66,64 @@ def plot_curves(traces: Mapping[str, Sequence[Epoch]], path: str | PathLike[str]
     figure = Figure(figsize=(width * len(drawn), height), dpi=150, layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(drawn), squeeze=False)[0], drawn, strict=True):
         panel(axes, curves)
-        _time_axis(axes, curves)
-        axes.grid(color="0.92")
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
+        horizontal_axis(axes, curves)
+        frame(axes)
     figure.suptitle(title)
-    names = [Line2D([], [], color=curve.colour, marker=curve.marker, label=curve.name) for curve in curves]
-    figure.legend(handles=names, loc="outside lower center", ncols=2 * len(drawn), frameon=False)
+    figure.legend(handles=names(curves), loc="outside lower center", ncols=2 * len(drawn), frameon=False)
     with replacing(path, "wb") as file:
         figure.savefig(file, format="png")
 
 
-def _points(curve: Curve, quantity: str) -> list[Point]:
+def distinct(traces: Mapping[str, Sequence[Epoch]]) -> list[Curve]:
+    """Curves that can be told apart by colour, marker and line."""
+    return [
+        Curve(
+            name,
+            trace,
+            COLOURS[number % len(COLOURS)],
+            MARKERS[number % len(MARKERS)],
+            LINES[number // len(COLOURS) % len(LINES)],
+        )
+        for number, (name, trace) in enumerate(traces.items())
+    ]
+
+
+def names(curves: Sequence[Curve]) -> "list[Line2D]":
+    """The entries of a legend."""
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D([], [], color=curve.colour, marker=curve.marker, linestyle=curve.line, label=curve.name)
+        for curve in curves
+    ]
+
+
+def frame(axes: "Axes") -> None:
+    """A light grid, and no box around it."""
+    axes.grid(color="0.92")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def points(curve: Curve, quantity: str, against: str = "seconds") -> list[Point]:
     """The known values of a field of the trace; a gap of zero or less has no place on its logarithmic axis."""
     values = [(epoch, getattr(epoch, quantity)) for epoch in curve.trace]
     return [
-        Point(epoch.seconds, value, epoch.certified)
+        Point(getattr(epoch, against), value, epoch.certified)
         for epoch, value in values
         if value is not None and isfinite(value) and (quantity != "gap" or value > 0)
     ]
 
 
-def _draw(axes: "Axes", curve: Curve, points: Sequence[Point]) -> None:
+def draw(axes: "Axes", curve: Curve, points: Sequence[Point]) -> None:
     """A line with markers, filled where certified."""
-    axes.plot([point.seconds for point in points], [point.value for point in points], color=curve.colour)
+    axes.plot([point.at for point in points], [point.value for point in points], curve.line, color=curve.colour)
     for certified, face in ((False, "white"), (True, curve.colour)):
         marked = [point for point in points if point.certified == certified]
         # Counted from the end: where a run ended up must carry its marker.
         marked = marked[:: -(1 + len(marked) // MOST_MARKERS)]
         axes.plot(
-            [point.seconds for point in marked],
+            [point.at for point in marked],
             [point.value for point in marked],
             linestyle="none",
             marker=curve.marker,
@@ -104,10 +133,11 @@ def _draw(axes: "Axes", curve: Curve, points: Sequence[Point]) -> None:
         )
 
 
-def _heading(axes: "Axes", heading: str, explanation: str) -> None:
+def heading(axes: "Axes", title: str, explanation: str) -> None:
     """What a panel shows, and below it how to read it."""
-    axes.set_title(heading, loc="left", fontweight="bold", pad=20)
-    axes.text(0, 1.025, explanation, transform=axes.transAxes, color="0.35", fontsize="small")
+    axes.set_title(title, loc="left", fontweight="bold", pad=20)
+    below = axes.text(0, 1.025, explanation, transform=axes.transAxes, color="0.35", fontsize="small")
+    below.set_in_layout(False)  # it may be wider than its panel
 
 
 def _objective(axes: "Axes", curves: Sequence[Curve]) -> None:
@@ -115,13 +145,13 @@ def _objective(axes: "Axes", curves: Sequence[Curve]) -> None:
     best = 0.0
     explanation = "solid line: primal"
     for curve in curves:
-        primal, dual = _points(curve, "primal"), _points(curve, "dual")
-        _draw(axes, curve, primal)
+        primal, dual = points(curve, "primal"), points(curve, "dual")
+        draw(axes, curve, primal)
         best = max(best, min((point.value for point in primal), default=best))
         if dual:
-            seconds, bound = [point.seconds for point in dual], [point.value for point in dual]
+            seconds, bound = [point.at for point in dual], [point.value for point in dual]
             axes.plot(seconds, bound, color=curve.colour, linestyle="--", marker="_", markevery=[-1])
-            above = {point.seconds: point.value for point in primal}
+            above = {point.at: point.value for point in primal}
             band = [above.get(moment, nan) for moment in seconds]
             axes.fill_between(seconds, bound, band, color=curve.colour, alpha=0.16 / len(curves), linewidth=0)
             explanation = "solid: primal, dashed: dual, the optimum between"
@@ -130,18 +160,25 @@ def _objective(axes: "Axes", curves: Sequence[Curve]) -> None:
     axes.set_ylim(max(bottom, 0.0), min(top, TALLEST * best) if best > 0 else top)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
     axes.set_ylabel("regularised training loss")
-    _heading(axes, "Objective", explanation)
+    heading(axes, "Objective", explanation)
 
 
 def _gap(axes: "Axes", curves: Sequence[Curve]) -> None:
-    """Relative gap, in per cent on a logarithmic axis."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
+    """Relative gap of each trace by itself."""
     values = []
     for curve in curves:
-        points = _points(curve, "gap")
-        _draw(axes, curve, points)
-        values += [point.value for point in points]
+        known = points(curve, "gap")
+        draw(axes, curve, known)
+        values += [point.value for point in known]
+    gap_axis(axes, values)
+    axes.set_ylabel("(primal − dual) / primal")
+    heading(axes, "Relative gap to the optimum", "filled markers: certified, hollow: estimated")
+
+
+def gap_axis(axes: "Axes", values: Sequence[float]) -> None:
+    """A logarithmic axis in per cent, with room for the `values`."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     lowest, highest = min(values) / 2, max(values) * 2
     axes.set_yscale("log")
     axes.set_ylim(lowest, highest)
@@ -149,24 +186,23 @@ def _gap(axes: "Axes", curves: Sequence[Curve]) -> None:
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_ylabel("(primal − dual) / primal")
-    _heading(axes, "Relative gap to the optimum", "filled markers: certified, hollow: estimated")
 
 
 def _score(axes: "Axes", curves: Sequence[Curve]) -> None:
     """Score on the development data."""
     for curve in curves:
-        _draw(axes, curve, [point._replace(certified=True) for point in _points(curve, "score")])
+        draw(axes, curve, [point._replace(certified=True) for point in points(curve, "score")])
     axes.set_ylabel("score")
-    _heading(axes, "Score on development data", "higher is better")
+    heading(axes, "Score on development data", "higher is better")
 
 
-def _time_axis(axes: "Axes", curves: Sequence[Curve]) -> None:
-    """Seconds since the start, logarithmic when the runs differ so much that the short ones would vanish."""
-    ends = [curve.trace[-1].seconds for curve in curves if curve.trace]
+def horizontal_axis(axes: "Axes", curves: Sequence[Curve], against: str = "seconds") -> None:
+    """What the runs had spent, logarithmic when they differ so much that the short ones would vanish."""
+    ends = [getattr(curve.trace[-1], against) for curve in curves if curve.trace]
     if max(ends) > LOGARITHMIC * min(ends) > 0:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     else:
         axes.set_xlim(left=0)
-    axes.set_xlabel("training time in seconds")
+        axes.locator_params(axis="x", nbins=6)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}k" if value >= 10_000 else f"{value:,.6g}")
+    axes.set_xlabel(AGAINST[against])

@@ -33,14 +33,28 @@ class Progress(Callback):
     ----------
     tol
         The relative gap at which training stops, if it does; it sharpens the guess of the time left.
+    prefix
+        What to write before the number of the epoch, such as which of several runs this is.
+    keep
+        Whether the last figures stay on the terminal.
     enabled
         False shows nothing. Nothing is shown either when `stream` is no terminal.
     stream
         Where to write; standard error unless given.
     """
 
-    def __init__(self, *, tol: float | None = None, enabled: bool = True, stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        tol: float | None = None,
+        prefix: str = "",
+        keep: bool = True,
+        enabled: bool = True,
+        stream: TextIO | None = None,
+    ) -> None:
         self._tol = tol
+        self._prefix = f"{prefix}: " if prefix else ""
+        self._keep = keep
         self._enabled = enabled
         self._stream = stream
         self._bar: Bar | None = None
@@ -67,7 +81,7 @@ class Progress(Callback):
         self._begin = monotonic()
         stream = self._stream or sys.stderr
         if self._enabled and stream is not None and stream.isatty():
-            self._bar = _started_bar(stream)
+            self._bar = _started_bar(stream, keep=self._keep)
             self._draw(self._bar)
 
     def on_batch(self, visited: int) -> None:
@@ -101,7 +115,7 @@ class Progress(Callback):
         running = done if stopped else done + 1
         bar.update(
             bar.task_ids[0],
-            description=f"epoch {running}" if most is None else f"epoch {min(running, most)}/{most}",
+            description=self._prefix + (f"epoch {running}" if most is None else f"epoch {min(running, most)}/{most}"),
             # Without a known end the bar shows the running epoch alone.
             total=1 if most is None else most,
             completed=share if most is None else done + share,
@@ -158,7 +172,7 @@ def _clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds))).removeprefix("0:")
 
 
-def _started_bar(stream: TextIO) -> "Bar":
+def _started_bar(stream: TextIO, *, keep: bool) -> "Bar":
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
@@ -172,6 +186,7 @@ def _started_bar(stream: TextIO) -> "Bar":
         auto_refresh=False,  # no thread beside the training
         redirect_stdout=False,  # what a program prints on standard output belongs there, also when that is a file
         expand=True,
+        transient=not keep,
     )
     bar.add_task("", visible=False, figures="", time="")
     bar.start()
