@@ -36,6 +36,7 @@ from widemargin.structures.base import Examples, Outputs
 
 Loss = Literal["squared_hinge", "hinge"]
 Penalty = Literal["l2", "l1"]
+Oracle = Callable[[Examples, FloatVector, IntVector], Cuts]
 
 PLAIN = Margin(error_scale=0.0)
 PASS_BATCH = 1024
@@ -140,14 +141,26 @@ class Problem:
 
     def cuts(self, w: FloatVector, batch: IntVector) -> Cuts:
         """The most violated cuts at `w` of the batch's blocks."""
-        cuts = self._ask(self.objective, w, batch)
+        cuts = self._ask(self.objective.cuts, w, batch)
         self.meter.slack_sum += self._slack_sum(cuts, w)
         self.meter.blocks += len(cuts.b)
         return cuts
 
+    def best_cuts(self, w: FloatVector, batch: IntVector, k: int) -> Cuts:
+        """The cuts of the `k` best outputs at `w` of each example, best first, one example after the other."""
+        if not isinstance(self.objective, Margin):
+            raise UnsupportedError(
+                f"the k best outputs are cuts of margin scaling, not of {self.objective}; take k = 1"
+            )
+        cuts = self._ask(partial(self.objective.best_cuts, k), w, batch)
+        first = np.flatnonzero(np.diff(cuts.block, prepend=-1))
+        self.meter.slack_sum += self._slack_sum(cuts, w, first)
+        self.meter.blocks += len(first)
+        return cuts
+
     def mistakes(self, w: FloatVector, batch: IntVector) -> Cuts:
         """The cuts of the batch's plain predictions, decoded without the error term."""
-        return self._ask(PLAIN, w, batch)
+        return self._ask(PLAIN.cuts, w, batch)
 
     def regulariser(self, w: FloatVector) -> float:
         """½‖w‖², or ‖w‖₁."""
@@ -187,7 +200,7 @@ class Problem:
         """The cuts at `w` of all examples that count, in batches; the meter's slacks are left alone."""
         examples = self.weighted
         for begin in range(0, len(examples), PASS_BATCH):
-            yield self._ask(self.objective, w, examples[begin : begin + PASS_BATCH])
+            yield self._ask(self.objective.cuts, w, examples[begin : begin + PASS_BATCH])
 
     def primal_estimate(self, w: FloatVector) -> float | None:
         """P at `w` with the slacks that the oracle showed since the meter's last reset; None before any."""
@@ -197,19 +210,19 @@ class Problem:
         seen = self.meter.blocks / n_counted if n_counted else 1.0
         return self.regulariser(w) + self.C * self.meter.slack_sum / seen
 
-    def _ask(self, objective: Objective, w: FloatVector, batch: IntVector) -> Cuts:
+    def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:
             self.meter.watch(len(batch))
         begin = perf_counter()
         parts = shares(batch, self.examples.work, self.n_threads)
-        cuts = concatenate(run([partial(objective.cuts, self.examples, w, part) for part in parts]))
+        cuts = concatenate(run([partial(oracle, self.examples, w, part) for part in parts]))
         self.meter.seconds += perf_counter() - begin
         self.meter.calls += len(batch)
         return cuts
 
-    def _slack_sum(self, cuts: Cuts, w: FloatVector) -> float:
-        slacks = np.maximum(cuts.b - dots(cuts.a, w), 0.0)
-        return float(self.c[cuts.block] @ (slacks if self.loss == "hinge" else slacks**2))
+    def _slack_sum(self, cuts: Cuts, w: FloatVector, which: Any = slice(None)) -> float:
+        slacks = np.maximum(cuts.b - dots(cuts.a, w), 0.0)[which]
+        return float(self.c[cuts.block[which]] @ (slacks if self.loss == "hinge" else slacks**2))
 
 
 def check_offers(who: Any, requires: tuple[type, ...], examples: Examples) -> None:

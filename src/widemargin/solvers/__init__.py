@@ -7,10 +7,12 @@ from typing import Any
 from widemargin.errors import WidemarginError
 from widemargin.solvers.base import Solver
 from widemargin.solvers.dcd import DualCoordinateDescent
+from widemargin.solvers.mira import MIRA
 from widemargin.solvers.perceptron import Perceptron
 
 SOLVERS: dict[str, Solver] = {
     "perceptron": Perceptron(),
+    "mira": MIRA(),
     "dcd": DualCoordinateDescent(),
     "dcd-light": DualCoordinateDescent(sweeps=0),
 }
@@ -40,4 +42,4 @@ def named_solver(name: Any) -> Solver:
         raise WidemarginError(f"{name!r} is not of the form {plain}(parameter=value); it has {known}") from None
 
 
-__all__ = ["SOLVERS", "DualCoordinateDescent", "Perceptron", "Solver", "named_solver"]
+__all__ = ["MIRA", "SOLVERS", "DualCoordinateDescent", "Perceptron", "Solver", "named_solver"]
