@@ -32,6 +32,11 @@ def fit_path(problem: Problem, solver: Solver, C: Sequence[float], **options: An
     -------
     The solutions in the order of `C`. Only the one with the largest C keeps its `cuts`, which may take much memory.
     """
+    return [solution for _, solution in path_points(problem, solver, C, **options)]
+
+
+def path_points(problem: Problem, solver: Solver, C: Sequence[float], **options: Any) -> list[tuple[float, Solution]]:
+    """As `fit_path`, each solution with its C: Ctrl-C may have left some out."""
     if not len(C):
         raise WidemarginError("a path needs at least one C")
     if options.get("checkpoint") is not None:
@@ -49,4 +54,4 @@ def fit_path(problem: Problem, solver: Solver, C: Sequence[float], **options: An
         last = k
         if found[k].stopped == "interrupted":
             break
-    return [found[k] for k in sorted(found)]
+    return [(points[k].C, found[k]) for k in sorted(found)]
