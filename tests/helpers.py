@@ -16,7 +16,7 @@ import pytest
 
 from widemargin import solvers
 from widemargin.problem import Problem
-from widemargin.solvers import DualCoordinateDescent, Perceptron
+from widemargin.solvers import MIRA, DualCoordinateDescent, Perceptron
 from widemargin.sparse import Rows
 from widemargin.structures import Chain, ChainExamples
 from widemargin.structures.custom import CustomExamples
@@ -211,6 +211,8 @@ PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
 SOLVERS = {
     **solvers.SOLVERS,
     "perceptron, one by one": Perceptron(batch_size=1),
+    "mira, one by one": MIRA(batch_size=1),
+    "mira, 5 best": MIRA(k=5, batch_size=3),
     "dcd, one by one": DualCoordinateDescent(batch_size=1),
     "dcd-light, one by one": DualCoordinateDescent(sweeps=0, batch_size=1),
     "dcd, pairs": DualCoordinateDescent(sweeps=1, batch_size=2),
@@ -252,9 +254,6 @@ def optimum(problem, small):
     Variables are w = u − v, with v only where the penalty is Σ u + v, and the slacks of the examples that count; each
     output is a constraint −⟨w, ψ⟩ − ξ_i ≤ −Δ.
     """
-    import clarabel
-    from scipy import sparse
-
     n, cuts = problem.n_weights, [(i, cut) for i, cut in enumerate(all_cuts(small)) if problem.example_weight[i] > 0]
     c = problem.C * problem.example_weight[[i for i, _ in cuts]]
     l1, hinge = problem.penalty == "l1", problem.loss == "hinge"
@@ -266,13 +265,23 @@ def optimum(problem, small):
     constraints = np.vstack([*blocks, -np.eye(n_variables)[0 if l1 else n :]])
     bounds = np.concatenate([*(-errors for _, (errors, _) in cuts), np.zeros(n_variables - (0 if l1 else n))])
     square = np.zeros(2 * n) if l1 else np.ones(n)
-    quadratic = sparse.diags(np.concatenate([square, np.zeros(len(c)) if hinge else 2.0 * c])).tocsc()
+    quadratic = np.concatenate([square, np.zeros(len(c)) if hinge else 2.0 * c])
     linear = np.concatenate([1.0 - square[: n_variables - len(c)], c if hinge else np.zeros(len(c))])
+    least, x = quadratic_programme(quadratic, linear, constraints, bounds)
+    return least, x[:n] - (x[n : 2 * n] if l1 else 0.0)
+
+
+def quadratic_programme(quadratic, linear, constraints, bounds):
+    """The least ½ Σ quadratic x² + ⟨linear, x⟩ with constraints · x ≤ bounds, and its x: interior points."""
+    import clarabel
+    from scipy import sparse
+
     options = clarabel.DefaultSettings()
     options.verbose = False
     options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-11
     cone = [clarabel.NonnegativeConeT(len(bounds))]
-    found = clarabel.DefaultSolver(quadratic, linear, sparse.csc_matrix(constraints), bounds, cone, options).solve()
+    found = clarabel.DefaultSolver(
+        sparse.diags(quadratic).tocsc(), linear, sparse.csc_matrix(constraints), bounds, cone, options
+    ).solve()
     assert "Solved" in str(found.status)
-    w = np.array(found.x[:n]) - (np.array(found.x[n : 2 * n]) if l1 else 0.0)
-    return float(found.obj_val), w
+    return float(found.obj_val), np.array(found.x)

@@ -268,6 +268,41 @@ def test_ctrl_c_saves_the_model(folder: Path, tmp_path: Path, monkeypatch: pytes
     assert json.loads(succeed("inspect", tmp_path / "m.wm", "--json"))["training"]["stopped"] == "interrupted"
 
 
+def test_training_is_resumed_where_ctrl_c_left_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: Progress, epoch: Epoch) -> None:
+        if epoch.epoch == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    whole, part, checkpoint = tmp_path / "whole.wm", tmp_path / "part.wm", tmp_path / "run"
+    train = ["train", "tag", "--train", folder / "train.tsv", "--dev", folder / "dev.tsv", "--epochs", "4", "--quiet"]
+    succeed(*train, "--out", whole)
+    resumable = [*train, "--out", part, "--checkpoint", checkpoint, "--resume"]
+    monkeypatch.setattr(Progress, "on_epoch", interrupt)
+    assert run(*resumable).exit_code == 130
+    monkeypatch.undo()
+    assert checkpoint.exists()
+    result = json.loads(succeed(*resumable, "--json"))
+    assert (result["epochs"], result["interrupted"]) == (4, False)
+    one, other = Tagger.load(whole), Tagger.load(part)
+    assert np.array_equal(one.weights.flat(), other.weights.flat())
+    assert "belongs to another run: its C is 0.1, not 0.2" in fail(*resumable, "--C", "0.2")
+    assert "is a model, not a checkpoint" in fail(*train, "--out", part, "--checkpoint", whole, "--resume")
+
+
+def test_of_several_trade_offs_the_best_on_dev_is_kept(folder: Path, tmp_path: Path) -> None:
+    train = ["train", "tag", "--train", folder / "train.tsv", "--dev", folder / "dev.tsv", "--epochs", "4"]
+    result = json.loads(succeed(*train, "--out", tmp_path / "m.wm", "--C", "1,0.0001,0.1", "--json", "--quiet"))
+    assert [point["C"] for point in result["path"]] == [1.0, 0.0001, 0.1]
+    best = max(result["path"], key=lambda point: point["score"])
+    assert result["C"] == best["C"] != 0.0001
+    assert result["dev"]["score"] == best["score"]
+    assert Tagger.load(tmp_path / "m.wm").summary["parameters"]["C"] == best["C"]
+    text = succeed(*train, "--out", tmp_path / "m.wm", "--C", "0.01,0.1")
+    assert "the best of 0.01 (" in text
+
+
 BAD_DATA = {
     "ragged": (b"a\tO\nb\tx\tO\n", "line 2: expected 2 columns, found 3"),
     "empty": (b"", "holds no tokens"),
@@ -298,6 +333,11 @@ BAD_OPTIONS = {
     "--C nan": "C must be a positive number",
     "--C -1": "C must be a positive number",
     "--C x": "'x' is not a valid float",
+    "--C 0.1,": "'' is not a valid float",
+    "--C 0.1,1": "several values of --C need --dev",
+    "--C 0.1,1 --dev none --checkpoint c": "give a single value of --C",
+    "--resume": "--resume needs --checkpoint FILE",
+    "--checkpoint none/such": "none/such cannot be written",
     "--epochs -1": "the stop rule epochs",
     "--tol nan": "the stop rule gap",
     "--label nine": "no label column 'nine'",

@@ -13,7 +13,13 @@ from widemargin.testing import check_solver
 
 pytestmark = pytest.mark.interpreted
 
-EVERYTHING = [(solver, name, loss) for solver in SOLVERS for name in PROBLEMS for loss in SOLVERS[solver].losses]
+EVERYTHING = [
+    (solver, name, loss)
+    for solver in SOLVERS
+    for name in PROBLEMS
+    for loss in SOLVERS[solver].losses
+    if all(isinstance(problem(name)[0].examples, protocol) for protocol in SOLVERS[solver].requires)
+]
 
 
 def has_dual(name):

@@ -116,6 +116,42 @@ class Scribbler(Chains):
         return labels
 
 
+class Listed(Chains):
+    """Chains whose lists of best outputs are spoilt by `change`."""
+
+    def decode_best(self, w, batch, k, *, error_scale=0.0):
+        lists = []
+        for i in batch:
+            one, labels = super().decode_best(w, np.array([i], dtype=np.int32), k + 1, error_scale=error_scale)
+            lists.append(self.change(labels.reshape(len(one), -1), k))
+        return np.repeat(batch, [len(each) for each in lists]), np.concatenate([each.ravel() for each in lists])
+
+
+class WrongOrder(Listed):
+    def change(self, outputs, k):
+        return outputs[:k][::-1]
+
+
+class BestTwice(Listed):
+    def change(self, outputs, k):
+        return np.repeat(outputs[:1], k, axis=0)
+
+
+class SecondBest(Listed):
+    def change(self, outputs, k):
+        return outputs[1:]
+
+
+class OneTooMany(Listed):
+    def change(self, outputs, k):
+        return outputs
+
+
+class OneShort(Listed):
+    def change(self, outputs, k):
+        return outputs[: max(1, k - 1)]
+
+
 class NoWork(Chains):
     def __init__(self):
         super().__init__()
@@ -137,6 +173,9 @@ class NoWork(Chains):
         (FirstOfBatch, "changes when the batch is split or reordered"),
         (Scribbler, "changed the weights it was given"),
         (NoWork, "not one number per example"),
+        (WrongOrder, "returned outputs in the wrong order"),
+        (SecondBest, "is not the best"),
+        (OneTooMany, "k=1 and error_scale=0.0 returned 2 outputs"),
     ],
 )
 def test_broken_structures_are_caught_without_enumeration(broken, message):
@@ -150,6 +189,10 @@ def test_broken_structures_that_only_enumeration_or_gold_reveals():
     check_structure(sound, enumerate_outputs=sound.all, gold=sound.data.gold)
     with pytest.raises(AssertionError, match="but there is one that scores"):
         check_structure(AlwaysGold(), enumerate_outputs=sound.all)
+    with pytest.raises(AssertionError, match=r"missed a better output, or returned one twice|returned an output twice"):
+        check_structure(BestTwice(), enumerate_outputs=sound.all)
+    with pytest.raises(AssertionError, match=r"k=3 and error_scale=0.0 returned 2 outputs, not 3"):
+        check_structure(OneShort(), enumerate_outputs=sound.all)
     with pytest.raises(AssertionError, match=r"example \d: no enumerated output is gold"):
         check_structure(GoldCounts(), enumerate_outputs=sound.all)
     with pytest.raises(AssertionError, match=r"example 0: the gold output has the error 1\.0, not 0"):

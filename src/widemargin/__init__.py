@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from widemargin.estimators import SequenceTagger, StructuredPredictor
     from widemargin.loading import load
     from widemargin.loop import Callback, Stop, fit
+    from widemargin.path import fit_path
     from widemargin.problem import Problem
     from widemargin.solution import Epoch, Solution
 
@@ -25,6 +26,7 @@ _HOME = {
     "Stop": "loop",
     "StructuredPredictor": "estimators",
     "fit": "loop",
+    "fit_path": "path",
     "load": "loading",
 }
 
@@ -38,6 +40,7 @@ __all__ = [
     "StructuredPredictor",
     "__version__",
     "fit",
+    "fit_path",
     "load",
 ]
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 IntVector: TypeAlias = NDArray[np.int32]
+IntMatrix: TypeAlias = NDArray[np.int32]
 LongVector: TypeAlias = NDArray[np.int64]
 KeyVector: TypeAlias = NDArray[np.uint64]
 LongMatrix: TypeAlias = NDArray[np.int64]

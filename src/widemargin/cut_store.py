@@ -6,6 +6,8 @@ as any, and with the sum of the α on it w and the dual stay what they are. Wher
 turned away, which slows training down and does no harm.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from widemargin._jit import kernel
@@ -202,6 +204,17 @@ class CutStore:
                 np.array(blocks, dtype=np.int32), sets.b[slots], Rows(indptr, sets.indices[where], sets.values[where])
             )
             self.insert(cuts, sets.alpha[slots])
+
+    def contents(self) -> dict[str, AnyArray]:
+        """Copies of the arrays of the working sets, as far as they are in use."""
+        tally = self.sets.tally
+        ends = dict.fromkeys(PER_SLOT, tally[SLOTS]) | dict.fromkeys(("indices", "values"), tally[USED])
+        return {name: array[: ends.get(name)].copy() for name, array in self.sets._asdict().items()}
+
+    def restore(self, contents: Mapping[str, AnyArray]) -> None:
+        """Become the store whose `contents` these are."""
+        # Copies, which own their memory and so can grow.
+        self.sets = WorkingSets(**{name: array.copy() for name, array in contents.items()})
 
     def reserve(self, cuts: Cuts) -> Cuts:
         """Make room for `cuts`, so that a kernel may add any of those returned: all, or as many as memory allows.

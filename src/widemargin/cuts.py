@@ -14,7 +14,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.sparse import Rows, dot, stack
+from widemargin.sparse import Rows, clear, dot, dot_entered, enter, stack
 
 
 class Cuts(NamedTuple):
@@ -139,26 +139,14 @@ def add_products(sets: WorkingSets, newest: int, table: IntVector) -> None:
     """
     take_place(sets, newest)
     begin, end = sets.begin[newest], sets.end[newest]
-    mask = len(table) - 1
-    for k in range(begin, end):
-        h = (int(sets.indices[k]) * 40503) & mask
-        while table[h] >= 0:
-            h = (h + 1) & mask
-        table[h] = k - begin
+    enter(sets.indices, begin, end, table)
     slot = sets.after[newest]
     while slot >= 0:
-        total = 0.0
-        for k in range(sets.begin[slot], sets.end[slot]):
-            index = sets.indices[k]
-            h = (int(index) * 40503) & mask
-            while table[h] >= 0 and sets.indices[begin + table[h]] != index:
-                h = (h + 1) & mask
-            if table[h] >= 0:
-                total += sets.values[k] * sets.values[begin + table[h]]
-        sets.values[end + sets.place[slot]] = total
+        sets.values[end + sets.place[slot]] = dot_entered(
+            sets.indices, sets.values, sets.begin[slot], sets.end[slot], begin, table
+        )
         slot = sets.after[slot]
-    for k in range(len(table)):
-        table[k] = -1
+    clear(table)
     keep_products(sets, newest)
 
 

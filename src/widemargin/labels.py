@@ -11,10 +11,11 @@ from widemargin.errors import DataError
 from widemargin.features.inputs import lengths
 
 
-def encode_labels(X: Any, y: Any) -> tuple[list[Any], IntVector]:
-    """The distinct labels, the most frequent first, and every position's label number, sequences end to end.
+def encode_labels(X: Any, y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntVector]:
+    """The labels, and every position's label number, sequences end to end.
 
-    Frequent labels side by side make the weights that training touches together share cache lines.
+    Unless `labels` are given, which must then hold all there are, they are the distinct ones, the most frequent first:
+    side by side they make the weights that training touches together share cache lines.
     """
     values: list[Any]
     if isinstance(y, Column):
@@ -31,6 +32,15 @@ def encode_labels(X: Any, y: Any) -> tuple[list[Any], IntVector]:
         code: dict[Any, int] = {}
         codes = np.array([code.setdefault(label, len(code)) for label in flat], dtype=np.int32)
         values = list(code)
+    if labels is not None:
+        known = {label: k for k, label in enumerate(labels)}
+        present = np.unique(codes).tolist()
+        for label in (values[c] for c in present):
+            if label not in known:
+                raise DataError(f"the label {label!r} is not among the classes, which the first call has fixed")
+        number = np.zeros(len(values), dtype=np.int32)
+        number[present] = [known[values[c]] for c in present]
+        return labels, number[codes]
     if not len(codes):
         raise DataError("there is no labelled position to learn from")
     counts = np.bincount(codes, minlength=len(values))
@@ -85,6 +95,14 @@ def cost_matrix(costs: Mapping[Any, float] | None, labels: Sequence[Any]) -> Flo
         columns = [number[named[1]]] if len(named) == 2 else [j for j in range(len(labels)) if j != row]
         matrix[row, columns] = cost
     return matrix
+
+
+def checked_labels(classes: Any) -> list[Any]:
+    """The labels that a user lists, sorted."""
+    labels = [label.item() if isinstance(label, np.generic) else label for label in classes]
+    if not are_labels(labels):
+        raise DataError(f"classes must be distinct labels, all strings or all whole numbers, not {classes!r:.60}")
+    return sorted(labels)
 
 
 def are_labels(labels: Any) -> bool:

@@ -3,6 +3,8 @@
 Solvers know nothing of all this, so each of them gets it, and each of them gets it alike.
 """
 
+import json
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatVector
+from widemargin.checkpoint import Checkpoint, Moment
 from widemargin.cut_store import CutStore
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.problem import Problem, check_offers
@@ -83,6 +86,9 @@ def fit(
     w: FloatVector | None = None,
     cuts: CutStore | None = None,
     audit: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 30.0,
 ) -> Solution:
     """Train: move `solver` through epochs over `problem` until a stop rule holds.
 
@@ -101,20 +107,30 @@ def fit(
         solvers. Where C is another one now, α is scaled along.
     audit : make a full oracle pass after every epoch, so that every row of the trace is exact; neither these passes
         nor development scores then count as seconds or oracle calls. For comparing solvers.
+    checkpoint : a file that the run is kept in as it goes on; when training ends, also by Ctrl-C, it holds the last
+        whole epoch
+    resume : go on from the checkpoint, if there is one, exactly as the run in it would have; stop rules are those
+        given now, and count from its beginning. `seed`, `w` and `cuts` have had their say then.
+    checkpoint_seconds : how long to wait between two writes
     """
-    _check(problem, solver)
+    check(problem, solver)
+    if resume and checkpoint is None:
+        raise WidemarginError("there is nothing to resume from without a checkpoint")
     if w is not None and (w.shape != (problem.n_weights,) or not np.isfinite(w).all()):
         raise WidemarginError(f"w must hold {problem.n_weights} finite numbers to start from")
     run = _Run(problem, solver, stop or Stop(), score, callbacks, np.random.default_rng(seed), audit)
+    if checkpoint is not None:
+        run.checkpoint = Checkpoint(checkpoint, problem, solver, checkpoint_seconds)
     with _interrupt_flag() as interrupted:
         problem.meter.watch = lambda n: run.watch(n, interrupted)
         try:
-            return run.solve(w, cuts)
+            return run.solve(w, cuts, resume)
         finally:
             problem.meter.watch = None
 
 
-def _check(problem: Problem, solver: Solver) -> None:
+def check(problem: Problem, solver: Solver) -> None:
+    """Raise unless the solver can minimise what the problem asks for."""
     name = type(solver).__name__
     for able, wanted in ((solver.losses, problem.loss), (solver.penalties, problem.penalty)):
         if wanted not in able:
@@ -170,6 +186,7 @@ class _Run:
         self.trace: list[Epoch] = []
         self.best: tuple[float, int, FloatVector] | None = None
         self.halted = ""
+        self.checkpoint: Checkpoint | None = None
 
     def _check_that_it_ends(self) -> None:
         stop = self.stop
@@ -195,24 +212,28 @@ class _Run:
             callback.on_batch(self.visited)
         self.visited += n_examples
 
-    def solve(self, w: FloatVector | None, cuts: CutStore | None) -> Solution:
+    def solve(self, w: FloatVector | None, cuts: CutStore | None, resume: bool) -> Solution:
         """Start, then epoch after epoch until a stop rule holds."""
+        self.problem.forget()
         self.certifying = True  # a warm start may need an oracle pass, which belongs to no epoch
-        self.state = self.solver.start(self.problem, w, cuts)
+        if not (resume and self._resume()):
+            self.state = self.solver.start(self.problem, w, cuts)
         self.certifying = False
         self._check_that_it_ends()
-        self.problem.forget()
         for callback in self.callbacks:
             callback.on_start(self.stop.epochs, len(self.problem.weighted))
-        reason = "epochs" if self.stop.epochs == 0 else ""
+        reason = self._rule()
         while not reason:
             self.visited = 0
             try:
                 self.solver.epoch(self.problem, self.state, self.rng)
                 reason = self._end_of_epoch()
+                self._note()
             except _Halt as halt:
                 reason = str(halt)
                 self._record(score=None)
+        if self.checkpoint is not None:
+            self.checkpoint.write()
         solution = self._solution(reason)
         for callback in self.callbacks:
             callback.on_stop(solution.stopped)
@@ -227,17 +248,22 @@ class _Run:
                 score = float(self.score(w))
             if self.best is None or score > self.best[0]:
                 self.best = score, len(self.trace) + 1, w.copy()
-        row = self._record(score)
-        if self.halted:
-            return self.halted
+        self._record(score)
+        return self.halted or self._rule()
+
+    def _rule(self) -> str:
+        """The stop rule that holds after the last epoch, if any."""
         stop = self.stop
+        if not self.trace:
+            return "epochs" if stop.epochs == 0 else ""
+        row = self.trace[-1]
         if stop.gap is not None and row.certified and row.gap is not None and row.gap <= stop.gap:
             return "gap"
         if stop.patience is not None and self.best is not None and row.epoch - self.best[1] >= stop.patience:
             return "patience"
         return "epochs" if stop.epochs is not None and row.epoch >= stop.epochs else ""
 
-    def _record(self, score: float | None) -> Epoch:
+    def _record(self, score: float | None) -> None:
         """Append a row to the trace; certify it when its free estimate of the gap is small enough to stop at."""
         w = self.solver.weights(self.state)
         primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
@@ -254,7 +280,49 @@ class _Run:
         self.trace.append(row)
         for callback in self.callbacks:
             callback.on_epoch(row)
-        return row
+
+    def _note(self) -> None:
+        """Keep this moment between two epochs, unless the epoch's proof was cut short: its row would be another."""
+        if self.checkpoint is None or self.halted:
+            return
+        score, epoch, w = self.best or (None, 0, None)
+        rng = json.loads(json.dumps(self.rng.bit_generator.state, default=lambda array: array.tolist()))
+        rows = [list(row) for row in self.trace]
+        self.checkpoint.note(
+            Moment(
+                self.state,
+                rng,
+                rows,
+                score,
+                epoch,
+                w,
+                self.problem.slacks,
+                self.bound,
+                self._calls(),
+                self._seconds(),
+            )
+        )
+
+    def _resume(self) -> bool:
+        """Take up the run in the checkpoint; False if there is none."""
+        assert self.checkpoint is not None
+        moment = self.checkpoint.read(self.solver.start(self.problem))
+        if moment is None:
+            return False
+        try:
+            self.rng.bit_generator.state = moment.rng
+        except ValueError:
+            raise WidemarginError(
+                f"the checkpoint {self.checkpoint.path} needs a generator of the kind {moment.rng['bit_generator']}"
+            ) from None
+        self.state, self.bound = moment.state, moment.bound
+        if moment.slacks is not None:
+            self.problem.slacks = moment.slacks
+        self.trace = [Epoch(*row) for row in moment.trace]
+        if moment.best_score is not None and moment.best_w is not None:
+            self.best = moment.best_score, moment.best_epoch, moment.best_w
+        self.begin, self.calls_before = perf_counter() - moment.seconds, self.problem.meter.calls - moment.calls
+        return True
 
     def _solution(self, reason: str) -> Solution:
         """The best weights, certified by a full oracle pass unless the last row already is or the user wants out."""

@@ -22,7 +22,7 @@ from widemargin.errors import ModelFileError
 
 FORMAT = 1
 ENTRY = "widemargin"
-DTYPES = {"F64": np.float64, "U64": np.uint64, "I64": np.int64, "I32": np.int32, "U8": np.uint8}
+DTYPES = {"F64": np.float64, "U64": np.uint64, "I64": np.int64, "I32": np.int32, "U8": np.uint8, "BOOL": np.bool_}
 
 
 class ModelFile(NamedTuple):

@@ -36,6 +36,7 @@ from widemargin.structures.base import Examples, Outputs
 
 Loss = Literal["squared_hinge", "hinge"]
 Penalty = Literal["l2", "l1"]
+Oracle = Callable[[Examples, FloatVector, IntVector], Cuts]
 
 PLAIN = Margin(error_scale=0.0)
 PASS_BATCH = 1024
@@ -135,13 +136,24 @@ class Problem:
 
     def cuts(self, w: FloatVector, batch: IntVector) -> Cuts:
         """The most violated cuts at `w` of the batch's blocks."""
-        cuts = self._ask(self.objective, w, batch)
+        cuts = self._ask(self.objective.cuts, w, batch)
         self.slacks[cuts.block] = cuts.b - dots(cuts.a, w)
+        return cuts
+
+    def best_cuts(self, w: FloatVector, batch: IntVector, k: int) -> Cuts:
+        """The cuts of the `k` best outputs at `w` of each example, best first, one example after the other."""
+        if not isinstance(self.objective, Margin):
+            raise UnsupportedError(
+                f"the k best outputs are cuts of margin scaling, not of {self.objective}; take k = 1"
+            )
+        cuts = self._ask(partial(self.objective.best_cuts, k), w, batch)
+        first = np.flatnonzero(np.diff(cuts.block, prepend=-1))
+        self.slacks[cuts.block[first]] = (cuts.b - dots(cuts.a, w))[first]
         return cuts
 
     def mistakes(self, w: FloatVector, batch: IntVector) -> Cuts:
         """The cuts of the batch's plain predictions, decoded without the error term."""
-        return self._ask(PLAIN, w, batch)
+        return self._ask(PLAIN.cuts, w, batch)
 
     def regulariser(self, w: FloatVector) -> float:
         """½‖w‖², or ‖w‖₁."""
@@ -181,7 +193,7 @@ class Problem:
         """The cuts at `w` of all examples that count, in batches; the meter's slacks are left alone."""
         examples = self.weighted
         for begin in range(0, len(examples), PASS_BATCH):
-            yield self._ask(self.objective, w, examples[begin : begin + PASS_BATCH])
+            yield self._ask(self.objective.cuts, w, examples[begin : begin + PASS_BATCH])
 
     def primal_estimate(self, w: FloatVector) -> float | None:
         """P at `w` with the slacks that `cuts` last showed, each at the weights of its moment; None before any.
@@ -213,12 +225,12 @@ class Problem:
         slacks = np.maximum(slacks, 0.0)
         return float(c @ (slacks if self.loss == "hinge" else slacks**2))
 
-    def _ask(self, objective: Objective, w: FloatVector, batch: IntVector) -> Cuts:
+    def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:
             self.meter.watch(len(batch))
         begin = perf_counter()
         parts = shares(batch, self.examples.work, self.n_threads)
-        cuts = concatenate(run([partial(objective.cuts, self.examples, w, part) for part in parts]))
+        cuts = concatenate(run([partial(oracle, self.examples, w, part) for part in parts]))
         self.meter.seconds += perf_counter() - begin
         self.meter.calls += len(batch)
         return cuts

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 
 
 class Rows(NamedTuple):
@@ -76,6 +76,59 @@ def new_table(n: int) -> IntVector:
 
 
 @kernel
+def enter(indices: IntVector, begin: int, end: int, table: IntVector) -> None:
+    """Enter the row whose distinct indices are [begin:end] into a `table` that is all −1, large enough for it."""
+    mask = len(table) - 1
+    for k in range(begin, end):
+        h = (int(indices[k]) * 40503) & mask
+        while table[h] >= 0:
+            h = (h + 1) & mask
+        table[h] = k - begin
+
+
+@kernel
+def dot_entered(indices: IntVector, values: FloatVector, begin: int, end: int, entered: int, table: IntVector) -> float:
+    """⟨a, a'⟩ for a = (indices, values)[begin:end] and the row that begins at `entered`, which `table` holds."""
+    mask = len(table) - 1
+    total = 0.0
+    for k in range(begin, end):
+        index = indices[k]
+        h = (int(index) * 40503) & mask
+        while table[h] >= 0 and indices[entered + table[h]] != index:
+            h = (h + 1) & mask
+        if table[h] >= 0:
+            total += values[k] * values[entered + table[h]]
+    return total
+
+
+@kernel
+def clear(table: IntVector) -> None:
+    """All −1 again."""
+    for k in range(len(table)):
+        table[k] = -1
+
+
+@kernel
+def products(rows: Rows, first: int, last: int, table: IntVector, K: FloatMatrix) -> None:
+    """K[p, q] = ⟨a, a'⟩ of the rows first + p and first + q, for all rows [first:last].
+
+    `table` comes from `new_table`, is large enough for each of them, and all −1 before and after.
+    """
+    indptr, indices, values = rows.indptr, rows.indices, rows.values
+    for p in range(first, last):
+        norm = 0.0
+        for k in range(indptr[p], indptr[p + 1]):
+            norm += values[k] * values[k]
+        K[p - first, p - first] = norm
+        if p + 1 < last:
+            enter(indices, indptr[p], indptr[p + 1], table)
+            for q in range(p + 1, last):
+                product = dot_entered(indices, values, indptr[q], indptr[q + 1], indptr[p], table)
+                K[p - first, q - first] = K[q - first, p - first] = product
+            clear(table)
+
+
+@kernel
 def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, write: int, table: IntVector) -> int:
     """Sum the entries [begin:end] that share an index, drop zeros, move the rest to `write` ≤ begin; return their end.
 
@@ -102,6 +155,5 @@ def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, writ
             indices[keep] = indices[k]
             values[keep] = values[k]
             keep += 1
-    for k in range(len(table)):
-        table[k] = -1
+    clear(table)
     return keep

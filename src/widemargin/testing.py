@@ -4,8 +4,8 @@ A structure is right when its outputs maximise ⟨w, φ⟩ + scale · Δ and its
 
     Δ_i(ŷ) − ⟨w′, ψ_i(ŷ)⟩ ≤ ξ_i(w′)   for every ŷ that was decoded at any w,
 
-which `check_structure` verifies through `Examples` alone. A dual solver is right when its dual never falls, never
-exceeds the primal, and meets it; `check_solver` trains through `fit` and looks on.
+which `check_structure` verifies through `Examples` alone; where they offer `KBest`, that too. A dual solver is right
+when its dual never falls, never exceeds the primal, and meets it; `check_solver` trains through `fit` and looks on.
 """
 
 import signal
@@ -23,7 +23,7 @@ from widemargin.problem import Meter, Problem
 from widemargin.solution import Epoch, Solution
 from widemargin.solvers.base import Solver
 from widemargin.solvers.dual import DualState
-from widemargin.structures.base import Examples, Outputs
+from widemargin.structures.base import Examples, KBest, Outputs
 
 ROUNDING = 1e-9
 
@@ -67,6 +67,7 @@ def check_structure(
     _check_support(examples, draws[-1], batch, error_scales)
     decoded = {(k, scale): _decode(examples, w, batch, scale) for k, w in enumerate(draws) for scale in error_scales}
     seen: list[list[Row]] = [[rows[k] for rows in decoded.values()] for k in range(len(batch))]
+    all_rows: dict[int, list[Row]] = {}
     if enumerate_outputs is not None:
         for i, known in zip(batch, seen, strict=True):
             one = np.array([i], dtype=np.int32)
@@ -74,11 +75,16 @@ def check_structure(
             right = any(error == 0.0 and not len(indices) for error, indices, _ in possible)
             assert right, f"example {i}: no enumerated output is gold, with Δ = 0 and an empty ψ"
             known.extend(possible)
+            all_rows[int(i)] = possible
     if examples.exact:
         gold_row: Row = (0.0, np.empty(0, dtype=np.int32), np.empty(0))
         for (k, scale), rows in decoded.items():
             for i, row, known in zip(batch, rows, seen, strict=True):
                 _check_maximum(i, row, [gold_row, *known], draws[k], scale)
+    if isinstance(examples, KBest):
+        for (k, scale), rows in decoded.items():
+            for n_best in (1, 3, 8):
+                _check_best(examples, draws[k], batch, n_best, scale, rows, all_rows)
 
 
 def _check_description(examples: Examples) -> None:
@@ -160,14 +166,57 @@ def _rows(examples: Examples, batch: IntVector, outputs: Outputs) -> list[Row]:
     return rows
 
 
+def _check_best(
+    examples: Any,
+    w: FloatVector,
+    batch: IntVector,
+    k: int,
+    scale: float,
+    decoded: list[Row],
+    all_rows: dict[int, list[Row]],
+) -> None:
+    """The k best outputs: in order, as good as what `decode` found, and the best of all where those are listed."""
+    what = f"decode_best with k={k} and error_scale={scale}"
+    repeated, outputs = examples.decode_best(w, batch, k, error_scale=scale)
+    order = repeated[np.flatnonzero(np.diff(repeated, prepend=-1))]
+    assert np.array_equal(order, batch), f"{what} returned the examples {order.tolist()}, not {batch.tolist()}"
+    found = list(zip(repeated.tolist(), _rows(examples, repeated, outputs), strict=True))
+    for i, first in zip(batch.tolist(), decoded, strict=True):
+        rows = [row for j, row in found if j == i]
+        alone, output = examples.decode_best(w, np.array([i], dtype=np.int32), k, error_scale=scale)
+        same = len(alone) == len(rows) and all(map(_same, rows, _rows(examples, alone, output)))
+        assert same, f"example {i}: {what} depends on the rest of the batch"
+        values = [_value(row, w, scale) for row in rows]
+        slip = ROUNDING * max(1.0, *(_size(row, w, scale) for row in rows))
+        assert len(rows) <= k, f"example {i}: {what} returned {len(rows)} outputs"
+        assert np.all(np.diff(values) <= slip), f"example {i}: {what} returned outputs in the wrong order"
+        if not examples.exact:
+            continue
+        assert abs(values[0] - _value(first, w, scale)) <= slip, f"example {i}: the first of {what} is not the best"
+        if i in all_rows:
+            best = sorted((_value(row, w, scale) for row in all_rows[i]), reverse=True)[:k]
+            assert len(best) == len(values), f"example {i}: {what} returned {len(values)} outputs, not {len(best)}"
+            worst = float(np.max(np.abs(np.subtract(best, values))))
+            assert worst <= slip, f"example {i}: {what} missed a better output, or returned one twice"
+            for row in rows:
+                times, possible = (sum(_same(row, each) for each in some) for some in (rows, all_rows[i]))
+                assert times <= possible, f"example {i}: {what} returned an output twice"
+
+
+def _value(row: Row, w: FloatVector, scale: float) -> float:
+    """⟨w, φ⟩ + scale · Δ above that of gold."""
+    return scale * row[0] - float(row[2] @ w[row[1]])
+
+
+def _size(row: Row, w: FloatVector, scale: float) -> float:
+    """How large the numbers are whose sum is the value: what rounding is to be measured by."""
+    return scale * row[0] + float(np.abs(row[2]) @ np.abs(w[row[1]]))
+
+
 def _check_maximum(i: int, row: Row, others: list[Row], w: FloatVector, scale: float) -> None:
     """No other output has a higher ⟨w, φ⟩ + scale · Δ; ⟨w, φ(gold)⟩ is common to all and left out."""
-
-    def value(other: Row) -> float:
-        return scale * other[0] - float(other[2] @ w[other[1]])
-
-    size = max(1.0, *(scale * other[0] + float(np.abs(other[2]) @ np.abs(w[other[1]])) for other in others))
-    found, best = value(row), max(map(value, others))
+    size = max(1.0, *(_size(other, w, scale) for other in others))
+    found, best = _value(row, w, scale), max(_value(other, w, scale) for other in others)
     assert found >= best - ROUNDING * size, (
         f"example {i}: decode with error_scale={scale} found an output that scores {found:.12g} above gold, "
         f"but there is one that scores {best:.12g}"

@@ -3,23 +3,25 @@
 Free of scikit-learn, so that the command line starts fast; the estimators hand their parameters over to these.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatMatrix, FloatVector, IntVector
 from widemargin.columns import split
-from widemargin.errors import WidemarginError
+from widemargin.errors import DataError, WidemarginError
 from widemargin.features.attributes import Resources
 from widemargin.features.base import Extractor, Features
 from widemargin.features.inputs import choose_extractor, prepared
-from widemargin.labels import as_sequences, cost_matrix, encode_labels
+from widemargin.labels import as_sequences, checked_labels, cost_matrix, encode_labels
 from widemargin.loop import Callback, Score, Stop, fit
 from widemargin.metrics import is_bio, sequence_scorer
 from widemargin.objectives import OBJECTIVES, Objective
+from widemargin.online import Online
+from widemargin.path import path_points
 from widemargin.problem import Loss, Penalty, Problem, predict
 from widemargin.report.progress import Progress
 from widemargin.solution import Solution
@@ -27,6 +29,8 @@ from widemargin.solvers import Solver, named_solver
 from widemargin.structures import Chain, ChainExamples
 from widemargin.structures.base import Examples
 from widemargin.tagger import Tagger
+
+Trained = TypeVar("Trained")
 
 STANDS_FOR: dict[str, str] = {}
 """The objective that the name of a solver stands for, where it is not margin scaling."""
@@ -73,15 +77,34 @@ class TrainingSettings:
         sample_weight: Any = None,
         score: Score | None = None,
         callbacks: Sequence[Callback] = (),
+        **options: Any,
     ) -> Solution:
-        """Train on compiled examples."""
+        """Train on compiled examples; `options` are those of `fit` that are no settings, such as a checkpoint."""
+        return _slim(self._run(fit, examples, sample_weight, score=score, callbacks=callbacks, **options))
+
+    def solve_path(
+        self,
+        examples: Examples,
+        C: Sequence[float],
+        sample_weight: Any = None,
+        score: Score | None = None,
+    ) -> list[tuple[float, Solution]]:
+        """Train on compiled examples with every one of the `C`, each from where the one before has ended."""
+        points = self._run(path_points, examples, sample_weight, C=C, score=score)
+        return [(each, _slim(solution)) for each, solution in points]
+
+    def _run(
+        self,
+        train: Callable[..., Trained],
+        examples: Examples,
+        sample_weight: Any,
+        callbacks: Sequence[Callback] = (),
+        **options: Any,
+    ) -> Trained:
         problem, stop = self.problem(examples, sample_weight), self.stop()
         with Progress(tol=self.tol, enabled=bool(self.verbose)) as progress:
-            everyone = [progress, *callbacks]
-            solution = fit(
-                problem, self.chosen_solver(), stop=stop, score=score, callbacks=everyone, seed=self.random_state
-            )
-        return replace(solution, cuts=None)  # they take more memory than all the rest
+            options |= {"stop": stop, "callbacks": [progress, *callbacks], "seed": self.random_state}
+            return train(problem, self.chosen_solver(), **options)
 
     def problem(self, examples: Examples, sample_weight: Any = None) -> Problem:
         """The optimisation problem on compiled examples."""
@@ -101,6 +124,13 @@ class TrainingSettings:
             n_threads=count_threads(self.n_jobs),
             cut_memory=self.cut_memory,
         )
+
+    def online(self, before: Online | None = None) -> Online:
+        """The solver at work piece by piece: `before`, or a fresh one where there is none."""
+        solver = self.chosen_solver()
+        if before is not None and before.solver != solver:
+            raise WidemarginError(f"the pieces before were learnt by {before.solver}, not by {solver}; fit anew")
+        return before or Online(solver, self.random_state)
 
     def stop(self) -> Stop:
         """The stop rules."""
@@ -152,18 +182,29 @@ class TaggerSettings(TrainingSettings):
         sample_weight: Any = None,
         dev: tuple[Any, Any] | None = None,
         callbacks: Sequence[Callback] = (),
+        **options: Any,
     ) -> tuple[Tagger, Solution]:
         """A tagger for sequences like `X`, labelled like `y`; see `widemargin.SequenceTagger.fit`."""
         task = self.compile(X, y, dev)
-        solution = self.solve(task.examples, sample_weight, task.score, callbacks)
+        solution = self.solve(task.examples, sample_weight, task.score, callbacks, **options)
         return task.tagger(solution, self), solution
 
-    def compile(self, X: Any, y: Any, dev: tuple[Any, Any] | None = None) -> "TaggingTask":
-        """Features and labels as arrays, once, for any number of training runs."""
+    def train_path(
+        self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None, dev: tuple[Any, Any] | None = None
+    ) -> list[tuple[Tagger, Solution]]:
+        """A tagger for every one of the `C`, with features compiled once; see `widemargin.SequenceTagger.fit_path`."""
+        task = self.compile(X, y, dev)
+        points = self.solve_path(task.examples, C, sample_weight, task.score)
+        return [(task.tagger(solution, replace(self, C=each)), solution) for each, solution in points]
+
+    def compile(
+        self, X: Any, y: Any, dev: tuple[Any, Any] | None = None, labels: list[Any] | None = None
+    ) -> "TaggingTask":
+        """Features and labels as arrays, once, for any number of training runs; `labels` are those of `y` if None."""
         resources = Resources(self.lexicons or {}, self.clusters or {})
         extractor = choose_extractor(X, self.templates, resources, min_count=self.min_count, hash_bits=self.hash_bits)
         X = prepared(X, extractor)
-        labels, gold = encode_labels(X, y)
+        labels, gold = encode_labels(X, y, labels)
         features = extractor.fit(X)
         chain = Chain(len(labels), extractor.n_features, extractor.n_transition_features)
         score = None
@@ -173,6 +214,21 @@ class TaggerSettings(TrainingSettings):
             score = self._score(dev_examples, labels, as_sequences(X_dev, dev[1]))
         examples = _examples(chain, features, gold, cost_matrix(self.costs, labels))
         return TaggingTask(labels, extractor, examples, score)
+
+    def learn(
+        self, online: "OnlineTagging | None", X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> "OnlineTagging":
+        """One epoch over a piece of the data, the first where `online` is None; see `SequenceTagger.partial_fit`."""
+        if online is None:
+            labels = None if classes is None else checked_labels(classes)
+            online = OnlineTagging(self.online(), self.compile(X, y, labels=labels))
+        else:
+            if classes is not None and set(checked_labels(classes)) != set(online.task.labels):
+                raise DataError("the classes are others than those of the first call")
+            online.task = online.task.followed_by(X, y)
+        problem = self.problem(online.task.examples, sample_weight)
+        online.solution = self.online(online.run).learn(problem)
+        return online
 
     def _score(self, examples: ChainExamples, labels: Sequence[Any], gold: Sequence[Sequence[Any]]) -> Score:
         """The development score as a function of the weights."""
@@ -198,10 +254,31 @@ class TaggingTask:
     examples: ChainExamples
     score: Score | None
 
+    def followed_by(self, X: Any, y: Any) -> "TaggingTask":
+        """Other sequences with the same labels, features and costs."""
+        X = prepared(X, self.extractor)
+        _, gold = encode_labels(X, y, self.labels)
+        features, before = self.extractor.transform(X), self.examples
+        return replace(self, examples=_examples(before.chain, features, gold, before.data.costs))
+
     def tagger(self, solution: Solution, settings: TrainingSettings) -> Tagger:
         """The tagger with the weights of `solution`, which training with `settings` has found."""
         weights = self.examples.chain.parts(solution.w).thinned()
         return Tagger(self.labels, self.extractor, weights, settings.summary(solution))
+
+
+@dataclass
+class OnlineTagging:
+    """A tagger that learns piece by piece: the solver at work, the last piece, and what has come of all of them."""
+
+    run: Online
+    task: TaggingTask
+    solution: Solution | None = None
+
+
+def _slim(solution: Solution) -> Solution:
+    """Without the cuts, which take more memory than all the rest."""
+    return replace(solution, cuts=None)
 
 
 def _examples(

@@ -35,6 +35,12 @@ def names(ctx: click.Context, param: click.Parameter, value: str | None) -> list
     return cut
 
 
+def numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[float]:
+    """Numbers with commas between them."""
+    parts: Sequence[Any] = value.split(",")
+    return [click.FLOAT.convert(each, param, ctx) for each in parts]
+
+
 def example(*lines: str) -> str:
     """Lines for the end of a help text, which click is told not to wrap."""
     return "\b\n" + "\n".join(("Example: " if number == 0 else " " * 9) + line for number, line in enumerate(lines))
@@ -67,9 +73,6 @@ templates = click.option(
     "--templates", metavar="FILE|TEXT", help="Feature templates, such as 'word[-1..1] suffix1..3 lower|pos'."
 )
 function_options = together(
-    click.option(
-        "--C", "C", type=float, default=0.1, show_default=True, help="Weight of errors against large weights."
-    ),
     click.option("--objective", help="What counts as an error; an unknown name lists all. [default: the solver's own]"),
     click.option(
         "--loss", type=click.Choice(["squared_hinge", "hinge"]), help="Of each slack. [default: the solver's own]"
@@ -137,6 +140,15 @@ def train() -> None:
     help="Word clusters: Brown's, or word TAB cluster.",
 )
 @click.option("--solver", default="dcd", show_default=True, help="How to optimise; an unknown name lists all.")
+@click.option(
+    "--C",
+    "C",
+    callback=numbers,
+    default="0.1",
+    show_default=True,
+    metavar="C[,C…]",
+    help="Weight of errors against large weights; of several, the one that is best on --dev.",
+)
 @function_options
 @click.option("--epochs", type=int, default=30, show_default=True, help="Stop after so many passes over the data.")
 @click.option("--tol", type=float, default=0.01, show_default=True, help="Stop at this proven gap to the optimum.")
@@ -147,6 +159,8 @@ def train() -> None:
 @click.option("--costs", metavar="FILE", help='Error costs as JSON: {"gold": 2, "other": {"predicted": 0.5}}.')
 @jobs
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model.")
+@click.option("--checkpoint", metavar="FILE", help="Keep the state of training in FILE while it goes on.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
 @click.option("--curves", metavar="FILE", help="Draw objective, gap and development score into a PNG file.")
 @as_json
 @quiet
@@ -219,6 +233,7 @@ def inspect(**options: Any) -> int | None:
     metavar="A,B,…",
     help="Which ones; parameters go into brackets.",
 )
+@click.option("--C", "C", type=float, default=0.1, show_default=True, help="Weight of errors against large weights.")
 @function_options
 @click.option("--epochs", type=int, default=50, show_default=True, help="Stop each after so many passes over the data.")
 @click.option("--tol", type=float, default=0.001, show_default=True, help="Stop each at this gap that it has proven.")

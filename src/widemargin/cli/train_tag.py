@@ -1,6 +1,7 @@
 """`widemargin train tag`: from a labelled file to a model file."""
 
 from collections.abc import Sequence
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -39,7 +40,7 @@ def run(
     clusters: Pairs,
     costs: str | None,
     solver: str,
-    C: float,
+    C: Sequence[float],
     objective: str | None,
     loss: Loss | None,
     penalty: Penalty,
@@ -52,23 +53,26 @@ def run(
     hash_bits: int | None,
     jobs: int,
     seed: int,
+    checkpoint: str | None,
+    resume: bool,
     curves: str | None,
     as_json: bool,
     quiet: bool,
 ) -> int | None:
     """Train and save, then say what came of it."""
     read_files = [train_file, dev_file, templates, costs, *(path for _, path in (*lexicons, *clusters))]
-    for target in (out, curves):
-        if target is not None:
-            check_target(target, inputs=read_files)
-    if out == curves:
-        raise WidemarginError(f"the model and its curves cannot both be written to {out}")
+    targets = [target for target in (out, curves, checkpoint) if target is not None]
+    for target in targets:
+        check_target(target, inputs=read_files)
+        if targets.count(target) > 1:
+            raise WidemarginError(f"two results cannot both be written to {target}")
+    _check_plan(C, dev_file, checkpoint, resume)
     begin = perf_counter()
     words, groups = read_lexicons(lexicons), read_clusters(clusters)
     chosen = read_templates(templates, list(words), groups)
     settings = TaggerSettings(
         solver=solver,
-        C=C,
+        C=C[0],
         objective=objective,
         loss=loss,
         penalty=penalty,
@@ -93,7 +97,12 @@ def run(
     dev = None if dev_file is None else read_like(train, dev_file, file_format, columns).labelled(label or name)
     X, y = train.labelled(name)
     read = perf_counter()
-    tagger, solution = settings.train(X, y, dev=dev)
+    if len(C) == 1:
+        path = [settings.train(X, y, dev=dev, checkpoint=checkpoint, resume=resume)]
+    else:
+        path = settings.train_path(X, y, C, dev=dev)
+    tagger, solution = max(path, key=lambda point: _dev_score(point[1]))
+    interrupted = any(each.stopped == "interrupted" for _, each in path)
     trained = perf_counter()
     tagger.summary["data"] = {
         "label": name,
@@ -108,15 +117,38 @@ def run(
     results = _results(tagger, solution, X, None if dev is None else dev[0]) | {
         "label": name,
         "solver": solver,
-        "C": C,
+        "C": tagger.summary["parameters"]["C"],
+        "path": [_point(*point) for point in path],
         "model": out,
+        "interrupted": interrupted,
         "seconds": {"reading": read - begin, "training": trained - read, "writing": perf_counter() - trained},
     }
     if as_json:
         print_json(results)
     else:
         _print(Printer(enabled=not quiet), solution, results)
-    return INTERRUPTED if solution.stopped == "interrupted" else None
+    return INTERRUPTED if interrupted else None
+
+
+def _check_plan(C: Sequence[float], dev_file: str | None, checkpoint: str | None, resume: bool) -> None:
+    """Complain before any work about options that do not go together."""
+    if resume and checkpoint is None:
+        raise WidemarginError("--resume needs --checkpoint FILE to go on from")
+    if len(C) > 1 and dev_file is None:
+        raise WidemarginError("several values of --C need --dev FILE to choose the best one by")
+    if len(C) > 1 and checkpoint is not None:
+        raise WidemarginError("--checkpoint keeps one training run; give a single value of --C")
+
+
+def _dev_score(solution: Solution) -> float:
+    """The best development score; −∞ where there is none."""
+    return max((row.score for row in solution.trace if row.score is not None), default=-inf)
+
+
+def _point(tagger: Tagger, solution: Solution) -> dict[str, Any]:
+    """What there is to say of one C."""
+    score = _dev_score(solution)
+    return {"C": tagger.summary["parameters"]["C"], "score": None if score == -inf else score, "gap": solution.gap}
 
 
 def _results(tagger: Tagger, solution: Solution, X: Columns, dev: Columns | None) -> dict[str, Any]:
@@ -136,12 +168,11 @@ def _results(tagger: Tagger, solution: Solution, X: Columns, dev: Columns | None
         "certified": solution.certified,
     }
     if dev is not None:
-        scores = [row.score for row in solution.trace if row.score is not None]
         results["dev"] = {
             "sequences": dev.n_sequences,
             "tokens": dev.n_tokens,
             "metric": "f1" if is_bio(tagger.labels) else "accuracy",
-            "score": max(scores, default=None),
+            "score": _point(tagger, solution)["score"],
         }
     return results
 
@@ -164,8 +195,13 @@ def _print(printer: Printer, solution: Solution, results: dict[str, Any]) -> Non
             f"{share(dev['score'])} on {dev['tokens']:,} tokens, after epoch {solution.epoch}, whose weights are kept"
         )
         facts.append((f"dev {dev['metric']}", score))
+    if len(results["path"]) > 1:
+        points = (
+            f"{point['C']:g} ({share(point['score'])})" for point in results["path"] if point["score"] is not None
+        )
+        facts.append(("C", f"{results['C']:g}, the best of {', '.join(points)}"))
     facts.append(("model", f"{results['model']} ({file_size(results['model'])})"))
     facts.append(("seconds", ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())))
     printer.facts(facts)
-    if solution.stopped == "interrupted":
+    if results["interrupted"]:
         printer.line("Training was interrupted; the model as it was by then has been saved.")

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from widemargin._threads import count_threads
 from widemargin.estimators.base import Estimator
@@ -16,7 +17,7 @@ from widemargin.problem import Loss, Penalty
 from widemargin.solution import Solution
 from widemargin.solvers import Solver
 from widemargin.tagger import Tagger
-from widemargin.training import TaggerSettings
+from widemargin.training import OnlineTagging, TaggerSettings
 
 
 class SequenceTagger(Estimator):
@@ -41,6 +42,8 @@ class SequenceTagger(Estimator):
     >>> SequenceTagger(templates=["lower", "suffix1"]).fit(X, y).predict([["the", "cat", "barks"]])
     [['DET', 'NOUN', 'VERB']]
     """
+
+    _online: OnlineTagging | None = None
 
     def __init__(
         self,
@@ -107,8 +110,39 @@ class SequenceTagger(Estimator):
         callbacks : hear of training as it goes on
         """
         settings = self._settings(TaggerSettings)
-        self.tagger_, self.solution_ = settings.train(X, y, sample_weight, dev, callbacks)
-        self.classes_ = np.sort(self.tagger_.labels)
+        self._online = None
+        return self._fitted(*settings.train(X, y, sample_weight, dev, callbacks))
+
+    def fit_path(
+        self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None, dev: tuple[Any, Any] | None = None
+    ) -> list["SequenceTagger"]:
+        """Train with every one of the `C`: fitted clones of this estimator, which stays as it is, in the order of `C`.
+
+        Features are compiled once, and each training run starts from where the one with the next smaller C has ended.
+        After Ctrl-C the points that were not reached are missing; each clone says its C.
+        """
+        path = self._settings(TaggerSettings).train_path(X, y, C, sample_weight, dev)
+        return [
+            clone(self).set_params(C=tagger.summary["parameters"]["C"])._fitted(tagger, solution)
+            for tagger, solution in path
+        ]
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SequenceTagger":
+        """One epoch over these data, going on from the call before; for solvers that learn piece by piece.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`. Features that the first call has not seen are ignored, but with `hash_bits`
+        classes : all labels there will be, at the first call; None takes those of its `y`
+        """
+        settings = self._settings(TaggerSettings)
+        online = self._online = settings.learn(self._online, X, y, classes, sample_weight)
+        assert online.solution is not None
+        return self._fitted(online.task.tagger(online.solution, settings), online.solution)
+
+    def _fitted(self, tagger: Tagger, solution: Solution) -> "SequenceTagger":
+        self.tagger_, self.solution_ = tagger, solution
+        self.classes_ = np.sort(tagger.labels)
         return self
 
     def predict(self, X: Any) -> list[list[Any]]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from widemargin._types import FloatVector
 from widemargin.errors import DataError, ModelFileError
@@ -12,6 +13,7 @@ from widemargin.estimators.base import Estimator
 from widemargin.loop import Callback, Score
 from widemargin.model import read_model, vector, write_model
 from widemargin.objectives import Objective
+from widemargin.online import Online
 from widemargin.problem import Loss, Penalty
 from widemargin.solution import Solution
 from widemargin.solvers import Solver
@@ -46,6 +48,8 @@ class StructuredPredictor(Estimator):
     >>> StructuredPredictor(Sign(), C=1.0).fit([2.0, -1.0], [1, -1]).predict([3.0, -0.5])
     [1, -1]
     """
+
+    _online: Online | None = None
 
     def __init__(
         self,
@@ -89,10 +93,44 @@ class StructuredPredictor(Estimator):
         callbacks: Sequence[Callback] = (),
     ) -> "StructuredPredictor":
         """Train on inputs `X` with gold outputs `y`; `dev` is scored after every epoch and the best one kept."""
-        if y is None or not len(y):
-            raise DataError("there are no gold outputs to learn from")
+        self._online = None
         score = None if dev is None else self._dev_score(*dev)
-        self.solution_ = self._training().solve(CustomExamples(self.problem, X, y), sample_weight, score, callbacks)
+        self.solution_ = self._training().solve(self._examples(X, y), sample_weight, score, callbacks)
+        return self
+
+    def fit_path(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        C: Sequence[float],
+        sample_weight: Any = None,
+        dev: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    ) -> list["StructuredPredictor"]:
+        """Train with every one of the `C`: fitted clones of this estimator, which stays as it is, in the order of `C`.
+
+        Each training run starts from where the one with the next smaller C has ended. After Ctrl-C the points that were
+        not reached are missing; each clone says its C.
+        """
+        score = None if dev is None else self._dev_score(*dev)
+        path = []
+        for each, solution in self._training().solve_path(self._examples(X, y), C, sample_weight, score):
+            path.append(clone(self).set_params(C=each))
+            path[-1].solution_ = solution
+        return path
+
+    def partial_fit(
+        self, X: Sequence[Any], y: Sequence[Any], classes: Any = None, sample_weight: Any = None
+    ) -> "StructuredPredictor":
+        """One epoch over these data, going on from the call before; for solvers that learn piece by piece.
+
+        The weights are as many as the first call needs, or as the problem says by `n_weights`. `classes` are there for
+        scikit-learn's sake; outputs need not be listed.
+        """
+        settings = self._training()
+        examples = self._examples(X, y, None if self._online is None else len(self.solution_.w))
+        online = settings.online(self._online)
+        self.solution_ = online.learn(settings.problem(examples, sample_weight))
+        self._online = online
         return self
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
@@ -124,6 +162,11 @@ class StructuredPredictor(Estimator):
         except (LookupError, TypeError, ValueError, AttributeError):
             raise ModelFileError(f"the model {os.fspath(path)} is damaged: its parts do not fit together") from None
         return predictor
+
+    def _examples(self, X: Sequence[Any], y: Sequence[Any], n_weights: int | None = None) -> CustomExamples:
+        if y is None or not len(y):
+            raise DataError("there are no gold outputs to learn from")
+        return CustomExamples(self.problem, X, y, n_weights)
 
     def _training(self) -> TrainingSettings:
         return self._settings(TrainingSettings, without=("problem",))

@@ -5,6 +5,7 @@ loss-augmented argmax of ⟨w, φ⟩ + Δ.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,3 +30,9 @@ class Margin(Objective):
         outputs = examples.decode(w, batch, error_scale=self.error_scale)
         errors, psi = examples.difference(batch, outputs)
         return Cuts(batch, errors, psi)
+
+    def best_cuts(self, k: int, examples: Any, w: FloatVector, batch: IntVector) -> Cuts:
+        """The cuts of the `k` best outputs of each example, best first; the examples offer `KBest`."""
+        repeated, outputs = examples.decode_best(w, batch, k, error_scale=self.error_scale)
+        errors, psi = examples.difference(repeated, outputs)
+        return Cuts(repeated, errors, psi)

@@ -12,12 +12,14 @@ from widemargin.solvers.cutting_plane import CuttingPlane, CuttingPlaneDual
 from widemargin.solvers.dcd import DualCoordinateDescent
 from widemargin.solvers.frank_wolfe import FrankWolfe
 from widemargin.solvers.one_slack import OneSlack
+from widemargin.solvers.mira import MIRA
 from widemargin.solvers.perceptron import Perceptron
 from widemargin.solvers.sdm import OnlineCuttingPlane, SequentialDual
 
 SOLVERS: dict[str, Solver] = {
     "auto": Auto(),
     "perceptron": Perceptron(),
+    "mira": MIRA(),
     "dcd": DualCoordinateDescent(),
     "dcd-light": DualCoordinateDescent(sweeps=0),
     "cpd": CuttingPlaneDual(),
@@ -55,6 +57,7 @@ def named_solver(name: Any) -> Solver:
 
 
 __all__ = [
+    "MIRA",
     "SOLVERS",
     "Auto",
     "Bundle",

@@ -16,7 +16,6 @@ class Solver(Protocol):
     A solver derives from this class and declares what it can do; the mismatch is an error before a run starts.
 
     `losses`, `penalties`, `kinds` : what it can minimise, its own choice of loss first; `kinds` are the objective's
-    `requires` : the protocols (`structures.base`) that the examples must offer beyond decoding
     `online` : it learns from each example as it comes, so that `partial_fit` makes sense
 
     A state is a dataclass of arrays, numbers and at most one `CutStore`, so that a checkpoint can hold it.
@@ -25,8 +24,12 @@ class Solver(Protocol):
     losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge", "hinge")
     penalties: ClassVar[tuple[Penalty, ...]] = ("l2",)
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum",)
-    requires: ClassVar[tuple[type, ...]] = ()
     online: ClassVar[bool] = False
+
+    @property
+    def requires(self) -> tuple[type, ...]:
+        """The protocols (`structures.base`) that the examples must offer beyond decoding; parameters may decide."""
+        return ()
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> Any:
         """A fresh state; near the weights `w`, or at the dual point that `cuts` hold, where these are given."""

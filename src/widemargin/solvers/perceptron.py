@@ -2,8 +2,7 @@
 
     ŷ = argmax_y ⟨w, φ(x_i, y)⟩;   w ← w + ψ_i(ŷ);   return the average of w over all steps
 
-The average is kept lazily: with u = Σ t·ψ_t over the updates, each with the number t of examples seen before it,
-the mean of w over T examples is w − u / T. Examples of a batch are decoded at one w.
+Examples of a batch are decoded at one w. The average is that of `averaging`, with a step per example.
 """
 
 from dataclasses import dataclass
@@ -15,25 +14,16 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector
 from widemargin.cut_store import CutStore
 from widemargin.problem import Problem
-from widemargin.solvers.base import Solver, start_weights
-from widemargin.sparse import Rows, add_scaled
-
-
-@dataclass(slots=True)
-class PerceptronState:
-    """The current weights `w`, the lazy part `u` of their average, and the number `t` of examples seen."""
-
-    w: FloatVector
-    u: FloatVector
-    t: int = 0
+from widemargin.solvers import averaging
+from widemargin.solvers.averaging import AveragedState, add_averaged
+from widemargin.solvers.base import Solver
+from widemargin.sparse import Rows
 
 
 @kernel
 def _update(w: FloatVector, u: FloatVector, t: int, weight: FloatVector, psi: Rows) -> None:
     for k in range(len(weight)):
-        begin, end = psi.indptr[k], psi.indptr[k + 1]
-        add_scaled(weight[k], psi.indices, psi.values, begin, end, w)
-        add_scaled(weight[k] * (t + k), psi.indices, psi.values, begin, end, u)
+        add_averaged(weight[k], psi, k, w, u, t + k)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,18 +34,17 @@ class Perceptron(Solver):
 
     online: ClassVar[bool] = True
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> PerceptronState:
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AveragedState:
         """Weights zero, or a copy of `w`."""
-        return PerceptronState(start_weights(problem, w, cuts), np.zeros(problem.n_weights))
+        return averaging.start(problem, w, cuts)
 
-    def epoch(self, problem: Problem, state: PerceptronState, rng: np.random.Generator) -> None:
+    def epoch(self, problem: Problem, state: AveragedState, rng: np.random.Generator) -> None:
         """One pass: w += ψ for every example that is predicted wrongly."""
-        # A stale update is not mended by a line search, so batches are smaller than those of dual solvers.
-        for batch in problem.batches(rng, self.batch_size or max(1, problem.batch_size // 48)):
+        for batch in averaging.batches(problem, rng, self.batch_size):
             mistakes = problem.mistakes(state.w, batch)
             _update(state.w, state.u, state.t, problem.example_weight[batch], mistakes.a)
             state.t += len(batch)
 
-    def weights(self, state: PerceptronState) -> FloatVector:
+    def weights(self, state: AveragedState) -> FloatVector:
         """The average of w over all examples seen."""
-        return state.w - state.u / max(state.t, 1)
+        return state.mean

@@ -36,11 +36,16 @@ class CustomProblem(Protocol):
 
 
 class CustomExamples:
-    """Training examples of a user's problem. Decoding holds the interpreter, so it runs on one thread."""
+    """Training examples of a user's problem. Decoding holds the interpreter, so it runs on one thread.
+
+    `n_weights` is the length of w where it is known already, from data that came before.
+    """
 
     work = None
 
-    def __init__(self, problem: CustomProblem, X: Sequence[Any], y: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self, problem: CustomProblem, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
+    ) -> None:
         if y is not None and len(X) != len(y):
             raise DataError(f"there are {len(X)} inputs, but {len(y)} outputs")
         self.problem, self.X, self.y = problem, X, y
@@ -49,7 +54,7 @@ class CustomExamples:
         gold = [_sparse(problem.features(x, output), f"example {i}") for i, (x, output) in enumerate(self._pairs())]
         self._gold = [vector for vector, _ in gold]
         largest = max((size for _, size in gold), default=0)
-        self.n_weights = int(getattr(problem, "n_weights", largest))
+        self.n_weights = int(getattr(problem, "n_weights", largest) if n_weights is None else n_weights)
         self._check_size(largest, "the gold outputs")
 
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> list[Any]:

@@ -1,0 +1,48 @@
+"""The average of w over all steps of a mistake-driven solver, kept lazily.
+
+With u = Σ t·δ_t over the updates w ← w + δ_t, each with the number t of steps before it, the mean of w over T steps is
+w − u / T; so an update touches no more of u than of w.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatVector, IntVector
+from widemargin.cut_store import CutStore
+from widemargin.problem import Problem
+from widemargin.solvers.base import start_weights
+from widemargin.sparse import Rows, add_scaled
+
+
+@dataclass(slots=True)
+class AveragedState:
+    """The current weights `w`, the lazy part `u` of their average, and the number `t` of steps made."""
+
+    w: FloatVector
+    u: FloatVector
+    t: int = 0
+
+    @property
+    def mean(self) -> FloatVector:
+        """The average of w over all steps."""
+        return self.w - self.u / max(self.t, 1)
+
+
+def start(problem: Problem, w: FloatVector | None, cuts: CutStore | None) -> AveragedState:
+    """Weights zero, a copy of `w`, or what `cuts` stand for; no steps yet."""
+    return AveragedState(start_weights(problem, w, cuts), np.zeros(problem.n_weights))
+
+
+def batches(problem: Problem, rng: np.random.Generator, size: int | None) -> list[IntVector]:
+    """Batches of `size`, else smaller ones than dual solvers take: no line search mends an update that is stale."""
+    return problem.batches(rng, size or max(1, problem.batch_size // 48))
+
+
+@kernel
+def add_averaged(step: float, rows: Rows, row: int, w: FloatVector, u: FloatVector, t: int) -> None:
+    """w += step · a for a row a, after t steps."""
+    begin, end = rows.indptr[row], rows.indptr[row + 1]
+    add_scaled(step, rows.indices, rows.values, begin, end, w)
+    add_scaled(step * t, rows.indices, rows.values, begin, end, u)

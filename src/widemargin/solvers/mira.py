@@ -1,0 +1,102 @@
+"""MIRA, the margin-infused relaxed algorithm (Crammer & Singer 2003; McDonald et al. 2005).
+
+For each example the least change of w that puts the gold output ahead of the k best others by their errors, as far as
+the slack's price allows:
+
+    w ← argmin_w' ½‖w' − w‖² + C c_i ξ   with   ξ ≥ 0,   ⟨w', ψ_j⟩ ≥ Δ_j − ξ   for the k best outputs j of ⟨w, φ⟩ + Δ
+
+Its dual is the programme of `qp` with F_j = Δ_j − ⟨w, ψ_j⟩, cap = C c_i and no ridge, and the step is w += Σ α_j ψ_j.
+For k = 1 that is the passive-aggressive step τ = clip((Δ − ⟨w, ψ⟩) / ‖ψ‖², 0, C c_i). Examples of a batch are decoded
+at one w; steps are made one after the other, each with the violations at the current w. Returned is the average of w
+over all steps (`averaging`). Like the perceptron, it minimises no sum of losses exactly, whichever the problem names.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatVector
+from widemargin.cut_store import CutStore
+from widemargin.cuts import Cuts
+from widemargin.errors import WidemarginError
+from widemargin.problem import Problem
+from widemargin.solvers import averaging
+from widemargin.solvers.averaging import AveragedState, add_averaged
+from widemargin.solvers.base import Solver
+from widemargin.solvers.qp import pair_steps
+from widemargin.sparse import dot, new_table, products
+from widemargin.structures.base import KBest
+
+TOLERANCE = 1e-8
+MAX_STEPS = 1000
+
+
+@kernel
+def _update(w: FloatVector, u: FloatVector, t: int, cuts: Cuts, c: FloatVector, max_steps: int) -> int:
+    """One step for every block, whose cuts come one after the other; return how many there were."""
+    indptr = cuts.a.indptr
+    n, most, longest, size = len(cuts.b), 0, indptr[0], 0
+    for k in range(n):
+        size = size + 1 if k > 0 and cuts.block[k] == cuts.block[k - 1] else 1
+        most, longest = max(most, size), max(longest, indptr[k + 1] - indptr[k])
+    K, F, alpha = np.empty((most + 1, most + 1)), np.empty(most + 1), np.empty(most + 1)
+    table = new_table(longest)
+    steps, first = 0, 0
+    while first < n:
+        last = first + 1
+        while last < n and cuts.block[last] == cuts.block[first]:
+            last += 1
+        size = last - first
+        products(cuts.a, first, last, table, K)
+        for k in range(size):
+            F[k] = cuts.b[first + k] - dot(cuts.a.indices, cuts.a.values, indptr[first + k], indptr[first + k + 1], w)
+            K[k, size] = K[size, k] = alpha[k] = 0.0
+        F[size], K[size, size], alpha[size] = 0.0, 0.0, c[cuts.block[first]]
+        pair_steps(K, F, alpha, size, 0.0, TOLERANCE, max_steps)
+        for k in range(size):
+            if alpha[k] > 0.0:
+                add_averaged(alpha[k], cuts.a, first + k, w, u, t + steps)
+        steps, first = steps + 1, last
+    return steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MIRA(Solver):
+    """MIRA with the `k` best outputs.
+
+    Parameters
+    ----------
+    k : how many outputs of an example a step looks at; more than one need examples that offer `KBest`
+    batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
+    """
+
+    k: int = 1
+    batch_size: int | None = None
+
+    online: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not self.k >= 1:
+            raise WidemarginError(f"MIRA looks at one output or more, not at k = {self.k!r}")
+
+    @property
+    def requires(self) -> tuple[type, ...]:
+        """Several outputs per example, where k asks for them."""
+        return (KBest,) if self.k > 1 else ()
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AveragedState:
+        """Weights zero, or a copy of `w`."""
+        return averaging.start(problem, w, cuts)
+
+    def epoch(self, problem: Problem, state: AveragedState, rng: np.random.Generator) -> None:
+        """One pass with a step for every example."""
+        c = problem.C * problem.c
+        for batch in averaging.batches(problem, rng, self.batch_size):
+            cuts = problem.cuts(state.w, batch) if self.k == 1 else problem.best_cuts(state.w, batch, self.k)
+            state.t += _update(state.w, state.u, state.t, cuts, c, MAX_STEPS)
+
+    def weights(self, state: AveragedState) -> FloatVector:
+        """The average of w over all steps."""
+        return state.mean
