@@ -7,8 +7,6 @@ vector that holds, in this order, W (features × labels), T (labels × labels), 
 is Σ_t cost[gold_t, y_t], by default the number of wrong labels.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from widemargin._jit import kernel
@@ -17,107 +15,24 @@ from widemargin.decoders.viterbi import viterbi
 from widemargin.errors import DataError
 from widemargin.sparse import Rows, coalesce, new_table
 from widemargin.structures.base import Differences
+from widemargin.structures.chain_scores import ChainData, new_part_scores, part_scores
 from widemargin.structures.chain_weights import NO_ROWS, Chain, ChainWeights
-
-
-class ChainData(NamedTuple):
-    """Sequences laid end to end: features per position, optional features on transitions, gold labels, error costs."""
-
-    indptr: LongVector
-    features: Rows
-    transition_features: Rows
-    gold: IntVector
-    costs: FloatMatrix
-
-
-@kernel
-def _add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector) -> None:
-    """out += Σ_f x_tf weights[f], over rows of any one length."""
-    indices, values = features.indices, features.values
-    n = len(out)
-    k, end = features.indptr[t], features.indptr[t + 1]
-    if len(values) == 0:
-        # Four rows at a time: they come from memory side by side, and `out` is loaded and stored a quarter as often.
-        while k + 4 <= end:
-            first, second, third, fourth = (
-                weights[indices[k]],
-                weights[indices[k + 1]],
-                weights[indices[k + 2]],
-                weights[indices[k + 3]],
-            )
-            for j in range(n):
-                out[j] += (first[j] + second[j]) + (third[j] + fourth[j])
-            k += 4
-        while k < end:
-            row = weights[indices[k]]
-            for j in range(n):
-                out[j] += row[j]
-            k += 1
-    else:
-        while k < end:
-            row, value = weights[indices[k]], values[k]
-            for j in range(n):
-                out[j] += value * row[j]
-            k += 1
-
-
-@kernel
-def _add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) -> None:
-    """out += Σ_f x_tf weights[f], over sparse rows of weights, some of them whole."""
-    for k in range(features.indptr[t], features.indptr[t + 1]):
-        begin, end = weights.indptr[features.indices[k]], weights.indptr[features.indices[k] + 1]
-        value = features.values[k] if len(features.values) > 0 else 1.0
-        # Unsigned, since an index that might be negative keeps loops from vectorising.
-        if end - begin == len(out):
-            for j in range(len(out)):
-                out[j] += value * weights.values[np.uint64(begin + j)]
-        else:
-            for j in range(begin, end):
-                out[weights.indices[np.uint64(j)]] += value * weights.values[np.uint64(j)]
-
-
-@kernel
-def _copy(source: FloatMatrix, target: FloatMatrix) -> None:
-    # Loops rather than array expressions here and below: those bring in NumPy's shape errors, seconds of compilation.
-    for i in range(source.shape[0]):
-        for j in range(source.shape[1]):
-            target[i, j] = source[i, j]
 
 
 @kernel
 def _decode(
     data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, error_scale: float, labels: IntVector
 ) -> None:
-    n_labels = len(weights.begin)
-    longest = 1
-    for i in batch:
-        longest = max(longest, data.indptr[i + 1] - data.indptr[i])
-    emission = np.empty((longest, n_labels))
-    arrival = np.empty((longest, n_labels))
-    conditional = len(weights.conditional) > 0
-    transition = np.empty((longest if conditional else 1, n_labels, n_labels))
-    _copy(weights.transition, transition[0])
-    flat = weights.conditional.reshape(len(weights.conditional), n_labels * n_labels)
+    emission, transition = new_part_scores(data, weights, batch)
+    arrival = np.empty(emission.shape)
     for position in range(len(batch)):
-        first, last = data.indptr[batch[position]], data.indptr[batch[position] + 1]
-        n = last - first
+        first, n = data.indptr[batch[position]], starts[position + 1] - starts[position]
         if n == 0:
             continue
-        for t in range(n):
-            for label in range(n_labels):
-                emission[t, label] = 0.0
-            if error_scale != 0.0:
-                for label in range(n_labels):
-                    emission[t, label] = error_scale * data.costs[data.gold[first + t], label]
-            if len(weights.emission) > 0:
-                _add_features(data.features, first + t, weights.emission, emission[t])
-            else:
-                _add_thin_features(data.features, first + t, weights.thin_emission, emission[t])
-            if conditional and t > 0:
-                _copy(weights.transition, transition[t])
-                _add_features(data.transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
+        part_scores(data, weights, first, n, error_scale, emission, transition)
         out = labels[starts[position] : starts[position] + n]
-        viterbi(emission[:n], transition[: n if conditional else 1], weights.begin, weights.end, arrival, out)
+        tables = transition[: min(n, len(transition))]
+        viterbi(emission[:n], tables, weights.begin, weights.end, arrival, out)
 
 
 @kernel

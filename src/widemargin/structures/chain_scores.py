@@ -1,0 +1,119 @@
+"""The part scores of a chain: what decoders see of features and weights.
+
+emission[t, l] = Σ_f x_tf W[f, l] + error_scale · cost[gold_t, l]
+transition[t, k, l] = T[k, l] + Σ_g z_tg G[g, k, l],   one table for all t where there are no features z
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.sparse import Rows
+from widemargin.structures.chain_weights import ChainWeights
+
+
+class ChainData(NamedTuple):
+    """Sequences laid end to end: features per position, optional features on transitions, gold labels, error costs."""
+
+    indptr: LongVector
+    features: Rows
+    transition_features: Rows
+    gold: IntVector
+    costs: FloatMatrix
+
+
+@kernel
+def _add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector) -> None:
+    """out += Σ_f x_tf weights[f], over rows of any one length."""
+    indices, values = features.indices, features.values
+    n = len(out)
+    k, end = features.indptr[t], features.indptr[t + 1]
+    if len(values) == 0:
+        # Four rows at a time: they come from memory side by side, and `out` is loaded and stored a quarter as often.
+        while k + 4 <= end:
+            first, second, third, fourth = (
+                weights[indices[k]],
+                weights[indices[k + 1]],
+                weights[indices[k + 2]],
+                weights[indices[k + 3]],
+            )
+            for j in range(n):
+                out[j] += (first[j] + second[j]) + (third[j] + fourth[j])
+            k += 4
+        while k < end:
+            row = weights[indices[k]]
+            for j in range(n):
+                out[j] += row[j]
+            k += 1
+    else:
+        while k < end:
+            row, value = weights[indices[k]], values[k]
+            for j in range(n):
+                out[j] += value * row[j]
+            k += 1
+
+
+@kernel
+def _add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) -> None:
+    """out += Σ_f x_tf weights[f], over sparse rows of weights, some of them whole."""
+    for k in range(features.indptr[t], features.indptr[t + 1]):
+        begin, end = weights.indptr[features.indices[k]], weights.indptr[features.indices[k] + 1]
+        value = features.values[k] if len(features.values) > 0 else 1.0
+        # Unsigned, since an index that might be negative keeps loops from vectorising.
+        if end - begin == len(out):
+            for j in range(len(out)):
+                out[j] += value * weights.values[np.uint64(begin + j)]
+        else:
+            for j in range(begin, end):
+                out[weights.indices[np.uint64(j)]] += value * weights.values[np.uint64(j)]
+
+
+@kernel
+def _copy(source: FloatMatrix, target: FloatMatrix) -> None:
+    # Loops rather than array expressions here and below: those bring in NumPy's shape errors, seconds of compilation.
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]
+
+
+@kernel
+def new_part_scores(data: ChainData, weights: ChainWeights, batch: IntVector) -> tuple[FloatMatrix, FloatMatrix]:
+    """Room for the part scores of any sequence of the batch; the table that positions share is filled in."""
+    n_labels = len(weights.begin)
+    longest = 1
+    for i in batch:
+        longest = max(longest, data.indptr[i + 1] - data.indptr[i])
+    emission = np.empty((longest, n_labels))
+    transition = np.empty((longest if len(weights.conditional) > 0 else 1, n_labels, n_labels))
+    _copy(weights.transition, transition[0])
+    return emission, transition
+
+
+@kernel
+def part_scores(
+    data: ChainData,
+    weights: ChainWeights,
+    first: int,
+    n: int,
+    error_scale: float,
+    emission: FloatMatrix,
+    transition: FloatMatrix,
+) -> None:
+    """Write the scores of the `n` positions from `first` on into arrays of `new_part_scores`."""
+    n_labels = len(weights.begin)
+    flat = weights.conditional.reshape(len(weights.conditional), n_labels * n_labels)
+    for t in range(n):
+        for label in range(n_labels):
+            emission[t, label] = 0.0
+        if error_scale != 0.0:
+            for label in range(n_labels):
+                emission[t, label] = error_scale * data.costs[data.gold[first + t], label]
+        if len(weights.emission) > 0:
+            _add_features(data.features, first + t, weights.emission, emission[t])
+        else:
+            _add_thin_features(data.features, first + t, weights.thin_emission, emission[t])
+        if len(weights.conditional) > 0 and t > 0:
+            _copy(weights.transition, transition[t])
+            _add_features(data.transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
