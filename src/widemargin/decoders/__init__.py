@@ -1,5 +1,6 @@
 """Decoders: pure functions on part scores that know neither features nor learning."""
 
+from widemargin.decoders.forward_backward import forward_backward
 from widemargin.decoders.viterbi import viterbi
 
-__all__ = ["viterbi"]
+__all__ = ["forward_backward", "viterbi"]
