@@ -116,6 +116,29 @@ class Scribbler(Chains):
         return labels
 
 
+class Unlikely(Chains):
+    def expectation(self, w, batch, *, error_scale=0.0):
+        errors, psi = super().expectation(w, batch, error_scale=error_scale)
+        return Differences(errors + 1e-6, psi)
+
+
+class NoErrorInProbabilities(Chains):
+    def expectation(self, w, batch, *, error_scale=0.0):
+        return super().expectation(w, batch)
+
+
+class HalfExpected(Chains):
+    def expectation(self, w, batch, *, error_scale=0.0):
+        errors, psi = super().expectation(w, batch, error_scale=error_scale)
+        return Differences(errors, psi._replace(values=0.5 * psi.values))
+
+
+class Blended(Chains):
+    def expectation(self, w, batch, *, error_scale=0.0):
+        errors, psi = super().expectation(w, batch, error_scale=error_scale)
+        return Differences(errors + len(batch), psi)
+
+
 class NoWork(Chains):
     def __init__(self):
         super().__init__()
@@ -137,6 +160,7 @@ class NoWork(Chains):
         (FirstOfBatch, "changes when the batch is split or reordered"),
         (Scribbler, "changed the weights it was given"),
         (NoWork, "not one number per example"),
+        (Blended, r"expectation with error_scale=0\.0 changes when the batch is split"),
     ],
 )
 def test_broken_structures_are_caught_without_enumeration(broken, message):
@@ -150,6 +174,13 @@ def test_broken_structures_that_only_enumeration_or_gold_reveals():
     check_structure(sound, enumerate_outputs=sound.all, gold=sound.data.gold)
     with pytest.raises(AssertionError, match="but there is one that scores"):
         check_structure(AlwaysGold(), enumerate_outputs=sound.all)
+    for broken, message in (
+        (Unlikely, r"says that −log p\(gold\) is"),
+        (NoErrorInProbabilities, r"error_scale=1\.0 says that −log p\(gold\) is"),
+        (HalfExpected, "at the weight"),
+    ):
+        with pytest.raises(AssertionError, match=message):
+            check_structure(broken(), enumerate_outputs=sound.all)
     with pytest.raises(AssertionError, match=r"example \d: no enumerated output is gold"):
         check_structure(GoldCounts(), enumerate_outputs=sound.all)
     with pytest.raises(AssertionError, match=r"example 0: the gold output has the error 1\.0, not 0"):

@@ -4,7 +4,8 @@ A structure is right when its outputs maximise ⟨w, φ⟩ + scale · Δ and its
 
     Δ_i(ŷ) − ⟨w′, ψ_i(ŷ)⟩ ≤ ξ_i(w′)   for every ŷ that was decoded at any w,
 
-which `check_structure` verifies through `Examples` alone. A dual solver is right when its dual never falls, never
+which `check_structure` verifies through `Examples` alone, and the probabilities that it offers (`Marginals`) are those
+of all its outputs. A dual solver is right when its dual never falls, never
 exceeds the primal, and meets it; `check_solver` trains through `fit` and looks on.
 """
 
@@ -12,6 +13,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +24,7 @@ from widemargin.loop import Callback, Stop, fit
 from widemargin.problem import Meter, Problem
 from widemargin.solution import Epoch, Solution
 from widemargin.solvers.base import Solver
-from widemargin.structures.base import Examples, Outputs
+from widemargin.structures.base import Differences, Examples, Marginals, Outputs
 
 ROUNDING = 1e-9
 
@@ -45,8 +47,8 @@ def check_structure(
     Parameters
     ----------
     examples : what to check; where they are not `exact`, decoding need not find the maximum
-    enumerate_outputs : all outputs of example i, each as the outputs of a batch of one; decoding is then compared
-        with brute force. Only for small examples.
+    enumerate_outputs : all outputs of example i, each as the outputs of a batch of one; decoding, and the expectation
+        where there is one, are then compared with brute force. Only for small examples.
     gold : the gold outputs of all examples as one batch
     error_scales : which loss-augmented decoders to try
     n_draws : how many weight vectors to draw; many are small integers, so that outputs tie
@@ -73,6 +75,12 @@ def check_structure(
             right = any(error == 0.0 and not len(indices) for error, indices, _ in possible)
             assert right, f"example {i}: no enumerated output is gold, with Δ = 0 and an empty ψ"
             known.extend(possible)
+            if isinstance(examples, Marginals):
+                for w, scale in product(draws, error_scales):
+                    _check_expectation(int(i), _expectation(examples, w, one, scale)[0], possible, w, scale)
+    if isinstance(examples, Marginals):
+        for scale in error_scales:
+            _expectation(examples, draws[-1], batch, scale)
     if examples.exact:
         gold_row: Row = (0.0, np.empty(0, dtype=np.int32), np.empty(0))
         for (k, scale), rows in decoded.items():
@@ -114,17 +122,35 @@ def _random_weights(rng: np.random.Generator, n: int, kind: int) -> FloatVector:
 
 
 def _decode(examples: Examples, w: FloatVector, batch: IntVector, scale: float) -> list[Row]:
-    """The differences of a batch's outputs, which must depend neither on its company nor on its order."""
+    """The differences of a batch's outputs."""
+
+    def ask(part: IntVector) -> list[Row]:
+        return _rows(examples, part, examples.decode(w, part, error_scale=scale))
+
+    return _steady(ask, w, batch, f"decode with error_scale={scale}")
+
+
+def _expectation(examples: Examples, w: FloatVector, batch: IntVector, scale: float) -> list[Row]:
+    """−log p of the gold outputs of a batch, and φ(gold) − E[φ]."""
+
+    def ask(part: IntVector) -> list[Row]:
+        return _checked(examples, part, cast("Marginals", examples).expectation(w, part, error_scale=scale))
+
+    return _steady(ask, w, batch, f"expectation with error_scale={scale}")
+
+
+def _steady(ask: Callable[[IntVector], list[Row]], w: FloatVector, batch: IntVector, name: str) -> list[Row]:
+    """The rows of a batch, which must depend neither on its company nor on its order, and leave `w` alone."""
     before = w.copy()
-    rows = _rows(examples, batch, examples.decode(w, batch, error_scale=scale))
-    assert np.array_equal(w, before), "decode changed the weights it was given"
+    rows = ask(batch)
+    assert np.array_equal(w, before), f"{name} changed the weights it was given"
     middle = len(batch) // 2
     parts = [batch[::-1].copy(), batch[:middle], batch[middle:], *(batch[k : k + 1] for k in range(5))]
     for part in filter(len, parts):
-        again = dict(zip(part, _rows(examples, part, examples.decode(w, part, error_scale=scale)), strict=True))
+        again = dict(zip(part, ask(part), strict=True))
         for i, row in zip(batch, rows, strict=True):
             same = i not in again or _same(row, again[i])
-            assert same, f"example {i}: the output at error_scale={scale} changes when the batch is split or reordered"
+            assert same, f"example {i}: {name} changes when the batch is split or reordered"
     return rows
 
 
@@ -133,8 +159,13 @@ def _same(one: Row, other: Row) -> bool:
 
 
 def _rows(examples: Examples, batch: IntVector, outputs: Outputs) -> list[Row]:
-    """The differences of `outputs`, one by one, after a look at their form."""
-    errors, (indptr, indices, values) = examples.difference(batch, outputs)
+    """The differences of `outputs`, one by one."""
+    return _checked(examples, batch, examples.difference(batch, outputs))
+
+
+def _checked(examples: Examples, batch: IntVector, differences: Differences) -> list[Row]:
+    """Differences one by one, after a look at their form."""
+    errors, (indptr, indices, values) = differences
     for name, array, kind, size in (
         ("errors", errors, np.float64, len(batch)),
         ("psi.indptr", indptr, np.int64, len(batch) + 1),
@@ -149,7 +180,7 @@ def _rows(examples: Examples, batch: IntVector, outputs: Outputs) -> list[Row]:
     rows: list[Row] = []
     for i, error, begin, end in zip(batch, errors.tolist(), indptr[:-1], indptr[1:], strict=True):
         columns, entries = indices[begin:end], values[begin:end]
-        assert 0 <= error < np.inf, f"example {i}: Δ is {error}; it must be finite and not negative"
+        assert 0 <= error < np.inf, f"example {i}: its error is {error}; it must be finite and not negative"
         inside = np.all((columns >= 0) & (columns < examples.n_weights))
         assert inside, f"example {i}: ψ has indices outside [0, {examples.n_weights})"
         assert len(np.unique(columns)) == len(columns), f"example {i}: ψ has an index twice; sum its entries"
@@ -171,6 +202,23 @@ def _check_maximum(i: int, row: Row, others: list[Row], w: FloatVector, scale: f
         f"example {i}: decode with error_scale={scale} found an output that scores {found:.12g} above gold, "
         f"but there is one that scores {best:.12g}"
     )
+
+
+def _check_expectation(i: int, row: Row, outputs: list[Row], w: FloatVector, scale: float) -> None:
+    """−log p(gold) and φ(gold) − E[φ] = E[ψ] under p ∝ exp(scale · Δ − ⟨w, ψ⟩), ψ of the gold output being 0."""
+    scores = np.array([scale * error - float(values @ w[indices]) for error, indices, values in outputs])
+    weights = np.exp(scores - scores.max())
+    value = float(scores.max() + np.log(weights.sum()))
+    expected, found = np.zeros(len(w)), np.zeros(len(w))
+    for p, (_, indices, values) in zip(weights / weights.sum(), outputs, strict=True):
+        expected[indices] += p * values
+    found[row[1]] = row[2]
+    rounding = ROUNDING * max(1.0, float(np.abs(scores).max()))
+    name = f"example {i}: expectation with error_scale={scale}"
+    assert abs(row[0] - value) <= rounding, f"{name} says that −log p(gold) is {row[0]:.12g}, not {value:.12g}"
+    worst = int(np.argmax(np.abs(found - expected))) if len(w) else 0
+    close = np.all(np.abs(found - expected) <= rounding * max(1.0, float(np.abs(expected).max(initial=0.0))))
+    assert close, f"{name} has {found[worst]:.12g} at the weight {worst}, not {expected[worst]:.12g}"
 
 
 def check_solver(
