@@ -28,7 +28,7 @@ from widemargin.structures import Chain, ChainExamples
 from widemargin.structures.base import Examples
 from widemargin.tagger import Tagger
 
-STANDS_FOR: dict[str, str] = {}
+STANDS_FOR = {"crf": "likelihood", "softmax-margin": "softmax-margin"}
 """The objective that the name of a solver stands for, where it is not margin scaling."""
 
 

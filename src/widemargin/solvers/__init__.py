@@ -7,12 +7,16 @@ from typing import Any
 from widemargin.errors import WidemarginError
 from widemargin.solvers.base import Solver
 from widemargin.solvers.dcd import DualCoordinateDescent
+from widemargin.solvers.lbfgs import LBFGS
 from widemargin.solvers.perceptron import Perceptron
 
 SOLVERS: dict[str, Solver] = {
     "perceptron": Perceptron(),
     "dcd": DualCoordinateDescent(),
     "dcd-light": DualCoordinateDescent(sweeps=0),
+    "lbfgs": LBFGS(),
+    "crf": LBFGS(),
+    "softmax-margin": LBFGS(),
 }
 """Every solver by the name that estimators and the command line know it by."""
 
@@ -40,4 +44,4 @@ def named_solver(name: Any) -> Solver:
         raise WidemarginError(f"{name!r} is not of the form {plain}(parameter=value); it has {known}") from None
 
 
-__all__ = ["SOLVERS", "DualCoordinateDescent", "Perceptron", "Solver", "named_solver"]
+__all__ = ["LBFGS", "SOLVERS", "DualCoordinateDescent", "Perceptron", "Solver", "named_solver"]
