@@ -56,11 +56,21 @@ def _sum_by_feature(
 @kernel
 def _append(row: FloatVector, offset: int, psi: Rows, write: int) -> int:
     """Append what is not zero in `row`, at the weights from `offset` on; return where the entries end."""
-    # Written first and kept if not zero: no branch, and room for one more entry than there are.
+    n_zeros = 0
     for j in range(len(row)):
-        psi.indices[np.uint64(write)] = offset + j
-        psi.values[np.uint64(write)] = row[j]
-        write += row[j] != 0.0
+        n_zeros += row[j] == 0.0
+    if n_zeros == 0:
+        # Nearly always, and then the loop vectorises; for which slices are needed, and indices of their own type.
+        indices, values = psi.indices[write : write + len(row)], psi.values[write : write + len(row)]
+        for j in range(len(row)):
+            indices[j] = np.int32(offset + j)
+            values[j] = row[j]
+        return write + len(row)
+    for j in range(len(row)):
+        if row[j] != 0.0:
+            psi.indices[write] = offset + j
+            psi.values[write] = row[j]
+            write += 1
     return write
 
 
@@ -166,7 +176,7 @@ def expectation(
     scratch = _new_scratch(data, weights, batch)
     room, most = _count_features(data.features, data, batch)
     room_pairs, most_pairs = _count_features(data.transition_features, data, batch)
-    room = room * n_labels + room_pairs * n_pairs + len(batch) * (n_pairs + 2 * n_labels) + 1
+    room = room * n_labels + room_pairs * n_pairs + len(batch) * (n_pairs + 2 * n_labels)
     psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
     table, names = new_table(max(most, most_pairs)), np.empty(max(most, most_pairs), dtype=np.int32)
     sums, pair_sums = np.empty((most, n_labels)), np.empty((most_pairs, n_pairs))
