@@ -56,16 +56,6 @@ def _sum_by_feature(
 @kernel
 def _append(row: FloatVector, offset: int, psi: Rows, write: int) -> int:
     """Append what is not zero in `row`, at the weights from `offset` on; return where the entries end."""
-    n_zeros = 0
-    for j in range(len(row)):
-        n_zeros += row[j] == 0.0
-    if n_zeros == 0:
-        # Nearly always, and then the loop vectorises; for which slices are needed, and indices of their own type.
-        indices, values = psi.indices[write : write + len(row)], psi.values[write : write + len(row)]
-        for j in range(len(row)):
-            indices[j] = np.int32(offset + j)
-            values[j] = row[j]
-        return write + len(row)
     for j in range(len(row)):
         if row[j] != 0.0:
             psi.indices[write] = offset + j
