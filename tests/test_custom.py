@@ -86,7 +86,7 @@ def mean_error(gold, predicted):
 # Training
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if "maximum" in SOLVERS[name].kinds])
 def test_every_solver_learns(solver):
     estimator = predictor(solver=solver).fit(X, Y)
     assert mean_error(Y_TEST, estimator.predict(X_TEST)) < 0.4 < mean_error(Y_TEST, [0] * 60)

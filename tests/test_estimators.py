@@ -187,11 +187,31 @@ def test_pickled_estimators(trained):
 # Learning
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if "maximum" in SOLVERS[name].kinds])
 def test_every_solver_learns(solver):
     estimator = small(solver=solver, max_epochs=8).fit(X, Y)
     assert estimator.score(X, Y) > 0.9
     assert estimator.score(X_TEST, Y_TEST) > 0.5
+
+
+@pytest.mark.parametrize("solver", ["crf", "softmax-margin", "crf(memory=2)"])
+def test_likelihoods_are_learnt_with_a_certificate(solver):
+    estimator = small(solver=solver, C=1.0, max_epochs=50).fit(X, Y)
+    assert estimator.score(X, Y) > 0.9
+    assert estimator.score(X_TEST, Y_TEST) > 0.5
+    assert estimator.solution_.stopped == "gap"
+    assert estimator.solution_.certified
+    assert 0.0 <= estimator.solution_.gap <= 0.01
+
+
+def test_names_of_solvers_stand_for_objectives():
+    def weights(**options):
+        return small(max_epochs=2, **options).fit(X, Y).solution_.w
+
+    crf, softmax_margin = weights(solver="crf"), weights(solver="softmax-margin")
+    assert np.array_equal(crf, weights(solver="lbfgs", objective="likelihood"))
+    assert np.array_equal(softmax_margin, weights(solver="lbfgs", objective="softmax-margin"))
+    assert not np.array_equal(crf, softmax_margin)
 
 
 def test_solver_objects_are_accepted():

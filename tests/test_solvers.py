@@ -7,15 +7,19 @@ import pytest
 
 from helpers import PROBLEMS, SOLVERS, SUBLINEAR, optimum, problem, random_chain
 from widemargin.loop import Callback, Stop, fit
+from widemargin.objectives import Softmax
 from widemargin.problem import Problem
 from widemargin.solvers import DualCoordinateDescent, Perceptron
 from widemargin.testing import check_solver
+from widemargin.training import STANDS_FOR
 
 pytestmark = pytest.mark.interpreted
 
+BY_MAXIMUM = [name for name in SOLVERS if "maximum" in SOLVERS[name].kinds]
+SMOOTH = [name for name in SOLVERS if "smooth" in SOLVERS[name].kinds and name not in STANDS_FOR]
 EVERYTHING = [
     (solver, name, loss)
-    for solver in SOLVERS
+    for solver in BY_MAXIMUM
     for name in PROBLEMS
     for loss in SOLVERS[solver].losses
     if all(isinstance(problem(name)[0].examples, protocol) for protocol in SOLVERS[solver].requires)
@@ -27,12 +31,19 @@ def has_dual(name):
     return solver.dual(training, solver.start(training)) is not None
 
 
-DUAL = [name for name in SOLVERS if has_dual(name)]
+DUAL = [name for name in BY_MAXIMUM if has_dual(name)]
 
 
 @pytest.mark.parametrize(("solver", "name", "loss"), EVERYTHING)
 def test_every_solver_on_every_problem(solver, name, loss):
     check_solver(SOLVERS[solver], problem(name, loss=loss)[0], gap=5 * SUBLINEAR.get(solver, 2e-4))
+
+
+@pytest.mark.parametrize("objective", [Softmax(), Softmax(error_scale=0.0)], ids=str)
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if "custom" not in name])
+@pytest.mark.parametrize("solver", SMOOTH)
+def test_every_smooth_solver_on_every_problem(solver, name, objective):
+    check_solver(SOLVERS[solver], problem(name, objective=objective, loss="hinge")[0])
 
 
 @pytest.mark.parametrize(("solver", "name", "loss"), [row for row in EVERYTHING if row[0] in DUAL])

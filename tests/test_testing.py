@@ -152,6 +152,29 @@ class OneShort(Listed):
         return outputs[: max(1, k - 1)]
 
 
+class Unlikely(Chains):
+    def expectation(self, w, batch, *, error_scale=0.0):
+        errors, psi = super().expectation(w, batch, error_scale=error_scale)
+        return Differences(errors + 1e-6, psi)
+
+
+class NoErrorInProbabilities(Chains):
+    def expectation(self, w, batch, *, error_scale=0.0):
+        return super().expectation(w, batch)
+
+
+class HalfExpected(Chains):
+    def expectation(self, w, batch, *, error_scale=0.0):
+        errors, psi = super().expectation(w, batch, error_scale=error_scale)
+        return Differences(errors, psi._replace(values=0.5 * psi.values))
+
+
+class Blended(Chains):
+    def expectation(self, w, batch, *, error_scale=0.0):
+        errors, psi = super().expectation(w, batch, error_scale=error_scale)
+        return Differences(errors + len(batch), psi)
+
+
 class NoWork(Chains):
     def __init__(self):
         super().__init__()
@@ -176,6 +199,7 @@ class NoWork(Chains):
         (WrongOrder, "returned outputs in the wrong order"),
         (SecondBest, "is not the best"),
         (OneTooMany, "k=1 and error_scale=0.0 returned 2 outputs"),
+        (Blended, r"expectation with error_scale=0\.0 changes when the batch is split"),
     ],
 )
 def test_broken_structures_are_caught_without_enumeration(broken, message):
@@ -193,6 +217,13 @@ def test_broken_structures_that_only_enumeration_or_gold_reveals():
         check_structure(BestTwice(), enumerate_outputs=sound.all)
     with pytest.raises(AssertionError, match=r"k=3 and error_scale=0.0 returned 2 outputs, not 3"):
         check_structure(OneShort(), enumerate_outputs=sound.all)
+    for broken, message in (
+        (Unlikely, r"says that −log p\(gold\) is"),
+        (NoErrorInProbabilities, r"error_scale=1\.0 says that −log p\(gold\) is"),
+        (HalfExpected, "at the weight"),
+    ):
+        with pytest.raises(AssertionError, match=message):
+            check_structure(broken(), enumerate_outputs=sound.all)
     with pytest.raises(AssertionError, match=r"example \d: no enumerated output is gold"):
         check_structure(GoldCounts(), enumerate_outputs=sound.all)
     with pytest.raises(AssertionError, match=r"example 0: the gold output has the error 1\.0, not 0"):

@@ -37,7 +37,6 @@ class Online:
         elif len(self.solver.weights(self._state)) != problem.n_weights:
             raise WidemarginError(f"the pieces before had other weights than these {problem.n_weights}")
         begin, calls = perf_counter(), problem.meter.calls
-        problem.meter.reset()
         self.solver.epoch(problem, self._state, self.rng)
         w = self.solver.weights(self._state).copy()
         self.calls += problem.meter.calls - calls

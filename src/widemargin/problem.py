@@ -26,7 +26,7 @@ from typing import Any, Literal
 import numpy as np
 
 from widemargin._threads import run, shares
-from widemargin._types import FloatVector, IntVector
+from widemargin._types import AnyArray, FloatVector, IntVector
 from widemargin.cuts import Cuts, concatenate
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.objectives.base import Objective
@@ -161,7 +161,7 @@ class Problem:
 
     def primal(self, w: FloatVector) -> float:
         """P(w), by a full pass of the oracle."""
-        total = sum(self.loss_sum(cuts, w) for cuts in self.full_pass(w))
+        total = sum(self.losses(cuts.block, cuts.b - dots(cuts.a, w)) for cuts in self.full_pass(w))
         return self.regulariser(w) + self.C * total
 
     def bounds(self, w: FloatVector) -> tuple[float, float]:
@@ -169,8 +169,9 @@ class Problem:
         total = linear = quadratic = 0.0
         s = np.zeros(self.n_weights)
         for cuts in self.full_pass(w):
-            total += self.loss_sum(cuts, w)
-            alpha = self.tangent(cuts, w)
+            slacks = cuts.b - dots(cuts.a, w)
+            total += self.losses(cuts.block, slacks)
+            alpha = self.slopes(cuts.block, slacks)
             linear += float(cuts.b @ alpha)
             if self.loss == "squared_hinge":
                 quadratic += float((alpha**2 / (4.0 * self.C * self.c[cuts.block])).sum())
@@ -186,8 +187,17 @@ class Problem:
 
     def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
         """The α of each cut with which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
-        slacks, c = np.maximum(cuts.b - dots(cuts.a, w), 0.0), self.C * self.c[cuts.block]
-        return c * (slacks > 0) if self.loss == "hinge" else 2.0 * c * slacks
+        return self.slopes(cuts.block, cuts.b - dots(cuts.a, w))
+
+    def slopes(self, blocks: IntVector, slacks: FloatVector) -> FloatVector:
+        """C c_i ℓ'(ξ_i) of blocks with these slacks, which count as 0 where they are negative."""
+        c = self.C * self.c[blocks]
+        return c * (slacks > 0) if self.loss == "hinge" else 2.0 * c * np.maximum(slacks, 0.0)
+
+    def losses(self, blocks: AnyArray, slacks: FloatVector) -> float:
+        """Σ c_i ℓ(ξ_i) of blocks with these slacks."""
+        slacks = np.maximum(slacks, 0.0)
+        return float(self.c[blocks] @ (slacks if self.loss == "hinge" else slacks**2))
 
     def full_pass(self, w: FloatVector) -> Iterator[Cuts]:
         """The cuts at `w` of all examples that count, in batches; the meter's slacks are left alone."""
@@ -200,11 +210,11 @@ class Problem:
 
         Blocks that have not been seen yet are taken to be like those that have.
         """
-        seen = ~np.isnan(self.slacks) & (self.c > 0)
-        if not seen.any():
+        seen = np.flatnonzero(~np.isnan(self.slacks) & (self.c > 0))
+        if not len(seen):
             return None if self.c.any() else self.regulariser(w)
-        total = self._losses(self.c[seen], self.slacks[seen])
-        return self.regulariser(w) + self.C * total * float(np.count_nonzero(self.c) / np.count_nonzero(seen))
+        total = self.losses(seen, self.slacks[seen])
+        return self.regulariser(w) + self.C * total * float(np.count_nonzero(self.c) / len(seen))
 
     def per_example(self, of_blocks: FloatVector) -> FloatVector:
         """The sums over each example's blocks."""
@@ -216,14 +226,6 @@ class Problem:
     def forget(self) -> None:
         """Forget the slacks that have been seen."""
         self.slacks = np.full(len(self.c), np.nan)
-
-    def loss_sum(self, cuts: Cuts, w: FloatVector) -> float:
-        """Σ c_i ξ_i, or Σ c_i ξ_i², over the blocks of these cuts, which are the most violated at `w`."""
-        return self._losses(self.c[cuts.block], cuts.b - dots(cuts.a, w))
-
-    def _losses(self, c: FloatVector, slacks: FloatVector) -> float:
-        slacks = np.maximum(slacks, 0.0)
-        return float(c @ (slacks if self.loss == "hinge" else slacks**2))
 
     def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:

@@ -4,14 +4,16 @@ A structure is right when its outputs maximise ⟨w, φ⟩ + scale · Δ and its
 
     Δ_i(ŷ) − ⟨w′, ψ_i(ŷ)⟩ ≤ ξ_i(w′)   for every ŷ that was decoded at any w,
 
-which `check_structure` verifies through `Examples` alone; where they offer `KBest`, that too. A dual solver is right
-when its dual never falls, never exceeds the primal, and meets it; `check_solver` trains through `fit` and looks on.
+which `check_structure` verifies through `Examples` alone; where they offer `KBest` or `Marginals`, those too. A dual
+solver is right when its dual never falls, never exceeds the primal, and meets it; `check_solver` trains through `fit`
+and looks on.
 """
 
 import signal
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
@@ -23,7 +25,7 @@ from widemargin.problem import Meter, Problem
 from widemargin.solution import Epoch, Solution
 from widemargin.solvers.base import Solver
 from widemargin.solvers.dual import DualState
-from widemargin.structures.base import Examples, KBest, Outputs
+from widemargin.structures.base import Differences, Examples, KBest, Marginals, Outputs
 
 ROUNDING = 1e-9
 
@@ -46,8 +48,8 @@ def check_structure(
     Parameters
     ----------
     examples : what to check; where they are not `exact`, decoding need not find the maximum
-    enumerate_outputs : all outputs of example i, each as the outputs of a batch of one; decoding is then compared
-        with brute force. Only for small examples.
+    enumerate_outputs : all outputs of example i, each as the outputs of a batch of one; decoding, and the expectation
+        where there is one, are then compared with brute force. Only for small examples.
     gold : the gold outputs of all examples as one batch
     error_scales : which loss-augmented decoders to try
     n_draws : how many weight vectors to draw; many are small integers, so that outputs tie
@@ -67,24 +69,46 @@ def check_structure(
     _check_support(examples, draws[-1], batch, error_scales)
     decoded = {(k, scale): _decode(examples, w, batch, scale) for k, w in enumerate(draws) for scale in error_scales}
     seen: list[list[Row]] = [[rows[k] for rows in decoded.values()] for k in range(len(batch))]
-    all_rows: dict[int, list[Row]] = {}
-    if enumerate_outputs is not None:
-        for i, known in zip(batch, seen, strict=True):
-            one = np.array([i], dtype=np.int32)
-            possible = [row for output in enumerate_outputs(int(i)) for row in _rows(examples, one, output)]
-            right = any(error == 0.0 and not len(indices) for error, indices, _ in possible)
-            assert right, f"example {i}: no enumerated output is gold, with Δ = 0 and an empty ψ"
-            known.extend(possible)
-            all_rows[int(i)] = possible
+    possible = {} if enumerate_outputs is None else _all_rows(examples, batch, enumerate_outputs)
+    for i, known in zip(batch, seen, strict=True):
+        known.extend(possible.get(int(i), []))
     if examples.exact:
         gold_row: Row = (0.0, np.empty(0, dtype=np.int32), np.empty(0))
         for (k, scale), rows in decoded.items():
             for i, row, known in zip(batch, rows, seen, strict=True):
                 _check_maximum(i, row, [gold_row, *known], draws[k], scale)
     if isinstance(examples, KBest):
-        for (k, scale), rows in decoded.items():
-            for n_best in (1, 3, 8):
-                _check_best(examples, draws[k], batch, n_best, scale, rows, all_rows)
+        for ((k, scale), rows), n_best in product(decoded.items(), (1, 3, 8)):
+            _check_best(examples, draws[k], batch, n_best, scale, rows, possible)
+    if isinstance(examples, Marginals):
+        _check_marginals(examples, draws, batch, error_scales, possible)
+
+
+def _all_rows(
+    examples: Examples, batch: IntVector, enumerate_outputs: Callable[[int], Iterable[Outputs]]
+) -> dict[int, list[Row]]:
+    """The differences of all outputs of every example of the batch; the gold one must be among them."""
+    found = {}
+    for i in batch.tolist():
+        one = np.array([i], dtype=np.int32)
+        found[i] = [row for output in enumerate_outputs(i) for row in _rows(examples, one, output)]
+        right = any(error == 0.0 and not len(indices) for error, indices, _ in found[i])
+        assert right, f"example {i}: no enumerated output is gold, with Δ = 0 and an empty ψ"
+    return found
+
+
+def _check_marginals(
+    examples: Marginals,
+    draws: Sequence[FloatVector],
+    batch: IntVector,
+    scales: Sequence[float],
+    possible: dict[int, list[Row]],
+) -> None:
+    for scale in scales:
+        _expectation(examples, draws[-1], batch, scale)
+        for (i, rows), w in product(possible.items(), draws):
+            one = np.array([i], dtype=np.int32)
+            _check_expectation(i, _expectation(examples, w, one, scale)[0], rows, w, scale)
 
 
 def _check_description(examples: Examples) -> None:
@@ -121,17 +145,35 @@ def _random_weights(rng: np.random.Generator, n: int, kind: int) -> FloatVector:
 
 
 def _decode(examples: Examples, w: FloatVector, batch: IntVector, scale: float) -> list[Row]:
-    """The differences of a batch's outputs, which must depend neither on its company nor on its order."""
+    """The differences of a batch's outputs."""
+
+    def ask(part: IntVector) -> list[Row]:
+        return _rows(examples, part, examples.decode(w, part, error_scale=scale))
+
+    return _steady(ask, w, batch, f"decode with error_scale={scale}")
+
+
+def _expectation(examples: Examples, w: FloatVector, batch: IntVector, scale: float) -> list[Row]:
+    """−log p of the gold outputs of a batch, and φ(gold) − E[φ]."""
+
+    def ask(part: IntVector) -> list[Row]:
+        return _checked(examples, part, cast("Marginals", examples).expectation(w, part, error_scale=scale))
+
+    return _steady(ask, w, batch, f"expectation with error_scale={scale}")
+
+
+def _steady(ask: Callable[[IntVector], list[Row]], w: FloatVector, batch: IntVector, name: str) -> list[Row]:
+    """The rows of a batch, which must depend neither on its company nor on its order, and leave `w` alone."""
     before = w.copy()
-    rows = _rows(examples, batch, examples.decode(w, batch, error_scale=scale))
-    assert np.array_equal(w, before), "decode changed the weights it was given"
+    rows = ask(batch)
+    assert np.array_equal(w, before), f"{name} changed the weights it was given"
     middle = len(batch) // 2
     parts = [batch[::-1].copy(), batch[:middle], batch[middle:], *(batch[k : k + 1] for k in range(5))]
     for part in filter(len, parts):
-        again = dict(zip(part, _rows(examples, part, examples.decode(w, part, error_scale=scale)), strict=True))
+        again = dict(zip(part, ask(part), strict=True))
         for i, row in zip(batch, rows, strict=True):
             same = i not in again or _same(row, again[i])
-            assert same, f"example {i}: the output at error_scale={scale} changes when the batch is split or reordered"
+            assert same, f"example {i}: {name} changes when the batch is split or reordered"
     return rows
 
 
@@ -140,8 +182,13 @@ def _same(one: Row, other: Row) -> bool:
 
 
 def _rows(examples: Examples, batch: IntVector, outputs: Outputs) -> list[Row]:
-    """The differences of `outputs`, one by one, after a look at their form."""
-    errors, (indptr, indices, values) = examples.difference(batch, outputs)
+    """The differences of `outputs`, one by one."""
+    return _checked(examples, batch, examples.difference(batch, outputs))
+
+
+def _checked(examples: Examples, batch: IntVector, differences: Differences) -> list[Row]:
+    """Differences one by one, after a look at their form."""
+    errors, (indptr, indices, values) = differences
     for name, array, kind, size in (
         ("errors", errors, np.float64, len(batch)),
         ("psi.indptr", indptr, np.int64, len(batch) + 1),
@@ -156,7 +203,7 @@ def _rows(examples: Examples, batch: IntVector, outputs: Outputs) -> list[Row]:
     rows: list[Row] = []
     for i, error, begin, end in zip(batch, errors.tolist(), indptr[:-1], indptr[1:], strict=True):
         columns, entries = indices[begin:end], values[begin:end]
-        assert 0 <= error < np.inf, f"example {i}: Δ is {error}; it must be finite and not negative"
+        assert 0 <= error < np.inf, f"example {i}: its error is {error}; it must be finite and not negative"
         inside = np.all((columns >= 0) & (columns < examples.n_weights))
         assert inside, f"example {i}: ψ has indices outside [0, {examples.n_weights})"
         assert len(np.unique(columns)) == len(columns), f"example {i}: ψ has an index twice; sum its entries"
@@ -221,6 +268,23 @@ def _check_maximum(i: int, row: Row, others: list[Row], w: FloatVector, scale: f
         f"example {i}: decode with error_scale={scale} found an output that scores {found:.12g} above gold, "
         f"but there is one that scores {best:.12g}"
     )
+
+
+def _check_expectation(i: int, row: Row, outputs: list[Row], w: FloatVector, scale: float) -> None:
+    """−log p(gold) and φ(gold) − E[φ] = E[ψ] under p ∝ exp(scale · Δ − ⟨w, ψ⟩), ψ of the gold output being 0."""
+    scores = np.array([scale * error - float(values @ w[indices]) for error, indices, values in outputs])
+    weights = np.exp(scores - scores.max())
+    value = float(scores.max() + np.log(weights.sum()))
+    expected, found = np.zeros(len(w)), np.zeros(len(w))
+    for p, (_, indices, values) in zip(weights / weights.sum(), outputs, strict=True):
+        expected[indices] += p * values
+    found[row[1]] = row[2]
+    rounding = ROUNDING * max(1.0, float(np.abs(scores).max()))
+    name = f"example {i}: expectation with error_scale={scale}"
+    assert abs(row[0] - value) <= rounding, f"{name} says that −log p(gold) is {row[0]:.12g}, not {value:.12g}"
+    worst = int(np.argmax(np.abs(found - expected))) if len(w) else 0
+    close = np.all(np.abs(found - expected) <= rounding * max(1.0, float(np.abs(expected).max(initial=0.0))))
+    assert close, f"{name} has {found[worst]:.12g} at the weight {worst}, not {expected[worst]:.12g}"
 
 
 def check_solver(

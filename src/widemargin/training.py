@@ -32,7 +32,7 @@ from widemargin.tagger import Tagger
 
 Trained = TypeVar("Trained")
 
-STANDS_FOR: dict[str, str] = {}
+STANDS_FOR = {"crf": "likelihood", "softmax-margin": "softmax-margin"}
 """The objective that the name of a solver stands for, where it is not margin scaling."""
 
 

@@ -1,6 +1,7 @@
 """Decoders: pure functions on part scores that know neither features nor learning."""
 
+from widemargin.decoders.forward_backward import forward_backward
 from widemargin.decoders.kbest import kbest
 from widemargin.decoders.viterbi import viterbi
 
-__all__ = ["kbest", "viterbi"]
+__all__ = ["forward_backward", "kbest", "viterbi"]

@@ -2,8 +2,13 @@
 
 from widemargin.objectives.base import Objective
 from widemargin.objectives.margin import Margin
+from widemargin.objectives.softmax import Softmax
 
-OBJECTIVES: dict[str, Objective] = {"margin": Margin()}
+OBJECTIVES: dict[str, Objective] = {
+    "margin": Margin(),
+    "softmax-margin": Softmax(),
+    "likelihood": Softmax(error_scale=0.0),
+}
 """Every objective by the name that estimators and the command line know it by."""
 
-__all__ = ["OBJECTIVES", "Margin", "Objective"]
+__all__ = ["OBJECTIVES", "Margin", "Objective", "Softmax"]

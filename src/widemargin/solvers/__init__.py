@@ -11,8 +11,9 @@ from widemargin.solvers.bundle import Bundle
 from widemargin.solvers.cutting_plane import CuttingPlane, CuttingPlaneDual
 from widemargin.solvers.dcd import DualCoordinateDescent
 from widemargin.solvers.frank_wolfe import FrankWolfe
-from widemargin.solvers.one_slack import OneSlack
+from widemargin.solvers.lbfgs import LBFGS
 from widemargin.solvers.mira import MIRA
+from widemargin.solvers.one_slack import OneSlack
 from widemargin.solvers.perceptron import Perceptron
 from widemargin.solvers.sdm import OnlineCuttingPlane, SequentialDual
 
@@ -29,6 +30,9 @@ SOLVERS: dict[str, Solver] = {
     "one-slack": OneSlack(),
     "bcfw": FrankWolfe(),
     "bundle": Bundle(),
+    "lbfgs": LBFGS(),
+    "crf": LBFGS(),
+    "softmax-margin": LBFGS(),
 }
 """Every solver by the name that estimators and the command line know it by."""
 
@@ -57,6 +61,7 @@ def named_solver(name: Any) -> Solver:
 
 
 __all__ = [
+    "LBFGS",
     "MIRA",
     "SOLVERS",
     "Auto",

@@ -16,6 +16,7 @@ from widemargin.errors import DataError
 from widemargin.sparse import Rows, coalesce, new_table
 from widemargin.structures.base import Differences
 from widemargin.structures.chain_best import best_sequences
+from widemargin.structures.chain_marginals import expectation
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores
 from widemargin.structures.chain_weights import NO_ROWS, Chain, ChainWeights
 
@@ -184,6 +185,10 @@ class ChainExamples:
         return Differences(
             *_difference(self.data, chain.n_labels, chain.n_features, batch, self._starts(batch), outputs)
         )
+
+    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """−log p of the gold labels and the expected feature differences (`structures.base.Marginals`)."""
+        return Differences(*expectation(self.data, self.chain.parts(w), batch, error_scale))
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of all transitions."""

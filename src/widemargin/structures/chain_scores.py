@@ -1,4 +1,8 @@
-"""The part scores of a chain: what decoders work on, summed from features and weights."""
+"""The part scores of a chain: what decoders see of features and weights.
+
+emission[t, l] = Σ_f x_tf W[f, l] + error_scale · cost[gold_t, l]
+transition[t, k, l] = T[k, l] + Σ_g z_tg G[g, k, l],   one table for all t where there are no features z
+"""
 
 from typing import NamedTuple
 

@@ -1,0 +1,172 @@
+"""L-BFGS for smooth objectives (Nocedal & Wright 2006, Algorithms 7.4 and 7.5).
+
+    d = −H ∇P(w);   w ← w + t d,   t by the strong Wolfe conditions
+
+with H the inverse Hessian that the last `memory` pairs s = w' − w, y = ∇P(w') − ∇P(w) suggest. One iteration is one
+epoch, of a pass over the data for every t that is tried, mostly one. ½‖w‖² makes P 1-strongly convex, hence
+
+    P* ≥ P(w) − ½‖∇P(w)‖²
+
+at every w: the certificate costs nothing.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from widemargin._types import FloatMatrix, FloatVector
+from widemargin.cut_store import CutStore
+from widemargin.errors import WidemarginError
+from widemargin.objectives.base import Kind
+from widemargin.problem import Loss, Problem
+from widemargin.solvers.base import Solver, start_weights
+from widemargin.solvers.planes import risk
+
+MAX_TRIALS = 10
+
+
+@dataclass(slots=True)
+class LBFGSState:
+    """The point `w` with P and ∇P there, the pairs, and the best lower bound on P so far.
+
+    Pair number k is in row k modulo the memory of `s` and `y`, with ⟨s, y⟩ in `curvature`; `n_pairs` were ever kept.
+    """
+
+    w: FloatVector
+    gradient: FloatVector
+    s: FloatMatrix
+    y: FloatMatrix
+    curvature: FloatVector
+    value: float = np.inf
+    n_pairs: int = 0
+    bound: float = 0.0
+
+
+class _Point(NamedTuple):
+    """P and ∇P at `w`."""
+
+    w: FloatVector
+    value: float
+    gradient: FloatVector
+
+
+class _Evaluation:
+    """P and ∇P as a function; it remembers the last point, since SciPy asks for the one, then for the other."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.last: _Point | None = None
+
+    def __call__(self, w: FloatVector) -> _Point:
+        """By a pass over the data in a fixed order; the problem then remembers the slacks at `w`."""
+        if self.last is None or not np.array_equal(w, self.last.w):
+            loss, a = risk(self.problem, w)
+            self.last = _Point(w, self.problem.regulariser(w) + loss, w - a)
+        return self.last
+
+    def value(self, w: FloatVector) -> float:
+        """P(w)."""
+        return self(w).value
+
+    def gradient(self, w: FloatVector) -> FloatVector:
+        """∇P(w)."""
+        return self(w).gradient
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LBFGS(Solver):
+    """L-BFGS with the last `memory` pairs; each takes twice the memory of the weights."""
+
+    memory: int = 5
+
+    losses: ClassVar[tuple[Loss, ...]] = ("hinge",)
+    kinds: ClassVar[tuple[Kind, ...]] = ("smooth",)
+
+    def __post_init__(self) -> None:
+        if self.memory < 1:
+            raise WidemarginError(f"memory must be a number of pairs, at least 1, not {self.memory!r}")
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> LBFGSState:
+        """Weights zero, or a copy of `w`; P there is found by the first epoch."""
+        w, shape = start_weights(problem, w, cuts), (self.memory, problem.n_weights)
+        return LBFGSState(w, np.zeros(len(w)), np.zeros(shape), np.zeros(shape), np.zeros(self.memory))
+
+    def epoch(self, problem: Problem, state: LBFGSState, rng: np.random.Generator) -> None:
+        """One iteration; the state changes only when no more cuts are to be asked for."""
+        evaluate = _Evaluation(problem)
+        if np.isinf(state.value):
+            _arrive(state, evaluate(state.w))
+        reached = _search(evaluate, state, self._direction(state))
+        if reached is not None:
+            self._remember(state, reached)
+            _arrive(state, reached)
+        else:
+            evaluate(state.w)
+            state.n_pairs = 0  # the pairs may be at fault: start again from the gradient alone
+
+    def weights(self, state: LBFGSState) -> FloatVector:
+        """The last point."""
+        return state.w
+
+    def dual(self, problem: Problem, state: LBFGSState) -> float:
+        """The largest P(w) − ½‖∇P(w)‖² so far; 0 at first, for P is never less."""
+        return state.bound
+
+    def _direction(self, state: LBFGSState) -> FloatVector:
+        """−H ∇P by the two-loop recursion; before any pair −∇P, no longer than 1."""
+        from scipy.linalg.blas import daxpy
+
+        d = -state.gradient
+        if not state.n_pairs:
+            return d / max(float(np.linalg.norm(d)), 1.0)
+        kept = [k % self.memory for k in range(max(0, state.n_pairs - self.memory), state.n_pairs)]
+        alpha = np.zeros(self.memory)
+        for k in reversed(kept):
+            alpha[k] = (state.s[k] @ d) / state.curvature[k]
+            d = daxpy(state.y[k], d, a=-alpha[k])
+        newest = state.y[kept[-1]]
+        d *= state.curvature[kept[-1]] / (newest @ newest)
+        for k in kept:
+            beta = (state.y[k] @ d) / state.curvature[k]
+            d = daxpy(state.s[k], d, a=alpha[k] - beta)
+        return d
+
+    def _remember(self, state: LBFGSState, reached: _Point) -> None:
+        """Keep the pair of the step from the state to the point that it has reached."""
+        k = state.n_pairs % self.memory
+        np.subtract(reached.w, state.w, out=state.s[k])
+        np.subtract(reached.gradient, state.gradient, out=state.y[k])
+        state.curvature[k] = state.s[k] @ state.y[k]
+        # ⟨s, y⟩ ≥ ‖s‖², P being 1-strongly convex; clearly less is nothing but rounding.
+        if state.curvature[k] > 0.5 * (state.s[k] @ state.s[k]):
+            state.n_pairs += 1
+
+
+def _arrive(state: LBFGSState, point: _Point) -> None:
+    state.w, state.value, state.gradient = point
+    state.bound = max(state.bound, point.value - 0.5 * float(point.gradient @ point.gradient))
+
+
+def _search(evaluate: _Evaluation, state: LBFGSState, d: FloatVector) -> _Point | None:
+    """A point along `d` where P is less; None where there is none to be found."""
+    from scipy.optimize import line_search
+
+    if state.gradient @ d >= 0:
+        return None
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*line search", RuntimeWarning)  # what it warns of is dealt with below
+        step, *_, slope = line_search(
+            evaluate.value, evaluate.gradient, state.w, d, gfk=state.gradient, old_fval=state.value
+        )
+    # Near the optimum the curvature condition drowns in rounding before the decrease of P does, and a search that has
+    # run out of trials returns a step that it has not looked at. Then any decrease will do.
+    trials = [0.5**k for k in range(MAX_TRIALS)]
+    if step is not None and slope is not None:
+        trials.insert(0, step)
+    for t in trials:
+        reached = evaluate(state.w + t * d)
+        if reached.value < state.value:
+            return reached
+    return None
