@@ -5,12 +5,20 @@ from dataclasses import replace
 from typing import Any
 
 from widemargin.errors import WidemarginError
+from widemargin.solvers.adadelta import AdaDelta
+from widemargin.solvers.adagrad import AdaGrad
 from widemargin.solvers.base import Solver
 from widemargin.solvers.dcd import DualCoordinateDescent
+from widemargin.solvers.pegasos import Pegasos
 from widemargin.solvers.perceptron import Perceptron
+from widemargin.solvers.sgd import SGD
 
 SOLVERS: dict[str, Solver] = {
     "perceptron": Perceptron(),
+    "sgd": SGD(),
+    "pegasos": Pegasos(),
+    "adagrad": AdaGrad(),
+    "adadelta": AdaDelta(),
     "dcd": DualCoordinateDescent(),
     "dcd-light": DualCoordinateDescent(sweeps=0),
 }
@@ -40,4 +48,14 @@ def named_solver(name: Any) -> Solver:
         raise WidemarginError(f"{name!r} is not of the form {plain}(parameter=value); it has {known}") from None
 
 
-__all__ = ["SOLVERS", "DualCoordinateDescent", "Perceptron", "Solver", "named_solver"]
+__all__ = [
+    "SGD",
+    "SOLVERS",
+    "AdaDelta",
+    "AdaGrad",
+    "DualCoordinateDescent",
+    "Pegasos",
+    "Perceptron",
+    "Solver",
+    "named_solver",
+]
