@@ -98,7 +98,7 @@ def _all_rows(
 
 
 def _check_marginals(
-    examples: Marginals,
+    examples: Examples,
     draws: Sequence[FloatVector],
     batch: IntVector,
     scales: Sequence[float],

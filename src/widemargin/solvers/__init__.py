@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from widemargin.errors import WidemarginError
+from widemargin.solvers.adadelta import AdaDelta
+from widemargin.solvers.adagrad import AdaGrad
 from widemargin.solvers.auto import Auto
 from widemargin.solvers.base import Solver
 from widemargin.solvers.bundle import Bundle
@@ -14,13 +16,19 @@ from widemargin.solvers.frank_wolfe import FrankWolfe
 from widemargin.solvers.lbfgs import LBFGS
 from widemargin.solvers.mira import MIRA
 from widemargin.solvers.one_slack import OneSlack
+from widemargin.solvers.pegasos import Pegasos
 from widemargin.solvers.perceptron import Perceptron
 from widemargin.solvers.sdm import OnlineCuttingPlane, SequentialDual
+from widemargin.solvers.sgd import SGD
 
 SOLVERS: dict[str, Solver] = {
     "auto": Auto(),
     "perceptron": Perceptron(),
     "mira": MIRA(),
+    "sgd": SGD(),
+    "pegasos": Pegasos(),
+    "adagrad": AdaGrad(),
+    "adadelta": AdaDelta(),
     "dcd": DualCoordinateDescent(),
     "dcd-light": DualCoordinateDescent(sweeps=0),
     "cpd": CuttingPlaneDual(),
@@ -63,7 +71,10 @@ def named_solver(name: Any) -> Solver:
 __all__ = [
     "LBFGS",
     "MIRA",
+    "SGD",
     "SOLVERS",
+    "AdaDelta",
+    "AdaGrad",
     "Auto",
     "Bundle",
     "CuttingPlane",
@@ -72,6 +83,7 @@ __all__ = [
     "FrankWolfe",
     "OneSlack",
     "OnlineCuttingPlane",
+    "Pegasos",
     "Perceptron",
     "SequentialDual",
     "Solver",

@@ -1,0 +1,82 @@
+"""AdaDelta (Zeiler 2012, Algorithm 1), with a penalty.
+
+    G ← ρG + (1 − ρ) g²;   d = −√(D + ε) / √(G + ε) · g;   D ← ρD + (1 − ρ) d²
+
+for every weight, with g the gradient of a batch. Zeiler adds d to w; here it is the step of `adaptive` with the rate
+√(D + ε) / √(G + ε), so that either penalty is applied exactly, and lazily. For the averages G and D of a weight time
+passes only in steps with a gradient for it: those of a rare feature would else be gone by its next occurrence.
+
+Rates do not vanish, so that w never comes to rest; it ends near the optimum rather than at it.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatVector
+from widemargin.cut_store import CutStore
+from widemargin.objectives.base import Kind
+from widemargin.problem import Penalty, Problem
+from widemargin.solvers import adaptive
+from widemargin.solvers.adaptive import AdaptiveState, Lagging, step
+from widemargin.solvers.base import Solver, start_weights
+from widemargin.solvers.subgradient import Gradient
+
+
+@dataclass(slots=True, kw_only=True)
+class AdaDeltaState(AdaptiveState):
+    """The averages of the squares of gradients and of steps."""
+
+    G: FloatVector
+    D: FloatVector
+
+
+@kernel
+def _update(state: Lagging, G: FloatVector, D: FloatVector, rho: float, epsilon: float, gradient: Gradient) -> None:
+    for k in range(len(gradient.indices)):
+        j, g = np.uint64(gradient.indices[k]), gradient.values[k]
+        G[j] = rho * G[j] + (1.0 - rho) * g * g
+        rate = np.sqrt((D[j] + epsilon) / (G[j] + epsilon))
+        D[j] = rho * D[j] + (1.0 - rho) * (rate * g) * (rate * g)
+        step(state, j, g, rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaDelta(Solver):
+    """AdaDelta with either penalty.
+
+    Parameters
+    ----------
+    rho : ρ, how much of the averages is kept in a step
+    epsilon : ε, what keeps the rate from 0 / 0 at first
+    batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
+    lazy : touch the weights that a batch reads, instead of all; the result is the same
+    """
+
+    rho: float = 0.95
+    epsilon: float = 1e-6
+    batch_size: int | None = None
+    lazy: bool = True
+
+    penalties: ClassVar[tuple[Penalty, ...]] = ("l2", "l1")
+    kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
+    online: ClassVar[bool] = True
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AdaDeltaState:
+        """Weights zero, or a copy of `w`; G = D = 0."""
+        return AdaDeltaState(
+            **adaptive.beginning(problem, start_weights(problem, w, cuts), 1.0),
+            G=np.zeros(problem.n_weights),
+            D=np.zeros(problem.n_weights),
+        )
+
+    def epoch(self, problem: Problem, state: AdaDeltaState, rng: np.random.Generator) -> None:
+        """One pass, a step per batch."""
+        for gradient in adaptive.gradients(problem, state, rng, self.batch_size, self.lazy):
+            _update(state.lagging, state.G, state.D, self.rho, self.epsilon, gradient)
+
+    def weights(self, state: AdaDeltaState) -> FloatVector:
+        """The weights, all of them caught up with."""
+        return adaptive.current_weights(state)

@@ -1,0 +1,63 @@
+"""Pegasos, the primal estimated subgradient solver (Shalev-Shwartz et al. 2007).
+
+    w ← (1 − ηλ) w − ηg,   η = 1 / λt;   perhaps   w ← w · min(1, √(2 P(0)) / ‖w‖)
+
+for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as `descent` says. The first step
+forgets where w was: weights to start from are taken for those that one epoch has led to.
+"""
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.cut_store import CutStore
+from widemargin.objectives.base import Kind
+from widemargin.problem import Problem
+from widemargin.solvers.base import Solver
+from widemargin.solvers.descent import DescentState, descend, new_state
+from widemargin.solvers.subgradient import small_size, strength
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pegasos(Solver):
+    """Pegasos.
+
+    Parameters
+    ----------
+    project : project w onto the ball that holds the optimum, ½‖w‖² ≤ P(0), at the cost of an oracle pass for P(0)
+    average : return the average of w over all steps, later ones weighing more, instead of the last w
+    batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
+    lazy : touch the weights that a batch reads, instead of all; the result is the same
+    """
+
+    project: bool = False
+    average: bool = True
+    batch_size: int | None = None
+    lazy: bool = True
+
+    kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
+    online: ClassVar[bool] = True
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> DescentState:
+        """Weights zero, or a copy of `w`."""
+        state = new_state(problem, w, cuts)
+        if state.w.any():
+            state.t = len(problem.weighted) // small_size(problem, self.batch_size) + 1
+        return state
+
+    def epoch(self, problem: Problem, state: DescentState, rng: np.random.Generator) -> None:
+        """One pass, a step per batch."""
+        if self.project:
+            if state.radius == inf:
+                state.radius = sqrt(2.0 * problem.primal(np.zeros(problem.n_weights)))
+            state.square = float(np.sum(state.last() ** 2))
+        batches = problem.batches(rng, small_size(problem, self.batch_size))
+        lam = strength(problem, batches)
+        descend(problem, state, batches, lam, lambda t: 1.0 / (lam * (t + 1)), self.lazy)
+
+    def weights(self, state: DescentState) -> FloatVector:
+        """The average of w, or the last."""
+        return state.average() if self.average else state.last()

@@ -1,0 +1,87 @@
+"""Stochastic subgradient descent with Bottou's schedule (Bottou 2004; Chang & Yih 2013, §4.3).
+
+    w ← (1 − ηλ) w − ηg,   η = η₀ / (1 + η₀λt)^¾
+
+for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as `descent` says. (The paper
+prints 1/C for λ, which leaves out the number of examples.) η₀ is the one of ½, ¼, … 1/32, or smaller while that is
+better still, with the least objective on 1,000 examples after a run over them.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.cut_store import CutStore
+from widemargin.objectives.base import Kind
+from widemargin.problem import Problem
+from widemargin.solvers.base import Solver
+from widemargin.solvers.descent import DescentState, descend, new_state
+from widemargin.solvers.subgradient import small_size, strength
+
+SAMPLE = 1000
+GRID = 0.5 ** np.arange(1, 31)
+LEAST_TRIALS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SGD(Solver):
+    """Stochastic subgradient descent.
+
+    Parameters
+    ----------
+    eta0 : η₀; None finds one when training begins, at the cost of ten oracle calls for each of 1,000 examples
+    average : return the average of w over all steps, later ones weighing more, instead of the last w
+    batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
+    lazy : touch the weights that a batch reads, instead of all; the result is the same
+    """
+
+    eta0: float | None = None
+    average: bool = True
+    batch_size: int | None = None
+    lazy: bool = True
+
+    kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
+    online: ClassVar[bool] = True
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> DescentState:
+        """Weights zero, or a copy of `w`."""
+        return new_state(problem, w, cuts)
+
+    def epoch(self, problem: Problem, state: DescentState, rng: np.random.Generator) -> None:
+        """One pass, a step per batch; before the first one, find η₀."""
+        batches = problem.batches(rng, small_size(problem, self.batch_size))
+        if batches and not state.eta0:
+            state.eta0 = self.eta0 or self._best_eta0(problem, state.last(), batches)
+        self._pass(problem, state, batches, strength(problem, batches), state.eta0)
+
+    def _pass(self, problem: Problem, state: DescentState, batches: list[IntVector], lam: float, eta0: float) -> None:
+        descend(problem, state, batches, lam, lambda t: eta0 / (1.0 + eta0 * lam * t) ** 0.75, self.lazy)
+
+    def _best_eta0(self, problem: Problem, w: FloatVector, batches: list[IntVector]) -> float:
+        """The η₀ with the least objective after a pass from `w` over the first batches, which were drawn at random."""
+        sample = batches[: max(1, SAMPLE // len(batches[0]))]
+        values: list[float] = []
+        try:
+            for eta0 in GRID.tolist():
+                trial = new_state(problem, w, None)
+                self._pass(problem, trial, sample, strength(problem, batches), eta0)
+                values.append(self._objective(problem, self.weights(trial), sample))
+                if len(values) >= LEAST_TRIALS and values[-1] > min(values):
+                    break
+        finally:
+            problem.meter.reset()  # the slacks at other weights say nothing about the epoch
+        return float(GRID[np.argmin(values)])
+
+    @staticmethod
+    def _objective(problem: Problem, w: FloatVector, sample: list[IntVector]) -> float:
+        """P(w) as the sample shows it."""
+        problem.meter.reset()
+        for batch in sample:
+            problem.cuts(w, batch)
+        return problem.primal_estimate(w) or 0.0
+
+    def weights(self, state: DescentState) -> FloatVector:
+        """The average of w, or the last."""
+        return state.average() if self.average else state.last()

@@ -1,0 +1,87 @@
+"""What the online primal solvers share: one subgradient per small batch, at weights brought up to date where needed.
+
+    P(w) / C = Σ_batches [ λ r(w) + Σ_{i in batch} c_i ℓ(ξ_i(w)) ],   λ = 1 / (C · number of batches)
+
+with r the penalty and ℓ the loss, so that an epoch is one pass over the terms of P / C, whatever the size of batches.
+In code λ is `strength`. A batch's gradient is zero at most weights, where only the penalty acts; those are not touched,
+but caught up with when they are next read (Kummerfeld et al. 2015, Algorithm 1), at the weights of `Examples.support`.
+How is for the solver's state to say.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatVector, IntVector, LongMatrix
+from widemargin.cuts import Cuts
+from widemargin.problem import Problem
+from widemargin.sparse import Rows, coalesce, new_table
+
+
+class Gradient(NamedTuple):
+    """Σ −αa over a batch, a subgradient of its losses: distinct indices and their values."""
+
+    indices: IntVector
+    values: FloatVector
+
+
+class Lazy(Protocol):
+    """A state with weights of which some lag behind."""
+
+    w: FloatVector
+
+    def catch_up(self, runs: LongMatrix) -> None:
+        """Bring the weights of the runs [begin, end) up to date."""
+
+
+def small_size(problem: Problem, size: int | None) -> int:
+    """The `size` of batches; a small part of the problem's choice where it is None.
+
+    A stale gradient is not mended by a line search, so batches are smaller than those of dual solvers.
+    """
+    return size or max(1, problem.batch_size // 48)
+
+
+def strength(problem: Problem, batches: list[IntVector]) -> float:
+    """λ, the part of the penalty that falls to one batch."""
+    return 1.0 / (problem.C * max(len(batches), 1))
+
+
+def tangents(problem: Problem, state: Lazy, batches: list[IntVector], lazy: bool) -> Iterator[tuple[Cuts, FloatVector]]:
+    """The cuts of batch after batch at `state.w`, with the α for which −Σ αa is a subgradient of Σ c_i ℓ(ξ_i).
+
+    Only the weights that a batch reads are up to date then, or all of them when not `lazy`.
+    """
+    for batch in batches:
+        state.catch_up(problem.examples.support(batch) if lazy else everything(state.w))
+        cuts = problem.cuts(state.w, batch)
+        yield cuts, problem.tangent(cuts, state.w) / problem.C
+
+
+def everything(w: FloatVector) -> LongMatrix:
+    """All weights as one run."""
+    return np.array([[0, len(w)]], dtype=np.int64)
+
+
+def gradient(alpha: FloatVector, a: Rows) -> Gradient:
+    """−Σ αa."""
+    return Gradient(*_sum(alpha, a))
+
+
+@kernel
+def _sum(alpha: FloatVector, a: Rows) -> tuple[IntVector, FloatVector]:
+    room = begin = write = a.indptr[0]
+    for k in range(len(alpha)):
+        if alpha[k] > 0.0:
+            room += a.indptr[k + 1] - a.indptr[k]
+    indices, values = np.empty(room, dtype=np.int32), np.empty(room)
+    for k in range(len(alpha)):
+        if alpha[k] > 0.0:
+            for entry in range(a.indptr[k], a.indptr[k + 1]):
+                indices[write] = a.indices[entry]
+                values[write] = -alpha[k] * a.values[entry]
+                write += 1
+    end = coalesce(indices, values, begin, write, begin, new_table(room))
+    return indices[:end], values[:end]
