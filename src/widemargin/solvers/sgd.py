@@ -71,13 +71,13 @@ class SGD(Solver):
                 if len(values) >= LEAST_TRIALS and values[-1] > min(values):
                     break
         finally:
-            problem.meter.reset()  # the slacks at other weights say nothing about the epoch
+            problem.forget()  # the slacks at other weights say nothing about the epoch
         return float(GRID[np.argmin(values)])
 
     @staticmethod
     def _objective(problem: Problem, w: FloatVector, sample: list[IntVector]) -> float:
         """P(w) as the sample shows it."""
-        problem.meter.reset()
+        problem.forget()
         for batch in sample:
             problem.cuts(w, batch)
         return problem.primal_estimate(w) or 0.0
