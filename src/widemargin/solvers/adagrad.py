@@ -38,8 +38,8 @@ class AdaGrad(Solver):
 
     Parameters
     ----------
-    eta : η, about how far the first step moves a weight; of 0.01, 0.03, 0.1 and 0.3 the default led to the least objective
-        on generated addresses, for small and large C
+    eta : η, about how far the first step moves a weight. Of 0.01, 0.03, 0.1 and 0.3 the default led to the least
+        objective, or nearly so, in 20 epochs over generated addresses, with either loss, for small and large C
     delta : δ, where the sums q of squared gradients start
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
     lazy : touch the weights that a batch reads, instead of all; the result is the same
