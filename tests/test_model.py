@@ -192,7 +192,7 @@ def test_solver_objects_are_told_of_in_words(tmp_path):
 
     SequenceTagger(solver=Perceptron(batch_size=2), max_epochs=1).fit(TOKENS, LABELS).save(tmp_path / "a.model")
     assert read_model(tmp_path / "a.model").header["summary"]["solver"] == "Perceptron(batch_size=2)"
-    assert load(tmp_path / "a.model").solver == "dcd"
+    assert load(tmp_path / "a.model").solver == "auto"
 
 
 def test_loading_a_model_leaves_it_on_the_disk(tmp_path):

@@ -57,7 +57,7 @@ class TrainingSettings:
     verbose : show progress, if standard error is a terminal
     """
 
-    solver: str | Solver = "dcd"
+    solver: str | Solver = "auto"
     C: float = 0.1
     objective: str | Objective | None = None
     loss: Loss | None = None

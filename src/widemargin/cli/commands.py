@@ -139,7 +139,7 @@ def train() -> None:
     metavar="NAME=FILE",
     help="Word clusters: Brown's, or word TAB cluster.",
 )
-@click.option("--solver", default="dcd", show_default=True, help="How to optimise; an unknown name lists all.")
+@click.option("--solver", default="auto", show_default=True, help="How to optimise; an unknown name lists all.")
 @click.option(
     "--C",
     "C",
@@ -228,7 +228,7 @@ def inspect(**options: Any) -> int | None:
 @click.option(
     "--solvers",
     callback=names,
-    default="dcd,dcd-light,perceptron",
+    default="auto,dcd,sdm,adagrad,perceptron",
     show_default=True,
     metavar="A,B,…",
     help="Which ones; parameters go into brackets.",

@@ -83,7 +83,7 @@ def run(*, out: str, sequences: int, seed: int, quiet: bool) -> int | None:
         printer.line()
 
     tagger.save(model)
-    plot_curves({"dcd": solution.trace}, curves, title="Training on generated addresses")
+    plot_curves({"auto": solution.trace}, curves, title="Training on generated addresses")
     with replacing(sample) as stream:
         for tokens, labels in zip(X_test, y_test, strict=True):
             stream.writelines(f"{token}\t{label}\n" for token, label in zip(tokens, labels, strict=True))

@@ -48,7 +48,7 @@ class SequenceTagger(Estimator):
     def __init__(
         self,
         *,
-        solver: str | Solver = "dcd",
+        solver: str | Solver = "auto",
         C: float = 0.1,
         objective: str | Objective | None = None,
         loss: Loss | None = None,

@@ -55,7 +55,7 @@ class StructuredPredictor(Estimator):
         self,
         problem: CustomProblem,
         *,
-        solver: str | Solver = "dcd",
+        solver: str | Solver = "auto",
         C: float = 0.1,
         objective: str | Objective | None = None,
         loss: Loss | None = None,

@@ -87,7 +87,12 @@ def _catch_up(state: Lagging, runs: LongMatrix) -> None:
     for run in range(len(runs)):
         for begin in range(runs[run, 0], runs[run, 1], STRETCH):
             end = min(begin + STRETCH, runs[run, 1])
-            if state.l1:
+            square = 0.0
+            for k in range(begin, end):
+                square += state.w[np.uint64(k)] * state.w[np.uint64(k)]
+            if square == 0.0:
+                pass  # most features have no weight yet, and zero stays zero
+            elif state.l1:
                 _soft_threshold(state, begin, end)
             else:
                 _shrink(state, begin, end, factor)

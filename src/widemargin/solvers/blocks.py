@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.cuts import Cuts, WorkingSets, add, add_products, drop_idle, find, largest, product, violation
 from widemargin.solvers.dual import Dual, DualState
 from widemargin.solvers.qp import pair_steps
@@ -24,7 +24,7 @@ from widemargin.sparse import add_scaled, dot, new_table
 class Room(NamedTuple):
     """Scratch for one block: slots, products, F at the start and now, α; and what the last look at it found."""
 
-    order: IntVector
+    order: LongVector
     K: FloatMatrix
     before: FloatVector
     F: FloatVector
@@ -42,7 +42,7 @@ GAP, SPREAD = range(2)
 def new_room(n: int) -> Room:
     """Scratch for a block of up to `n` cuts, one more and the zero cut."""
     n += 2
-    return Room(np.empty(n, dtype=np.int32), np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(2))
+    return Room(np.empty(n, dtype=np.int64), np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(2))
 
 
 @kernel
@@ -57,7 +57,7 @@ def gather(i: int, dual: Dual, room: Room) -> int:
         room.alpha[n] = sets.alpha[slot]
         room.K[n, n] = sets.norm[slot]
         for k in range(n):
-            room.K[n, k] = room.K[k, n] = product(sets, room.order[k], slot)
+            room.K[n, k] = room.K[k, n] = product(sets, room.order[k], room.order[n])
         n += 1
         slot = sets.after[slot]
     return n
@@ -68,7 +68,7 @@ def append(slot: int, F: float, sets: WorkingSets, room: Room, n: int) -> int:
     """Lay out one more cut, newer than the `n` gathered ones."""
     room.order[n], room.F[n], room.alpha[n], room.K[n, n] = slot, F, 0.0, sets.norm[slot]
     for k in range(n):
-        room.K[n, k] = room.K[k, n] = product(sets, slot, room.order[k])
+        room.K[n, k] = room.K[k, n] = product(sets, room.order[n], room.order[k])
     return n + 1
 
 
