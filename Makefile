@@ -20,6 +20,7 @@ check: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/chain.py
+	$(BIN)/python benchmarks/solvers.py
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

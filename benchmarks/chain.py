@@ -61,7 +61,7 @@ def widemargin_train(data: Path, model: Path, **settings: Any) -> dict[str, Any]
 
 def role_widemargin(data: Path, model: Path) -> dict[str, Any]:
     """As many epochs as it takes to match `ap`."""
-    return widemargin_train(data, model, max_epochs=EPOCHS, tol=None)
+    return widemargin_train(data, model, solver="dcd", max_epochs=EPOCHS, tol=None)
 
 
 def role_default(data: Path, model: Path) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def role_threads(data: Path, model: Path) -> dict[str, Any]:
     for _ in range(2):
         for n_threads, each in seconds.items():
             problem = Problem(examples, n_threads=n_threads)
-            solution = fit(problem, SOLVERS["dcd"], stop=Stop(epochs=30))
+            solution = fit(problem, SOLVERS["auto"], stop=Stop(epochs=60))
             each.append(problem.meter.seconds)
             weights[n_threads] = solution.w
     assert np.array_equal(weights[1], weights[2]), "the number of threads changed the result"

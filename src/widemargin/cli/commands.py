@@ -150,7 +150,7 @@ def train() -> None:
     help="Weight of errors against large weights; of several, the one that is best on --dev.",
 )
 @function_options
-@click.option("--epochs", type=int, default=30, show_default=True, help="Stop after so many passes over the data.")
+@click.option("--epochs", type=int, default=100, show_default=True, help="Stop after so many passes over the data.")
 @click.option("--tol", type=float, default=0.01, show_default=True, help="Stop at this proven gap to the optimum.")
 @click.option("--patience", type=int, metavar="N", help="Stop after N epochs without a better development score.")
 @click.option("--seconds", type=float, help="Stop after so many seconds.")

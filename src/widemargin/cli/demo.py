@@ -47,7 +47,7 @@ def run(*, out: str, sequences: int, seed: int, quiet: bool) -> int | None:
     printer.line(Text(f"widemargin {__version__}: finding the fields of postal addresses", style="bold"))
     printer.prose(
         f"{len(X):,} noisy addresses to learn from ({sum(map(len, X)):,} tokens), {len(X_test):,} others to test on. "
-        "A first run also compiles, for about 15 seconds."
+        "A first run also compiles, for about 20 seconds."
     )
     tagger, solution = TaggerSettings(verbose=not quiet).train(X, y)
     tagger.summary["data"] = {

@@ -60,7 +60,7 @@ class StructuredPredictor(Estimator):
         objective: str | Objective | None = None,
         loss: Loss | None = None,
         penalty: Penalty = "l2",
-        max_epochs: int | None = 30,
+        max_epochs: int | None = 100,
         tol: float | None = 0.01,
         patience: int | None = None,
         max_seconds: float | None = None,
