@@ -16,8 +16,6 @@ from widemargin.model import read_model, write_model
 from widemargin.problem import check_offers
 from widemargin.solvers import DualCoordinateDescent, Perceptron
 
-pytestmark = pytest.mark.interpreted
-
 ABLE = [name for name, solver in SOLVERS.items() if "maximum" in solver.kinds]
 DCD = DualCoordinateDescent(batch_size=2)
 

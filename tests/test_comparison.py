@@ -22,8 +22,6 @@ from widemargin.solution import Epoch
 from widemargin.solvers import Perceptron
 from widemargin.structures.custom import CustomExamples
 
-pytestmark = pytest.mark.interpreted
-
 SQUARED = Function("margin", "squared_hinge", "l2", 0.1)
 HINGE = Function("margin", "hinge", "l2", 0.1)
 

@@ -130,7 +130,7 @@ def test_fit_forgets_the_pieces_and_the_pieces_forget_fit():
 
 def test_solvers_that_need_all_data_say_so():
     for estimator, data in ((small(), (X, Y)), (StructuredPredictor(Matching()), matchings(3, 0))):
-        with pytest.raises(UnsupportedError, match=r"DualCoordinateDescent needs all data at once.* perceptron, mira"):
+        with pytest.raises(UnsupportedError, match=r"Auto needs all data at once.* perceptron, mira"):
             estimator.partial_fit(*data)
     estimator = small(solver="perceptron").partial_fit(X, Y).set_params(solver="mira")
     with pytest.raises(WidemarginError, match=r"were learnt by Perceptron\(.*\), not by MIRA"):

@@ -14,8 +14,6 @@ from widemargin.path import fit_path
 from widemargin.problem import Problem
 from widemargin.solvers import MIRA, DualCoordinateDescent, Perceptron
 
-pytestmark = pytest.mark.interpreted
-
 DCD = DualCoordinateDescent()
 EXACT = Stop(epochs=5000, gap=1e-6)
 

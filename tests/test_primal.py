@@ -14,8 +14,6 @@ from widemargin.objectives import Objective
 from widemargin.solvers import SGD, AdaDelta, AdaGrad, Pegasos
 from widemargin.sparse import Rows
 
-pytestmark = pytest.mark.interpreted
-
 WEIGHTED = {"sample_weight": np.array([1.0, 0.0, 2.5, 0.5, 1.0, 3.0, 0.7])}
 # Real-valued features, and weights to start from, so that no outputs tie.
 ROWS: list[tuple[str, dict[str, Any]]] = [

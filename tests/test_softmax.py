@@ -19,8 +19,6 @@ from widemargin.problem import Problem
 from widemargin.solvers import LBFGS, DualCoordinateDescent
 from widemargin.sparse import dots
 
-pytestmark = pytest.mark.interpreted
-
 CHAINS = [name for name in STRUCTURES if "chain" in name]
 SCALES = [0.0, 1.0]
 

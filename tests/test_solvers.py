@@ -13,8 +13,6 @@ from widemargin.solvers import DualCoordinateDescent, Perceptron
 from widemargin.testing import check_solver
 from widemargin.training import STANDS_FOR
 
-pytestmark = pytest.mark.interpreted
-
 BY_MAXIMUM = [name for name in SOLVERS if "maximum" in SOLVERS[name].kinds]
 SMOOTH = [name for name in SOLVERS if "smooth" in SOLVERS[name].kinds and name not in STANDS_FOR]
 EVERYTHING = [
@@ -32,6 +30,19 @@ def has_dual(name):
 
 
 DUAL = [name for name in BY_MAXIMUM if has_dual(name)]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_few_epochs_of_every_solver(solver):
+    """Few enough to be run without compilation as well."""
+    objective = {} if solver in BY_MAXIMUM else {"objective": Softmax()}
+    training, _ = problem("chain, costs", loss=SOLVERS[solver].losses[0], **objective)
+    solution = fit(training, SOLVERS[solver], stop=Stop(epochs=3, gap=None))
+    assert np.all(np.isfinite(solution.w))
+    assert solution.w.any()
+    assert solution.certified
+    assert 0 <= solution.dual <= solution.primal
 
 
 @pytest.mark.parametrize(("solver", "name", "loss"), EVERYTHING)
