@@ -13,7 +13,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
 from widemargin.cuts import ALIVE, PLACES, SLOTS, USED, VACANT, Cuts, WorkingSets, add, add_products, drop_idle
-from widemargin.sparse import Rows, add_scaled, coalesce, new_table
+from widemargin.sparse import Rows, add_scaled, coalesce, new_table, table_for
 
 BYTES_PER_ENTRY = 12
 MERGE_SHARE = 8  # merging works in an eighth of the pool
@@ -59,10 +59,7 @@ def _combine(sets: WorkingSets, w: FloatVector) -> None:
 @kernel
 def _add_all(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool) -> None:
     """Add the cuts with a positive α."""
-    longest = cuts.a.indptr[0]
-    for k in range(len(alpha)):
-        longest = max(longest, cuts.a.indptr[k + 1] - cuts.a.indptr[k])
-    table = new_table(longest)
+    table = table_for(cuts.a)
     for k in range(len(alpha)):
         if alpha[k] > 0.0:
             slot = add(sets, cuts.block[k], cuts.b[k], cuts.a, cuts.a.indptr[k], cuts.a.indptr[k + 1])

@@ -200,7 +200,7 @@ class Problem:
         return float(self.c[blocks] @ (slacks if self.loss == "hinge" else slacks**2))
 
     def full_pass(self, w: FloatVector) -> Iterator[Cuts]:
-        """The cuts at `w` of all examples that count, in batches; the meter's slacks are left alone."""
+        """The cuts at `w` of all examples that count, in batches; the slacks remembered are left alone."""
         examples = self.weighted
         for begin in range(0, len(examples), PASS_BATCH):
             yield self._ask(self.objective.cuts, w, examples[begin : begin + PASS_BATCH])

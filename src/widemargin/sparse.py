@@ -129,6 +129,15 @@ def products(rows: Rows, first: int, last: int, table: IntVector, K: FloatMatrix
 
 
 @kernel
+def table_for(rows: Rows) -> IntVector:
+    """An empty hash table for any of the rows."""
+    longest = rows.indptr[0]
+    for r in range(len(rows.indptr) - 1):
+        longest = max(longest, rows.indptr[r + 1] - rows.indptr[r])
+    return new_table(longest)
+
+
+@kernel
 def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, write: int, table: IntVector) -> int:
     """Sum the entries [begin:end] that share an index, drop zeros, move the rest to `write` ≤ begin; return their end.
 

@@ -18,7 +18,7 @@ class Solver(Protocol):
     `losses`, `penalties`, `kinds` : what it can minimise, its own choice of loss first; `kinds` are the objective's
     `online` : it learns from each example as it comes, so that `partial_fit` makes sense
 
-    A state is a dataclass of arrays, numbers and at most one `CutStore`, so that a checkpoint can hold it.
+    A state is a dataclass of arrays, numbers and `CutStore`s, so that a checkpoint can hold it.
     """
 
     losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge", "hinge")

@@ -3,10 +3,10 @@
 A visit gathers the cuts of block i with their products K, moves their α by `qp.pair_steps`, and applies the change to
 w: a sparse product and a sparse sum for every cut, whatever the number of pair steps between them. What a visit finds,
 
-    gap_i = max(ξ_i) part of P − what the block has of D  ≥ 0,   gain_i = the rise of D,
+    gap_i = C c_i ℓ(ξ_i) − Σ α(b − ⟨w, a⟩) + ½ ridge_i A_i² ≥ 0,   gain_i = the rise of D,
 
 costs nothing more. With the cuts that are known the gaps sum up to the gap of the cached problem, with those of the
-oracle to the certificate (`algorithms`: P − D = Σ gap_i).
+oracle to P − D, the certificate.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.cuts import Cuts, WorkingSets, add, add_products, drop_idle, find, largest, product, violation
 from widemargin.solvers.dual import Dual, DualState
 from widemargin.solvers.qp import pair_steps
-from widemargin.sparse import add_scaled, dot, new_table
+from widemargin.sparse import add_scaled, dot, table_for
 
 
 class Room(NamedTuple):
@@ -125,10 +125,7 @@ def absorb(cuts: Cuts, dual: Dual, threshold: float, tolerance: float, max_steps
     With `max_steps` 0 cuts are admitted and nothing is solved. Returns the gain of all visits and the largest spread
     that was met.
     """
-    longest = cuts.a.indptr[0]
-    for k in range(len(cuts.b)):
-        longest = max(longest, cuts.a.indptr[k + 1] - cuts.a.indptr[k])
-    table = new_table(longest)
+    table = table_for(cuts.a)
     room = new_room(largest(dual.sets))
     gain, spread = 0.0, 0.0
     for k in range(len(cuts.b)):

@@ -18,8 +18,7 @@ from widemargin.cut_store import CutStore
 from widemargin.objectives.base import Kind
 from widemargin.problem import Loss, Problem
 from widemargin.solvers.base import Solver, start_weights
-from widemargin.solvers.one_slack import FLOOR, PRECISION
-from widemargin.solvers.planes import PlaneState, risk
+from widemargin.solvers.planes import FLOOR, PRECISION, PlaneState, risk
 
 SERIOUS = 0.1  # the share of the promised fall that makes a step serious
 WIDEST, TIGHTEST = 1e-3, 1e3  # bounds of μ

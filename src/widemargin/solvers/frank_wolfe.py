@@ -20,7 +20,7 @@ from widemargin.cuts import Cuts, add, add_products, drop_idle, find, largest
 from widemargin.problem import Loss, Problem
 from widemargin.solvers.blocks import append, gather, new_room
 from widemargin.solvers.dual import Dual, DualSolver, DualState, growing, value
-from widemargin.sparse import add_scaled, dot, new_table
+from widemargin.sparse import add_scaled, dot, table_for
 
 
 @dataclass(slots=True)
@@ -52,10 +52,7 @@ def _best_step(dual: Dual, i: int, F: FloatVector, alpha: FloatVector, K: FloatM
 @kernel
 def _frank_wolfe(cuts: Cuts, dual: Dual, u: FloatVector, t: int, sums: FloatVector) -> None:
     """A step for the block of every cut. `sums` holds Σ bα and the lazy part of its average."""
-    longest = cuts.a.indptr[0]
-    for k in range(len(cuts.b)):
-        longest = max(longest, cuts.a.indptr[k + 1] - cuts.a.indptr[k])
-    table = new_table(longest)
+    table = table_for(cuts.a)
     sets = dual.sets
     room = new_room(largest(sets))
     for position in range(len(cuts.b)):

@@ -18,11 +18,8 @@ from widemargin.cuts import Cuts, WorkingSets, add, find, remove, violation
 from widemargin.objectives.base import Kind
 from widemargin.problem import Loss, Problem
 from widemargin.solvers.base import Solver, start_weights
-from widemargin.solvers.planes import PlaneState, risk
+from widemargin.solvers.planes import FLOOR, PRECISION, PlaneState, risk
 from widemargin.sparse import add_scaled
-
-PRECISION = 1e-3  # the programme is solved to this share of the gap
-FLOOR = 1e-13  # and never further than this share of the objective, where rounding begins
 
 
 @dataclass(slots=True)

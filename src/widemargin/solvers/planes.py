@@ -27,6 +27,8 @@ from widemargin.solvers.qp import pair_steps
 from widemargin.sparse import Rows, add_rows, dot
 
 MOST_STEPS = 100_000
+PRECISION = 1e-3  # the programme is solved to this share of the gap
+FLOOR = 1e-13  # and never further than this share of the objective, where rounding begins
 MOST_IDLE = 50  # rounds after which an idle plane leaves
 
 
