@@ -44,14 +44,13 @@ def read(source: Source, *, format: str | None = None, names: Sequence[str] | No
         If the file cannot be read or is malformed; the message names the file, the line and what is wrong there.
     """
     raw = RawText.load(source)
-    if format is None:
-        format = guess(raw)  # noqa: A001
-    if format not in FORMATS:
-        raise DataError(f"the format {format!r} is unknown; choose one of {', '.join(FORMATS)}")
+    chosen = guess(raw) if format is None else format
+    if chosen not in FORMATS:
+        raise DataError(f"the format {chosen!r} is unknown; choose one of {', '.join(FORMATS)}")
     if names is None:
-        return FORMATS[format].parse(raw)
-    if format != "conll":
-        raise DataError(f"{raw.source} is read as {format}, where columns have names already")
+        return FORMATS[chosen].parse(raw)
+    if chosen != "conll":
+        raise DataError(f"{raw.source} is read as {chosen}, where columns have names already")
     return conll.parse(raw, names)
 
 
