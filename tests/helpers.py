@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from widemargin import solvers
+from widemargin.loop import Callback
 from widemargin.problem import Problem
 from widemargin.solvers import MIRA, DualCoordinateDescent, Perceptron
 from widemargin.sparse import Rows
@@ -220,6 +221,20 @@ SOLVERS = {
 
 SUBLINEAR = {"bcfw": 2e-2}
 """The relative gap that solvers reach whose convergence is not linear; others reach any."""
+
+
+class Exposed(Callback):
+    """A solver whose state can be looked at while it trains; a callback as well."""
+
+    def __init__(self, solver):
+        self.solver, self.state = solver, None
+
+    def __getattr__(self, name):
+        return getattr(self.solver, name)
+
+    def start(self, training, w=None, cuts=None):
+        self.state = self.solver.start(training, w, cuts)
+        return self.state
 
 
 def problem(name, **changes) -> tuple[Problem, Small]:

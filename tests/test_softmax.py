@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from helpers import STRUCTURES, all_cuts, as_dicts, problem, random_chain
+from helpers import STRUCTURES, Exposed, all_cuts, as_dicts, problem, random_chain
 from test_chain import chains, weights
 from widemargin import StructuredPredictor
 from widemargin.errors import UnsupportedError, WidemarginError
@@ -166,18 +166,12 @@ def test_lbfgs_starts_from_given_weights():
     assert np.array_equal(fit(training, LBFGS(), stop=Stop(epochs=0), w=cold.w).w, cold.w)
 
 
-class StateKeeper(Callback):
+class StateKeeper(Exposed):
     """Notes the weights before every oracle call."""
 
     def __init__(self, solver):
-        self.solver, self.state, self.seen = solver, None, []
-
-    def __getattr__(self, name):
-        return getattr(self.solver, name)
-
-    def start(self, training, w=None, cuts=None):
-        self.state = self.solver.start(training, w, cuts)
-        return self.state
+        super().__init__(solver)
+        self.seen = []
 
     def on_batch(self, visited):
         self.seen.append((self.state.w.copy(), self.state.n_pairs, self.state.bound))

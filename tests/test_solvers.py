@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers import PROBLEMS, SOLVERS, SUBLINEAR, optimum, problem, random_chain
+from helpers import PROBLEMS, SOLVERS, SUBLINEAR, Exposed, optimum, problem, random_chain
 from widemargin.loop import Callback, Stop, fit
 from widemargin.objectives import Softmax
 from widemargin.problem import Problem
@@ -92,18 +92,12 @@ def test_zero_weight_leaves_an_example_out_and_double_weight_repeats_it(solver, 
     assert np.linalg.norm(found.w - expected.w) <= 2.1 * np.sqrt(2 * gap * found.primal)
 
 
-class Watcher(Callback):
+class Watcher(Exposed):
     """Notes the dual before every oracle call."""
 
     def __init__(self, solver, training):
-        self.solver, self.training, self.state, self.duals = solver, training, None, []
-
-    def __getattr__(self, name):
-        return getattr(self.solver, name)
-
-    def start(self, training, w=None, cuts=None):
-        self.state = self.solver.start(training, w, cuts)
-        return self.state
+        super().__init__(solver)
+        self.training, self.duals = training, []
 
     def on_batch(self, visited):
         self.duals.append(self.solver.dual(self.training, self.state))
