@@ -17,7 +17,7 @@ import pytest
 from widemargin import solvers
 from widemargin.loop import Callback
 from widemargin.problem import Problem
-from widemargin.solvers import MIRA, DualCoordinateDescent, Perceptron
+from widemargin.solvers import MIRA, Auto, DualCoordinateDescent, Perceptron
 from widemargin.sparse import Rows
 from widemargin.structures import Chain, ChainExamples
 from widemargin.structures.custom import CustomExamples
@@ -214,6 +214,7 @@ SOLVERS = {
     "perceptron, one by one": Perceptron(batch_size=1),
     "mira, one by one": MIRA(batch_size=1),
     "mira, 5 best": MIRA(k=5, batch_size=3),
+    "auto, partial": Auto(period=2, share=0.5),
     "dcd, one by one": DualCoordinateDescent(batch_size=1),
     "dcd-light, one by one": DualCoordinateDescent(sweeps=0, batch_size=1),
     "dcd, pairs": DualCoordinateDescent(sweeps=1, batch_size=2),
