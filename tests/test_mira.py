@@ -6,7 +6,7 @@ import pytest
 from helpers import all_cuts, problem, quadratic_programme, random_chain
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.loop import Stop, fit
-from widemargin.objectives import Margin
+from widemargin.objectives import Margin, Objective
 from widemargin.problem import Problem
 from widemargin.solvers import MIRA, named_solver
 
@@ -115,7 +115,7 @@ def test_what_it_cannot_do_is_said_before_or_at_the_first_step():
         MIRA(k=0)
 
     chain, _ = problem("chain")
-    chain.objective = type("Other", (), {"kind": "maximum", "cuts": Margin().cuts, "__repr__": lambda _: "other()"})()
+    chain.objective = type("Other", (Objective,), {"cuts": Margin().cuts, "__repr__": lambda _: "other()"})()
     with pytest.raises(UnsupportedError, match=r"cuts of margin scaling, not of other\(\); take k = 1"):
         fit(chain, MIRA(k=2))
 

@@ -190,9 +190,7 @@ class _Run:
 
     def _check_that_it_ends(self) -> None:
         stop = self.stop
-        provable = self.problem.examples.exact and (
-            self.audit or self.solver.dual(self.problem, self.state) is not None
-        )
+        provable = self.problem.exact and (self.audit or self.solver.dual(self.problem, self.state) is not None)
         rules = (stop.epochs, stop.seconds, stop.gap if provable else None, stop.patience if self.score else None)
         if all(rule is None for rule in rules):
             raise WidemarginError(
@@ -269,11 +267,11 @@ class _Run:
         primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
         gap, certified = relative_gap(primal, dual), False
         promising = gap is not None and self.stop.gap is not None and gap <= self.stop.gap
-        if self.audit or (promising and self.problem.examples.exact):
+        if self.audit or (promising and self.problem.exact):
             try:
                 with self._time_out():
                     primal, dual = self._certify(w)
-                gap, certified = relative_gap(primal, dual), self.problem.examples.exact
+                gap, certified = relative_gap(primal, dual), self.problem.exact
             except _Halt as halt:
                 self.halted = str(halt)
         row = Epoch(len(self.trace) + 1, self._seconds(), self._calls(), primal, dual, gap, score, certified)
@@ -337,7 +335,7 @@ class _Run:
             primal, dual, proven = last.primal, last.dual, last.certified
         if not proven and reason != "interrupted":
             try:
-                (primal, dual), proven = self._certify(w), self.problem.examples.exact
+                (primal, dual), proven = self._certify(w), self.problem.exact
             except _Halt as halt:
                 reason = str(halt)
         gap = relative_gap(primal, dual)

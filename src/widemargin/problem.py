@@ -112,6 +112,11 @@ class Problem:
         return len(self.c)
 
     @property
+    def exact(self) -> bool:
+        """Whether the oracle finds the most violated cuts, so that a duality gap is a proof."""
+        return self.examples.exact and self.objective.exact
+
+    @property
     def batch_size(self) -> int:
         """How many examples may be decoded at one w once training has settled; solvers start with fewer.
 

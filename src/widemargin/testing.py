@@ -310,7 +310,7 @@ def check_solver(
         has_dual = solver.dual(problem, solver.start(problem)) is not None
         stop = Stop(epochs=max_epochs if has_dual else 10, gap=gap)
         solution = watched.fit(stop, seed)
-        if has_dual and problem.examples.exact:
+        if has_dual and problem.exact:
             assert solution.stopped == "gap", (
                 f"{_of(solver, problem)}: the relative gap is {solution.gap} after {max_epochs} epochs, above {gap}"
             )
@@ -359,7 +359,7 @@ class _Watched:
             worst = float(np.max(np.abs(last - self.state.store.combination(len(last))), initial=0.0))
             close = worst <= ROUNDING * max(1.0, float(np.max(np.abs(last), initial=0.0)))
             assert close, f"{name}: w differs from Σ αa by {worst:.3g}"
-        if dual is not None and self.problem.examples.exact:
+        if dual is not None and self.problem.exact:
             primal = self.aside.primal(w)
             assert dual <= primal + ROUNDING * max(1.0, abs(primal)), f"{name}: dual {dual!r} exceeds primal {primal!r}"
         return dual

@@ -1,7 +1,7 @@
 """What all estimators share."""
 
-from collections.abc import Sequence
-from typing import TypeVar
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -12,11 +12,13 @@ S = TypeVar("S", bound=TrainingSettings)
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Base of the estimators: their parameters are training settings (`widemargin.training`), and no more."""
+    """Base of the estimators, which are dataclasses: their parameters are those of training (`widemargin.training`)."""
 
-    def _settings(self, kind: type[S], without: Sequence[str] = ()) -> S:
-        """The parameters as training settings, but for those named in `without`."""
-        return kind(**{name: value for name, value in self.get_params(deep=False).items() if name not in without})
+    _online: Any = None
+
+    def _settings(self, kind: type[S]) -> S:
+        """The parameters as training settings."""
+        return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "solution_")

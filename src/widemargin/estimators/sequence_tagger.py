@@ -1,7 +1,8 @@
 """Sequence labelling as a scikit-learn estimator."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,22 +13,20 @@ from widemargin.estimators.base import Estimator
 from widemargin.labels import as_sequences
 from widemargin.loop import Callback
 from widemargin.metrics import accuracy
-from widemargin.objectives import Objective
-from widemargin.problem import Loss, Penalty
 from widemargin.solution import Solution
-from widemargin.solvers import Solver
 from widemargin.tagger import Tagger
-from widemargin.training import OnlineTagging, TaggerSettings
+from widemargin.training import TaggerParameters, TaggerSettings
 
 
-class SequenceTagger(Estimator):
+@dataclass(kw_only=True, repr=False, eq=False)
+class SequenceTagger(TaggerParameters, Estimator):
     """Large-margin sequence labelling: a first-order chain.
 
     Parameters
     ----------
     solver, C, objective, loss, penalty, max_epochs, tol, patience, max_seconds, n_jobs, random_state, cut_memory,
-    verbose : see `widemargin.training.TrainingSettings`
-    templates, lexicons, clusters, min_count, hash_bits, costs, dev_metric : see `widemargin.training.TaggerSettings`
+    verbose : see `widemargin.training.TrainingParameters`
+    templates, lexicons, clusters, min_count, hash_bits, costs, dev_metric : see `widemargin.training.TaggerParameters`
 
     Attributes
     ----------
@@ -42,53 +41,6 @@ class SequenceTagger(Estimator):
     >>> SequenceTagger(templates=["lower", "suffix1"]).fit(X, y).predict([["the", "cat", "barks"]])
     [['DET', 'NOUN', 'VERB']]
     """
-
-    _online: OnlineTagging | None = None
-
-    def __init__(
-        self,
-        *,
-        solver: str | Solver = "auto",
-        C: float = 0.1,
-        objective: str | Objective | None = None,
-        loss: Loss | None = None,
-        penalty: Penalty = "l2",
-        max_epochs: int | None = 100,
-        tol: float | None = 0.01,
-        patience: int | None = None,
-        max_seconds: float | None = None,
-        n_jobs: int | None = -1,
-        random_state: int | None = 0,
-        cut_memory: float = 1024.0,
-        templates: str | Sequence[str] | None = None,
-        lexicons: Mapping[str, Sequence[str]] | None = None,
-        clusters: Mapping[str, Mapping[str, str]] | None = None,
-        min_count: int = 1,
-        hash_bits: int | None = None,
-        costs: Mapping[Any, float] | None = None,
-        dev_metric: str = "auto",
-        verbose: bool = False,
-    ) -> None:
-        self.solver = solver
-        self.C = C
-        self.objective = objective
-        self.loss = loss
-        self.penalty = penalty
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.patience = patience
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.cut_memory = cut_memory
-        self.templates = templates
-        self.lexicons = lexicons
-        self.clusters = clusters
-        self.min_count = min_count
-        self.hash_bits = hash_bits
-        self.costs = costs
-        self.dev_metric = dev_metric
-        self.verbose = verbose
 
     def fit(
         self,

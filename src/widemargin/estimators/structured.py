@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,25 +13,22 @@ from widemargin.errors import DataError, ModelFileError
 from widemargin.estimators.base import Estimator
 from widemargin.loop import Callback, Score
 from widemargin.model import read_model, vector, write_model
-from widemargin.objectives import Objective
-from widemargin.online import Online
-from widemargin.problem import Loss, Penalty
 from widemargin.solution import Solution
-from widemargin.solvers import Solver
 from widemargin.structures.custom import CustomExamples, CustomProblem
-from widemargin.training import TrainingSettings
+from widemargin.training import TrainingParameters, TrainingSettings
 
 STRUCTURE = "custom"
 
 
-class StructuredPredictor(Estimator):
+@dataclass(kw_only=True, repr=False, eq=False)
+class StructuredPredictor(TrainingParameters, Estimator):
     """Large-margin learning for a problem given by three methods: `features`, `error` and `decode`.
 
     Parameters
     ----------
     problem : the problem (`widemargin.structures.custom.CustomProblem`)
     solver, C, objective, loss, penalty, max_epochs, tol, patience, max_seconds, n_jobs, random_state, cut_memory,
-    verbose : see `widemargin.training.TrainingSettings`
+    verbose : see `widemargin.training.TrainingParameters`
 
     Attributes
     ----------
@@ -49,40 +47,7 @@ class StructuredPredictor(Estimator):
     [1, -1]
     """
 
-    _online: Online | None = None
-
-    def __init__(
-        self,
-        problem: CustomProblem,
-        *,
-        solver: str | Solver = "auto",
-        C: float = 0.1,
-        objective: str | Objective | None = None,
-        loss: Loss | None = None,
-        penalty: Penalty = "l2",
-        max_epochs: int | None = 100,
-        tol: float | None = 0.01,
-        patience: int | None = None,
-        max_seconds: float | None = None,
-        n_jobs: int | None = -1,
-        random_state: int | None = 0,
-        cut_memory: float = 1024.0,
-        verbose: bool = False,
-    ) -> None:
-        self.problem = problem
-        self.solver = solver
-        self.C = C
-        self.objective = objective
-        self.loss = loss
-        self.penalty = penalty
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.patience = patience
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.cut_memory = cut_memory
-        self.verbose = verbose
+    problem: CustomProblem = field(kw_only=False)
 
     def fit(
         self,
@@ -169,7 +134,7 @@ class StructuredPredictor(Estimator):
         return CustomExamples(self.problem, X, y, n_weights)
 
     def _training(self) -> TrainingSettings:
-        return self._settings(TrainingSettings, without=("problem",))
+        return self._settings(TrainingSettings)
 
     def _dev_score(self, X: Sequence[Any], y: Sequence[Any]) -> Score:
         if len(X) != len(y):

@@ -13,11 +13,13 @@ class Objective(Protocol):
     """Turns decoded outputs into cuts.
 
     A slack is the ``"maximum"`` of one cut per output, or it is ``"smooth"`` and its cuts are tangents, infinitely
-    many. `requires` names the protocols (`structures.base`) that the examples must offer beyond decoding.
+    many. `requires` names the protocols (`structures.base`) that the examples must offer beyond decoding. Where the
+    cuts are not always the most violated ones although decoding is `exact`, nothing is called proven.
     """
 
     kind: ClassVar[Kind] = "maximum"
     requires: ClassVar[tuple[type, ...]] = ()
+    exact: ClassVar[bool] = True
 
     def blocks(self, examples: Examples) -> IntVector:
         """The example that each block belongs to, in ascending order."""

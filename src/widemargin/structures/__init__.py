@@ -1,6 +1,15 @@
 """Structures: one file per kind of output: features, part scores, decoding, feature differences."""
 
-from widemargin.structures.base import Differences, Examples, KBest, Marginals, Outputs
+from widemargin.structures.base import (
+    Differences,
+    ErrorCounts,
+    Examples,
+    KBest,
+    Marginals,
+    Outputs,
+    Positions,
+    Scale,
+)
 from widemargin.structures.chain import ChainExamples
 from widemargin.structures.chain_weights import Chain, ChainWeights
 from widemargin.structures.custom import CustomExamples, CustomProblem
@@ -12,8 +21,11 @@ __all__ = [
     "CustomExamples",
     "CustomProblem",
     "Differences",
+    "ErrorCounts",
     "Examples",
     "KBest",
     "Marginals",
     "Outputs",
+    "Positions",
+    "Scale",
 ]

@@ -6,11 +6,24 @@ does not depend on how the batch is split, so that callers may divide it among t
 
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from widemargin._types import FloatVector, IntVector, LongMatrix
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.sparse import Rows
 
 Outputs: TypeAlias = Any
 """Decoded outputs of a batch, in a form that only their structure looks into."""
+
+
+Scale: TypeAlias = float | FloatVector
+"""How much errors count in decoding: one number for all, or one for each example of a batch."""
+
+
+def per_example(scale: Scale, batch: IntVector) -> FloatVector:
+    """One number for each example of the batch."""
+    scales: FloatVector = np.empty(len(batch))
+    scales[:] = scale
+    return scales
 
 
 class Differences(NamedTuple):
@@ -39,7 +52,7 @@ class Examples(Protocol):
     def work(self) -> FloatVector | None:
         """About how many microseconds decoding each example takes; None when it holds the interpreter."""
 
-    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Outputs:
+    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
         """argmax_y ⟨w, φ(x_i, y)⟩ + error_scale · Δ_i(y) for every example i of the batch."""
 
     def difference(self, batch: IntVector, outputs: Outputs) -> Differences:
@@ -57,7 +70,7 @@ class KBest(Protocol):
     """Examples that can be decoded to several outputs each."""
 
     def decode_best(
-        self, w: FloatVector, batch: IntVector, k: int, *, error_scale: float = 0.0
+        self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
     ) -> tuple[IntVector, Outputs]:
         """The `k` best outputs of every example, best first; fewer where there are no more.
 
@@ -73,4 +86,27 @@ class Marginals(Protocol):
         """Under p(y) ∝ exp(⟨w, φ(x_i, y)⟩ + error_scale · Δ_i(y)): how outputs differ from gold on average.
 
         `errors` holds −log p(y_i) ≥ 0 of the gold outputs, `psi` holds φ(x_i, y_i) − E[φ(x_i, y)].
+        """
+
+
+@runtime_checkable
+class ErrorCounts(Protocol):
+    """Examples whose outputs can be searched by how many errors they have."""
+
+    def decode_slack(self, w: FloatVector, batch: IntVector) -> Outputs:
+        """argmax_y Δ_i(y) (1 − ⟨w, ψ_i(y)⟩): the worst output under slack scaling; gold where none is above 0."""
+
+
+@runtime_checkable
+class Positions(Protocol):
+    """Examples whose error is a sum over positions, Δ_i(y) = Σ_c L_c(y)."""
+
+    @property
+    def n_positions(self) -> LongVector:
+        """How many positions each example has."""
+
+    def violators(self, w: FloatVector, batch: IntVector) -> Differences:
+        """For each position c of each example, in order: of the outputs wrong there, argmax L_c(y) (1 − ⟨w, ψ(y)⟩).
+
+        `errors` holds L_c of that output and `psi` its ψ; both are zero where no output has a value above 0.
         """

@@ -14,7 +14,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.decoders.viterbi import viterbi
 from widemargin.errors import DataError
 from widemargin.sparse import Rows, coalesce, new_table
-from widemargin.structures.base import Differences
+from widemargin.structures.base import Differences, Scale, per_example
 from widemargin.structures.chain_best import best_sequences
 from widemargin.structures.chain_marginals import expectation
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores
@@ -23,12 +23,12 @@ from widemargin.structures.chain_weights import NO_ROWS, Chain, ChainWeights
 
 @kernel
 def _decode(
-    data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, error_scale: float, labels: IntVector
+    data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, scales: FloatVector, labels: IntVector
 ) -> None:
     emission, transition = new_scores(data, weights, batch)
     arrival = np.empty_like(emission)
     for position in range(len(batch)):
-        n = part_scores(data, weights, batch[position], error_scale, emission, transition)
+        n = part_scores(data, weights, batch[position], scales[position], emission, transition)
         if n > 0:
             out = labels[starts[position] : starts[position] + n]
             viterbi(emission[:n], transition[:n], weights.begin, weights.end, arrival, out)
@@ -186,20 +186,20 @@ class ChainExamples:
         if data.costs.shape != (chain.n_labels, chain.n_labels) or np.diagonal(data.costs).any():
             raise DataError(f"costs must be {chain.n_labels} × {chain.n_labels} with zeros for right labels")
 
-    def decode(self, w: FloatVector | ChainWeights, batch: IntVector, *, error_scale: float = 0.0) -> IntVector:
+    def decode(self, w: FloatVector | ChainWeights, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
         """The best label sequences of the batch, end to end."""
         weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
         starts = self._starts(batch)
         labels = np.empty(starts[-1], dtype=np.int32)
-        _decode(self.data, weights, batch, starts, error_scale, labels)
+        _decode(self.data, weights, batch, starts, per_example(error_scale, batch), labels)
         return labels
 
     def decode_best(
-        self, w: FloatVector | ChainWeights, batch: IntVector, k: int, *, error_scale: float = 0.0
+        self, w: FloatVector | ChainWeights, batch: IntVector, k: int, *, error_scale: Scale = 0.0
     ) -> tuple[IntVector, IntVector]:
         """The batch with each example once per output, and their `k` best label sequences, best first, end to end."""
         weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
-        counts, labels = best_sequences(self.data, weights, batch, k, error_scale)
+        counts, labels = best_sequences(self.data, weights, batch, k, per_example(error_scale, batch))
         return np.repeat(batch, counts), labels
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:

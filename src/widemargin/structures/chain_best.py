@@ -3,7 +3,7 @@
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import IntVector
+from widemargin._types import FloatVector, IntVector
 from widemargin.decoders.kbest import kbest
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores
 from widemargin.structures.chain_weights import ChainWeights
@@ -11,7 +11,7 @@ from widemargin.structures.chain_weights import ChainWeights
 
 @kernel
 def best_sequences(
-    data: ChainData, weights: ChainWeights, batch: IntVector, k: int, error_scale: float
+    data: ChainData, weights: ChainWeights, batch: IntVector, k: int, scales: FloatVector
 ) -> tuple[IntVector, IntVector]:
     """How many sequences each example of the batch has, at most k, and their labels, end to end."""
     emission, transition = new_scores(data, weights, batch)
@@ -25,7 +25,7 @@ def best_sequences(
     counts, labels = np.ones(len(batch), dtype=np.int32), np.empty(room, dtype=np.int32)
     write = 0
     for position in range(len(batch)):
-        n = part_scores(data, weights, batch[position], error_scale, emission, transition)
+        n = part_scores(data, weights, batch[position], scales[position], emission, transition)
         if n > 0:
             out = labels[write : write + k * n].reshape(k, n)
             counts[position] = kbest(

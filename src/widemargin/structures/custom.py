@@ -17,7 +17,7 @@ import numpy as np
 from widemargin._types import FloatVector, IntVector, LongMatrix
 from widemargin.errors import DataError
 from widemargin.sparse import Rows
-from widemargin.structures.base import Differences
+from widemargin.structures.base import Differences, Scale, per_example
 
 SparseVector = tuple[IntVector, FloatVector]
 
@@ -57,12 +57,16 @@ class CustomExamples:
         self.n_weights = int(getattr(problem, "n_weights", largest) if n_weights is None else n_weights)
         self._check_size(largest, "the gold outputs")
 
-    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> list[Any]:
+    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> list[Any]:
         """The user's decoder on every example; argmax ⟨w, φ⟩ + s·Δ is argmax ⟨w/s, φ⟩ + Δ."""
-        if error_scale == 0.0 or self.y is None:
+        scales = per_example(error_scale, batch).tolist()
+        if self.y is None or not any(scales):
             return [self.problem.decode(self.X[i], w) for i in batch]
-        w = w if error_scale == 1.0 else w / error_scale
-        return [self.problem.decode(self.X[i], w, self.y[i]) for i in batch]
+        scaled = {scale: w if scale == 1.0 else w / scale for scale in set(scales) if scale}
+        return [
+            self.problem.decode(self.X[i], scaled[scale], self.y[i]) if scale else self.problem.decode(self.X[i], w)
+            for i, scale in zip(batch, scales, strict=True)
+        ]
 
     def difference(self, batch: IntVector, outputs: Sequence[Any]) -> Differences:
         """Errors and feature differences of the decoded outputs."""

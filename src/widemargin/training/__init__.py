@@ -1,0 +1,6 @@
+"""Training: what there is to choose, a file per family of models, free of scikit-learn."""
+
+from widemargin.training.base import STANDS_FOR, TrainingParameters, TrainingSettings
+from widemargin.training.tagging import TaggerParameters, TaggerSettings
+
+__all__ = ["STANDS_FOR", "TaggerParameters", "TaggerSettings", "TrainingParameters", "TrainingSettings"]
