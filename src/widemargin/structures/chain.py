@@ -17,6 +17,7 @@ from widemargin.sparse import Rows, coalesce, new_table
 from widemargin.structures.base import Differences, Scale, per_example
 from widemargin.structures.chain_best import best_sequences
 from widemargin.structures.chain_marginals import expectation
+from widemargin.structures.chain_max_marginals import max_marginals, scores
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores
 from widemargin.structures.chain_weights import NO_ROWS, Chain, ChainWeights
 
@@ -201,6 +202,21 @@ class ChainExamples:
         weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
         counts, labels = best_sequences(self.data, weights, batch, k, per_example(error_scale, batch))
         return np.repeat(batch, counts), labels
+
+    def max_marginals(self, w: FloatVector | ChainWeights, batch: IntVector) -> FloatMatrix:
+        """For each position of the batch, a row of scores: of the best sequences with each label there."""
+        weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
+        starts = self._starts(batch)
+        best = np.empty((starts[-1], self.chain.n_labels))
+        max_marginals(self.data, weights, batch, starts, best)
+        return best
+
+    def scores(self, w: FloatVector | ChainWeights, batch: IntVector, outputs: IntVector) -> FloatVector:
+        """⟨w, φ(x_i, y)⟩ of the batch's outputs, label sequences laid end to end."""
+        weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
+        totals = np.zeros(len(batch))
+        scores(self.data, weights, batch, self._starts(batch), outputs, totals)
+        return totals
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences of label sequences laid end to end."""
