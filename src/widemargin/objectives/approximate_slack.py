@@ -4,15 +4,16 @@ With s(y) = −⟨w, ψ_i(y)⟩ slack scaling wants the largest Δ(1 + s). All t
 
     y_λ = argmax over y ≠ y_i of s(y) + λ Δ(y),
 
-the corners of the upper hull of the points (Δ, s): smaller λ, smaller error. Along the hull Δ(1 + s) rises, then falls; it
-still rises at y_λ while λ Δ < 1 + s, so that two corners with the best one between them are soon found: any violator asks
-for λ = (1 + s)/Δ itself, and one that is none for a λ close to 0. Then λ is the slope between the two, until no corner
-lies between. The paper looks for the λ with the least upper bound F(λ) by golden section; this is the same λ where ξ_i is
-the slack found, reached in fewer decodes, with no bounds on λ to be known. An output below the hull is never found (Claim
-3.3), hence the objective is not `exact`: its cuts are valid, the gap is not proven.
+the corners of the upper hull of the points (Δ, s): the smaller λ, the smaller the error. Along the hull Δ(1 + s) rises,
+then falls; at y_λ it still rises if λ Δ < 1 + s. So two corners with the best one between them are soon found: a
+violator asks for λ = (1 + s)/Δ itself, any other output for a λ close to 0. From there on λ is the slope between the
+two, until no corner lies between. The paper looks for the λ of the least upper bound F(λ) by golden section between
+given bounds; with the slack ξ_i that is found in the end this is the same λ, reached in fewer decodes, and without
+bounds. An output below the hull is never found (Claim 3.3): the cuts are valid, but the objective is not `exact`, and
+no gap is called proven.
 
-Where examples tell their `least_error`, the least Δ > 0, a gold output that wins at λ = 1/least_error has no violator. The
-runner-up is asked for where gold wins at another λ; structures without `KBest` go on without it.
+Where examples tell their `least_error`, the least Δ > 0, a gold output that wins at λ = 1/least_error has no violator.
+Where gold wins at another λ, the runner-up is asked for; structures without `KBest` go on without it.
 """
 
 from dataclasses import dataclass, field
@@ -149,9 +150,7 @@ class Search:
     def _differences(self, which: LongVector) -> Differences:
         batch = self.batch[which]
         self.n_decodes[which] += 1
-        return self.examples.difference(
-            batch, self.examples.decode(self.w, batch, error_scale=self.scale[which])
-        )
+        return self.examples.difference(batch, self.examples.decode(self.w, batch, error_scale=self.scale[which]))
 
     def _runners_up(self, which: LongVector) -> tuple[Differences, LongVector]:
         """The two best outputs of these examples, and for each the number of the first that is not right."""

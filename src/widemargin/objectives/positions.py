@@ -3,7 +3,7 @@
     ξ_ic(w) = max over y wrong at c of L_c(y) (1 − ⟨w, ψ_i(y)⟩),   Δ_i(y) = Σ_c L_c(y)
 
 Gold is to be kept apart from every output that is wrong anywhere, not only from the worst of all; summed over c the
-slacks are at least the slack of slack scaling (Claim 4.1). The cut of an output y at c is a = L_c(y) ψ_i(y), b = L_c(y).
+slacks are at least the slack of slack scaling (Claim 4.1). The cut of y at c is a = L_c(y) ψ_i(y), b = L_c(y).
 """
 
 from dataclasses import dataclass
