@@ -20,8 +20,7 @@ from widemargin.objectives import Margin, PositionWise, Slack
 from widemargin.problem import Problem
 from widemargin.solvers import MIRA, Auto, DualCoordinateDescent, Perceptron
 from widemargin.sparse import Rows
-from widemargin.structures import Chain, ChainExamples
-from widemargin.structures.custom import CustomExamples
+from widemargin.structures import Chain, ChainExamples, custom_examples
 
 
 def corpus(name: str) -> Path:
@@ -192,11 +191,36 @@ class Matching:
         return tuple(linear_sum_assignment(scores, maximize=True)[1].tolist())
 
 
-def matching(seed, sizes) -> Small:
+class MaskedMatching(Matching):
+    """The same with a decoder that can be told to be wrong at a position."""
+
+    def decode(self, x, w, y=None, wrong_at=None):
+        if wrong_at is None:
+            return super().decode(x, w, y)
+        x = np.concatenate([x, np.zeros((*x.shape[:2], 1))], axis=2)
+        x[wrong_at, y[wrong_at], -1] = -1e6
+        return super().decode(x, np.append(w, 1.0))
+
+
+class ListedMatching(Matching):
+    """The same with all outputs listed."""
+
+    def outputs(self, x):
+        return permutations(range(len(x)))
+
+
+def matching(seed, sizes, kind=Matching) -> Small:
     rng = np.random.default_rng(seed)
     X = [rng.normal(size=(n, n, 4)) for n in sizes]
     y = [Matching().decode(x + rng.normal(scale=0.5, size=x.shape), np.array([1.0, -1.0, 0.5, 0.0])) for x in X]
-    return Small(CustomExamples(Matching(), X, y), lambda i: ([p] for p in permutations(range(sizes[i]))), y)
+
+    def outputs(i):
+        return ([p] for p in permutations(range(sizes[i])))
+
+    def position_errors(i, output):
+        return [float(one != other) for one, other in zip(y[i], output[0], strict=True)]
+
+    return Small(custom_examples(kind(), X, y), outputs, y, position_errors)
 
 
 STRUCTURES: dict[str, Callable[[], Small]] = {
@@ -206,10 +230,12 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "chain, conditional": lambda: chain(4, [3, 2, 3, 3, 1], n_labels=2, conditional=2, binary=False, costs=True),
     "chain, five labels": lambda: chain(5, [2, 2, 1, 2, 2], n_labels=5, per_position=5),
     "custom, matching": lambda: matching(6, [3, 2, 4, 1, 3, 3]),
+    "custom, masked": lambda: matching(6, [3, 2, 4, 3, 2], MaskedMatching),
+    "custom, listed": lambda: matching(6, [3, 2, 4, 1, 3], ListedMatching),
 }
 
 PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
-    **{name: (name, {"C": 0.5}) for name in STRUCTURES},
+    **{name: (name, {"C": 0.5}) for name in STRUCTURES if name not in ("custom, masked", "custom, listed")},
     "weighted": ("chain", {"C": 1.0, "sample_weight": np.array([1.0, 0.0, 2.5, 0.5, 1.0, 1.0, 3.0, 1.0, 0.0])}),
     "weak": ("chain", {"C": 0.01}),
     "strong": ("chain, real-valued", {"C": 10.0}),

@@ -15,6 +15,7 @@ from widemargin.loop import Callback, Score
 from widemargin.model import read_model, vector, write_model
 from widemargin.solution import Solution
 from widemargin.structures.custom import CustomExamples, CustomProblem
+from widemargin.structures.custom_positions import custom_examples
 from widemargin.training import TrainingParameters, TrainingSettings
 
 STRUCTURE = "custom"
@@ -131,7 +132,7 @@ class StructuredPredictor(TrainingParameters, Estimator):
     def _examples(self, X: Sequence[Any], y: Sequence[Any], n_weights: int | None = None) -> CustomExamples:
         if y is None or not len(y):
             raise DataError("there are no gold outputs to learn from")
-        return CustomExamples(self.problem, X, y, n_weights)
+        return custom_examples(self.problem, X, y, n_weights)
 
     def _training(self) -> TrainingSettings:
         return self._settings(TrainingSettings)

@@ -13,6 +13,7 @@ from widemargin.structures.base import (
 from widemargin.structures.chain import ChainExamples
 from widemargin.structures.chain_weights import Chain, ChainWeights
 from widemargin.structures.custom import CustomExamples, CustomProblem
+from widemargin.structures.custom_positions import custom_examples
 
 __all__ = [
     "Chain",
@@ -28,4 +29,5 @@ __all__ = [
     "Outputs",
     "Positions",
     "Scale",
+    "custom_examples",
 ]

@@ -7,6 +7,7 @@
 
 That is all a solver needs. Two optional attributes: `n_weights`, the length of w, which is else taken from the gold
 outputs' features; and `exact = False` for a decoder that is only approximate, so that no gap is called proven.
+What else a problem may have methods for is in `structures.custom_positions`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,8 +81,8 @@ class CustomExamples:
         lengths = [len(indices) for indices, _ in parts]
         psi = Rows(
             np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            np.concatenate([indices for indices, _ in parts]),
-            np.concatenate([values for _, values in parts]),
+            np.concatenate([indices for indices, _ in parts]) if parts else np.empty(0, dtype=np.int32),
+            np.concatenate([values for _, values in parts]) if parts else np.empty(0),
         )
         return Differences(errors, psi)
 

@@ -1,0 +1,131 @@
+"""More for a structure of the user's own: slacks for positions, and everything that listing all outputs makes possible.
+
+Position-wise slacks (`objectives.positions`) want an output to be a sequence of positions where the error counts the
+wrong ones, unless an optional method `position_errors(y, y_hat)` says how wrong each is; an output that is no sequence
+is one position. They ask for the best output that is wrong at a given position. A decoder with one more keyword is
+asked again wherever its first answer is right (Sarawagi & Gupta 2008, §4.3.3),
+
+        def decode(self, x, w, y=None, wrong_at=None): ...     # … with ŷ[wrong_at] ≠ y[wrong_at]
+
+Where outputs are few, `outputs(x)` may list them all: that gives the k best, exact slack scaling and position-wise
+slacks for free.
+"""
+
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.errors import DataError
+from widemargin.structures.base import Differences, Scale, at_positions, per_example
+from widemargin.structures.custom import CustomExamples, CustomProblem
+
+
+class PositionalExamples(CustomExamples):
+    """Examples of a problem whose decoder can be told where to be wrong (`structures.base.Positions`)."""
+
+    def __init__(
+        self, problem: CustomProblem, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
+    ) -> None:
+        super().__init__(problem, X, y, n_weights)
+        golds = (output for _, output in self._pairs())
+        self.n_positions = np.fromiter((len(self._position_errors(gold, gold)) for gold in golds), dtype=np.int64)
+
+    def violators(self, w: FloatVector, batch: IntVector) -> Differences:
+        """The worst outputs that are wrong at each position."""
+        errors, wrong, outputs = [], [], []
+        for i in batch.tolist():
+            for error, output in self._worst(i, w):
+                errors.append(error)
+                if error > 0:
+                    wrong.append(i)
+                    outputs.append(output)
+        psi = self.difference(np.array(wrong, dtype=np.int32), outputs).psi
+        return at_positions(np.array(errors, dtype=np.float64), psi)
+
+    def _worst(self, i: int, w: FloatVector) -> Iterable[tuple[float, Any]]:
+        """For each position of example i: the best output that is wrong there, and L_c; 0 where that is no violator."""
+        assert self.y is not None, "without gold outputs nothing is wrong"
+        x, gold = self.X[i], self.y[i]
+        best = self.problem.decode(x, w)
+        errors = self._position_errors(gold, best)
+        for c in range(self.n_positions[i]):
+            output, error = best, errors[c]
+            if not error:
+                output = self.problem.decode(x, w, gold, wrong_at=c)  # type: ignore[call-arg]  # optional
+                error = self._position_errors(gold, output)[c]
+            yield (error if self._distance(i, output, w) < 1.0 else 0.0), output
+
+    def _distance(self, i: int, output: Any, w: FloatVector) -> float:
+        """⟨w, ψ⟩."""
+        indices, values = self._psi(i, output)
+        return float(values @ w[indices])
+
+    def _position_errors(self, gold: Any, output: Any) -> Sequence[float]:
+        if hasattr(self.problem, "position_errors"):
+            errors: Sequence[float] = self.problem.position_errors(gold, output)
+            return errors
+        if isinstance(gold, str) or not isinstance(gold, Sequence | np.ndarray):
+            return [self.problem.error(gold, output)]
+        if len(gold) != len(output):
+            raise DataError(
+                f"outputs of {len(gold)} and of {len(output)} positions cannot be compared position by position; "
+                "give the problem a method position_errors(y, y_hat)"
+            )
+        return [float(one != other) for one, other in zip(gold, output, strict=True)]
+
+
+class EnumeratedExamples(PositionalExamples):
+    """Examples of a problem that lists all its outputs: everything can be found by looking at each."""
+
+    def decode_best(
+        self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
+    ) -> tuple[IntVector, list[Any]]:
+        """The `k` best outputs of each example (`structures.base.KBest`)."""
+        repeated, best = [], []
+        for i, scale in zip(batch.tolist(), per_example(error_scale, batch).tolist(), strict=True):
+            outputs, errors, distances = self._all(i, w)
+            for place in np.argsort(distances - scale * errors, kind="stable")[:k]:
+                repeated.append(i)
+                best.append(outputs[place])
+        return np.array(repeated, dtype=np.int32), best
+
+    def decode_slack(self, w: FloatVector, batch: IntVector) -> list[Any]:
+        """The worst outputs under slack scaling (`structures.base.ErrorCounts`)."""
+        assert self.y is not None, "without gold outputs nothing is wrong"
+        worst = []
+        for i in batch.tolist():
+            outputs, errors, distances = self._all(i, w)
+            values = errors * (1.0 - distances)
+            worst.append(outputs[int(np.argmax(values))] if np.max(values) > 0 else self.y[i])
+        return worst
+
+    def _worst(self, i: int, w: FloatVector) -> Iterable[tuple[float, Any]]:
+        assert self.y is not None, "without gold outputs nothing is wrong"
+        outputs, _, distances = self._all(i, w)
+        by_position = np.array([self._position_errors(self.y[i], output) for output in outputs]).T
+        for errors in by_position:
+            values = errors * (1.0 - distances)
+            place = int(np.argmax(values))
+            yield (float(errors[place]) if values[place] > 0 else 0.0), outputs[place]
+
+    def _all(self, i: int, w: FloatVector) -> tuple[list[Any], FloatVector, FloatVector]:
+        """All outputs of example i, their Δ, and their ⟨w, ψ⟩."""
+        outputs = list(self.problem.outputs(self.X[i]))  # type: ignore[attr-defined]  # optional
+        assert self.y is not None, "without gold outputs nothing is wrong"
+        errors = np.array([self.problem.error(self.y[i], output) for output in outputs], dtype=np.float64)
+        return outputs, errors, np.array([self._distance(i, output, w) for output in outputs])
+
+
+def custom_examples(
+    problem: CustomProblem, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
+) -> CustomExamples:
+    """Training examples of a user's problem that offer as much as its methods allow."""
+    kind = CustomExamples
+    if hasattr(problem, "outputs"):
+        kind = EnumeratedExamples
+    elif "wrong_at" in inspect.signature(problem.decode).parameters:
+        kind = PositionalExamples
+    return kind(problem, X, y, n_weights)
