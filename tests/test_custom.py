@@ -162,7 +162,7 @@ def test_an_approximate_decoder_proves_nothing():
     solution = predictor(Approximate(), max_epochs=5).fit(X, Y).solution_
     assert not solution.certified
     assert not any(row.certified for row in solution.trace)
-    assert solution.stopped == "epochs"
+    assert solution.stopped == "gap"
     assert "perhaps" in str(solution)
     assert "proven" not in str(solution)
 

@@ -35,7 +35,8 @@ class Stop:
     ----------
     epochs : after so many epochs
     seconds : so early that the closing certificate is done by then as well
-    gap : when the relative duality gap is proven to be at most this
+    gap : when the relative duality gap is proven to be at most this; where the oracle is not exact, when a full pass
+        of it shows no more
     patience : after so many epochs in a row without a better development score
     """
 
@@ -255,19 +256,21 @@ class _Run:
         if not self.trace:
             return "epochs" if stop.epochs == 0 else ""
         row = self.trace[-1]
-        if stop.gap is not None and row.certified and row.gap is not None and row.gap <= stop.gap:
+        # Where the oracle is not exact no gap is ever proven, and one seen in a full pass is as good as it gets.
+        known = row.certified or not self.problem.exact
+        if stop.gap is not None and known and row.gap is not None and row.gap <= stop.gap:
             return "gap"
         if stop.patience is not None and self.best is not None and row.epoch - self.best[1] >= stop.patience:
             return "patience"
         return "epochs" if stop.epochs is not None and row.epoch >= stop.epochs else ""
 
     def _record(self, score: float | None) -> None:
-        """Append a row to the trace; certify it when its free estimate of the gap is small enough to stop at."""
+        """Append a row to the trace; make a full pass when the free estimate of the gap is small enough to stop at."""
         w = self.solver.weights(self.state)
         primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
         gap, certified = relative_gap(primal, dual), False
         promising = gap is not None and self.stop.gap is not None and gap <= self.stop.gap
-        if self.audit or (promising and self.problem.exact):
+        if self.audit or promising:
             try:
                 with self._time_out():
                     primal, dual = self._certify(w)
