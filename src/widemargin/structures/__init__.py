@@ -8,6 +8,7 @@ from widemargin.structures.base import (
     Marginals,
     Outputs,
     Positions,
+    RunnerUp,
     Scale,
 )
 from widemargin.structures.chain import ChainExamples
@@ -28,6 +29,7 @@ __all__ = [
     "Marginals",
     "Outputs",
     "Positions",
+    "RunnerUp",
     "Scale",
     "custom_examples",
 ]

@@ -105,6 +105,14 @@ class KBest(Protocol):
 
 
 @runtime_checkable
+class RunnerUp(Protocol):
+    """Examples that can be decoded to the best output other than gold, at less than the cost of the two best."""
+
+    def decode_wrong(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
+        """argmax over y ≠ y_i of ⟨w, φ(x_i, y)⟩ + error_scale · Δ_i(y); gold where there is no other output."""
+
+
+@runtime_checkable
 class Marginals(Protocol):
     """Examples whose outputs can be summed over."""
 

@@ -18,7 +18,7 @@ from widemargin.structures.base import Differences, Scale, at_positions, per_exa
 from widemargin.structures.chain_best import best_sequences
 from widemargin.structures.chain_marginals import expectation
 from widemargin.structures.chain_max_marginals import max_marginals, scores
-from widemargin.structures.chain_positions import violators
+from widemargin.structures.chain_positions import violators, wrong_sequences
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores
 from widemargin.structures.chain_slack import worst_sequences
 from widemargin.structures.chain_weights import NO_ROWS, Chain, ChainWeights
@@ -166,7 +166,6 @@ class ChainExamples:
         self.n_examples = len(indptr) - 1
         self.n_weights = chain.n_weights
         self.lengths = self.n_positions = np.diff(indptr)
-        self.least_error = float(np.min(costs[costs > 0], initial=np.inf))
         # Measured: a nanosecond for 6 label pairs and for 2 weights of features, ten to fetch a feature's weights.
         n_features = len(features.indices) / max(indptr[-1], 1)
         per_position = (chain.n_labels**2 / 6 + n_features * (10 + chain.n_labels / 2)) / 1000
@@ -220,6 +219,13 @@ class ChainExamples:
         totals = np.zeros(len(batch))
         scores(self.data, weights, batch, self._starts(batch), outputs, totals)
         return totals
+
+    def decode_wrong(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
+        """The best label sequences other than gold (`structures.base.RunnerUp`)."""
+        starts = self._starts(batch)
+        labels = np.empty(starts[-1], dtype=np.int32)
+        wrong_sequences(self.data, self.chain.parts(w), batch, starts, per_example(error_scale, batch), labels)
+        return labels
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
         """The worst label sequences under slack scaling (`structures.base.ErrorCounts`)."""

@@ -1,4 +1,4 @@
-"""The worst label sequences of a chain that are wrong at each position (Sarawagi & Gupta 2008, §4.3.1).
+"""The worst label sequences of a chain that are wrong at each position (Sarawagi & Gupta 2008, §4.3.1), or anywhere.
 
     y^c = argmax over y with y_c ≠ gold_c of cost[gold_c, y_c] (1 − s(gold) + s(y))
 
@@ -120,3 +120,27 @@ def violators(
                 _trace(emission[:n], transition[:n], forward, backward, steps, t, worst[t], out)
                 write += n
     return errors, labels[:write]
+
+
+@kernel
+def wrong_sequences(
+    data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, scales: FloatVector, labels: IntVector
+) -> None:
+    """Write the best sequence of each example that is not gold, errors counted as often as `scales` say."""
+    emission, transition = new_scores(data, weights, batch)
+    forward, backward = np.empty(emission.shape), np.empty(emission.shape)
+    steps = np.empty((2, *emission.shape), dtype=np.int32)
+    for k in range(len(batch)):
+        n = part_scores(data, weights, batch[k], scales[k], emission, transition)
+        if n == 0:
+            continue
+        max_passes(emission[:n], transition[:n], weights.begin, weights.end, forward, backward)
+        first, best = data.indptr[batch[k]], -np.inf
+        position, wrong = 0, data.gold[first]
+        for t in range(n):
+            for label in range(emission.shape[1]):
+                steps[0, t, label] = steps[1, t, label] = -1
+                if label != data.gold[first + t] and forward[t, label] + backward[t, label] > best:
+                    best, position, wrong = forward[t, label] + backward[t, label], t, label
+        out = labels[starts[k] : starts[k] + n]
+        _trace(emission[:n], transition[:n], forward, backward, steps, position, wrong, out)

@@ -100,6 +100,27 @@ def _check_expectation(i: int, row: Row, outputs: list[Row], w: FloatVector, sca
     assert close, f"{name} has {found[worst]:.12g} at the weight {worst}, not {expected[worst]:.12g}"
 
 
+def check_runner_up(
+    examples: Any, w: FloatVector, batch: IntVector, scales: Sequence[float], possible: dict[int, list[Row]]
+) -> None:
+    """Never gold where there is another output, and no other one is better."""
+    for scale in scales:
+
+        def ask(part: IntVector, scale: float = scale) -> list[Row]:
+            return rows_of(examples, part, examples.decode_wrong(w, part, error_scale=scale))
+
+        for i, row in zip(batch.tolist(), steady(ask, w, batch, "decode_wrong"), strict=True):
+            others = [other for other in possible.get(i, []) if other[0] > 0 or len(other[1])]
+            if others:
+                slip = ROUNDING * max(1.0, *(size_of(other, w, scale) for other in others))
+                best = max(value_of(other, w, scale) for other in others)
+                assert row[0] > 0 or len(row[1]), f"example {i}: decode_wrong with error_scale={scale} found gold"
+                assert abs(value_of(row, w, scale) - best) <= slip, (
+                    f"example {i}: decode_wrong with error_scale={scale} found an output that scores "
+                    f"{value_of(row, w, scale):.12g} above gold, but the best has {best:.12g}"
+                )
+
+
 def check_slack(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:
     """No output has a larger Δ(1 − ⟨w, ψ⟩), and what is found is not below 0."""
 
