@@ -12,20 +12,34 @@ from widemargin.structures.base import (
 )
 from widemargin.structures.chain import ChainExamples
 from widemargin.structures.chain_weights import Chain, ChainWeights
+from widemargin.structures.classes import ClassExamples
 from widemargin.structures.custom import CustomExamples, CustomProblem
+from widemargin.structures.multilabel import (
+    EnumeratedMultilabel,
+    IndependentMultilabel,
+    MultilabelExamples,
+    SearchedMultilabel,
+    multilabel,
+)
 
 __all__ = [
     "Chain",
     "ChainExamples",
     "ChainWeights",
+    "ClassExamples",
     "CustomExamples",
     "CustomProblem",
     "Differences",
+    "EnumeratedMultilabel",
     "ErrorCounts",
     "Examples",
+    "IndependentMultilabel",
     "KBest",
     "Marginals",
+    "MultilabelExamples",
     "Outputs",
     "Positions",
     "Scale",
+    "SearchedMultilabel",
+    "multilabel",
 ]
