@@ -92,9 +92,11 @@ class PlainChain:
     def score(self, w, i, labels):
         return sum(float(w[index]) * value for index, value in self.features(i, labels).items() if value != 0)
 
+    def cost(self, gold, label):
+        return float(gold != label) if self.costs is None else self.costs[gold][label]
+
     def error(self, i, labels):
-        costs = self.costs or [[float(g != p) for p in range(self.n_labels)] for g in range(self.n_labels)]
-        return float(sum(costs[g][p] for g, p in zip(self.gold[i], labels, strict=True)))
+        return float(sum(map(self.cost, self.gold[i], labels)))
 
     def psi(self, i, labels):
         """φ(x_i, gold) − φ(x_i, labels) without zeros."""
@@ -137,7 +139,7 @@ def random_chain(seed, lengths, *, n_labels=3, n_features=6, per_position=2, cos
         [int(rng.integers(n_labels)) if bad else row[0][0] % n_labels for row, bad in zip(sequence, odd, strict=True)]
         for sequence, odd in zip(sequences, noise, strict=True)
     ]
-    matrix = rng.uniform(0.5, 2.0, (n_labels, n_labels)) * (1.0 - np.eye(n_labels))
+    matrix = rng.integers(1, 9, (n_labels, n_labels)) / 4 * (1.0 - np.eye(n_labels))
     return PlainChain(
         n_labels,
         n_features,
@@ -156,6 +158,7 @@ class Small(NamedTuple):
     examples: Any
     outputs: Callable[[int], Iterator[Any]]
     gold: Any
+    position_errors: Callable[[int, Any], Any] | None = None
 
 
 def chain(*arguments, **options) -> Small:
@@ -164,7 +167,10 @@ def chain(*arguments, **options) -> Small:
     def outputs(i):
         return (np.array(labels, dtype=np.int32) for labels in model.outputs(i))
 
-    return Small(model.compiled(), outputs, model.compiled().data.gold)
+    def position_errors(i, labels):
+        return [model.cost(g, p) for g, p in zip(model.gold[i], labels.tolist(), strict=True)]
+
+    return Small(model.compiled(), outputs, model.compiled().data.gold, position_errors)
 
 
 class Matching:

@@ -2,6 +2,7 @@
 
 from widemargin.decoders.forward_backward import forward_backward
 from widemargin.decoders.kbest import kbest
+from widemargin.decoders.max_marginals import max_passes
 from widemargin.decoders.viterbi import viterbi
 
-__all__ = ["forward_backward", "kbest", "viterbi"]
+__all__ = ["forward_backward", "kbest", "max_passes", "viterbi"]
