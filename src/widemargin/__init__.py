@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from widemargin._version import __version__
 
 if TYPE_CHECKING:
-    from widemargin.estimators import SequenceTagger, StructuredPredictor
+    from widemargin.estimators import LinearClassifier, MultilabelClassifier, SequenceTagger, StructuredPredictor
     from widemargin.loading import load
     from widemargin.loop import Callback, Stop, fit
     from widemargin.path import fit_path
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _HOME = {
     "Callback": "loop",
     "Epoch": "solution",
+    "LinearClassifier": "estimators",
+    "MultilabelClassifier": "estimators",
     "Problem": "problem",
     "SequenceTagger": "estimators",
     "Solution": "solution",
@@ -33,6 +35,8 @@ _HOME = {
 __all__ = [
     "Callback",
     "Epoch",
+    "LinearClassifier",
+    "MultilabelClassifier",
     "Problem",
     "SequenceTagger",
     "Solution",

@@ -112,7 +112,7 @@ class SequenceTagger(TaggerParameters, Estimator):
         self.tagger_.save(path)
 
     @classmethod
-    def from_tagger(cls, tagger: Tagger) -> "SequenceTagger":
+    def from_model(cls, tagger: Tagger) -> "SequenceTagger":
         """A fitted estimator around a trained model, with the parameters it was trained with as far as known."""
         names = cls._get_param_names()
         known = {name: value for name, value in tagger.summary["parameters"].items() if name in names}
