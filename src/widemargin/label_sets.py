@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntMatrix, IntVector
+from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
 from widemargin.errors import DataError
 
 
@@ -30,20 +30,39 @@ def class_numbers(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], I
 def indicators(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntMatrix]:
     """The labels, and a row of indicators per example; given `labels` must hold all there are.
 
-    `y` is a matrix of 0 and 1, dense or sparse, whose labels are then the numbers of its columns, or a list with the
-    labels of each example.
+    `y` is a matrix of 0 and 1, dense, sparse or as lists, whose labels are then the numbers of its columns; or a list
+    with the labels of each example, strings or whole numbers.
 
     >>> indicators([["b"], [], ["a", "b"]])[1].tolist()
     [[0, 1], [0, 0], [1, 1]]
     """
+    matrix = _matrix(y)
+    if matrix is None:
+        return _listed(y, labels)
+    if matrix.ndim != 2 or not np.isin(matrix, (0, 1)).all():
+        raise DataError(
+            "Only binary classification is supported, label by label: y must be a matrix of 0 and 1 with a row per "
+            "example, or a list of lists of labels"
+        )
+    if labels is not None and len(labels) != matrix.shape[1]:
+        raise DataError(f"y has {matrix.shape[1]} columns, but there are {len(labels)} labels")
+    return list(range(matrix.shape[1])) if labels is None else labels, matrix.astype(np.int32)
+
+
+def _matrix(y: Any) -> AnyArray | None:
+    """`y` as an array, where it is one or is a list of lists that look like one; None for lists of labels."""
     if hasattr(y, "toarray"):
         y = y.toarray()
-    if isinstance(y, np.ndarray) and y.dtype != object:
-        if y.ndim != 2 or not np.isin(y, (0, 1)).all():
-            raise DataError("y must be a matrix of 0 and 1 with a row per example, or a list of lists of labels")
-        if labels is not None and len(labels) != y.shape[1]:
-            raise DataError(f"y has {y.shape[1]} columns, but there are {len(labels)} labels")
-        return list(range(y.shape[1])) if labels is None else labels, y.astype(np.int32)
+    if isinstance(y, np.ndarray):
+        return y if y.dtype != object else None
+    rows = list(y)
+    alike = len({len(row) for row in rows if isinstance(row, list | tuple | np.ndarray)}) == 1
+    if not alike or not all(isinstance(row, list | tuple | np.ndarray) for row in rows):
+        return None
+    return np.array(rows) if all(value in (0, 1) for row in rows for value in row) else None
+
+
+def _listed(y: Any, labels: list[Any] | None) -> tuple[list[Any], IntMatrix]:
     for i, each in enumerate(y):
         if isinstance(each, str | bytes) or not hasattr(each, "__iter__"):
             raise DataError(f"y[{i}] must be a list of labels, not {each!r:.60}")

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from widemargin._threads import count_threads
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongMatrix
 from widemargin.classifier import Classifier, MultilabelModel
 from widemargin.errors import WidemarginError
 from widemargin.estimators.base import Estimator
@@ -157,7 +157,8 @@ class LinearClassifier(ClassifierParameters, ClassifierMixin, LinearEstimator[Cl
 
     def decision_function(self, X: Any) -> FloatVector | FloatMatrix:
         """The score of every class for every row; of two classes that of the second less that of the first."""
-        return _binary(self.model_.scores(self._inputs(X)))
+        X = self._inputs(X)
+        return _binary(self.model_.scores(X))
 
     @property
     def coef_(self) -> FloatMatrix:
@@ -211,15 +212,15 @@ class MultilabelClassifier(MultilabelParameters, ClassifierMixin, LinearEstimato
     >>> classifier = MultilabelClassifier(C=10.0).fit(X, y)
     >>> classifier.predict([[0.0, 1.0], [1.0, 1.0]])
     array([[1, 0],
-           [1, 1]], dtype=int32)
+           [1, 1]])
     """
 
     _training = MultilabelSettings
 
-    def predict(self, X: Any) -> IntMatrix:
+    def predict(self, X: Any) -> LongMatrix:
         """A row of indicators for every row, a column per label."""
         X = self._inputs(X)
-        return self.model_.predict_codes(X, count_threads(self.n_jobs))
+        return self.model_.predict_codes(X, count_threads(self.n_jobs)).astype(np.int64)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of examples whose labels are all right."""
@@ -227,9 +228,14 @@ class MultilabelClassifier(MultilabelParameters, ClassifierMixin, LinearEstimato
         return float(accuracy_score(indicators(y, self.model_.labels)[1], predicted, sample_weight=sample_weight))
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
+        if y is None:
+            validate_data(self, X, y, accept_sparse="csr", reset=reset)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X)
+        if hasattr(y, "__array__"):
+            y = np.asarray(y)
+            check_classification_targets(y)
         return X, y, sample_weight
 
     def __sklearn_tags__(self) -> Any:

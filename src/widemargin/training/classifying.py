@@ -36,6 +36,7 @@ class LinearParameters(TrainingParameters):
     """
 
     C: float = 1.0
+    tol: float | None = 0.001
     fit_intercept: bool = True
     intercept_scaling: float = 1.0
     costs: Mapping[Any, float] | None = None
