@@ -11,7 +11,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector
 
 
 @kernel
-def _extend(last: FloatVector, table: FloatMatrix, row: FloatVector, n_labels: int) -> None:
+def extend(last: FloatVector, table: FloatMatrix, row: FloatVector, n_labels: int) -> None:
     """row[l] = max over p of last[p] + table[p, l].
 
     Six predecessors at a time, so that `row` is loaded and stored a sixth as often; past the end the last one is
@@ -61,7 +61,7 @@ def viterbi(
     for label in range(n_labels):
         emission[0, label] += begin[label]
     for t in range(1, n):
-        _extend(emission[t - 1], transition[0 if shared else t], arrival[t], n_labels)
+        extend(emission[t - 1], transition[0 if shared else t], arrival[t], n_labels)
         for label in range(n_labels):
             emission[t, label] += arrival[t, label]
 
