@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from widemargin._version import __version__
 
 if TYPE_CHECKING:
-    from widemargin.estimators import SequenceTagger, StructuredPredictor
+    from widemargin.estimators import Segmenter, SequenceTagger, StructuredPredictor
     from widemargin.loading import load
     from widemargin.loop import Callback, Stop, fit
     from widemargin.path import fit_path
@@ -21,6 +21,7 @@ _HOME = {
     "Callback": "loop",
     "Epoch": "solution",
     "Problem": "problem",
+    "Segmenter": "estimators",
     "SequenceTagger": "estimators",
     "Solution": "solution",
     "Stop": "loop",
@@ -34,6 +35,7 @@ __all__ = [
     "Callback",
     "Epoch",
     "Problem",
+    "Segmenter",
     "SequenceTagger",
     "Solution",
     "Stop",
