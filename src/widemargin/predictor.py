@@ -8,10 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatVector
+from widemargin._types import AnyArray, FloatVector, IntVector
 from widemargin.errors import ModelFileError
 from widemargin.model import ModelFile, read_model, vector, write_model
+from widemargin.problem import predict
 from widemargin.sparse import Rows
+from widemargin.structures import Examples
 
 Arrays = Mapping[str, AnyArray]
 
@@ -83,6 +85,41 @@ class Predictor(ABC):
         if not sound:
             raise ModelFileError(f"the model {name} is damaged: its parts do not fit together")
         return model
+
+
+@dataclass
+class TokenPredictor(Predictor):
+    """A trained model whose outputs are a code per token, sequences end to end."""
+
+    extractor: Any
+    weights: Any
+
+    @property
+    @abstractmethod
+    def code_names(self) -> list[str]:
+        """What each code is called in a column of labels."""
+
+    @property
+    @abstractmethod
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that the features look at."""
+
+    @abstractmethod
+    def examples(self, X: Any) -> Examples:
+        """Sequences as examples to be decoded."""
+
+    def decode(self, examples: Examples, n_threads: int = 1) -> IntVector:
+        """The codes of all tokens of examples."""
+        return np.concatenate(predict(examples, self.weights, n_threads))
+
+    def predict_codes(self, X: Any, n_threads: int = 1) -> IntVector:
+        """The codes of all tokens of sequences."""
+        return self.decode(self.examples(X), n_threads)
+
+    def spelt(self, codes: IntVector) -> list[str]:
+        """Codes as a column of labels."""
+        names = self.code_names
+        return [names[code] for code in codes.tolist()]
 
 
 def packed_rows(name: str, rows: Rows) -> dict[str, AnyArray]:

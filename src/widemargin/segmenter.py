@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin._types import AnyArray, FloatVector
 from widemargin.columns import Columns
 from widemargin.data.spans import OUTSIDE
 from widemargin.features.base import Arrays
@@ -17,8 +17,7 @@ from widemargin.features.inputs import as_columns
 from widemargin.features.segments import SegmentExtractor
 from widemargin.labels import are_labels
 from widemargin.metrics import Span
-from widemargin.predictor import Predictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
-from widemargin.problem import predict
+from widemargin.predictor import TokenPredictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
 from widemargin.segmentations import decode_segments
 from widemargin.structures import Segmentation, SegmentExamples, SegmentWeights
 from widemargin.structures.segment_weights import ROLES
@@ -27,7 +26,7 @@ DENSE = ("length", "transition", "begin", "end")
 
 
 @dataclass
-class SegmentPredictor(Predictor):
+class SegmentPredictor(TokenPredictor):
     """Labels, features and weights of a segmentation model; `max_lengths` holds the most tokens of each label."""
 
     structure = "segment"
@@ -61,25 +60,26 @@ class SegmentPredictor(Predictor):
             "weights": shape.n_weights,
         }
 
+    @property
+    def code_names(self) -> list[str]:
+        """The BIO labels of codes, which are 2 · label, plus 1 where a segment begins."""
+        return [OUTSIDE if label == OUTSIDE else f"{prefix}-{label}" for label in self.labels for prefix in "IB"]
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that the features look at."""
+        return sorted({"word", *self.extractor.tokens.columns_read})
+
     def examples(self, X: Any) -> SegmentExamples:
         """Sequences as examples to be decoded."""
         shape = self.shape
         columns = X if isinstance(X, Columns) else as_columns(X)
         return SegmentExamples(shape, *self.extractor.transform(columns, shape.longest))
 
-    def predict_codes(self, X: Any, n_threads: int = 1) -> IntVector:
-        """For each token 2 · label, plus 1 where a segment begins, sequences end to end."""
-        return np.concatenate(predict(self.examples(X), self.weights, n_threads))
-
     def predict(self, X: Any, n_threads: int = 1) -> list[list[Span]]:
         """The spans of every sequence."""
         columns = X if isinstance(X, Columns) else as_columns(X)
         return decode_segments(self.predict_codes(columns, n_threads), self.labels, columns.indptr)
-
-    def spelt(self, codes: IntVector) -> list[str]:
-        """The BIO labels that codes stand for."""
-        names = [OUTSIDE if label == OUTSIDE else f"{prefix}-{label}" for label in self.labels for prefix in ("I", "B")]
-        return [names[code] for code in codes.tolist()]
 
     def compacted(self) -> "SegmentPredictor":
         """The same segmenter without the features that have no weight at all."""

@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin._types import AnyArray, FloatVector
 from widemargin.columns import Columns, boundaries, split
 from widemargin.features.base import Arrays, Extractor
 from widemargin.features.extractors import describe, restore
 from widemargin.features.inputs import lengths, prepared
+from widemargin.features.template_extractor import TemplateExtractor
 from widemargin.labels import are_labels
-from widemargin.predictor import Predictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
-from widemargin.problem import predict
+from widemargin.predictor import TokenPredictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
 from widemargin.structures import Chain, ChainExamples, ChainWeights
 
 DENSE = ("transition", "begin", "end", "conditional")
 
 
 @dataclass
-class Tagger(Predictor):
+class Tagger(TokenPredictor):
     """Labels, features and weights of a chain model."""
 
     structure = "chain"
@@ -54,25 +54,26 @@ class Tagger(Predictor):
             "weights": chain.n_weights,
         }
 
+    @property
+    def code_names(self) -> list[str]:
+        """The labels as strings."""
+        return [str(label) for label in self.labels]
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that the templates look at."""
+        return self.extractor.columns_read if isinstance(self.extractor, TemplateExtractor) else []
+
     def examples(self, X: Any) -> ChainExamples:
         """Sequences as examples to be decoded."""
         features = self.extractor.transform(prepared(X, self.extractor))
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
-
-    def predict_codes(self, X: Any, n_threads: int = 1) -> IntVector:
-        """The label numbers of all positions, sequences end to end."""
-        return np.concatenate(predict(self.examples(X), self.weights, n_threads))
 
     def predict(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
         """The labels of every sequence."""
         names = self.labels
         flat = [names[code] for code in self.predict_codes(X, n_threads).tolist()]
         return split(flat, X.indptr if isinstance(X, Columns) else boundaries(lengths(X)))
-
-    def spelt(self, codes: IntVector) -> list[str]:
-        """The labels that codes stand for, as they are written into a column."""
-        names = [str(label) for label in self.labels]
-        return [names[code] for code in codes.tolist()]
 
     def compacted(self) -> "Tagger":
         """The same tagger without the features that have no weight at all."""
