@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 
 from helpers import rows
-from widemargin.structures import SegmentExamples, Segmentation
+from widemargin.structures import Segmentation, SegmentExamples
 from widemargin.structures.segment_spans import encode
 
 
