@@ -22,7 +22,7 @@ from widemargin.solvers import MIRA, Auto, DualCoordinateDescent, Perceptron
 from widemargin.sparse import Rows
 from widemargin.structures import Chain, ChainExamples
 from widemargin.structures.custom import CustomExamples
-from widemargin.structures.segment_spans import encode
+from widemargin.structures.segment_spans import encode, segments_of
 
 
 def corpus(name: str) -> Path:
@@ -179,7 +179,12 @@ def segmentation(*arguments, **options) -> Small:
     from segmentations import random_segmentation
 
     model = random_segmentation(*arguments, **options)
-    return Small(model.compiled(), lambda i: map(encode, model.outputs(i)), model.compiled().data.gold)
+    return Small(
+        model.compiled(),
+        lambda i: map(encode, model.outputs(i)),
+        model.compiled().data.gold,
+        lambda i, codes: model.position_errors(i, segments_of(codes)),
+    )
 
 
 class Matching:
@@ -230,6 +235,8 @@ PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
         "chain, costs",
         {"C": 0.5, "objective": PositionWise(), "sample_weight": np.array([1.0, 0.0, 2.5, 0.5, 1.0, 1.0])},
     ),
+    "segments, slack": ("segments", {"C": 0.5, "objective": Slack()}),
+    "segments, positions": ("segments", {"C": 0.5, "objective": PositionWise()}),
 }
 """Optimisation problems by name: a structure and what `Problem` is given besides."""
 

@@ -13,15 +13,14 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.columns import boundaries
 from widemargin.decoders.semimarkov import semimarkov
-from widemargin.errors import UnsupportedError
 from widemargin.sparse import NO_ROWS, Rows
-from widemargin.structures.base import Differences, Scale, per_example
+from widemargin.structures.base import Differences, Scale, at_positions, per_example, whole_costs
 from widemargin.structures.segment_best import best_segmentations, span_marginals
 from widemargin.structures.segment_check import check, gold_lengths
 from widemargin.structures.segment_difference import Layout, difference
 from widemargin.structures.segment_positions import violators
 from widemargin.structures.segment_scores import NO_LIMITS, Limits, SegmentData, new_scores, part_scores
-from widemargin.structures.segment_slack import decode_slack
+from widemargin.structures.segment_slack import worst_segmentations
 from widemargin.structures.segment_spans import span_boundaries
 from widemargin.structures.segment_weights import ROLES, Segmentation, SegmentWeights
 from widemargin.structures.support import distinct, runs
@@ -97,6 +96,7 @@ class SegmentExamples:
         self.n_weights = shape.n_weights
         self.lengths = np.diff(indptr)
         self.work = self._work()
+        self.least_error = float(np.min(self._penalties, where=self._penalties > 0, initial=np.inf))
 
     def _work(self) -> FloatVector:
         # Measured: a nanosecond for 6 label pairs and for 2 weights of features, ten to fetch a feature's weights.
@@ -140,17 +140,19 @@ class SegmentExamples:
         return np.repeat(batch, counts), codes
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
-        """The worst segmentations under slack scaling (`structures.base.ErrorCounts`); all penalties whole numbers."""
-        for name in ("precision", "recall", "confusion"):
-            if (penalty := getattr(self.data, name) % 1.0).any():
-                raise UnsupportedError(
-                    f"exact slack scaling counts errors, but {name} has the fraction {penalty[penalty > 0][0]:g}; "
-                    "take whole numbers, or the objective 'approximate-slack'"
-                )
+        """The worst segmentations under slack scaling (`structures.base.ErrorCounts`)."""
+        n_labels, data = self.shape.n_labels, self.data
+        whole = whole_costs(self._penalties)[0].astype(np.float64)
+        precision, recall, confusion = np.split(whole, [n_labels, 2 * n_labels])
+        data = data._replace(precision=precision, recall=recall, confusion=confusion.reshape(n_labels, n_labels))
         starts = boundaries(self.lengths[batch])
         codes = np.empty(starts[-1], dtype=np.int32)
-        decode_slack(self.data, self.parts(w), batch, starts, codes)
+        worst_segmentations(data, self.parts(w), batch, starts, codes)
         return codes
+
+    @property
+    def _penalties(self) -> FloatVector:
+        return np.concatenate([self.data.precision, self.data.recall, self.data.confusion.ravel()])
 
     @property
     def n_positions(self) -> LongVector:
@@ -159,8 +161,10 @@ class SegmentExamples:
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
         """For each candidate span the worst segmentation that is wrong there (`structures.base.Positions`)."""
-        n = int(self.n_positions[batch].sum())
-        return Differences(*violators(self.data, self.parts(w), self.layout, batch, n))
+        counts = self.n_positions[batch]
+        errors = np.zeros(counts.sum())
+        codes = violators(self.data, self.parts(w), batch, errors)
+        return at_positions(errors, self.difference(np.repeat(batch, counts)[errors > 0], codes).psi)
 
     def max_marginals(self, w: FloatVector | SegmentWeights, batch: IntVector) -> tuple[FloatMatrix, LongVector]:
         """For each candidate span of the batch, a row of scores: of the best segmentations with each label there.

@@ -23,8 +23,6 @@ from widemargin.decoders.semimarkov import (
     segmentation_score,
     write_segment,
 )
-from widemargin.sparse import Rows
-from widemargin.structures.segment_difference import Layout, append_difference, new_draft
 from widemargin.structures.segment_scores import SegmentData, new_scores, part_scores, segment_errors
 from widemargin.structures.segment_weights import SegmentWeights
 
@@ -82,46 +80,48 @@ def _passes(weights: SegmentWeights, segment: FloatMatrix) -> Passes:
 
 
 @kernel
-def _worst(data: SegmentData, t: int, d: int, marginals: FloatVector, errors: FloatVector, gold: float) -> int:
-    """The label with the largest error · (1 − gold + max-marginal); −1 if none is above 0."""
+def _worst(errors: FloatVector, marginals: FloatVector, gold: float) -> int:
+    """The label with the largest error · (1 − gold + max-marginal), −1 if none is above 0; gold has no error."""
     found, value = -1, 0.0
     for label in range(len(marginals)):
-        right = data.gold_lengths[t] == d + 1 and data.gold[t] >> 1 == label
-        if not right and errors[label] > 0.0:
-            other = errors[label] * (1.0 - gold + marginals[label])
-            if other > value:
-                found, value = label, other
+        if errors[label] > 0.0 and errors[label] * (1.0 - gold + marginals[label]) > value:
+            found, value = label, errors[label] * (1.0 - gold + marginals[label])
     return found
 
 
 @kernel
-def violators(
-    data: SegmentData, weights: SegmentWeights, layout: Layout, batch: IntVector, n_positions: int
-) -> tuple[FloatVector, Rows]:
-    """L and ψ of each position's violator, zero and empty where it has none."""
+def _with_room(codes: IntVector, used: int, wanted: int) -> IntVector:
+    if used + wanted <= len(codes):
+        return codes
+    larger = np.empty(2 * (used + wanted), dtype=np.int32)
+    for k in range(used):
+        larger[k] = codes[k]
+    return larger
+
+
+@kernel
+def violators(data: SegmentData, weights: SegmentWeights, batch: IntVector, errors: FloatVector) -> IntVector:
+    """Fill in L of each position's violator, 0 where it has none; return the violators' codes, end to end."""
     tokens, segment = new_scores(data, weights, batch)
-    values, indptr = np.zeros(n_positions), np.zeros(n_positions + 1, dtype=np.int64)
-    marginals, errors = np.empty(len(weights.begin)), np.empty(segment.shape)
-    codes, draft = np.empty(len(tokens), dtype=np.int32), new_draft(n_positions)
-    position = 0
+    table, marginals = np.empty(segment.shape), np.empty(len(weights.begin))
+    codes = np.empty(len(errors), dtype=np.int32)
+    write = position = 0
     for i in batch:
         first, n = data.indptr[i], part_scores(data, weights, i, 0.0, tokens, segment)
-        if n > 0:
-            passes = _passes(weights, segment[:n])
-            right = data.gold[first : first + n]
-            segment_errors(data, first, errors[:n])
-            gold = segmentation_score(passes.segment, weights.transition, weights.begin, weights.end, right)
+        if n == 0:
+            continue
+        segment_errors(data, first, table[:n])
+        passes = _passes(weights, segment[:n])
+        right = data.gold[first : first + n]
+        gold = segmentation_score(passes.segment, weights.transition, weights.begin, weights.end, right)
         for t in range(n):
             for d in range(min(segment.shape[1], n - t)):
                 max_marginals(segment, passes.arrival, passes.departure, t, d, marginals)
-                label = _worst(data, first + t, d, marginals, errors[t, d], gold)
-                indptr[position + 1] = indptr[position]
+                label = _worst(table[t, d], marginals, gold)
                 if label >= 0:
-                    _write_path(passes, t, d, label, codes[:n])
-                    draft, indptr[position + 1], _ = append_difference(
-                        draft, indptr[position], data, layout, i, codes[:n]
-                    )
-                    values[position] = errors[t, d, label]
+                    errors[position] = table[t, d, label]
+                    codes = _with_room(codes, write, n)
+                    _write_path(passes, t, d, label, codes[write : write + n])
+                    write += n
                 position += 1
-    end = indptr[n_positions]
-    return values, Rows(indptr, draft.indices[:end], draft.values[:end])
+    return codes[:write]

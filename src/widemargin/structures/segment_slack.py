@@ -1,4 +1,8 @@
-"""Slack scaling of segmentations, exactly: argmax_y Δ(y) (1 − ⟨w, ψ(y)⟩) over the best segmentation for each Δ."""
+"""The worst segmentations under slack scaling: argmax Δ(y) (1 − s(gold) + s(y)) over the best one for each Δ.
+
+All penalties are whole numbers here. Where they are multiples of a common unit, that unit may be left out: the argmax
+is the same.
+"""
 
 import numpy as np
 
@@ -37,7 +41,7 @@ def _worst(best: FloatMatrix, end: FloatVector, gold: float) -> tuple[int, int]:
 
 
 @kernel
-def decode_slack(
+def worst_segmentations(
     data: SegmentData, weights: SegmentWeights, batch: IntVector, starts: LongVector, codes: IntVector
 ) -> None:
     """The worst segmentations under slack scaling, end to end; gold where none is above 0."""
