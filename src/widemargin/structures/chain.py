@@ -14,10 +14,13 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.decoders.viterbi import viterbi
 from widemargin.errors import DataError
 from widemargin.sparse import NO_ROWS, Rows, coalesce, new_table
-from widemargin.structures.base import Differences, Scale, per_example
+from widemargin.structures.base import Differences, Scale, at_positions, per_example, whole_costs
 from widemargin.structures.chain_best import best_sequences
 from widemargin.structures.chain_marginals import expectation
+from widemargin.structures.chain_max_marginals import max_marginals, scores
+from widemargin.structures.chain_positions import violators
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores
+from widemargin.structures.chain_slack import worst_sequences
 from widemargin.structures.chain_weights import Chain, ChainWeights
 from widemargin.structures.support import distinct, runs
 
@@ -140,7 +143,8 @@ class ChainExamples:
         self.data = ChainData(indptr, features, transition_features or NO_ROWS, gold, costs)
         self.n_examples = len(indptr) - 1
         self.n_weights = chain.n_weights
-        self.lengths = np.diff(indptr)
+        self.lengths = self.n_positions = np.diff(indptr)
+        self.least_error = float(np.min(costs[costs > 0], initial=np.inf))
         # Measured: a nanosecond for 6 label pairs and for 2 weights of features, ten to fetch a feature's weights.
         n_features = len(features.indices) / max(indptr[-1], 1)
         per_position = (chain.n_labels**2 / 6 + n_features * (10 + chain.n_labels / 2)) / 1000
@@ -179,6 +183,35 @@ class ChainExamples:
         weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
         counts, labels = best_sequences(self.data, weights, batch, k, per_example(error_scale, batch))
         return np.repeat(batch, counts), labels
+
+    def max_marginals(self, w: FloatVector | ChainWeights, batch: IntVector) -> FloatMatrix:
+        """For each position of the batch, a row of scores: of the best sequences with each label there."""
+        weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
+        starts = self._starts(batch)
+        best = np.empty((starts[-1], self.chain.n_labels))
+        max_marginals(self.data, weights, batch, starts, best)
+        return best
+
+    def scores(self, w: FloatVector | ChainWeights, batch: IntVector, outputs: IntVector) -> FloatVector:
+        """⟨w, φ(x_i, y)⟩ of the batch's outputs, label sequences laid end to end."""
+        weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
+        totals = np.zeros(len(batch))
+        scores(self.data, weights, batch, self._starts(batch), outputs, totals)
+        return totals
+
+    def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
+        """The worst label sequences under slack scaling (`structures.base.ErrorCounts`)."""
+        costs, unit = whole_costs(self.data.costs)
+        starts = self._starts(batch)
+        labels = np.empty(starts[-1], dtype=np.int32)
+        worst_sequences(self.data, self.chain.parts(w), costs, unit, batch, starts, labels)
+        return labels
+
+    def violators(self, w: FloatVector, batch: IntVector) -> Differences:
+        """The worst label sequences that are wrong at each position (`structures.base.Positions`)."""
+        errors, labels = violators(self.data, self.chain.parts(w), batch, self._starts(batch))
+        wrong = np.repeat(batch, self.lengths[batch])[errors > 0]
+        return at_positions(errors, self.difference(wrong, labels).psi)
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences of label sequences laid end to end."""

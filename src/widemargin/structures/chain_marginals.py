@@ -15,7 +15,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector
 from widemargin.decoders.forward_backward import Transitions, exponentiate, forward_backward, new_transitions
 from widemargin.sparse import Rows, new_table
-from widemargin.structures.chain_scores import ChainData, new_scores, part_scores
+from widemargin.structures.chain_scores import ChainData, new_scores, part_scores, sequence_score
 from widemargin.structures.chain_weights import ChainWeights
 
 
@@ -69,17 +69,6 @@ def _append_features(names: IntVector, sums: FloatMatrix, n: int, offset: int, p
     for k in range(n):
         write = _append(sums[k], offset + names[k] * sums.shape[1], psi, write)
     return write
-
-
-@kernel
-def _gold_score(
-    emission: FloatMatrix, transition: FloatMatrix, begin: FloatVector, end: FloatVector, gold: IntVector
-) -> float:
-    total = begin[gold[0]] + emission[0, gold[0]] + end[gold[len(gold) - 1]]
-    for t in range(1, len(gold)):
-        table = 0 if len(transition) == 1 else t
-        total += emission[t, gold[t]] + transition[table, gold[t - 1], gold[t]]
-    return total
 
 
 @kernel
@@ -152,7 +141,7 @@ def _residuals(data: ChainData, weights: ChainWeights, i: int, error_scale: floa
     )
     gold = data.gold[first : first + n]
     _subtract_from_gold(gold, labels, pairs)
-    return max(log_sum - _gold_score(emission, transitions.scores, weights.begin, weights.end, gold), 0.0)
+    return max(log_sum - sequence_score(emission, transitions.scores, weights.begin, weights.end, gold), 0.0)
 
 
 @kernel

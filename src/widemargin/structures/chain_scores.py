@@ -115,3 +115,15 @@ def part_scores(
             _copy(weights.transition, transition[t])
             add_features(data.transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
     return n
+
+
+@kernel
+def sequence_score(
+    emission: FloatMatrix, transition: FloatMatrix, begin: FloatVector, end: FloatVector, labels: IntVector
+) -> float:
+    """The score of one label sequence."""
+    total = begin[labels[0]] + emission[0, labels[0]] + end[labels[len(labels) - 1]]
+    for t in range(1, len(labels)):
+        table = 0 if len(transition) == 1 else t
+        total += emission[t, labels[t]] + transition[table, labels[t - 1], labels[t]]
+    return total
