@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from widemargin._version import __version__
 
 if TYPE_CHECKING:
-    from widemargin.estimators import LinearClassifier, MultilabelClassifier, SequenceTagger, StructuredPredictor
+    from widemargin.estimators import (
+        LinearClassifier,
+        MultilabelClassifier,
+        Segmenter,
+        SequenceTagger,
+        StructuredPredictor,
+    )
     from widemargin.loading import load
     from widemargin.loop import Callback, Stop, fit
     from widemargin.path import fit_path
@@ -23,6 +29,7 @@ _HOME = {
     "LinearClassifier": "estimators",
     "MultilabelClassifier": "estimators",
     "Problem": "problem",
+    "Segmenter": "estimators",
     "SequenceTagger": "estimators",
     "Solution": "solution",
     "Stop": "loop",
@@ -38,6 +45,7 @@ __all__ = [
     "LinearClassifier",
     "MultilabelClassifier",
     "Problem",
+    "Segmenter",
     "SequenceTagger",
     "Solution",
     "Stop",

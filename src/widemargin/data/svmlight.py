@@ -93,7 +93,7 @@ def parse(raw: RawText) -> SvmlightData:
 
 def _is_feature(word: str) -> bool:
     name, colon, _ = word.partition(":")
-    return bool(colon) and (name == "qid" or name.isdecimal()) or not word
+    return (bool(colon) and (name == "qid" or name.isdecimal())) or not word
 
 
 def _labels(word: str, raw: RawText, number: int) -> list[str]:

@@ -1,12 +1,11 @@
 """Linear classifiers as scikit-learn estimators: one class, or any number of labels, for each row of a matrix."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,7 +15,7 @@ from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongMatrix
 from widemargin.classifier import Classifier, MultilabelModel
 from widemargin.errors import WidemarginError
-from widemargin.estimators.base import Estimator
+from widemargin.estimators.base import ModelEstimator
 from widemargin.label_sets import indicators
 from widemargin.loop import Callback
 from widemargin.solution import Solution
@@ -32,17 +31,15 @@ from widemargin.training.classifying import (
 
 def _learns_online(estimator: "LinearEstimator[Any]") -> bool:
     try:
-        return estimator._settings(LinearSettings).chosen_solver().online
+        return estimator._settings(estimator._kind).chosen_solver().online
     except WidemarginError:
         return False
 
 
-class LinearEstimator(Estimator, Generic[Model]):
+class LinearEstimator(ModelEstimator[Model]):
     """What both kinds of classifiers share."""
 
-    _training: type[LinearSettings[Model]]
-    model_: Model
-    solution_: Solution
+    _kind: ClassVar[type[LinearSettings[Any]]]
 
     def fit(
         self,
@@ -61,23 +58,7 @@ class LinearEstimator(Estimator, Generic[Model]):
         dev : development data (X, y): scored after every epoch, and the best epoch's weights are kept
         callbacks : hear of training as it goes on
         """
-        self._online = None
-        X, y, sample_weight = self._checked(X, y, sample_weight)
-        return self._fitted(*self._settings(self._training).train(X, y, sample_weight, dev, callbacks))
-
-    def fit_path(
-        self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None, dev: tuple[Any, Any] | None = None
-    ) -> list[Self]:
-        """Train with every one of the `C`: fitted clones of this estimator, which stays as it is, in the order of `C`.
-
-        Each training run starts from where the one with the next smaller C has ended. After Ctrl-C the points that were
-        not reached are missing; each clone says its C.
-        """
-        path = self._settings(self._training).train_path(X, y, C, sample_weight, dev)
-        return [
-            clone(self).set_params(C=model.summary["parameters"]["C"])._fitted(model, solution)
-            for model, solution in path
-        ]
+        return super().fit(*self._checked(X, y, sample_weight), dev, callbacks)
 
     @available_if(_learns_online)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -85,25 +66,13 @@ class LinearEstimator(Estimator, Generic[Model]):
 
         `classes` are all labels there will be, at the first call; None takes those of its `y`.
         """
-        settings = self._settings(self._training)
+        settings = self._settings(self._kind)
         X, y, sample_weight = self._checked(X, y, sample_weight, reset=self._online is None)
         online = self._online = settings.learn(self._online, X, y, classes, sample_weight)
         return self._fitted(online.task.model(online.solution, settings), online.solution)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file `path`, to be read by `widemargin.load`."""
-        self._check_fitted()
-        self.model_.save(path)
-
-    @classmethod
-    def from_model(cls, model: Model) -> Self:
-        """A fitted estimator around a trained model, with the parameters it was trained with as far as known."""
-        names = cls._get_param_names()
-        known = {name: value for name, value in model.summary["parameters"].items() if name in names}
-        return cls(**known)._fitted(model, Solution.restored(model.w, model.summary["solution"]))
-
     def _fitted(self, model: Model, solution: Solution) -> Self:
-        self.model_, self.solution_ = model, solution
+        super()._fitted(model, solution)
         self.classes_ = np.array(model.labels)
         self.n_features_in_ = model.extractor.width
         self.n_iter_ = len(solution.trace)
@@ -148,7 +117,7 @@ class LinearClassifier(ClassifierParameters, ClassifierMixin, LinearEstimator[Cl
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    _training = ClassifierSettings
+    _kind = ClassifierSettings
 
     def predict(self, X: Any) -> AnyArray:
         """The class of every row."""
@@ -215,7 +184,7 @@ class MultilabelClassifier(MultilabelParameters, ClassifierMixin, LinearEstimato
            [1, 1]])
     """
 
-    _training = MultilabelSettings
+    _kind = MultilabelSettings
 
     def predict(self, X: Any) -> LongMatrix:
         """A row of indicators for every row, a column per label."""

@@ -21,6 +21,9 @@ from widemargin.structures.multilabel import (
     SearchedMultilabel,
     multilabel,
 )
+from widemargin.structures.segment import SegmentExamples
+from widemargin.structures.segment_scores import Limits
+from widemargin.structures.segment_weights import Segmentation, SegmentWeights
 
 __all__ = [
     "Chain",
@@ -35,11 +38,15 @@ __all__ = [
     "Examples",
     "IndependentMultilabel",
     "KBest",
+    "Limits",
     "Marginals",
     "MultilabelExamples",
     "Outputs",
     "Positions",
     "Scale",
     "SearchedMultilabel",
+    "SegmentExamples",
+    "SegmentWeights",
+    "Segmentation",
     "multilabel",
 ]

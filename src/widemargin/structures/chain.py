@@ -13,7 +13,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.decoders.viterbi import viterbi
 from widemargin.errors import DataError
-from widemargin.sparse import Rows, coalesce, new_table
+from widemargin.sparse import NO_ROWS, Rows, coalesce, new_table
 from widemargin.structures.base import Differences, Scale, at_positions, per_example, whole_costs
 from widemargin.structures.chain_best import best_sequences
 from widemargin.structures.chain_marginals import expectation
@@ -21,7 +21,7 @@ from widemargin.structures.chain_max_marginals import max_marginals, scores
 from widemargin.structures.chain_positions import violators
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores
 from widemargin.structures.chain_slack import worst_sequences
-from widemargin.structures.chain_weights import NO_ROWS, Chain, ChainWeights
+from widemargin.structures.chain_weights import Chain, ChainWeights
 from widemargin.structures.support import distinct, runs
 
 
@@ -230,11 +230,11 @@ class ChainExamples:
         emission = distinct(data.features, data.indptr, batch)
         after_emission = chain.n_features * chain.n_labels
         after_end = after_emission + chain.n_labels * (chain.n_labels + 2)
-        read = [runs(emission, chain.n_labels, 0), np.array([[after_emission, after_end]])]
+        parts = [runs(emission, chain.n_labels, 0), np.array([[after_emission, after_end]])]
         if chain.n_transition_features:
             conditional = distinct(data.transition_features, data.indptr, batch)
-            read.append(runs(conditional, chain.n_labels**2, after_end))
-        return np.concatenate(read)
+            parts.append(runs(conditional, chain.n_labels**2, after_end))
+        return np.concatenate(parts)
 
     def _starts(self, batch: IntVector) -> LongVector:
         starts = np.zeros(len(batch) + 1, dtype=np.int64)

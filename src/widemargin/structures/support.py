@@ -1,4 +1,4 @@
-"""Which weights decoding a batch reads: those of the features that its examples have."""
+"""Which weights decoding reads: runs of the flat weight vector, found from the features of a batch."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from widemargin.sparse import Rows, new_table
 
 @kernel
 def distinct(features: Rows, indptr: LongVector, batch: IntVector) -> IntVector:
-    """The features that occur anywhere in the batch's sequences, in the order of their first appearance."""
+    """The features that occur anywhere in the rows of the batch's examples, in the order of their first appearance."""
     most = features.indptr[0]
     for i in batch:
         most += features.indptr[indptr[i + 1]] - features.indptr[indptr[i]]
@@ -31,6 +31,6 @@ def distinct(features: Rows, indptr: LongVector, batch: IntVector) -> IntVector:
 
 
 def runs(numbers: IntVector, width: int, offset: int) -> LongMatrix:
-    """The runs of weights of these features, each `width` long, the first feature's from `offset` on."""
+    """The weights of features by their `numbers`, `width` each, that begin at `offset`."""
     begin = offset + numbers.astype(np.int64) * width
     return np.stack([begin, begin + width], axis=1)

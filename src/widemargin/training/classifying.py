@@ -1,7 +1,8 @@
 """Training of classifiers: one class, or any number of labels, for each row of a matrix."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -13,13 +14,13 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.features.matrices import MatrixExtractor
 from widemargin.label_sets import class_numbers, indicators, set_costs
 from widemargin.labels import cost_matrix
-from widemargin.loop import Callback, Score
+from widemargin.loop import Score
 from widemargin.online import Online
 from widemargin.problem import checked_weights, predict
 from widemargin.solution import Solution
 from widemargin.sparse import Rows
 from widemargin.structures import ClassExamples, MultilabelExamples, multilabel
-from widemargin.training.base import TrainingParameters, TrainingSettings
+from widemargin.training.base import ModelSettings, TrainingParameters, TrainingSettings
 
 Model = TypeVar("Model", bound=LinearModel)
 
@@ -77,13 +78,12 @@ class MultilabelParameters(LinearParameters):
 
 @dataclass(frozen=True)
 class ClassifyingTask(Generic[Model]):
-    """Training data compiled to arrays: labels, features, examples and their weights, the development score if any."""
+    """Training data compiled to arrays: labels, features, examples, and the development score if there is one."""
 
     kind: type[Model]
     labels: list[Any]
     extractor: MatrixExtractor
     examples: ClassExamples | MultilabelExamples
-    sample_weight: FloatVector
     score: Score | None = None
 
     def model(self, solution: Solution, settings: TrainingSettings) -> Model:
@@ -91,62 +91,31 @@ class ClassifyingTask(Generic[Model]):
         linear = self.examples.linear
         W, pairs = solution.w[: linear.n_linear].reshape(-1, len(self.labels)), solution.w[linear.n_linear :]
         bias = linear.intercept * W[-1] if linear.intercept else np.zeros(len(self.labels))
-        W = W[: linear.n_features].copy()
-        return self.kind(self.labels, self.extractor, W, bias, pairs.copy(), settings.summary(solution))
+        W, summary = W[: linear.n_features].copy(), settings.summary(solution)
+        return self.kind(self.labels, self.extractor, W, bias, pairs.copy(), summary=summary)
 
 
-class LinearSettings(LinearParameters, TrainingSettings, Generic[Model]):
+class LinearSettings(LinearParameters, ModelSettings[Model]):
     """Parameters that can train a classifier of either kind."""
 
-    def train(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        dev: tuple[Any, Any] | None = None,
-        callbacks: Sequence[Callback] = (),
-        **options: Any,
-    ) -> tuple[Model, Solution]:
-        """A classifier for rows like those of the matrix `X`, labelled like `y`."""
-        task = self.compile(X, y, sample_weight, dev)
-        solution = self.solve(task.examples, task.sample_weight, task.score, callbacks, **options)
-        return task.model(solution, self), solution
-
-    def train_path(
-        self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None, dev: tuple[Any, Any] | None = None
-    ) -> list[tuple[Model, Solution]]:
-        """A classifier for every one of the `C`."""
-        task = self.compile(X, y, sample_weight, dev)
-        points = self.solve_path(task.examples, C, task.sample_weight, task.score)
-        return [(task.model(solution, replace(self, C=each)), solution) for each, solution in points]
+    @abstractmethod
+    def compile(
+        self, X: Any, y: Any, dev: tuple[Any, Any] | None = None, labels: list[Any] | None = None
+    ) -> ClassifyingTask[Model]:
+        """The rows of a matrix and their labels as arrays; `labels` are those of `y` if None."""
 
     def learn(
         self, online: "OnlineClassifying[Model] | None", X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "OnlineClassifying[Model]":
         """One epoch over a piece of the data, the first where `online` is None."""
-        before = None if online is None else online.task
-        labels = before.labels if before is not None else None if classes is None else np.unique(classes).tolist()
-        if before is not None and classes is not None and np.unique(classes).tolist() != before.labels:
-            raise DataError("the classes are others than those of the first call")
-        task = self.compile(X, y, sample_weight, labels=labels)
-        if before is not None and task.extractor.n_features != before.extractor.n_features:
-            raise DataError(
-                f"X has {task.extractor.n_features} features, but the pieces before had {before.extractor.n_features}"
-            )
+        labels = None if classes is None else np.unique(classes).tolist()
+        if online is not None:
+            if labels is not None and labels != online.task.labels:
+                raise DataError("the classes are others than those of the first call")
+            labels = online.task.labels
+        task = self.compile(X, y, labels=labels)
         run = self.online(None if online is None else online.run)
-        solution = run.learn(self.problem(task.examples, task.sample_weight))
-        return OnlineClassifying(run, task, solution)
-
-    def compile(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        dev: tuple[Any, Any] | None = None,
-        labels: list[Any] | None = None,
-    ) -> ClassifyingTask[Model]:
-        """Features and labels as arrays; `labels` are those of `y` if None."""
-        raise NotImplementedError
+        return OnlineClassifying(run, task, run.learn(self.problem(task.examples, sample_weight)))
 
 
 @dataclass
@@ -162,12 +131,7 @@ class ClassifierSettings(ClassifierParameters, LinearSettings[Classifier]):
     """Parameters that can train a classifier."""
 
     def compile(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        dev: tuple[Any, Any] | None = None,
-        labels: list[Any] | None = None,
+        self, X: Any, y: Any, dev: tuple[Any, Any] | None = None, labels: list[Any] | None = None
     ) -> ClassifyingTask[Classifier]:
         """Features and classes as arrays; `labels` are those of `y` if None."""
         extractor = MatrixExtractor()
@@ -186,25 +150,38 @@ class ClassifierSettings(ClassifierParameters, LinearSettings[Classifier]):
             known = {label: code for code, label in enumerate(labels)}
             dev_gold = np.array([known.get(label, -1) for label in np.asarray(dev[1]).tolist()], dtype=np.int32)
             score = self._score(dev_examples, dev_gold)
-        weight = checked_weights(sample_weight, len(gold))
-        return ClassifyingTask(
-            Classifier, labels, extractor, examples, weight * self._weights(labels, gold, weight), score
-        )
+        return ClassifyingTask(Classifier, labels, extractor, examples, score)
 
-    def _weights(self, labels: list[Any], gold: IntVector, sample_weight: FloatVector) -> FloatVector:
-        """What the class of every example adds to its weight."""
+    def train(
+        self, X: Any, y: Any, sample_weight: Any = None, *rest: Any, **options: Any
+    ) -> tuple[Classifier, Solution]:
+        """A classifier for rows like those of `X`; see `widemargin.LinearClassifier.fit`."""
+        return super().train(X, y, self.weighed(y, sample_weight), *rest, **options)
+
+    def train_path(
+        self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None, dev: tuple[Any, Any] | None = None
+    ) -> list[tuple[Classifier, Solution]]:
+        """A classifier for every one of the `C`; see `widemargin.LinearClassifier.fit_path`."""
+        return super().train_path(X, y, C, self.weighed(y, sample_weight), dev)
+
+    def weighed(self, y: Any, sample_weight: Any) -> Any:
+        """The weights of examples, times those of their classes."""
+        if self.class_weight is None:
+            return sample_weight
+        labels, gold = class_numbers(y)
+        weight = checked_weights(sample_weight, len(gold))
         of_class = np.ones(len(labels))
         if self.class_weight == "balanced":
-            sums = np.bincount(gold, sample_weight, len(labels))
+            sums = np.bincount(gold, weight, len(labels))
             of_class = sums.sum() / (np.count_nonzero(sums) * np.where(sums > 0, sums, 1.0))
         elif isinstance(self.class_weight, Mapping):
-            for label, weight in self.class_weight.items():
+            for label, each in self.class_weight.items():
                 if label not in labels:
                     raise DataError(f"class_weight names the class {label!r}, which the training data do not have")
-                of_class[labels.index(label)] = weight
-        elif self.class_weight is not None:
+                of_class[labels.index(label)] = each
+        else:
             raise DataError(f"class_weight must be a dict, 'balanced' or None, not {self.class_weight!r:.60}")
-        return checked_weights(of_class, len(labels))[gold]
+        return weight * of_class[gold]
 
     def _score(self, examples: ClassExamples, gold: IntVector) -> Score:
         """The share of right classes as a function of the weights."""
@@ -220,12 +197,7 @@ class MultilabelSettings(MultilabelParameters, LinearSettings[MultilabelModel]):
     """Parameters that can train a classifier of sets of labels."""
 
     def compile(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        dev: tuple[Any, Any] | None = None,
-        labels: list[Any] | None = None,
+        self, X: Any, y: Any, dev: tuple[Any, Any] | None = None, labels: list[Any] | None = None
     ) -> ClassifyingTask[MultilabelModel]:
         """Features and sets of labels as arrays; `labels` are those of `y` if None."""
         extractor = MatrixExtractor()
@@ -238,8 +210,7 @@ class MultilabelSettings(MultilabelParameters, LinearSettings[MultilabelModel]):
         if dev is not None:
             dev_examples = kind(extractor.transform([dev[0]]).rows, n, len(labels), intercept=intercept)
             score = self._score(dev_examples, indicators(dev[1], labels)[1])
-        weight = checked_weights(sample_weight, len(gold))
-        return ClassifyingTask(MultilabelModel, labels, extractor, examples, weight, score)
+        return ClassifyingTask(MultilabelModel, labels, extractor, examples, score)
 
     def _score(self, examples: MultilabelExamples, gold: IntMatrix) -> Score:
         """F1 of the labels, over all examples, as a function of the weights."""
