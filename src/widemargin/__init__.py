@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from widemargin._version import __version__
 
 if TYPE_CHECKING:
-    from widemargin.estimators import SequenceTagger, StructuredPredictor
+    from widemargin.estimators import (
+        LinearClassifier,
+        MultilabelClassifier,
+        Segmenter,
+        SequenceTagger,
+        StructuredPredictor,
+    )
     from widemargin.loading import load
     from widemargin.loop import Callback, Stop, fit
     from widemargin.path import fit_path
@@ -20,7 +26,10 @@ if TYPE_CHECKING:
 _HOME = {
     "Callback": "loop",
     "Epoch": "solution",
+    "LinearClassifier": "estimators",
+    "MultilabelClassifier": "estimators",
     "Problem": "problem",
+    "Segmenter": "estimators",
     "SequenceTagger": "estimators",
     "Solution": "solution",
     "Stop": "loop",
@@ -33,7 +42,10 @@ _HOME = {
 __all__ = [
     "Callback",
     "Epoch",
+    "LinearClassifier",
+    "MultilabelClassifier",
     "Problem",
+    "Segmenter",
     "SequenceTagger",
     "Solution",
     "Stop",

@@ -116,6 +116,18 @@ def spans(labels: Labels) -> list[Span]:
     return found
 
 
+def bio(found: Iterable[Span], length: int) -> list[str]:
+    """The labels that mark these spans, none of which may overlap, in a sequence of this `length`.
+
+    >>> bio([Span(0, 2, "PER"), Span(2, 3, "PER")], 4)
+    ['B-PER', 'I-PER', 'B-PER', 'O']
+    """
+    labels = ["O"] * length
+    for start, end, type_ in found:
+        labels[start:end] = [f"B-{type_}", *[f"I-{type_}"] * (end - start - 1)]
+    return labels
+
+
 def span_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     """Precision, recall and F1 of the spans, per type and over all types.
 
@@ -140,6 +152,18 @@ def label_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     labels, matrix = confusion(gold, predicted)
     right, found, wanted = matrix.diagonal().tolist(), matrix.sum(axis=0).tolist(), matrix.sum(axis=1).tolist()
     return _scores(*(dict(zip(labels, counts, strict=True)) for counts in (right, found, wanted)))
+
+
+def set_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
+    """Precision, recall and F1 of each label where every example has a set of them.
+
+    >>> set_scores([["a"], ["a", "b"]], [["a"], ["b"]]).micro
+    Score(precision=1.0, recall=0.6666666666666666, f1=0.8, support=3)
+    """
+    if len(gold) != len(predicted):
+        raise DataError(f"there are {len(gold)} gold sets, but {len(predicted)} predicted ones")
+    both = [set(g).intersection(p) for g, p in zip(gold, predicted, strict=True)]
+    return _scores(*(Counter(chain.from_iterable(kind)) for kind in (both, predicted, gold)))
 
 
 def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
