@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin import Callback, SequenceTagger, StructuredPredictor
+from widemargin import Callback, Segmenter, SequenceTagger, StructuredPredictor
 from widemargin.columns import Column
 from widemargin.data.generators import addresses
 from widemargin.errors import DataError, WidemarginError
