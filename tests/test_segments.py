@@ -105,6 +105,14 @@ def test_difference_is_that_of_the_explicit_features(model, data):
     ]
 
 
+@given(models(), st.data())
+def test_scores_are_those_of_the_model(model, data):
+    w, batch = weights(data, model), batch_of(data, model)
+    outputs = [data.draw(st.sampled_from(model.outputs(i))) for i in batch]
+    found = model.compiled().scores(w, batch, np.concatenate([encode(each) for each in outputs]))
+    assert found.tolist() == [model.score(w, i, each) for i, each in zip(batch, outputs, strict=True)]
+
+
 def slack(model, w, i, segments, error):
     return error * (1.0 - model.score(w, i, model.gold[i]) + model.score(w, i, segments))
 

@@ -35,12 +35,6 @@ class Draft(NamedTuple):
 
 
 @kernel
-def new_draft(room: int) -> Draft:
-    """A draft with room for so many entries, to begin with."""
-    return Draft(np.empty(room, dtype=np.int32), np.empty(room), new_table(room))
-
-
-@kernel
 def _with_room(draft: Draft, used: int, wanted: int) -> Draft:
     """The draft with room for `wanted` entries more than those `used`."""
     indices, values, table = draft.indices, draft.values, draft.table
@@ -177,7 +171,9 @@ def difference(
 ) -> tuple[FloatVector, Rows]:
     """Errors and feature differences of segmentations laid end to end."""
     errors, indptr = np.zeros(len(batch)), np.zeros(len(batch) + 1, dtype=np.int64)
-    draft = new_draft(64 * len(batch))
+    # The table grows with the longest row only: it is cleared after each.
+    room = 64 * len(batch)
+    draft = Draft(np.empty(room, dtype=np.int32), np.empty(room), new_table(64))
     for position in range(len(batch)):
         draft, indptr[position + 1], errors[position] = append_difference(
             draft, indptr[position], data, layout, batch[position], codes[starts[position] : starts[position + 1]]

@@ -105,17 +105,22 @@ def segment_errors(data: SegmentData, first: int, errors: FloatMatrix) -> None:
 
 
 @kernel
+def _keep(allowed: BoolVector, scores: FloatVector) -> None:
+    for label in range(len(scores)):
+        scores[label] = scores[label] if allowed[label] else -np.inf
+
+
+@kernel
 def _restrict(data: SegmentData, t: int, d: int, scores: FloatVector) -> None:
     """Set to −inf what segments from t on cannot have once they hold the token t + d."""
     inside, begin, breaks = data.limits.inside, data.limits.begin, data.limits.breaks
+    across = len(breaks) > 0 and d > 0 and breaks[t + d]
     for label in range(len(scores)):
-        if (
-            d >= data.max_lengths[label]
-            or (len(inside) > 0 and not inside[t + d, label])
-            or (len(begin) > 0 and d == 0 and not begin[t, label])
-            or (len(breaks) > 0 and d > 0 and breaks[t + d])
-        ):
-            scores[label] = -np.inf
+        scores[label] = scores[label] if d < data.max_lengths[label] and not across else -np.inf
+    if len(inside) > 0:
+        _keep(inside[t + d], scores)
+    if len(begin) > 0 and d == 0:
+        _keep(begin[t], scores)
 
 
 @kernel
