@@ -42,10 +42,13 @@ class Data(NamedTuple):
     y: list[list[str]]
 
     def only(self, chosen: Sequence[int]) -> "Data":
+        """These sequences alone."""
         return Data([self.X[i] for i in chosen], [self.y[i] for i in chosen])
 
 
 class Split(NamedTuple):
+    """What to learn from and what to test on."""
+
     name: str
     train: Data
     test: Data
@@ -238,7 +241,7 @@ def oracle(name: str, kind: str, repeats: int = 7) -> dict[str, Any]:
 
 
 def sizes(n: int, seconds: float, out: Path) -> list[dict[str, Any]]:
-    """Figures 1 and 2: error and training time on citations, as labels, by the share of the data that is learnt from."""
+    """Figures 1 and 2: error and training time on citations, as labels, by how many are learnt from."""
     core, job, rows = load("anystyle-citations/core.xml"), task("citations", "labels"), []
     warm(job, core)
     C = {objective: choose(job, objective, random_split(core, 0.25, 0).train, seconds) for objective in NAMES}

@@ -248,7 +248,12 @@ def classes(seed, n_examples, n_classes=3, *, n_features=5, costs=False, binary=
     gold = np.where(rng.random(n_examples) < 0.6, features.indices[::3] % n_classes, 0).astype(np.int32)
     matrix = rng.uniform(0.5, 2.0, (n_classes, n_classes)) * (1.0 - np.eye(n_classes)) if costs else None
     examples = ClassExamples(features, n_features, n_classes, gold, costs=matrix, intercept=intercept)
-    return Small(examples, lambda i: (np.array([y], dtype=np.int32) for y in range(n_classes)), gold)
+    costs_of = 1.0 - np.eye(n_classes) if matrix is None else matrix
+
+    def position_errors(i, output):
+        return [costs_of[gold[i], output[0]]]
+
+    return Small(examples, lambda i: (np.array([y], dtype=np.int32) for y in range(n_classes)), gold, position_errors)
 
 
 def label_sets(seed, n_examples, n_labels=3, *, pairwise, n_features=4, costs=False, intercept=0.0) -> Small:
@@ -260,7 +265,11 @@ def label_sets(seed, n_examples, n_labels=3, *, pairwise, n_features=4, costs=Fa
     kind = multilabel(n_labels, pairwise=pairwise)
     examples = kind(features, n_features, n_labels, gold, costs=given, intercept=intercept)
     sets = [np.array([y], dtype=np.int32) for y in product((0, 1), repeat=n_labels)]
-    return Small(examples, lambda i: iter(sets), gold)
+
+    def position_errors(i, output):
+        return np.where(output[0] != gold[i], 1.0 if given is None else given, 0.0)
+
+    return Small(examples, lambda i: iter(sets), gold, position_errors)
 
 
 STRUCTURES: dict[str, Callable[[], Small]] = {

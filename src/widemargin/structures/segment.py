@@ -18,7 +18,7 @@ from widemargin.structures.base import Differences, Scale, at_positions, per_exa
 from widemargin.structures.segment_best import best_segmentations, scores, span_marginals
 from widemargin.structures.segment_check import check, gold_lengths
 from widemargin.structures.segment_difference import Layout, difference
-from widemargin.structures.segment_positions import violators
+from widemargin.structures.segment_positions import violators, wrong_segmentations
 from widemargin.structures.segment_scores import NO_LIMITS, Limits, SegmentData, new_scores, part_scores
 from widemargin.structures.segment_slack import worst_segmentations
 from widemargin.structures.segment_spans import span_boundaries
@@ -96,7 +96,6 @@ class SegmentExamples:
         self.n_weights = shape.n_weights
         self.lengths = np.diff(indptr)
         self.work = self._work()
-        self.least_error = float(np.min(self._penalties, where=self._penalties > 0, initial=np.inf))
 
     def _work(self) -> FloatVector:
         # As for chains; and measured, errors included, 8 nanoseconds for a label of a span.
@@ -138,6 +137,13 @@ class SegmentExamples:
         """The batch with each example once per output, and their `k` best segmentations, best first, end to end."""
         counts, codes = best_segmentations(self.data, self.parts(w), batch, k, per_example(error_scale, batch))
         return np.repeat(batch, counts), codes
+
+    def decode_wrong(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
+        """The best segmentations other than gold (`structures.base.RunnerUp`)."""
+        starts = boundaries(self.lengths[batch])
+        codes = np.empty(starts[-1], dtype=np.int32)
+        wrong_segmentations(self.data, self.parts(w), batch, starts, per_example(error_scale, batch), codes)
+        return codes
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
         """The worst segmentations under slack scaling (`structures.base.ErrorCounts`)."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.decoders.semimarkov import (
     backward,
     forward,
@@ -125,3 +125,35 @@ def violators(data: SegmentData, weights: SegmentWeights, batch: IntVector, erro
                     write += n
                 position += 1
     return codes[:write]
+
+
+@kernel
+def wrong_segmentations(
+    data: SegmentData,
+    weights: SegmentWeights,
+    batch: IntVector,
+    starts: LongVector,
+    scales: FloatVector,
+    codes: IntVector,
+) -> None:
+    """Write the best segmentation of each example that is not gold, errors counted as often as `scales` say."""
+    tokens, segment = new_scores(data, weights, batch)
+    marginals = np.empty(len(weights.begin))
+    for k in range(len(batch)):
+        first, n = data.indptr[batch[k]], part_scores(data, weights, batch[k], scales[k], tokens, segment)
+        out = codes[starts[k] : starts[k] + n]
+        if n == 0:
+            continue
+        passes = _passes(weights, segment[:n])
+        best, at, longer, wrong = -np.inf, 0, 0, -1
+        for t in range(n):
+            out[t] = data.gold[first + t]
+            for d in range(min(segment.shape[1], n - t)):
+                # Whatever is not gold has a segment that is not.
+                gold = data.gold[first + t] >> 1 if data.gold_lengths[first + t] == d + 1 else -1
+                max_marginals(segment, passes.arrival, passes.departure, t, d, marginals)
+                for label in range(len(marginals)):
+                    if label != gold and marginals[label] > best:
+                        best, at, longer, wrong = marginals[label], t, d, label
+        if wrong >= 0:
+            _write_path(passes, at, longer, wrong, out)
