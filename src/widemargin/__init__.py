@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from widemargin._version import __version__
 
 if TYPE_CHECKING:
+    from widemargin.constraints import Constraints
     from widemargin.estimators import SequenceTagger, StructuredPredictor
     from widemargin.loading import load
     from widemargin.loop import Callback, Stop, fit
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Callback": "loop",
+    "Constraints": "constraints",
     "Epoch": "solution",
     "Problem": "problem",
     "SequenceTagger": "estimators",
@@ -32,6 +34,7 @@ _HOME = {
 
 __all__ = [
     "Callback",
+    "Constraints",
     "Epoch",
     "Problem",
     "SequenceTagger",

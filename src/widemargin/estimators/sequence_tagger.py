@@ -1,6 +1,5 @@
 """Sequence labelling as a scikit-learn estimator."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from widemargin._threads import count_threads
-from widemargin.estimators.base import Estimator
+from widemargin.estimators.answers import Answers
 from widemargin.labels import as_sequences
 from widemargin.loop import Callback
 from widemargin.metrics import accuracy
@@ -19,7 +17,7 @@ from widemargin.training import TaggerParameters, TaggerSettings
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class SequenceTagger(TaggerParameters, Estimator):
+class SequenceTagger(TaggerParameters, Answers):
     """Large-margin sequence labelling: a first-order chain.
 
     Parameters
@@ -97,19 +95,13 @@ class SequenceTagger(TaggerParameters, Estimator):
         self.classes_ = np.sort(tagger.labels)
         return self
 
-    def predict(self, X: Any) -> list[list[Any]]:
-        """The labels of every sequence."""
-        self._check_fitted()
-        return self.tagger_.predict(X, count_threads(self.n_jobs))
+    @property
+    def _model(self) -> Tagger:
+        return self.tagger_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of right labels; 0 where there are none at all."""
         return accuracy(as_sequences(X, y), self.predict(X), sample_weight)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file `path`, to be read by `widemargin.load`."""
-        self._check_fitted()
-        self.tagger_.save(path)
 
     @classmethod
     def from_tagger(cls, tagger: Tagger) -> "SequenceTagger":

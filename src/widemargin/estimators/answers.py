@@ -1,0 +1,61 @@
+"""What estimators of labels can be asked besides `predict`; all of it is answered by the trained model."""
+
+import os
+from typing import Any
+
+from widemargin._threads import count_threads
+from widemargin.answers import Ranked, SureSpan
+from widemargin.calibration import CalibrationReport
+from widemargin.constraints import Constraints
+from widemargin.estimators.base import Estimator
+
+
+class Answers(Estimator):
+    """An estimator that wraps a trained model, which `_model` returns."""
+
+    n_jobs: int | None
+
+    @property
+    def _model(self) -> Any:
+        raise NotImplementedError
+
+    def predict(self, X: Any, constraints: Constraints | None = None) -> Any:
+        """The best output for every input; of those that comply with the `constraints` if there are any."""
+        return self._ask("predict", X, constraints=constraints)
+
+    def predict_best(self, X: Any, k: int, constraints: Constraints | None = None) -> list[list[Ranked]]:
+        """The `k` best outputs for every input with their scores, best first; fewer where there are no more."""
+        return self._ask("predict_best", X, k, constraints=constraints)
+
+    def predict_spans(self, X: Any, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+        """The spans that are predicted for every sequence, each with the probability that it is right.
+
+        The model must have been calibrated, and its labels must mark spans.
+        """
+        return self._ask("predict_spans", X, constraints=constraints)
+
+    def confidence(self, X: Any, constraints: Constraints | None = None) -> Any:
+        """For everything that is predicted, the probability that it is right; the model must have been calibrated."""
+        return self._ask("confidence", X, constraints=constraints)
+
+    def max_marginals(self, X: Any) -> Any:
+        """For each position of every sequence, the best score with each of the `classes_` there."""
+        model = self._model
+        order = [model.labels.index(label) for label in self.classes_.tolist()]
+        return [best[..., order] for best in self._ask("max_marginals", X)]
+
+    def calibrate(self, X: Any, y: Any) -> CalibrationReport:
+        """Learn what a margin means as a probability, from labelled data that were not trained on.
+
+        `fit` forgets it; `save` keeps it. The report says how well confidence and truth agree afterwards.
+        """
+        return self._ask("calibrate", X, y)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file `path`, to be read by `widemargin.load`."""
+        self._check_fitted()
+        self._model.save(path)
+
+    def _ask(self, question: str, *about: Any, **options: Any) -> Any:
+        self._check_fitted()
+        return getattr(self._model, question)(*about, n_threads=count_threads(self.n_jobs), **options)
