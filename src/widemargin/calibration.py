@@ -7,13 +7,14 @@ fitted by maximum likelihood on data that were not trained on, with the targets 
 (bc2gm), this is as good as isotonic regression on labels and better on spans, of which there are fewer to learn from.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from widemargin._types import BoolVector, FloatVector
-from widemargin.errors import DataError
+from widemargin.errors import DataError, WidemarginError
 from widemargin.metrics import Bin, expected_calibration_error, reliability
 
 
@@ -136,6 +137,37 @@ class CalibrationReport:
             f" (uncalibrated {each.before:.4f})"
             for kind, each in self.by_kind().items()
         )
+
+
+class Calibrated(ABC):
+    """A model whose confidence can be calibrated, by its `calibration`."""
+
+    calibration: Calibration | None
+
+    @abstractmethod
+    def _judged(self, X: Any, y: Any, n_threads: int) -> tuple[Judged, Judged | None]:
+        """The labels predicted for `X`, judged by `y`, and the spans likewise, if there are any."""
+
+    def calibrate(self, X: Any, y: Any, n_threads: int = 1) -> CalibrationReport:
+        """Fit what turns margins into probabilities, on labelled data that were not trained on."""
+        labels, spans = self._judged(X, y, n_threads)
+        self.calibration = Calibration(Sigmoid.fit(labels), None if spans is None else Sigmoid.fit(spans))
+        return CalibrationReport.of(self.calibration, labels, spans)
+
+    def judge_confidence(self, X: Any, y: Any, n_threads: int = 1) -> CalibrationReport:
+        """How well confidence and truth agree on labelled data."""
+        self.curve("labels")
+        assert self.calibration is not None
+        return CalibrationReport.of(self.calibration, *self._judged(X, y, n_threads))
+
+    def curve(self, kind: Literal["labels", "spans"]) -> Sigmoid:
+        """What turns the margins of labels or of spans into probabilities."""
+        curve: Sigmoid | None = getattr(self.calibration, kind, None)
+        if curve is None:
+            raise WidemarginError(
+                f"the model is not calibrated for {kind}; calibrate it on labelled data that it was not trained on"
+            )
+        return curve
 
 
 def _number(value: Any) -> float:

@@ -11,13 +11,10 @@ from widemargin.estimators.base import Estimator
 
 
 class Answers(Estimator):
-    """An estimator that wraps a trained model, which `_model` returns."""
+    """An estimator that wraps a trained model, `model_`."""
 
     n_jobs: int | None
-
-    @property
-    def _model(self) -> Any:
-        raise NotImplementedError
+    model_: Any
 
     def predict(self, X: Any, constraints: Constraints | None = None) -> Any:
         """The best output for every input; of those that comply with the `constraints` if there are any."""
@@ -40,8 +37,8 @@ class Answers(Estimator):
 
     def max_marginals(self, X: Any) -> Any:
         """For each position of every sequence, the best score with each of the `classes_` there."""
-        model = self._model
-        order = [model.labels.index(label) for label in self.classes_.tolist()]
+        self._check_fitted()
+        order = [self.model_.labels.index(label) for label in self.classes_.tolist()]
         return [best[..., order] for best in self._ask("max_marginals", X)]
 
     def calibrate(self, X: Any, y: Any) -> CalibrationReport:
@@ -54,8 +51,8 @@ class Answers(Estimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file `path`, to be read by `widemargin.load`."""
         self._check_fitted()
-        self._model.save(path)
+        self.model_.save(path)
 
     def _ask(self, question: str, *about: Any, **options: Any) -> Any:
         self._check_fitted()
-        return getattr(self._model, question)(*about, n_threads=count_threads(self.n_jobs), **options)
+        return getattr(self.model_, question)(*about, n_threads=count_threads(self.n_jobs), **options)

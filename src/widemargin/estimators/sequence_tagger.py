@@ -96,7 +96,8 @@ class SequenceTagger(TaggerParameters, Answers):
         return self
 
     @property
-    def _model(self) -> Tagger:
+    def model_(self) -> Tagger:
+        """The trained model."""
         return self.tagger_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
