@@ -68,6 +68,7 @@ def run(
         "sequences": X.n_sequences,
         "tokens": X.n_tokens,
         **_scores(gold, predicted, names),
+        **_calibration(tagger, X, X[name], n_threads),
         "tokens_per_second": X.n_tokens / sum(seconds.values()),
         "seconds": seconds,
     }
@@ -102,6 +103,14 @@ def _predict(tagger: Tagger, X: Columns, n_threads: int) -> tuple[IntVector, dic
     examples = ChainExamples(tagger.chain, features.indptr, features.rows, transition_features=features.transition_rows)
     codes = np.concatenate(predict(examples, tagger.weights, n_threads))
     return codes, {"features": extracted - begin, "decoding": perf_counter() - extracted}
+
+
+def _calibration(tagger: Tagger, X: Columns, gold: Column, n_threads: int) -> dict[str, Any]:
+    """How well confidence and truth agree, if the model is calibrated."""
+    if tagger.calibration is None:
+        return {}
+    report = tagger.judge_confidence(X, gold, n_threads)
+    return {"calibration": {kind: each.after for kind, each in report.by_kind().items()}}
 
 
 def _scores(gold: list[list[str]], predicted: list[list[str]], known: Sequence[str]) -> dict[str, Any]:
@@ -147,6 +156,9 @@ def _print(printer: Printer, results: dict[str, Any]) -> None:
     if spans:
         precision, recall = share(results["precision"]), share(results["recall"])
         printer.facts([("F1", f"{share(results['f1'])} (precision {precision}, recall {recall})")])
+    if "calibration" in results:
+        errors = ", ".join(f"{error:.4f} of {kind}" for kind, error in results["calibration"].items())
+        printer.facts([("expected calibration error", errors)])
     types = sorted(results["by_type"].items(), key=lambda item: (-item[1]["support"], item[0]))
     printer.heading("Spans by type" if spans else "Tokens by label")
     printer.table(
