@@ -21,6 +21,7 @@ from widemargin.solvers import MIRA, Auto, DualCoordinateDescent, Perceptron
 from widemargin.sparse import Rows
 from widemargin.structures import Chain, ChainExamples
 from widemargin.structures.custom import CustomExamples
+from widemargin.structures.segment_spans import encode
 
 
 def corpus(name: str) -> Path:
@@ -167,6 +168,13 @@ def chain(*arguments, **options) -> Small:
     return Small(model.compiled(), outputs, model.compiled().data.gold)
 
 
+def segmentation(*arguments, **options) -> Small:
+    from segmentations import random_segmentation
+
+    model = random_segmentation(*arguments, **options)
+    return Small(model.compiled(), lambda i: map(encode, model.outputs(i)), model.compiled().data.gold)
+
+
 class Matching:
     """A structure of one's own: y[i] is the column that row i is matched with; φ sums the features of matched pairs."""
 
@@ -198,6 +206,8 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "chain, costs": lambda: chain(3, [2, 3, 1, 4, 3, 2], costs=True),
     "chain, conditional": lambda: chain(4, [3, 2, 3, 3, 1], n_labels=2, conditional=2, binary=False, costs=True),
     "chain, five labels": lambda: chain(5, [2, 2, 1, 2, 2], n_labels=5, per_position=5),
+    "segments": lambda: segmentation(7, [3, 2, 4, 1, 0, 3], max_lengths=[1, 3], n_segment_features=3),
+    "segments, penalties": lambda: segmentation(8, [2, 4, 3], max_lengths=[2, 2, 1], penalties=True, binary=False),
     "custom, matching": lambda: matching(6, [3, 2, 4, 1, 3, 3]),
 }
 

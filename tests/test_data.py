@@ -372,7 +372,7 @@ def test_writing_keeps_the_file_and_reading_again_gives_the_replaced_column(form
         ("a O\n", {"names": ("word",)}, "input has 2 columns, but 1 names were given: 'word'"),
         ("a O\n", {"names": ("x", "x")}, "the column names 'x', 'x' are not distinct"),
         (CONLLU, {"names": ("x", "y")}, "input is read as conllu, where columns have names already"),
-        ("a O\n", {"format": "xml"}, "the format 'xml' is unknown; choose one of conll, conllu, jsonl"),
+        ("a O\n", {"format": "csv"}, "the format 'csv' is unknown; choose one of conll, conllu, jsonl, xml"),
         (CONLLU + "1\tgo\tVB\n", {}, "input, line 11: expected 10 columns, found 3: '1\\tgo\\tVB'"),
         (
             CONLLU + "go\tVB\n",

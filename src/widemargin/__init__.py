@@ -11,7 +11,7 @@ from widemargin._version import __version__
 
 if TYPE_CHECKING:
     from widemargin.constraints import Constraints
-    from widemargin.estimators import SequenceTagger, StructuredPredictor
+    from widemargin.estimators import Segmenter, SequenceTagger, StructuredPredictor
     from widemargin.loading import load
     from widemargin.loop import Callback, Stop, fit
     from widemargin.path import fit_path
@@ -23,6 +23,7 @@ _HOME = {
     "Constraints": "constraints",
     "Epoch": "solution",
     "Problem": "problem",
+    "Segmenter": "estimators",
     "SequenceTagger": "estimators",
     "Solution": "solution",
     "Stop": "loop",
@@ -37,6 +38,7 @@ __all__ = [
     "Constraints",
     "Epoch",
     "Problem",
+    "Segmenter",
     "SequenceTagger",
     "Solution",
     "Stop",

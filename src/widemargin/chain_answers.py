@@ -1,5 +1,6 @@
 """What a trained tagger can be asked."""
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,9 @@ class ChainAnswers(Calibrated):
     labels: list[Any]
     weights: ChainWeights
 
+    @abstractmethod
     def examples(self, X: Any) -> ChainExamples:
         """Sequences as examples to be decoded."""
-        raise NotImplementedError
 
     def predict_codes(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
         """The label numbers of all positions, sequences end to end."""

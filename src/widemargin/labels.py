@@ -69,18 +69,22 @@ def as_sequences(X: Any, y: Any) -> list[list[Any]]:
     return [list(sequence) for sequence in y]
 
 
-def cost_matrix(costs: Mapping[Any, float] | None, labels: Sequence[Any]) -> FloatMatrix | None:
+def cost_matrix(
+    costs: Mapping[Any, float] | None, labels: Sequence[Any], usual: FloatMatrix | None = None
+) -> FloatMatrix | None:
     """The matrix of error costs, rows gold and columns predicted; None for plain counting.
+
+    What is not named costs 1, or as much as `usual` says.
 
     >>> cost_matrix({"b": 3.0, ("a", "c"): 0.5}, ["a", "b", "c"]).tolist()
     [[0.0, 1.0, 0.5], [3.0, 0.0, 3.0], [1.0, 1.0, 0.0]]
     """
     if costs is None:
-        return None
+        return usual
     if not isinstance(costs, Mapping):
         raise DataError(f"costs must be a dict of {{(gold, predicted): cost}} or {{gold: cost}}, not {costs!r:.60}")
     number = {label: i for i, label in enumerate(labels)}
-    matrix = 1.0 - np.eye(len(labels))
+    matrix = 1.0 - np.eye(len(labels)) if usual is None else usual.copy()
     # Whole rows first, so that a pair's own cost is never overwritten by its row's.
     for key, cost in sorted(costs.items(), key=lambda item: isinstance(item[0], tuple)):
         named = key if isinstance(key, tuple) else (key,)

@@ -1,16 +1,19 @@
 """Loading a model file as the estimator it was saved from."""
 
 import os
+from typing import Any
 
 from widemargin.errors import ModelFileError
-from widemargin.estimators import SequenceTagger
-from widemargin.tagger import Tagger
+from widemargin.estimators import Segmenter, SequenceTagger
+from widemargin.predictors import load_predictor
+
+ESTIMATORS: dict[str, Any] = {"chain": SequenceTagger, "segment": Segmenter}
 
 
-def load(path: str | os.PathLike[str]) -> SequenceTagger:
+def load(path: str | os.PathLike[str]) -> Any:
     """The fitted estimator in the model file `path`; nothing in the file is ever executed."""
-    tagger = Tagger.load(path)
+    model = load_predictor(path)
     try:
-        return SequenceTagger.from_tagger(tagger)
+        return ESTIMATORS[model.structure].from_model(model)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise ModelFileError(f"the model {os.fspath(path)} is damaged: it does not tell how it was trained") from None

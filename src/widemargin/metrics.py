@@ -124,6 +124,18 @@ def spans(labels: Labels) -> list[Span]:
     return found
 
 
+def bio(found: Iterable[Span], length: int) -> list[str]:
+    """The labels that mark these spans, none of which may overlap, in a sequence of this `length`.
+
+    >>> bio([Span(0, 2, "PER"), Span(2, 3, "PER")], 4)
+    ['B-PER', 'I-PER', 'B-PER', 'O']
+    """
+    labels = ["O"] * length
+    for start, end, type_ in found:
+        labels[start:end] = [f"B-{type_}", *[f"I-{type_}"] * (end - start - 1)]
+    return labels
+
+
 def span_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     """Precision, recall and F1 of the spans, per type and over all types.
 

@@ -19,6 +19,26 @@ class Rows(NamedTuple):
     values: FloatVector
 
 
+NO_ROWS = Rows(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
+
+
+def compressed(matrix: FloatMatrix) -> Rows:
+    """The rows of `matrix` without their zeros; those that are not sparse are stored whole."""
+    present = matrix != 0.0
+    present[present.sum(axis=1) > matrix.shape[1] // 3] = True
+    rows, columns = np.nonzero(present)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(matrix)))]).astype(np.int64)
+    return Rows(indptr, columns.astype(np.int32), matrix[rows, columns])
+
+
+def expanded(rows: Rows, width: int) -> FloatMatrix:
+    """The matrix with these rows, `width` columns wide."""
+    counts = np.diff(rows.indptr)
+    matrix = np.zeros((len(counts), width))
+    matrix[np.repeat(np.arange(len(counts)), counts), rows.indices] = rows.values
+    return matrix
+
+
 def stack(parts: list[Rows]) -> Rows:
     """The rows of all `parts`, one after the other."""
     if len(parts) == 1:

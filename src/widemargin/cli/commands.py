@@ -62,7 +62,7 @@ data_options = together(
     click.option(
         "--format",
         "file_format",
-        type=click.Choice(["conll", "conllu", "jsonl"]),
+        type=click.Choice(["conll", "conllu", "jsonl", "xml"]),
         help="The format of the data. [default: by the file's name and first line]",
     ),
     click.option(

@@ -27,7 +27,7 @@ def _insert(score: float, origin: int, scores: FloatVector, origins: IntVector) 
 
 
 @kernel
-def _merge(last: FloatMatrix, step: FloatVector, scores: FloatVector, origins: IntVector) -> None:
+def merge(last: FloatMatrix, step: FloatVector, scores: FloatVector, origins: IntVector) -> None:
     """The best of last[p, rank] + step[p], with origin p · k + rank.
 
     The first of equal ones comes first, as in `viterbi`; where all are forbidden it is prefix 0 of label 0.
@@ -80,10 +80,10 @@ def kbest(
         for label in range(n_labels):
             for p in range(n_labels):
                 step[p] = table[p, label]
-            _merge(prefixes[t - 1], step, prefixes[t, label], origins[t, label])
+            merge(prefixes[t - 1], step, prefixes[t, label], origins[t, label])
             for rank in range(k):
                 prefixes[t, label, rank] += emission[t, label]
-    _merge(prefixes[n - 1], end, totals, origins[n, 0])
+    merge(prefixes[n - 1], end, totals, origins[n, 0])
 
     found = 0
     while found < k and (found == 0 or totals[found] > -np.inf):

@@ -1,6 +1,7 @@
 """scikit-learn estimators: the library behind `fit`, `predict` and `score`."""
 
+from widemargin.estimators.segmenter import Segmenter
 from widemargin.estimators.sequence_tagger import SequenceTagger
 from widemargin.estimators.structured import StructuredPredictor
 
-__all__ = ["SequenceTagger", "StructuredPredictor"]
+__all__ = ["Segmenter", "SequenceTagger", "StructuredPredictor"]

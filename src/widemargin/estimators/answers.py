@@ -1,20 +1,18 @@
 """What estimators of labels can be asked besides `predict`; all of it is answered by the trained model."""
 
-import os
 from typing import Any
 
 from widemargin._threads import count_threads
 from widemargin.answers import Ranked, SureSpan
 from widemargin.calibration import CalibrationReport
 from widemargin.constraints import Constraints
-from widemargin.estimators.base import Estimator
+from widemargin.estimators.base import Model, ModelEstimator
 
 
-class Answers(Estimator):
-    """An estimator that wraps a trained model, `model_`."""
+class AnsweringEstimator(ModelEstimator[Model]):
+    """An estimator whose trained model can be asked more than what to predict."""
 
     n_jobs: int | None
-    model_: Any
 
     def predict(self, X: Any, constraints: Constraints | None = None) -> Any:
         """The best output for every input; of those that comply with the `constraints` if there are any."""
@@ -47,11 +45,6 @@ class Answers(Estimator):
         `fit` forgets it; `save` keeps it. The report says how well confidence and truth agree afterwards.
         """
         return self._ask("calibrate", X, y)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file `path`, to be read by `widemargin.load`."""
-        self._check_fitted()
-        self.model_.save(path)
 
     def _ask(self, question: str, *about: Any, **options: Any) -> Any:
         self._check_fitted()

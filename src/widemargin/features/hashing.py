@@ -5,11 +5,11 @@ hashing), for all strings at once; a finaliser spreads the bits. Two of n featur
 about n² / 2⁶⁵: for a million features, 3 in 10⁸.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from widemargin._types import KeyVector
+from widemargin._types import KeyVector, LongVector
 
 PRIME = np.uint64(0x100000001B3)
 MULTIPLIERS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
@@ -48,3 +48,25 @@ def mix(keys: KeyVector) -> KeyVector:
 def combine(keys: KeyVector, others: KeyVector) -> KeyVector:
     """A key for every pair; the order of the two matters."""
     return mix(keys * PRIME ^ others)
+
+
+def rolled(keys: KeyVector, indptr: LongVector, longest: int) -> Iterator[tuple[LongVector, KeyVector]]:
+    """For every length up to `longest` the places where so many keys in a row begin, and a key for each such run.
+
+    Runs do not reach across the sequences that begin at `indptr`.
+
+    >>> for starts, runs in rolled(hash_strings(["a", "b", "a", "b"]), np.array([0, 2, 4]), longest=3):
+    ...     print(starts.tolist(), len(set(runs.tolist())))
+    [0, 1, 2, 3] 2
+    [0, 2] 1
+    """
+    ends = np.repeat(indptr[1:], np.diff(indptr))
+    starts, runs = np.arange(len(keys)), keys
+    for length in range(1, longest + 1):
+        if length > 1:
+            inside = starts + length <= ends[starts]
+            starts = starts[inside]
+            runs = combine(runs[inside], keys[starts + length - 1])
+        if not len(starts):
+            return
+        yield starts, runs

@@ -13,6 +13,9 @@ from widemargin.structures.base import (
 from widemargin.structures.chain import ChainExamples
 from widemargin.structures.chain_weights import Chain, ChainWeights
 from widemargin.structures.custom import CustomExamples, CustomProblem
+from widemargin.structures.segment import SegmentExamples
+from widemargin.structures.segment_scores import Limits
+from widemargin.structures.segment_weights import Segmentation, SegmentWeights
 
 __all__ = [
     "Chain",
@@ -24,8 +27,12 @@ __all__ = [
     "ErrorCounts",
     "Examples",
     "KBest",
+    "Limits",
     "Marginals",
     "Outputs",
     "Positions",
     "Scale",
+    "SegmentExamples",
+    "SegmentWeights",
+    "Segmentation",
 ]

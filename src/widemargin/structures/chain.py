@@ -13,13 +13,14 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.decoders.viterbi import viterbi
 from widemargin.errors import DataError
-from widemargin.sparse import Rows, coalesce, new_table
+from widemargin.sparse import NO_ROWS, Rows, coalesce, new_table
 from widemargin.structures.base import Differences, Scale, per_example
 from widemargin.structures.chain_best import best_sequences
 from widemargin.structures.chain_marginals import expectation
 from widemargin.structures.chain_max_marginals import max_marginals, scores
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores
-from widemargin.structures.chain_weights import NO_ROWS, Chain, ChainWeights
+from widemargin.structures.chain_weights import Chain, ChainWeights
+from widemargin.structures.support import distinct, runs
 
 
 @kernel
@@ -106,29 +107,6 @@ def _difference(
         end = coalesce(psi.indices, psi.values, end, write, end, table)
         psi.indptr[position + 1] = end
     return errors, Rows(psi.indptr, psi.indices[:end], psi.values[:end])
-
-
-@kernel
-def _distinct(features: Rows, indptr: LongVector, batch: IntVector) -> IntVector:
-    """The features that occur anywhere in the batch's sequences, in the order of their first appearance."""
-    most = features.indptr[0]
-    for i in batch:
-        most += features.indptr[indptr[i + 1]] - features.indptr[indptr[i]]
-    table = new_table(most)
-    mask = len(table) - 1
-    found = np.empty(most, dtype=np.int32)
-    n = 0
-    for i in batch:
-        for k in range(features.indptr[indptr[i]], features.indptr[indptr[i + 1]]):
-            feature = features.indices[k]
-            h = (int(feature) * 40503) & mask
-            while table[h] >= 0 and table[h] != feature:
-                h = (h + 1) & mask
-            if table[h] < 0:
-                table[h] = feature
-                found[n] = feature
-                n += 1
-    return found[:n]
 
 
 class ChainExamples:
@@ -232,21 +210,16 @@ class ChainExamples:
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of all transitions."""
         chain, data = self.chain, self.data
-        emission = _distinct(data.features, data.indptr, batch)
+        emission = distinct(data.features, data.indptr, batch)
         after_emission = chain.n_features * chain.n_labels
         after_end = after_emission + chain.n_labels * (chain.n_labels + 2)
-        runs = [_runs(emission, chain.n_labels, 0), np.array([[after_emission, after_end]])]
+        parts = [runs(emission, chain.n_labels, 0), np.array([[after_emission, after_end]])]
         if chain.n_transition_features:
-            conditional = _distinct(data.transition_features, data.indptr, batch)
-            runs.append(_runs(conditional, chain.n_labels**2, after_end))
-        return np.concatenate(runs)
+            conditional = distinct(data.transition_features, data.indptr, batch)
+            parts.append(runs(conditional, chain.n_labels**2, after_end))
+        return np.concatenate(parts)
 
     def _starts(self, batch: IntVector) -> LongVector:
         starts = np.zeros(len(batch) + 1, dtype=np.int64)
         np.cumsum(self.lengths[batch], out=starts[1:])
         return starts
-
-
-def _runs(numbers: IntVector, width: int, offset: int) -> LongMatrix:
-    begin = offset + numbers.astype(np.int64) * width
-    return np.stack([begin, begin + width], axis=1)

@@ -25,7 +25,7 @@ class ChainData(NamedTuple):
 
 
 @kernel
-def _add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector) -> None:
+def add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector) -> None:
     """out += Σ_f x_tf weights[f], over rows of any one length."""
     indices, values = features.indices, features.values
     n = len(out)
@@ -56,7 +56,7 @@ def _add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector
 
 
 @kernel
-def _add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) -> None:
+def add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) -> None:
     """out += Σ_f x_tf weights[f], over sparse rows of weights, some of them whole."""
     for k in range(features.indptr[t], features.indptr[t + 1]):
         begin, end = weights.indptr[features.indices[k]], weights.indptr[features.indices[k] + 1]
@@ -108,12 +108,12 @@ def part_scores(
             for label in range(n_labels):
                 emission[t, label] = error_scale * data.costs[data.gold[first + t], label]
         if len(weights.emission) > 0:
-            _add_features(data.features, first + t, weights.emission, emission[t])
+            add_features(data.features, first + t, weights.emission, emission[t])
         else:
-            _add_thin_features(data.features, first + t, weights.thin_emission, emission[t])
+            add_thin_features(data.features, first + t, weights.thin_emission, emission[t])
         if conditional and t > 0:
             _copy(weights.transition, transition[t])
-            _add_features(data.transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
+            add_features(data.transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
     return n
 
 

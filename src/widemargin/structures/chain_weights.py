@@ -7,9 +7,7 @@ import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.errors import DataError
-from widemargin.sparse import Rows
-
-NO_ROWS = Rows(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
+from widemargin.sparse import NO_ROWS, Rows, compressed, expanded
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +61,6 @@ class ChainWeights(NamedTuple):
 
     def thinned(self) -> "ChainWeights":
         """The same weights with sparse rows of emission weights; rows that are not sparse are stored whole."""
-        present = self.emission != 0.0
-        present[present.sum(axis=1) > len(self.begin) // 3] = True
-        features, labels = np.nonzero(present)
-        counts = np.bincount(features, minlength=len(self.emission))
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        rows = Rows(indptr, labels.astype(np.int32), self.emission[features, labels])
         # Copies, so that the whole dense vector is not kept alive for the sake of its small parts.
         return ChainWeights(
             np.empty((0, len(self.begin))),
@@ -76,15 +68,11 @@ class ChainWeights(NamedTuple):
             self.begin.copy(),
             self.end.copy(),
             self.conditional.copy(),
-            rows,
+            compressed(self.emission),
         )
 
     def flat(self) -> FloatVector:
         """The flat weight vector again."""
-        emission = self.emission
-        if len(self.thin_emission.indptr) > 1:
-            counts = np.diff(self.thin_emission.indptr)
-            emission = np.zeros((len(counts), len(self.begin)))
-            emission[np.repeat(np.arange(len(counts)), counts), self.thin_emission.indices] = self.thin_emission.values
+        emission = self.emission if len(self.emission) else expanded(self.thin_emission, len(self.begin))
         parts = (emission, self.transition, self.begin, self.end, self.conditional)
         return np.concatenate([part.ravel() for part in parts])

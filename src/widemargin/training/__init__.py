@@ -1,6 +1,16 @@
 """Training: what there is to choose, a file per family of models, free of scikit-learn."""
 
-from widemargin.training.base import STANDS_FOR, TrainingParameters, TrainingSettings
+from widemargin.training.base import STANDS_FOR, ModelSettings, TrainingParameters, TrainingSettings
+from widemargin.training.segmenting import SegmenterParameters, SegmenterSettings
 from widemargin.training.tagging import TaggerParameters, TaggerSettings
 
-__all__ = ["STANDS_FOR", "TaggerParameters", "TaggerSettings", "TrainingParameters", "TrainingSettings"]
+__all__ = [
+    "STANDS_FOR",
+    "ModelSettings",
+    "SegmenterParameters",
+    "SegmenterSettings",
+    "TaggerParameters",
+    "TaggerSettings",
+    "TrainingParameters",
+    "TrainingSettings",
+]

@@ -4,9 +4,10 @@ Parameters are plain dataclasses, which estimators inherit; settings are paramet
 scikit-learn, so that the command line starts fast.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from widemargin._threads import count_threads
 from widemargin.errors import WidemarginError
@@ -21,6 +22,8 @@ from widemargin.solvers import Solver, named_solver
 from widemargin.structures.base import Examples
 
 Trained = TypeVar("Trained")
+Model = TypeVar("Model")
+Model_co = TypeVar("Model_co", covariant=True)
 
 STANDS_FOR = {"crf": "likelihood", "softmax-margin": "softmax-margin"}
 """The objective that the name of a solver stands for, where it is not margin scaling."""
@@ -141,6 +144,51 @@ class TrainingSettings(TrainingParameters):
         if not isinstance(self.solver, str) and hasattr(self.solver, "epoch"):
             return self.solver
         return named_solver(self.solver)
+
+
+class Task(Protocol[Model_co]):
+    """Training data compiled to arrays, and the development score if there is one."""
+
+    @property
+    def examples(self) -> Examples:
+        """The training examples."""
+
+    @property
+    def score(self) -> Score | None:
+        """The development score as a function of the weights."""
+
+    def model(self, solution: Solution, settings: TrainingSettings) -> Model_co:
+        """The model with the weights of `solution`, which training with `settings` has found."""
+
+
+class ModelSettings(TrainingSettings, Generic[Model]):
+    """Parameters that can train a model on inputs and outputs as users have them."""
+
+    @abstractmethod
+    def compile(self, X: Any, y: Any, dev: tuple[Any, Any] | None = None) -> Task[Model]:
+        """Inputs and outputs as arrays, once, for any number of training runs."""
+
+    def train(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        dev: tuple[Any, Any] | None = None,
+        callbacks: Sequence[Callback] = (),
+        **options: Any,
+    ) -> tuple[Model, Solution]:
+        """A model for inputs like `X` with outputs like `y`; see `widemargin.estimators.base.ModelEstimator.fit`."""
+        task = self.compile(X, y, dev)
+        solution = self.solve(task.examples, sample_weight, task.score, callbacks, **options)
+        return task.model(solution, self), solution
+
+    def train_path(
+        self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None, dev: tuple[Any, Any] | None = None
+    ) -> list[tuple[Model, Solution]]:
+        """A model for every one of the `C`, with features compiled once; see `ModelEstimator.fit_path`."""
+        task = self.compile(X, y, dev)
+        points = self.solve_path(task.examples, C, sample_weight, task.score)
+        return [(task.model(solution, replace(self, C=each)), solution) for each, solution in points]
 
 
 def _slim(solution: Solution) -> Solution:

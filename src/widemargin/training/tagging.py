@@ -10,78 +10,48 @@ from widemargin._threads import count_threads
 from widemargin._types import FloatMatrix, FloatVector, IntVector
 from widemargin.columns import split
 from widemargin.errors import DataError
-from widemargin.features.attributes import Resources
 from widemargin.features.base import Extractor, Features
 from widemargin.features.inputs import choose_extractor, prepared
 from widemargin.labels import as_sequences, checked_labels, cost_matrix, encode_labels
-from widemargin.loop import Callback, Score
+from widemargin.loop import Score
 from widemargin.metrics import is_bio, sequence_scorer
 from widemargin.online import Online
 from widemargin.problem import predict
 from widemargin.solution import Solution
 from widemargin.structures import Chain, ChainExamples
 from widemargin.tagger import Tagger
-from widemargin.training.base import TrainingParameters, TrainingSettings
+from widemargin.training.base import ModelSettings, TrainingSettings
+from widemargin.training.tokens import TokenParameters
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class TaggerParameters(TrainingParameters):
+class TaggerParameters(TokenParameters):
     """What there is to choose for a sequence tagger.
 
     Parameters
     ----------
-    templates : feature templates (`widemargin.features.templates`); None takes `DEFAULT_TEMPLATES` where sequences are
-        tokens, and features as they are where they are given ready-made
-    lexicons, clusters : what the templates ``lexicon(name)`` and ``cluster(name)`` refer to: lists of entries, and
-        dicts from word to cluster
-    min_count : features rarer than this in the training data are left out
-    hash_bits : hash features into 2^hash_bits rows instead of keeping an alphabet
+    templates, lexicons, clusters, min_count, hash_bits : see `TokenParameters`; where `templates` are None, sequences
+        may also be features given ready-made
     costs : how bad it is to predict one label for another: ``{(gold, predicted): cost}``, ``{gold: cost}`` for any
         confusion of a label, or None to count wrong labels; what is not named costs 1
     dev_metric : the development score: ``"accuracy"``, ``"f1"`` (of spans), ``"sequence_accuracy"``, or ``"auto"``:
         F1 where labels are BIO, else accuracy
     """
 
-    templates: str | Sequence[str] | None = None
-    lexicons: Mapping[str, Sequence[str]] | None = None
-    clusters: Mapping[str, Mapping[str, str]] | None = None
-    min_count: int = 1
-    hash_bits: int | None = None
     costs: Mapping[Any, float] | None = None
     dev_metric: str = "auto"
 
 
-class TaggerSettings(TaggerParameters, TrainingSettings):
+class TaggerSettings(TaggerParameters, ModelSettings[Tagger]):
     """Parameters that can train a sequence tagger."""
-
-    def train(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        dev: tuple[Any, Any] | None = None,
-        callbacks: Sequence[Callback] = (),
-        **options: Any,
-    ) -> tuple[Tagger, Solution]:
-        """A tagger for sequences like `X`, labelled like `y`; see `widemargin.SequenceTagger.fit`."""
-        task = self.compile(X, y, dev)
-        solution = self.solve(task.examples, sample_weight, task.score, callbacks, **options)
-        return task.tagger(solution, self), solution
-
-    def train_path(
-        self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None, dev: tuple[Any, Any] | None = None
-    ) -> list[tuple[Tagger, Solution]]:
-        """A tagger for every one of the `C`, with features compiled once; see `widemargin.SequenceTagger.fit_path`."""
-        task = self.compile(X, y, dev)
-        points = self.solve_path(task.examples, C, sample_weight, task.score)
-        return [(task.tagger(solution, replace(self, C=each)), solution) for each, solution in points]
 
     def compile(
         self, X: Any, y: Any, dev: tuple[Any, Any] | None = None, labels: list[Any] | None = None
     ) -> "TaggingTask":
         """Features and labels as arrays, once, for any number of training runs; `labels` are those of `y` if None."""
-        resources = Resources(self.lexicons or {}, self.clusters or {})
-        extractor = choose_extractor(X, self.templates, resources, min_count=self.min_count, hash_bits=self.hash_bits)
+        extractor = choose_extractor(
+            X, self.templates, self.resources(), min_count=self.min_count, hash_bits=self.hash_bits
+        )
         X = prepared(X, extractor)
         labels, gold = encode_labels(X, y, labels)
         features = extractor.fit(X)
@@ -140,10 +110,10 @@ class TaggingTask:
         features, before = self.extractor.transform(X), self.examples
         return replace(self, examples=_examples(before.chain, features, gold, before.data.costs))
 
-    def tagger(self, solution: Solution, settings: TrainingSettings) -> Tagger:
+    def model(self, solution: Solution, settings: TrainingSettings) -> Tagger:
         """The tagger with the weights of `solution`, which training with `settings` has found."""
         weights = self.examples.chain.parts(solution.w).thinned()
-        return Tagger(self.labels, self.extractor, weights, settings.summary(solution))
+        return Tagger(self.labels, self.extractor, weights, summary=settings.summary(solution))
 
 
 @dataclass

@@ -1,0 +1,27 @@
+"""Every kind of trained model by the structure that model files name."""
+
+import os
+
+from widemargin.errors import ModelFileError
+from widemargin.model import ModelFile, read_model
+from widemargin.segmenter import SegmentPredictor
+from widemargin.tagger import Tagger
+
+TokenModel = Tagger | SegmentPredictor
+PREDICTORS: dict[str, type[Tagger] | type[SegmentPredictor]] = {
+    kind.structure: kind for kind in (Tagger, SegmentPredictor)
+}
+
+
+def load_predictor(path: str | os.PathLike[str]) -> TokenModel:
+    """The trained model in a file, whatever its structure."""
+    return predictor_in(read_model(path), os.fspath(path))
+
+
+def predictor_in(file: ModelFile, name: str) -> TokenModel:
+    """The trained model in a file that has been read."""
+    structure = file.header.get("structure")
+    if structure not in PREDICTORS:
+        known = " or ".join(kind.predicts for kind in PREDICTORS.values())
+        raise ModelFileError(f"the model {name} predicts {structure!r}, not {known}")
+    return PREDICTORS[structure].from_file(file, name)

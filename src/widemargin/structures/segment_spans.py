@@ -1,0 +1,49 @@
+"""Candidate spans and how segmentations are written down.
+
+The candidate spans of a sequence are all spans of up to `longest` tokens, numbered by their first token, then by their
+length; those of several sequences follow one another. A segmentation is a code per token: twice the label, plus one
+where a segment begins.
+"""
+
+import numpy as np
+
+from widemargin._types import IntVector, LongVector
+
+Segment = tuple[int, int, int]
+"""The first token, the last token and the label."""
+
+
+def span_boundaries(indptr: LongVector, longest: int) -> LongVector:
+    """The number of the first span of each token, and at last that of all spans, for sequences that begin at `indptr`.
+
+    >>> span_boundaries(np.array([0, 3, 4]), longest=2).tolist()
+    [0, 2, 4, 5, 6]
+    """
+    tokens = np.arange(indptr[-1])
+    ends = np.repeat(indptr[1:], np.diff(indptr))
+    spans: LongVector = np.zeros(len(tokens) + 1, dtype=np.int64)
+    np.cumsum(np.minimum(ends - tokens, longest), out=spans[1:])
+    return spans
+
+
+def encode(segments: list[Segment]) -> IntVector:
+    """The codes of one sequence's segments, which follow one another without a gap.
+
+    >>> encode([(0, 1, 3), (2, 2, 0)]).tolist()
+    [7, 6, 1]
+    """
+    lengths = [last - first + 1 for first, last, _ in segments]
+    codes: IntVector = np.repeat(np.array([2 * label for *_, label in segments], dtype=np.int32), lengths)
+    codes[[first for first, *_ in segments]] += 1
+    return codes
+
+
+def segments_of(codes: IntVector) -> list[Segment]:
+    """The segments of one sequence of codes.
+
+    >>> segments_of(np.array([7, 6, 1]))
+    [(0, 1, 3), (2, 2, 0)]
+    """
+    firsts = np.flatnonzero(codes & 1).tolist()
+    lasts = [first - 1 for first in [*firsts[1:], len(codes)]]
+    return [(first, last, int(codes[first]) >> 1) for first, last in zip(firsts, lasts, strict=True)]

@@ -1,0 +1,36 @@
+"""Which weights decoding reads: runs of the flat weight vector, found from the features of a batch."""
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import IntVector, LongMatrix, LongVector
+from widemargin.sparse import Rows, new_table
+
+
+@kernel
+def distinct(features: Rows, indptr: LongVector, batch: IntVector) -> IntVector:
+    """The features that occur anywhere in the rows of the batch's examples, in the order of their first appearance."""
+    most = features.indptr[0]
+    for i in batch:
+        most += features.indptr[indptr[i + 1]] - features.indptr[indptr[i]]
+    table = new_table(most)
+    mask = len(table) - 1
+    found = np.empty(most, dtype=np.int32)
+    n = 0
+    for i in batch:
+        for k in range(features.indptr[indptr[i]], features.indptr[indptr[i + 1]]):
+            feature = features.indices[k]
+            h = (int(feature) * 40503) & mask
+            while table[h] >= 0 and table[h] != feature:
+                h = (h + 1) & mask
+            if table[h] < 0:
+                table[h] = feature
+                found[n] = feature
+                n += 1
+    return found[:n]
+
+
+def runs(numbers: IntVector, width: int, offset: int) -> LongMatrix:
+    """The weights of features by their `numbers`, `width` each, that begin at `offset`."""
+    begin = offset + numbers.astype(np.int64) * width
+    return np.stack([begin, begin + width], axis=1)
