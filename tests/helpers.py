@@ -16,12 +16,13 @@ import pytest
 
 from widemargin import solvers
 from widemargin.loop import Callback
+from widemargin.objectives import Margin, PositionWise, Slack
 from widemargin.problem import Problem
 from widemargin.solvers import MIRA, Auto, DualCoordinateDescent, Perceptron
 from widemargin.sparse import Rows
 from widemargin.structures import Chain, ChainExamples
 from widemargin.structures.custom import CustomExamples
-from widemargin.structures.segment_spans import encode
+from widemargin.structures.segment_spans import encode, segments_of
 
 
 def corpus(name: str) -> Path:
@@ -93,9 +94,11 @@ class PlainChain:
     def score(self, w, i, labels):
         return sum(float(w[index]) * value for index, value in self.features(i, labels).items() if value != 0)
 
+    def cost(self, gold, label):
+        return float(gold != label) if self.costs is None else self.costs[gold][label]
+
     def error(self, i, labels):
-        costs = self.costs or [[float(g != p) for p in range(self.n_labels)] for g in range(self.n_labels)]
-        return float(sum(costs[g][p] for g, p in zip(self.gold[i], labels, strict=True)))
+        return float(sum(map(self.cost, self.gold[i], labels)))
 
     def psi(self, i, labels):
         """φ(x_i, gold) − φ(x_i, labels) without zeros."""
@@ -138,7 +141,7 @@ def random_chain(seed, lengths, *, n_labels=3, n_features=6, per_position=2, cos
         [int(rng.integers(n_labels)) if bad else row[0][0] % n_labels for row, bad in zip(sequence, odd, strict=True)]
         for sequence, odd in zip(sequences, noise, strict=True)
     ]
-    matrix = rng.uniform(0.5, 2.0, (n_labels, n_labels)) * (1.0 - np.eye(n_labels))
+    matrix = rng.integers(1, 9, (n_labels, n_labels)) / 4 * (1.0 - np.eye(n_labels))
     return PlainChain(
         n_labels,
         n_features,
@@ -157,6 +160,7 @@ class Small(NamedTuple):
     examples: Any
     outputs: Callable[[int], Iterator[Any]]
     gold: Any
+    position_errors: Callable[[int, Any], Any] | None = None
 
 
 def chain(*arguments, **options) -> Small:
@@ -165,14 +169,22 @@ def chain(*arguments, **options) -> Small:
     def outputs(i):
         return (np.array(labels, dtype=np.int32) for labels in model.outputs(i))
 
-    return Small(model.compiled(), outputs, model.compiled().data.gold)
+    def position_errors(i, labels):
+        return [model.cost(g, p) for g, p in zip(model.gold[i], labels.tolist(), strict=True)]
+
+    return Small(model.compiled(), outputs, model.compiled().data.gold, position_errors)
 
 
 def segmentation(*arguments, **options) -> Small:
     from segmentations import random_segmentation
 
     model = random_segmentation(*arguments, **options)
-    return Small(model.compiled(), lambda i: map(encode, model.outputs(i)), model.compiled().data.gold)
+    return Small(
+        model.compiled(),
+        lambda i: map(encode, model.outputs(i)),
+        model.compiled().data.gold,
+        lambda i, codes: model.position_errors(i, segments_of(codes)),
+    )
 
 
 class Matching:
@@ -216,6 +228,15 @@ PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "weighted": ("chain", {"C": 1.0, "sample_weight": np.array([1.0, 0.0, 2.5, 0.5, 1.0, 1.0, 3.0, 1.0, 0.0])}),
     "weak": ("chain", {"C": 0.01}),
     "strong": ("chain, real-valued", {"C": 10.0}),
+    "slack": ("chain", {"C": 0.5, "objective": Slack()}),
+    "slack, costs": ("chain, costs", {"C": 0.5, "objective": Slack()}),
+    "positions": ("chain", {"C": 0.5, "objective": PositionWise()}),
+    "positions, weighted": (
+        "chain, costs",
+        {"C": 0.5, "objective": PositionWise(), "sample_weight": np.array([1.0, 0.0, 2.5, 0.5, 1.0, 1.0])},
+    ),
+    "segments, slack": ("segments", {"C": 0.5, "objective": Slack()}),
+    "segments, positions": ("segments", {"C": 0.5, "objective": PositionWise()}),
 }
 """Optimisation problems by name: a structure and what `Problem` is given besides."""
 
@@ -267,29 +288,44 @@ def all_cuts(small):
     return table
 
 
+def all_blocks(problem, small):
+    """For every block of the problem's objective the b and the dense a of all its cuts."""
+    table, objective = all_cuts(small), problem.objective
+    if isinstance(objective, Margin):
+        return table
+    if isinstance(objective, Slack):
+        return [(errors, errors[:, None] * psi) for errors, psi in table]
+    assert isinstance(objective, PositionWise)
+    blocks = []
+    for i, (_, psi) in enumerate(table):
+        by_output = np.array([small.position_errors(i, y) for y in small.outputs(i)])
+        blocks += [(errors, errors[:, None] * psi) for errors in by_output.T]
+    return blocks
+
+
 def primal(problem, small, w):
     """P(w) by enumeration."""
-    slacks = np.array([max(0.0, np.max(errors - psi @ w)) for errors, psi in all_cuts(small)])
+    slacks = np.array([max(0.0, np.max(b - a @ w)) for b, a in all_blocks(problem, small)])
     penalty = 0.5 * w @ w if problem.penalty == "l2" else np.abs(w).sum()
-    return penalty + problem.C * problem.example_weight @ (slacks if problem.loss == "hinge" else slacks**2)
+    return penalty + problem.C * problem.c @ (slacks if problem.loss == "hinge" else slacks**2)
 
 
 def optimum(problem, small):
     """The least P(w) and its w, by an interior point method on the enumerated quadratic programme.
 
-    Variables are w = u − v, with v only where the penalty is Σ u + v, and the slacks of the examples that count; each
-    output is a constraint −⟨w, ψ⟩ − ξ_i ≤ −Δ.
+    Variables are w = u − v, with v only where the penalty is Σ u + v, and the slacks of the blocks that count; each
+    cut is a constraint −⟨w, a⟩ − ξ_i ≤ −b.
     """
-    n, cuts = problem.n_weights, [(i, cut) for i, cut in enumerate(all_cuts(small)) if problem.example_weight[i] > 0]
-    c = problem.C * problem.example_weight[[i for i, _ in cuts]]
+    n, cuts = problem.n_weights, [(i, cut) for i, cut in enumerate(all_blocks(problem, small)) if problem.c[i] > 0]
+    c = problem.C * problem.c[[i for i, _ in cuts]]
     l1, hinge = problem.penalty == "l1", problem.loss == "hinge"
     blocks = [
-        np.hstack([-psi, *([psi] if l1 else []), -np.tile(np.eye(len(cuts))[k], (len(psi), 1))])
-        for k, (_, (_, psi)) in enumerate(cuts)
+        np.hstack([-a, *([a] if l1 else []), -np.tile(np.eye(len(cuts))[k], (len(a), 1))])
+        for k, (_, (_, a)) in enumerate(cuts)
     ]
     n_variables = (2 * n if l1 else n) + len(cuts)
     constraints = np.vstack([*blocks, -np.eye(n_variables)[0 if l1 else n :]])
-    bounds = np.concatenate([*(-errors for _, (errors, _) in cuts), np.zeros(n_variables - (0 if l1 else n))])
+    bounds = np.concatenate([*(-b for _, (b, _) in cuts), np.zeros(n_variables - (0 if l1 else n))])
     square = np.zeros(2 * n) if l1 else np.ones(n)
     quadratic = np.concatenate([square, np.zeros(len(c)) if hinge else 2.0 * c])
     linear = np.concatenate([1.0 - square[: n_variables - len(c)], c if hinge else np.zeros(len(c))])

@@ -69,6 +69,11 @@ class PlainSegmentation:
     def error(self, i, segments):
         return sum(self.segment_error(i, segment) for segment in segments)
 
+    def position_errors(self, i, segments):
+        """L of every candidate span that is a segment, 0 of all others."""
+        found = {(t, u): self.segment_error(i, (t, u, y)) for t, u, y in segments}
+        return [found.get(span, 0.0) for span in candidate_spans(len(self.sequences[i]), max(self.max_lengths))]
+
     def psi(self, i, segments):
         """φ(x_i, gold) − φ(x_i, segments) without zeros."""
         gold, other = self.features(i, self.gold[i]), self.features(i, segments)
@@ -138,8 +143,8 @@ def random_segmentation(
         {span: row(max(n_segment_features, 1), 1) for span in candidate_spans(n, max(max_lengths))} for n in lengths
     ]
     n_labels = len(max_lengths)
-    precision, recall = (rng.uniform(0.5, 2.0, n_labels).tolist() for _ in range(2))
-    confusion = (rng.uniform(0.5, 2.0, (n_labels, n_labels)) * (1.0 - np.eye(n_labels))).tolist()
+    precision, recall = ((rng.integers(1, 9, n_labels) / 4).tolist() for _ in range(2))
+    confusion = (rng.integers(1, 9, (n_labels, n_labels)) / 4 * (1.0 - np.eye(n_labels))).tolist()
     return PlainSegmentation(
         max_lengths,
         n_features,

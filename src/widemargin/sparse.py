@@ -52,6 +52,19 @@ def stack(parts: list[Rows]) -> Rows:
     )
 
 
+def scaled(rows: Rows, factors: FloatVector) -> Rows:
+    """Every row times its factor; rows whose factor is 0 must be empty."""
+    return rows._replace(values=rows.values * np.repeat(factors, np.diff(rows.indptr)))
+
+
+def taken(rows: Rows, numbers: LongVector) -> Rows:
+    """The rows with these numbers, in this order."""
+    begin, counts = rows.indptr[numbers], np.diff(rows.indptr)[numbers]
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    places = np.repeat(begin - indptr[:-1], counts) + np.arange(indptr[-1])
+    return Rows(indptr, rows.indices[places], rows.values[places])
+
+
 @kernel
 def dot(indices: IntVector, values: FloatVector, begin: int, end: int, w: FloatVector) -> float:
     """⟨w, a⟩ for the sparse vector a = (indices, values)[begin:end]."""

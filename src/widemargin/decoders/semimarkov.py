@@ -72,12 +72,20 @@ def backward(
 
 
 @kernel
+def _last_label(best: FloatVector, end: FloatVector) -> int:
+    label = 0
+    for other in range(1, len(end)):
+        if best[other] + end[other] > best[label] + end[label]:
+            label = other
+    return label
+
+
+@kernel
 def last_length(segment: FloatMatrix, arrival: FloatMatrix, best: FloatMatrix, u: int, label: int) -> int:
     """The d of the segment that ends the best segmentation of the tokens up to u with `label`: the least there is."""
     d, most = 0, min(segment.shape[1], u + 1) - 1
     while d < most and arrival[u - d, label] + segment[u - d, d, label] != best[u, label]:
         d += 1
-    # Where all is forbidden, nothing is equal but −inf, and that at once; a loop that ended by itself found no less.
     return d
 
 
@@ -120,12 +128,9 @@ def semimarkov(
     arrival, best : (≥ n, L) scratch arrays
     codes : (n,) output
     """
-    n, n_labels = segment.shape[0], segment.shape[2]
+    n = len(segment)
     forward(segment, transition, begin, arrival, best)
-    label = 0
-    for other in range(1, n_labels):
-        if best[n - 1, other] + end[other] > best[n - 1, label] + end[label]:
-            label = other
+    label = _last_label(best[n - 1], end)
     total = best[n - 1, label] + end[label]
     u = n - 1
     while u >= 0:
@@ -135,6 +140,27 @@ def semimarkov(
         if u >= 0:
             label = previous_label(transition, arrival, best, u + 1, label)
     return total
+
+
+@kernel
+def next_label(transition: FloatMatrix, departure: FloatMatrix, onset: FloatMatrix, u: int, label: int) -> int:
+    """The label of the segment after the one that ends at u < n − 1 with `label`: the lowest there is."""
+    following = 0
+    while (
+        following < len(transition) - 1
+        and onset[u + 1, following] + transition[label, following] != departure[u, label]
+    ):
+        following += 1
+    return following
+
+
+@kernel
+def next_length(segment: FloatMatrix, departure: FloatMatrix, onset: FloatMatrix, t: int, label: int) -> int:
+    """The d of the first segment of the best segmentation of the tokens from t on with `label`: the least there is."""
+    d, most = 0, min(segment.shape[1], len(segment) - t) - 1
+    while d < most and segment[t, d, label] + departure[t + d, label] != onset[t, label]:
+        d += 1
+    return d
 
 
 @kernel

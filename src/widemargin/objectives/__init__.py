@@ -1,14 +1,20 @@
 """Objectives: how decoded outputs become cuts."""
 
+from widemargin.objectives.approximate_slack import ApproximateSlack
 from widemargin.objectives.base import Objective
 from widemargin.objectives.margin import Margin
+from widemargin.objectives.positions import PositionWise
+from widemargin.objectives.slack import Slack
 from widemargin.objectives.softmax import Softmax
 
 OBJECTIVES: dict[str, Objective] = {
     "margin": Margin(),
+    "slack": Slack(),
+    "approximate-slack": ApproximateSlack(),
+    "positions": PositionWise(),
     "softmax-margin": Softmax(),
     "likelihood": Softmax(error_scale=0.0),
 }
 """Every objective by the name that estimators and the command line know it by."""
 
-__all__ = ["OBJECTIVES", "Margin", "Objective", "Softmax"]
+__all__ = ["OBJECTIVES", "ApproximateSlack", "Margin", "Objective", "PositionWise", "Slack", "Softmax"]

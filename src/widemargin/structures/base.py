@@ -8,8 +8,11 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.errors import UnsupportedError
 from widemargin.sparse import Rows
+
+MOST_PARTS = 20  # costs that are exact only in smaller parts of 1 are too many different ones to count by
 
 Outputs: TypeAlias = Any
 """Decoded outputs of a batch, in a form that only their structure looks into."""
@@ -31,6 +34,29 @@ class Differences(NamedTuple):
 
     errors: FloatVector
     psi: Rows
+
+
+def at_positions(errors: FloatVector, psi: Rows) -> Differences:
+    """The violators of positions: `psi` has a row for those whose error is not 0, the result a row for each."""
+    indptr = np.zeros(len(errors) + 1, dtype=np.int64)
+    indptr[1:][errors > 0] = np.diff(psi.indptr)
+    return Differences(errors, psi._replace(indptr=np.cumsum(indptr)))
+
+
+def whole_costs(costs: FloatMatrix) -> tuple[IntMatrix, float]:
+    """Costs as whole multiples of a unit, and the unit.
+
+    >>> whole_costs(np.array([0.0, 0.5, 2.0]))
+    (array([0, 1, 4], dtype=int32), 0.5)
+    """
+    for parts in range(1, MOST_PARTS + 1):
+        whole = np.rint(costs * parts)
+        if np.allclose(whole, costs * parts, rtol=0.0, atol=1e-9):
+            return whole.astype(np.int32), 1.0 / parts
+    raise UnsupportedError(
+        f"exact slack scaling counts errors: their costs must be multiples of 1/{MOST_PARTS} or some larger part; "
+        "round them, or take the objective approximate-slack"
+    )
 
 
 class Examples(Protocol):

@@ -14,11 +14,13 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.decoders.viterbi import viterbi
 from widemargin.errors import DataError
 from widemargin.sparse import NO_ROWS, Rows, coalesce, new_table
-from widemargin.structures.base import Differences, Scale, per_example
+from widemargin.structures.base import Differences, Scale, at_positions, per_example, whole_costs
 from widemargin.structures.chain_best import best_sequences
 from widemargin.structures.chain_marginals import expectation
 from widemargin.structures.chain_max_marginals import max_marginals, scores
+from widemargin.structures.chain_positions import violators
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores
+from widemargin.structures.chain_slack import worst_sequences
 from widemargin.structures.chain_weights import Chain, ChainWeights
 from widemargin.structures.support import distinct, runs
 
@@ -141,7 +143,8 @@ class ChainExamples:
         self.data = ChainData(indptr, features, transition_features or NO_ROWS, gold, costs)
         self.n_examples = len(indptr) - 1
         self.n_weights = chain.n_weights
-        self.lengths = np.diff(indptr)
+        self.lengths = self.n_positions = np.diff(indptr)
+        self.least_error = float(np.min(costs[costs > 0], initial=np.inf))
         # Measured: a nanosecond for 6 label pairs and for 2 weights of features, ten to fetch a feature's weights.
         n_features = len(features.indices) / max(indptr[-1], 1)
         per_position = (chain.n_labels**2 / 6 + n_features * (10 + chain.n_labels / 2)) / 1000
@@ -195,6 +198,20 @@ class ChainExamples:
         totals = np.zeros(len(batch))
         scores(self.data, weights, batch, self._starts(batch), outputs, totals)
         return totals
+
+    def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
+        """The worst label sequences under slack scaling (`structures.base.ErrorCounts`)."""
+        costs, unit = whole_costs(self.data.costs)
+        starts = self._starts(batch)
+        labels = np.empty(starts[-1], dtype=np.int32)
+        worst_sequences(self.data, self.chain.parts(w), costs, unit, batch, starts, labels)
+        return labels
+
+    def violators(self, w: FloatVector, batch: IntVector) -> Differences:
+        """The worst label sequences that are wrong at each position (`structures.base.Positions`)."""
+        errors, labels = violators(self.data, self.chain.parts(w), batch, self._starts(batch))
+        wrong = np.repeat(batch, self.lengths[batch])[errors > 0]
+        return at_positions(errors, self.difference(wrong, labels).psi)
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences of label sequences laid end to end."""

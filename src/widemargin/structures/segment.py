@@ -14,10 +14,13 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.columns import boundaries
 from widemargin.decoders.semimarkov import semimarkov
 from widemargin.sparse import NO_ROWS, Rows
-from widemargin.structures.base import Differences, Scale, per_example
+from widemargin.structures.base import Differences, Scale, at_positions, per_example, whole_costs
+from widemargin.structures.segment_best import best_segmentations, span_marginals
 from widemargin.structures.segment_check import check, gold_lengths
 from widemargin.structures.segment_difference import Layout, difference
+from widemargin.structures.segment_positions import violators
 from widemargin.structures.segment_scores import NO_LIMITS, Limits, SegmentData, new_scores, part_scores
+from widemargin.structures.segment_slack import worst_segmentations
 from widemargin.structures.segment_spans import span_boundaries
 from widemargin.structures.segment_weights import ROLES, Segmentation, SegmentWeights
 from widemargin.structures.support import distinct, runs
@@ -93,11 +96,12 @@ class SegmentExamples:
         self.n_weights = shape.n_weights
         self.lengths = np.diff(indptr)
         self.work = self._work()
+        self.least_error = float(np.min(self._penalties, where=self._penalties > 0, initial=np.inf))
 
     def _work(self) -> FloatVector:
         # Measured: a nanosecond for 6 label pairs and for 2 weights of features, ten to fetch a feature's weights.
         n_labels, data = self.shape.n_labels, self.data
-        tokens, spans = self.lengths, np.diff(data.spans[data.indptr])
+        tokens, spans = self.lengths, self.n_positions
         of_tokens, of_spans = (
             np.diff(rows.indptr[at]) if len(rows.indptr) > 1 else 0
             for rows, at in ((data.features, data.indptr), (data.segment_features, data.spans[data.indptr]))
@@ -127,6 +131,50 @@ class SegmentExamples:
         codes = np.empty(starts[-1], dtype=np.int32)
         _decode(self.data, self.parts(w), batch, starts, per_example(error_scale, batch), codes)
         return codes
+
+    def decode_best(
+        self, w: FloatVector | SegmentWeights, batch: IntVector, k: int, *, error_scale: Scale = 0.0
+    ) -> tuple[IntVector, IntVector]:
+        """The batch with each example once per output, and their `k` best segmentations, best first, end to end."""
+        counts, codes = best_segmentations(self.data, self.parts(w), batch, k, per_example(error_scale, batch))
+        return np.repeat(batch, counts), codes
+
+    def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
+        """The worst segmentations under slack scaling (`structures.base.ErrorCounts`)."""
+        n_labels, data = self.shape.n_labels, self.data
+        whole = whole_costs(self._penalties)[0].astype(np.float64)
+        precision, recall, confusion = np.split(whole, [n_labels, 2 * n_labels])
+        data = data._replace(precision=precision, recall=recall, confusion=confusion.reshape(n_labels, n_labels))
+        starts = boundaries(self.lengths[batch])
+        codes = np.empty(starts[-1], dtype=np.int32)
+        worst_segmentations(data, self.parts(w), batch, starts, codes)
+        return codes
+
+    @property
+    def _penalties(self) -> FloatVector:
+        return np.concatenate([self.data.precision, self.data.recall, self.data.confusion.ravel()])
+
+    @property
+    def n_positions(self) -> LongVector:
+        """How many candidate spans each example has."""
+        return np.diff(self.data.spans[self.data.indptr])
+
+    def violators(self, w: FloatVector, batch: IntVector) -> Differences:
+        """For each candidate span the worst segmentation that is wrong there (`structures.base.Positions`)."""
+        counts = self.n_positions[batch]
+        errors = np.zeros(counts.sum())
+        codes = violators(self.data, self.parts(w), batch, errors)
+        return at_positions(errors, self.difference(np.repeat(batch, counts)[errors > 0], codes).psi)
+
+    def max_marginals(self, w: FloatVector | SegmentWeights, batch: IntVector) -> tuple[FloatMatrix, LongVector]:
+        """For each candidate span of the batch, a row of scores: of the best segmentations with each label there.
+
+        The second array tells where the rows of each example begin; −inf marks what no segmentation can have.
+        """
+        starts = boundaries(self.n_positions[batch])
+        best = np.empty((starts[-1], self.shape.n_labels))
+        span_marginals(self.data, self.parts(w), batch, starts, best)
+        return best, starts
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences of segmentations laid end to end."""

@@ -12,7 +12,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.sparse import Rows, coalesce, new_table
 from widemargin.structures.segment_scores import SegmentData, missed_at
-from widemargin.structures.segment_weights import BEGIN, END, INSIDE, ROLES
+from widemargin.structures.segment_weights import BEGIN, END, ROLES
 
 
 class Layout(NamedTuple):
@@ -43,91 +43,97 @@ def new_draft(room: int) -> Draft:
 @kernel
 def _with_room(draft: Draft, used: int, wanted: int) -> Draft:
     """The draft with room for `wanted` entries more than those `used`."""
-    if used + wanted <= len(draft.indices):
-        return draft
-    size = 2 * (used + wanted)
-    indices, values = np.empty(size, dtype=np.int32), np.empty(size)
-    for k in range(used):
-        indices[k], values[k] = draft.indices[k], draft.values[k]
-    return Draft(indices, values, draft.table)
+    indices, values, table = draft.indices, draft.values, draft.table
+    if len(table) < 2 * wanted:
+        table = new_table(wanted)
+    if len(indices) < used + wanted:
+        indices, values = np.empty(2 * (used + wanted), dtype=np.int32), np.empty(2 * (used + wanted))
+        for k in range(used):
+            indices[k], values[k] = draft.indices[k], draft.values[k]
+    return Draft(indices, values, table)
 
 
 @kernel
-def _push(draft: Draft, write: int, offset: int, plus: int, minus: int) -> tuple[Draft, int]:
-    """Append 1 at `plus` and −1 at `minus`, unless they are equal, or −1 for none; return where the entries end."""
-    if plus == minus:
-        return draft, write
-    draft = _with_room(draft, write, 2)
-    if plus >= 0:
-        draft.indices[write], draft.values[write] = offset + plus, 1.0
+def _in_role(codes: IntVector, t: int, role: int) -> int:
+    """The label of token t, −1 if it is not in that role."""
+    if role == BEGIN and not codes[t] & 1:
+        return -1
+    if role == END and t < len(codes) - 1 and not codes[t + 1] & 1:
+        return -1
+    return codes[t] >> 1
+
+
+@kernel
+def _room(data: SegmentData, first: int, gold: IntVector, codes: IntVector) -> int:
+    """At least as many entries as will be written for these codes."""
+    room = 0
+    for t in range(len(codes)):
+        for role in range(ROLES):
+            if _in_role(gold, t, role) != _in_role(codes, t, role):
+                room += 2 * (data.features.indptr[first + t + 1] - data.features.indptr[first + t])
+        room += 4
+    if len(data.segment_features.indptr) > 1:
+        for segmentation in (gold, codes):
+            t = first
+            for u in range(first, first + len(codes)):
+                if _in_role(segmentation, u - first, END) >= 0:
+                    span = data.spans[t] + u - t
+                    room += data.segment_features.indptr[span + 1] - data.segment_features.indptr[span]
+                    t = u + 1
+    return room + 2
+
+
+@kernel
+def _push(draft: Draft, write: int, offset: int, plus: int, minus: int, value: float) -> int:
+    """Append `value` at `plus` and −`value` at `minus`, unless they are equal, or −1 for none; return the new end."""
+    if plus != minus and plus >= 0:
+        draft.indices[write], draft.values[write] = offset + plus, value
         write += 1
-    if minus >= 0:
-        draft.indices[write], draft.values[write] = offset + minus, -1.0
+    if plus != minus and minus >= 0:
+        draft.indices[write], draft.values[write] = offset + minus, -value
         write += 1
-    return draft, write
+    return write
 
 
 @kernel
 def _push_features(
     draft: Draft, write: int, rows: Rows, row: int, width: int, offset: int, plus: int, minus: int
-) -> tuple[Draft, int]:
+) -> int:
     """As `_push`, for every feature of a row and times its value."""
-    if plus == minus:
-        return draft, write
-    begin, end = rows.indptr[row], rows.indptr[row + 1]
-    draft = _with_room(draft, write, 2 * (end - begin))
-    for k in range(begin, end):
-        value, at = rows.values[k] if len(rows.values) > 0 else 1.0, offset + rows.indices[k] * width
-        if plus >= 0:
-            draft.indices[write], draft.values[write] = at + plus, value
-            write += 1
-        if minus >= 0:
-            draft.indices[write], draft.values[write] = at + minus, -value
-            write += 1
-    return draft, write
+    if plus != minus:
+        for k in range(rows.indptr[row], rows.indptr[row + 1]):
+            value = rows.values[k] if len(rows.values) > 0 else 1.0
+            write = _push(draft, write, offset + rows.indices[k] * width, plus, minus, value)
+    return write
+
+
+@kernel
+def _push_token(
+    draft: Draft, write: int, data: SegmentData, layout: Layout, first: int, t: int, gold: IntVector, codes: IntVector
+) -> int:
+    """Append the features of token t in its roles, and the transition into it where a segment begins."""
+    L = layout.n_labels
+    for role in range(ROLES):
+        plus, minus = _in_role(gold, t, role), _in_role(codes, t, role)
+        write = _push_features(draft, write, data.features, first + t, ROLES * L, role * L, plus, minus)
+    offset, plus, minus = layout.begin, _in_role(gold, t, BEGIN), _in_role(codes, t, BEGIN)
+    if t > 0:
+        offset = layout.transition
+        plus += (gold[t - 1] >> 1) * L if plus >= 0 else 0
+        minus += (codes[t - 1] >> 1) * L if minus >= 0 else 0
+    return _push(draft, write, offset, plus, minus, 1.0)
 
 
 @kernel
 def _push_span(
     draft: Draft, write: int, data: SegmentData, layout: Layout, t: int, d: int, plus: int, minus: int
-) -> tuple[Draft, int]:
+) -> int:
     """Append what belongs to the span of d + 1 tokens from t on as a whole."""
+    L = layout.n_labels
     if len(data.segment_features.indptr) > 1:
-        draft, write = _push_features(
-            draft, write, data.segment_features, data.spans[t] + d, layout.n_labels, layout.segment, plus, minus
-        )
-    return _push(draft, write, layout.length + d * layout.n_labels, plus, minus)
-
-
-@kernel
-def ends(codes: IntVector, t: int) -> bool:
-    """Whether a segment ends at t."""
-    return t == len(codes) - 1 or codes[t + 1] & 1 == 1
-
-
-@kernel
-def _push_token(
-    draft: Draft, write: int, data: SegmentData, layout: Layout, t: int, gold: IntVector, codes: IntVector, row: int
-) -> tuple[Draft, int]:
-    """Append the features of token t, which are those of the given row, in its roles, and the transition into it."""
-    L, plus, minus = layout.n_labels, gold[t] >> 1, codes[t] >> 1
-    width, begins, others = ROLES * L, gold[t] & 1, codes[t] & 1
-    draft, write = _push_features(draft, write, data.features, row, width, INSIDE * L, plus, minus)
-    draft, write = _push_features(
-        draft, write, data.features, row, width, BEGIN * L, plus if begins else -1, minus if others else -1
-    )
-    draft, write = _push_features(
-        draft, write, data.features, row, width, END * L, plus if ends(gold, t) else -1, minus if ends(codes, t) else -1
-    )
-    if t == 0:
-        return _push(draft, write, layout.begin, plus, minus)
-    return _push(
-        draft,
-        write,
-        layout.transition,
-        (gold[t - 1] >> 1) * L + plus if begins else -1,
-        (codes[t - 1] >> 1) * L + minus if others else -1,
-    )
+        span = data.spans[t] + d
+        write = _push_features(draft, write, data.segment_features, span, L, layout.segment, plus, minus)
+    return _push(draft, write, layout.length + d * L, plus, minus, 1.0)
 
 
 @kernel
@@ -137,29 +143,31 @@ def append_difference(
     """Append ψ of a segmentation of example i to a draft that ends at `end`; return its new end and the error, too."""
     first, n = data.indptr[i], len(codes)
     gold = data.gold[first : first + n]
+    # Not the literal −1, for which every callee would be compiled a second time.
+    none = data.indptr[0] - 1
+    draft = _with_room(draft, end, _room(data, first, gold, codes))
     error = missed = 0.0
-    write, gold_start, start = end, 0, 0
+    write, right_start, start = end, 0, 0
     for t in range(n):
         if gold[t] & 1:
-            gold_start = t
+            right_start = t
         if codes[t] & 1:
             start, missed = t, 0.0
         missed += missed_at(data, first + t)
-        draft, write = _push_token(draft, write, data, layout, t, gold, codes, first + t)
-        right, found = gold[t] >> 1, codes[t] >> 1
-        if ends(gold, t) and ends(codes, t) and gold_start == start:
-            draft, write = _push_span(draft, write, data, layout, first + start, t - start, right, found)
+        write = _push_token(draft, write, data, layout, first, t, gold, codes)
+        right, found = _in_role(gold, t, END), _in_role(codes, t, END)
+        if right >= 0 and found >= 0 and right_start == start:
             error += data.confusion[right, found]
         else:
-            if ends(gold, t):
-                draft, write = _push_span(draft, write, data, layout, first + gold_start, t - gold_start, right, -1)
-            if ends(codes, t):
-                draft, write = _push_span(draft, write, data, layout, first + start, t - start, -1, found)
+            if right >= 0:
+                write = _push_span(draft, write, data, layout, first + right_start, t - right_start, right, none)
+            if found >= 0:
                 error += data.precision[found] + missed
+            right = none
+        if found >= 0:
+            write = _push_span(draft, write, data, layout, first + start, t - start, right, found)
     if n > 0:
-        draft, write = _push(draft, write, layout.end, gold[n - 1] >> 1, codes[n - 1] >> 1)
-    if len(draft.table) < 2 * (write - end):
-        draft = Draft(draft.indices, draft.values, new_table(write - end))
+        write = _push(draft, write, layout.end, gold[n - 1] >> 1, codes[n - 1] >> 1, 1.0)
     return draft, coalesce(draft.indices, draft.values, end, write, end, draft.table), error
 
 

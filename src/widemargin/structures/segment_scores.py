@@ -74,7 +74,7 @@ def new_scores(data: SegmentData, weights: SegmentWeights, batch: IntVector) -> 
 
 
 @kernel
-def add_errors(data: SegmentData, t: int, d: int, missed: float, scale: float, out: FloatVector) -> None:
+def _add_errors(data: SegmentData, t: int, d: int, missed: float, scale: float, out: FloatVector) -> None:
     """out[y] += scale · L(t, t+d, y); `missed` is the recall penalty of the gold segments that begin there."""
     if data.gold_lengths[t] == d + 1:
         costs = data.confusion[data.gold[t] >> 1]
@@ -89,6 +89,19 @@ def add_errors(data: SegmentData, t: int, d: int, missed: float, scale: float, o
 def missed_at(data: SegmentData, t: int) -> float:
     """The recall penalty of the gold segment that begins at t; 0 where none does."""
     return data.recall[data.gold[t] >> 1] if data.gold_lengths[t] > 0 else 0.0
+
+
+@kernel
+def segment_errors(data: SegmentData, first: int, errors: FloatMatrix) -> None:
+    """errors[t, d, y] = L(t, t+d, y) of the sequence that begins at `first`."""
+    for t in range(len(errors)):
+        missed = 0.0
+        for d in range(min(errors.shape[1], len(errors) - t)):
+            missed += missed_at(data, first + t + d)
+            row = errors[t, d]
+            for label in range(len(row)):
+                row[label] = 0.0
+            _add_errors(data, first + t, d, missed, 1.0, row)
 
 
 @kernel
@@ -148,5 +161,5 @@ def part_scores(
                 add_thin_features(data.segment_features, span, weights.thin_segment, out)
             if error_scale != 0.0:
                 missed += missed_at(data, first + t + d)
-                add_errors(data, first + t, d, missed, error_scale, out)
+                _add_errors(data, first + t, d, missed, error_scale, out)
     return n

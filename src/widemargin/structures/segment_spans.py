@@ -44,6 +44,6 @@ def segments_of(codes: IntVector) -> list[Segment]:
     >>> segments_of(np.array([7, 6, 1]))
     [(0, 1, 3), (2, 2, 0)]
     """
-    firsts = np.flatnonzero(codes & 1).tolist()
-    lasts = [first - 1 for first in [*firsts[1:], len(codes)]]
-    return [(first, last, int(codes[first]) >> 1) for first, last in zip(firsts, lasts, strict=True)]
+    firsts = np.flatnonzero(codes & 1)
+    lasts = firsts + np.diff(firsts, append=len(codes)) - 1
+    return list(zip(firsts.tolist(), lasts.tolist(), (codes[firsts] >> 1).tolist(), strict=True))

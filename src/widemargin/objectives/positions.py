@@ -1,0 +1,41 @@
+"""PosLearn (Sarawagi & Gupta 2008, §4): a slack for every position that an output can be wrong at.
+
+    ξ_ic(w) = max over y wrong at c of L_c(y) (1 − ⟨w, ψ_i(y)⟩),   Δ_i(y) = Σ_c L_c(y)
+
+Gold is to be kept apart from every output that is wrong anywhere, not only from the worst of all; summed over c the
+slacks are at least the slack of slack scaling (Claim 4.1). The cut of y at c is a = L_c(y) ψ_i(y), b = L_c(y).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.cuts import Cuts
+from widemargin.objectives.base import Objective
+from widemargin.sparse import scaled
+from widemargin.structures.base import Examples, Positions
+
+
+@dataclass(frozen=True, slots=True)
+class PositionWise(Objective):
+    """PosLearn."""
+
+    requires: ClassVar[tuple[type, ...]] = (Positions,)
+
+    def blocks(self, examples: Examples) -> IntVector:
+        """One block per position, those of an example side by side."""
+        n_positions = cast("Positions", examples).n_positions
+        return np.repeat(np.arange(examples.n_examples, dtype=np.int32), n_positions)
+
+    def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
+        """The cut L_c ψ, L_c of the worst output that is wrong at c, for every position c."""
+        positional = cast("Positions", examples)
+        errors, psi = positional.violators(w, batch)
+        n_positions = positional.n_positions
+        counts = n_positions[batch]
+        # The numbers from where an example's blocks begin, one after the other, for as many as it has.
+        first = (np.cumsum(n_positions) - n_positions)[batch] - (np.cumsum(counts) - counts)
+        blocks = np.repeat(first, counts) + np.arange(counts.sum())
+        return Cuts(blocks.astype(np.int32), errors, scaled(psi, errors))

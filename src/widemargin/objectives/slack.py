@@ -1,0 +1,34 @@
+"""Slack scaling: ξ_i(w) = max_y Δ_i(y) (1 − ⟨w, ψ_i(y)⟩) (Tsochantaridis et al. 2005).
+
+Every output is to be kept at the same distance of 1, and what is missing counts as much as the output is wrong: outputs
+that are far away already do not matter, however wrong they are. The cut of y is a = Δ_i(y) ψ_i(y), b = Δ_i(y), one
+block per example. The most violated one maximises no sum over parts, so that structures need a search of their own.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.cuts import Cuts
+from widemargin.objectives.base import Objective
+from widemargin.sparse import scaled
+from widemargin.structures.base import ErrorCounts, Examples
+
+
+@dataclass(frozen=True, slots=True)
+class Slack(Objective):
+    """Slack scaling with the exact argmax."""
+
+    requires: ClassVar[tuple[type, ...]] = (ErrorCounts,)
+
+    def blocks(self, examples: Examples) -> IntVector:
+        """One block per example."""
+        return np.arange(examples.n_examples, dtype=np.int32)
+
+    def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
+        """The cut Δψ, Δ of each example's worst output."""
+        outputs = cast("ErrorCounts", examples).decode_slack(w, batch)
+        errors, psi = examples.difference(batch, outputs)
+        return Cuts(batch, errors, scaled(psi, errors))

@@ -1,0 +1,154 @@
+"""Checks of what a structure offers besides decoding: `KBest`, `Marginals`, `ErrorCounts`, `Positions`."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.structures.base import Examples, Marginals
+from widemargin.testing.rows import (
+    NOTHING,
+    ROUNDING,
+    Row,
+    checked_rows,
+    equal,
+    rows_of,
+    size_of,
+    slack_of,
+    steady,
+    value_of,
+)
+
+
+def check_best(
+    examples: Any,
+    w: FloatVector,
+    batch: IntVector,
+    k: int,
+    scale: float,
+    decoded: list[Row],
+    all_rows: dict[int, list[Row]],
+) -> None:
+    """The k best outputs: in order, as good as what `decode` found, and the best of all where those are listed."""
+    what = f"decode_best with k={k} and error_scale={scale}"
+    repeated, outputs = examples.decode_best(w, batch, k, error_scale=scale)
+    order = repeated[np.flatnonzero(np.diff(repeated, prepend=-1))]
+    assert np.array_equal(order, batch), f"{what} returned the examples {order.tolist()}, not {batch.tolist()}"
+    found = list(zip(repeated.tolist(), rows_of(examples, repeated, outputs), strict=True))
+    for i, first in zip(batch.tolist(), decoded, strict=True):
+        rows = [row for j, row in found if j == i]
+        alone, output = examples.decode_best(w, np.array([i], dtype=np.int32), k, error_scale=scale)
+        same = len(alone) == len(rows) and all(map(equal, rows, rows_of(examples, alone, output)))
+        assert same, f"example {i}: {what} depends on the rest of the batch"
+        values = [value_of(row, w, scale) for row in rows]
+        slip = ROUNDING * max(1.0, *(size_of(row, w, scale) for row in rows))
+        assert len(rows) <= k, f"example {i}: {what} returned {len(rows)} outputs"
+        assert np.all(np.diff(values) <= slip), f"example {i}: {what} returned outputs in the wrong order"
+        if not examples.exact:
+            continue
+        assert abs(values[0] - value_of(first, w, scale)) <= slip, f"example {i}: the first of {what} is not the best"
+        if i in all_rows:
+            best = sorted((value_of(row, w, scale) for row in all_rows[i]), reverse=True)[:k]
+            assert len(best) == len(values), f"example {i}: {what} returned {len(values)} outputs, not {len(best)}"
+            worst = float(np.max(np.abs(np.subtract(best, values))))
+            assert worst <= slip, f"example {i}: {what} missed a better output, or returned one twice"
+            for row in rows:
+                times, possible = (sum(equal(row, each) for each in some) for some in (rows, all_rows[i]))
+                assert times <= possible, f"example {i}: {what} returned an output twice"
+
+
+def check_marginals(
+    examples: Examples,
+    draws: Sequence[FloatVector],
+    batch: IntVector,
+    scales: Sequence[float],
+    possible: dict[int, list[Row]],
+) -> None:
+    """−log p of gold and expectations, against the sums over all outputs where those are listed."""
+    for scale in scales:
+        _expectation(examples, draws[-1], batch, scale)
+        for (i, rows), w in product(possible.items(), draws):
+            one = np.array([i], dtype=np.int32)
+            _check_expectation(i, _expectation(examples, w, one, scale)[0], rows, w, scale)
+
+
+def _expectation(examples: Examples, w: FloatVector, batch: IntVector, scale: float) -> list[Row]:
+    """−log p of the gold outputs of a batch, and φ(gold) − E[φ]."""
+
+    def ask(part: IntVector) -> list[Row]:
+        return checked_rows(examples, part, cast("Marginals", examples).expectation(w, part, error_scale=scale))
+
+    return steady(ask, w, batch, f"expectation with error_scale={scale}")
+
+
+def _check_expectation(i: int, row: Row, outputs: list[Row], w: FloatVector, scale: float) -> None:
+    """−log p(gold) and φ(gold) − E[φ] = E[ψ] under p ∝ exp(scale · Δ − ⟨w, ψ⟩), ψ of the gold output being 0."""
+    scores = np.array([scale * error - float(values @ w[indices]) for error, indices, values in outputs])
+    weights = np.exp(scores - scores.max())
+    value = float(scores.max() + np.log(weights.sum()))
+    expected, found = np.zeros(len(w)), np.zeros(len(w))
+    for p, (_, indices, values) in zip(weights / weights.sum(), outputs, strict=True):
+        expected[indices] += p * values
+    found[row[1]] = row[2]
+    rounding = ROUNDING * max(1.0, float(np.abs(scores).max()))
+    name = f"example {i}: expectation with error_scale={scale}"
+    assert abs(row[0] - value) <= rounding, f"{name} says that −log p(gold) is {row[0]:.12g}, not {value:.12g}"
+    worst = int(np.argmax(np.abs(found - expected))) if len(w) else 0
+    close = np.all(np.abs(found - expected) <= rounding * max(1.0, float(np.abs(expected).max(initial=0.0))))
+    assert close, f"{name} has {found[worst]:.12g} at the weight {worst}, not {expected[worst]:.12g}"
+
+
+def check_slack(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:
+    """No output has a larger Δ(1 − ⟨w, ψ⟩), and what is found is not below 0."""
+
+    def ask(part: IntVector) -> list[Row]:
+        return rows_of(examples, part, examples.decode_slack(w, part))
+
+    for i, row in zip(batch.tolist(), steady(ask, w, batch, "decode_slack"), strict=True):
+        found, others = slack_of(row, w), possible.get(i, [])
+        best = max([0.0, *(slack_of(other, w) for other in others)])
+        size = max(1.0, *(other[0] * (1.0 + size_of(other, w, 0.0)) for other in [row, *others]))
+        assert found >= best - ROUNDING * size, (
+            f"example {i}: decode_slack found an output with Δ(1 − ⟨w, ψ⟩) = {found:.12g}, but there is {best:.12g}"
+        )
+
+
+def check_positions(
+    examples: Any,
+    w: FloatVector,
+    batch: IntVector,
+    possible: dict[int, list[Row]],
+    errors: dict[int, list[Sequence[float]]],
+) -> None:
+    """Violators are outputs, and no other that is wrong at their position is worse; `errors` are L_c of all outputs."""
+
+    def ask(part: IntVector) -> list[tuple[Row, ...]]:
+        counts = examples.n_positions[part].tolist()
+        rows = iter(checked_rows(examples, np.repeat(part, counts), examples.violators(w, part)))
+        return [tuple(next(rows) for _ in range(count)) for count in counts]
+
+    for i, rows in zip(batch.tolist(), steady(ask, w, batch, "violators"), strict=True):
+        outputs, by_position = possible.get(i), errors.get(i)
+        size = max(1.0, *(row[0] * (1.0 + size_of(row, w, 0.0)) for row in [*rows, *(outputs or [(0.0, *NOTHING)])]))
+        for c, row in enumerate(rows):
+            found = slack_of(row, w)
+            assert (row[0] > 0) == (found > 0), f"example {i}, position {c}: a violator that does not violate anything"
+            if outputs is None:
+                continue
+            same = row[0] == 0.0 or any(equal((0.0, *row[1:]), (0.0, *other[1:])) for other in outputs)
+            assert same, f"example {i}, position {c}: the violator is none of the outputs"
+            if by_position is not None:
+                best = max(slack_of(other, w, of[c]) for other, of in zip(outputs, by_position, strict=True))
+                assert abs(found - max(best, 0.0)) <= ROUNDING * size, (
+                    f"example {i}, position {c}: the violator has L_c(1 − ⟨w, ψ⟩) = {found:.12g}, "
+                    f"but the worst has {max(best, 0.0):.12g}"
+                )
+        if outputs is not None:
+            # Claim 4.1 of Sarawagi & Gupta, and the one check where the errors at positions are not given.
+            total, slack = sum(slack_of(row, w) for row in rows), max(slack_of(other, w) for other in outputs)
+            assert total >= slack - ROUNDING * size * max(len(rows), 1), (
+                f"example {i}: the slacks of its positions sum up to {total:.12g}, less than {slack:.12g}, "
+                "which slack scaling asks for"
+            )
