@@ -52,7 +52,10 @@ def test_margins_that_tell_nothing():
     assert Sigmoid.fit(more) == Sigmoid.fit(judged)
 
 
-@pytest.mark.parametrize("calibration", [Calibration(Sigmoid(1.5, -2.0)), Calibration(Sigmoid(), Sigmoid(0.0, 3.0))])
+@pytest.mark.parametrize(
+    "calibration",
+    [Calibration({"labels": Sigmoid(1.5, -2.0)}), Calibration({"labels": Sigmoid(), "spans": Sigmoid(0.0, 3.0)})],
+)
 def test_round_trip(calibration):
     assert Calibration.restored(calibration.described()) == calibration
 

@@ -1,28 +1,24 @@
-"""Answers besides the best labels: ranked alternatives, and margins, which tell how sure a prediction is.
+"""What trained models can be asked besides the best output, whatever their structure."""
 
-    the margin of a label at t  = the best score of all − the best score with another label at t
-    the margin of a span        = the best score of all − the best score without the span
-
-Both come from max-marginals m_t(l), the best scores with label l at t: an output without a span has another label at
-one of its positions, or one next to it that makes it longer.
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
-from widemargin._types import FloatMatrix, FloatVector, IntVector
-from widemargin.bio import SpanLabels
-from widemargin.metrics import Span
+from widemargin._types import IntVector, LongVector
+from widemargin.calibration import Calibrated
+from widemargin.columns import boundaries
+from widemargin.constrained import Constrained, E
+from widemargin.constraints import Constraints, check_possible
+from widemargin.errors import WidemarginError
+from widemargin.problem import in_shares, predict
 
 
 class Ranked(NamedTuple):
     """One of several outputs for a sequence, and its score."""
 
     score: float
-    labels: list[Any]
+    output: list[Any]
 
 
 class SureSpan(NamedTuple):
@@ -34,36 +30,60 @@ class SureSpan(NamedTuple):
     confidence: float
 
 
-@dataclass(frozen=True)
-class Margins:
-    """The predicted labels of one sequence as numbers, and how far they are ahead.
+class Answers(Calibrated, Generic[E]):
+    """The answers of a model that makes inputs `examples` of its structure, decoded to codes by its `weights`."""
 
-    `best` are the max-marginals; `rivals` the best scores with another label at each position.
-    """
+    labels: list[Any]
+    weights: Any
 
-    codes: IntVector
-    best: FloatMatrix
-    rivals: FloatVector
+    @abstractmethod
+    def examples(self, X: Any) -> E:
+        """Inputs as examples to be decoded."""
 
-    @classmethod
-    def of(cls, codes: IntVector, best: FloatMatrix) -> "Margins":
-        """The margins of labels that score as high as any."""
-        others = best.copy()
-        others[np.arange(len(codes)), codes] = -np.inf
-        return cls(codes, best, others.max(axis=1))
+    @abstractmethod
+    def constrained(self, examples: E, constraints: Constraints) -> Constrained[E]:
+        """The examples under constraints."""
 
-    def of_labels(self) -> FloatVector:
-        """The margin of every label; ∞ where there is no other."""
-        return np.maximum(self.best[np.arange(len(self.codes)), self.codes] - self.rivals, 0.0)
+    @abstractmethod
+    def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
+        """What is predicted where codes are decoded, those of sequence i being `codes[indptr[i]:indptr[i + 1]]`."""
 
-    def of_spans(self, found: Sequence[Span], marks: SpanLabels) -> FloatVector:
-        """The margins of spans that the labels mark."""
-        return np.array([self._of_span(span, marks) for span in found])
+    def predict_codes(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
+        """The codes of all positions, sequences end to end."""
+        return self._decoded(self.examples(X), n_threads, constraints)
 
-    def _of_span(self, span: Span, marks: SpanLabels) -> float:
-        codes = self.codes[span.start : span.end]
-        without = self.rivals[span.start : span.end].max()
-        for t, labels in marks.breaking(codes.tolist(), span):
-            if t < len(self.codes):
-                without = max(without, self.best[t, labels].max(initial=-np.inf))
-        return max(float(self.best[span.start, codes[0]] - without), 0.0)
+    def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[Any]]:
+        """The best output for every sequence."""
+        examples = self.examples(X)
+        return self.outputs(self._decoded(examples, n_threads, constraints), boundaries(examples.lengths))
+
+    def predict_best(
+        self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> list[list[Ranked]]:
+        """The `k` best outputs for every sequence, best first; fewer where there are no more."""
+        if k < 1:
+            raise WidemarginError(f"one output at least must be asked for, not {k}")
+        examples, weights = self.limited(X, constraints, "alternatives")
+        parts = in_shares(examples, lambda batch: examples.decode_best(weights, batch, k), n_threads)
+        batch, codes = (np.concatenate(each) for each in zip(*parts, strict=True))
+        scores = examples.scores(weights, batch, codes)
+        check_possible(batch, scores)
+        ranked: list[list[Ranked]] = [[] for _ in range(examples.n_examples)]
+        outputs = self.outputs(codes, boundaries(examples.lengths[batch]))
+        for i, score, output in zip(batch.tolist(), scores.tolist(), outputs, strict=True):
+            ranked[i].append(Ranked(score, output))
+        return ranked
+
+    def limited(self, X: Any, constraints: Constraints | None, what: str) -> tuple[E, Any]:
+        """Examples and weights with the constraints in them, to find `what` by."""
+        examples = self.examples(X)
+        if constraints is None:
+            return examples, self.weights
+        constrained = self.constrained(examples, constraints)
+        constrained.check_by_parts(what)
+        return constrained.examples, constrained.weights
+
+    def _decoded(self, examples: E, n_threads: int, constraints: Constraints | None) -> IntVector:
+        if constraints is None:
+            return np.concatenate(predict(examples, self.weights, n_threads))
+        return self.constrained(examples, constraints).decode(n_threads)

@@ -8,6 +8,7 @@ fitted by maximum likelihood on data that were not trained on, with the targets 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -23,6 +24,11 @@ class Judged(NamedTuple):
 
     margins: FloatVector
     right: BoolVector
+
+    @classmethod
+    def of(cls, margins: Sequence[FloatVector], right: Sequence[bool]) -> "Judged":
+        """Margins of one sequence after the other, and all judgements."""
+        return cls(np.concatenate([*margins, np.empty(0)]), np.array(right, dtype=bool))
 
 
 @dataclass(frozen=True)
@@ -67,23 +73,32 @@ class Sigmoid:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The curves of a model: one for labels, and one for spans where labels mark any."""
+    """The curves of a model, by what they are about: ``"labels"``, ``"spans"``."""
 
-    labels: Sigmoid
-    spans: Sigmoid | None = None
+    curves: Mapping[str, Sigmoid]
+
+    @classmethod
+    def fit(cls, judged: Mapping[str, Judged]) -> "Calibration":
+        """The most likely curves."""
+        return cls({kind: Sigmoid.fit(each) for kind, each in judged.items()})
+
+    def report(self, judged: Mapping[str, Judged]) -> "CalibrationReport":
+        """How well the curves fit."""
+        return CalibrationReport(
+            {kind: Reliability.of(curve, judged[kind]) for kind, curve in self.curves.items() if kind in judged}
+        )
 
     def described(self) -> dict[str, Any]:
         """As it stands in the header of a model file."""
-        curves = {"labels": self.labels, "spans": self.spans}
-        return {kind: [curve.slope, curve.shift] for kind, curve in curves.items() if curve is not None}
+        return {kind: [curve.slope, curve.shift] for kind, curve in self.curves.items()}
 
     @classmethod
     def restored(cls, header: Any) -> "Calibration":
-        """What `described` tells; ValueError, TypeError or KeyError where a damaged file tells something else."""
+        """What `described` tells; ValueError, TypeError or AttributeError where a damaged file tells something else."""
         curves = {kind: Sigmoid(_number(slope), _number(shift)) for kind, (slope, shift) in header.items()}
-        if any(curve.slope < 0 for curve in curves.values()):
+        if not curves or any(curve.slope < 0 for curve in curves.values()):
             raise ValueError("more margin would be less sure")
-        return cls(curves["labels"], curves.get("spans"))
+        return cls(curves)
 
 
 @dataclass(frozen=True)
@@ -112,30 +127,14 @@ class Reliability:
         )
 
 
-@dataclass(frozen=True)
-class CalibrationReport:
-    """How well confidence and truth agree, for labels, and for spans where labels mark any."""
-
-    labels: Reliability
-    spans: Reliability | None = None
-
-    @classmethod
-    def of(cls, calibration: Calibration, labels: Judged, spans: Judged | None) -> "CalibrationReport":
-        """Judge a calibration."""
-        about_spans = None
-        if calibration.spans is not None and spans is not None:
-            about_spans = Reliability.of(calibration.spans, spans)
-        return cls(Reliability.of(calibration.labels, labels), about_spans)
-
-    def by_kind(self) -> dict[str, Reliability]:
-        """What there is, by name."""
-        return {"labels": self.labels} | ({} if self.spans is None else {"spans": self.spans})
+class CalibrationReport(dict[str, Reliability]):
+    """How well confidence and truth agree, by what it is about: ``"labels"``, ``"spans"``."""
 
     def __str__(self) -> str:
         return "; ".join(
             f"{each.n:,} {kind}, {100 * each.right:.1f} % right: expected calibration error {each.after:.4f}"
             f" (uncalibrated {each.before:.4f})"
-            for kind, each in self.by_kind().items()
+            for kind, each in self.items()
         )
 
 
@@ -145,29 +144,29 @@ class Calibrated(ABC):
     calibration: Calibration | None
 
     @abstractmethod
-    def _judged(self, X: Any, y: Any, n_threads: int) -> tuple[Judged, Judged | None]:
-        """The labels predicted for `X`, judged by `y`, and the spans likewise, if there are any."""
+    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+        """What is predicted for `X`, judged by `y`; without kinds of predictions that there are none of."""
 
     def calibrate(self, X: Any, y: Any, n_threads: int = 1) -> CalibrationReport:
         """Fit what turns margins into probabilities, on labelled data that were not trained on."""
-        labels, spans = self._judged(X, y, n_threads)
-        self.calibration = Calibration(Sigmoid.fit(labels), None if spans is None else Sigmoid.fit(spans))
-        return CalibrationReport.of(self.calibration, labels, spans)
+        judged = self.judged(X, y, n_threads)
+        if not judged:
+            raise DataError("there is nothing to calibrate on: nothing is predicted for these data")
+        self.calibration = Calibration.fit(judged)
+        return self.calibration.report(judged)
 
     def judge_confidence(self, X: Any, y: Any, n_threads: int = 1) -> CalibrationReport:
-        """How well confidence and truth agree on labelled data."""
-        self.curve("labels")
-        assert self.calibration is not None
-        return CalibrationReport.of(self.calibration, *self._judged(X, y, n_threads))
+        """How well confidence and truth agree on labelled data; empty where the model is not calibrated."""
+        calibration = self.calibration or Calibration({})
+        return calibration.report(self.judged(X, y, n_threads))
 
     def curve(self, kind: Literal["labels", "spans"]) -> Sigmoid:
         """What turns the margins of labels or of spans into probabilities."""
-        curve: Sigmoid | None = getattr(self.calibration, kind, None)
-        if curve is None:
+        if self.calibration is None or kind not in self.calibration.curves:
             raise WidemarginError(
                 f"the model is not calibrated for {kind}; calibrate it on labelled data that it was not trained on"
             )
-        return curve
+        return self.calibration.curves[kind]
 
 
 def _number(value: Any) -> float:

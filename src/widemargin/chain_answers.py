@@ -1,67 +1,37 @@
 """What a trained tagger can be asked."""
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 
-from widemargin._types import FloatMatrix, FloatVector, IntVector
-from widemargin.answers import Margins, Ranked, SureSpan
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.answers import Answers, SureSpan
 from widemargin.bio import SpanLabels, marks_spans
-from widemargin.calibration import Calibrated, Judged
-from widemargin.columns import Columns, boundaries, split
+from widemargin.calibration import Judged
+from widemargin.columns import split
 from widemargin.constrained_chain import ConstrainedChain
 from widemargin.constraints import Constraints, check_possible
-from widemargin.errors import WidemarginError
-from widemargin.features.inputs import lengths
 from widemargin.labels import as_sequences
+from widemargin.margins import Margins
 from widemargin.metrics import spans
-from widemargin.problem import in_shares, predict
-from widemargin.structures import ChainExamples, ChainWeights
+from widemargin.problem import in_shares
+from widemargin.structures import ChainExamples
 
 
-class ChainAnswers(Calibrated):
-    """Answers of a model that has labels and weights of a chain, and makes sequences `examples` of it."""
+class ChainAnswers(Answers[ChainExamples]):
+    """Answers by label sequences."""
 
-    labels: list[Any]
-    weights: ChainWeights
+    def constrained(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
+        """The sequences under constraints."""
+        return ConstrainedChain(examples, self.weights, self.labels, constraints)
 
-    @abstractmethod
-    def examples(self, X: Any) -> ChainExamples:
-        """Sequences as examples to be decoded."""
-
-    def predict_codes(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
-        """The label numbers of all positions, sequences end to end."""
-        examples = self.examples(X)
-        if constraints is None:
-            return np.concatenate(predict(examples, self.weights, n_threads))
-        return ConstrainedChain(examples, self.weights, self.labels, constraints).decode(n_threads)
-
-    def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[Any]]:
+    def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
         """The labels of every sequence."""
-        codes = self.predict_codes(X, n_threads, constraints)
-        return split(self._names(codes), X.indptr if isinstance(X, Columns) else boundaries(lengths(X)))
-
-    def predict_best(
-        self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
-    ) -> list[list[Ranked]]:
-        """The `k` best label sequences of every sequence, best first; fewer where there are no more."""
-        if k < 1:
-            raise WidemarginError(f"one output at least must be asked for, not {k}")
-        examples, weights = self._limited(X, constraints, "alternatives")
-        parts = in_shares(examples, lambda batch: examples.decode_best(weights, batch, k), n_threads)
-        batch, codes = (np.concatenate(each) for each in zip(*parts, strict=True))
-        scores = examples.scores(weights, batch, codes)
-        check_possible(batch, scores)
-        outputs = split(self._names(codes), boundaries(examples.lengths[batch]))
-        ranked: list[list[Ranked]] = [[] for _ in range(examples.n_examples)]
-        for i, score, output in zip(batch.tolist(), scores.tolist(), outputs, strict=True):
-            ranked[i].append(Ranked(score, output))
-        return ranked
+        return split(self._names(codes), indptr)
 
     def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Margins]:
         """The predicted labels of every sequence, and how far they are ahead of others."""
-        examples, weights = self._limited(X, constraints, "margins")
+        examples, weights = self.limited(X, constraints, "margins")
 
         def decode(batch: IntVector) -> tuple[IntVector, FloatMatrix]:
             codes = examples.decode(weights, batch)
@@ -94,28 +64,19 @@ class ChainAnswers(Calibrated):
         sure = curve(margins.of_spans(found, marks)).tolist()
         return [SureSpan(*span, confidence) for span, confidence in zip(found, sure, strict=True)]
 
-    def _judged(self, X: Any, y: Any, n_threads: int) -> tuple[Judged, Judged | None]:
+    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+        """The labels predicted for `X`, and the spans that they mark, judged by `y`."""
         gold, margins = as_sequences(X, y), self.margins(X, n_threads)
         predicted = [self._names(each.codes) for each in margins]
         # As strings, which is what labels are that have been read from a file.
         right = [str(p) == str(g) for pair in zip(predicted, gold, strict=True) for p, g in zip(*pair, strict=True)]
-        labels = Judged(np.concatenate([each.of_labels() for each in margins]), np.array(right, dtype=bool))
-        if not marks_spans(self.labels):
-            return labels, None
-        marks = SpanLabels(self.labels)
-        found = [spans(each) for each in predicted]
-        ahead = [each.of_spans(marked, marks) for each, marked in zip(margins, found, strict=True)]
-        right = [span in spans(g) for marked, g in zip(found, gold, strict=True) for span in marked]
-        return labels, Judged(np.concatenate(ahead), np.array(right, dtype=bool)) if right else None
-
-    def _limited(self, X: Any, constraints: Constraints | None, what: str) -> tuple[ChainExamples, ChainWeights]:
-        """Examples and weights with the constraints in them."""
-        examples = self.examples(X)
-        if constraints is None:
-            return examples, self.weights
-        constrained = ConstrainedChain(examples, self.weights, self.labels, constraints)
-        constrained.check_by_parts(what)
-        return constrained.examples, constrained.weights
+        judged = {"labels": Judged.of([each.of_labels() for each in margins], right)}
+        if marks_spans(self.labels):
+            marks, found = SpanLabels(self.labels), [spans(each) for each in predicted]
+            ahead = [each.of_spans(marked, marks) for each, marked in zip(margins, found, strict=True)]
+            right = [span in spans(g) for marked, g in zip(found, gold, strict=True) for span in marked]
+            judged["spans"] = Judged.of(ahead, right)
+        return {kind: each for kind, each in judged.items() if len(each.right)}
 
     def _names(self, codes: IntVector) -> list[Any]:
         names = self.labels

@@ -8,27 +8,20 @@ import numpy as np
 
 from widemargin._types import BoolMatrix, IntVector
 from widemargin.bio import STARTING, SpanLabels
-from widemargin.constraints import Constraints, Windows, best_without_repetition, check_possible, impossible, numbers_of
-from widemargin.errors import UnsupportedError
-from widemargin.metrics import spans
-from widemargin.problem import predict
+from widemargin.constrained import Constrained
+from widemargin.constraints import Constraints, Windows
+from widemargin.metrics import Span, spans
 from widemargin.structures import ChainExamples, ChainWeights
 from widemargin.structures.chain_limits import ChainLimits, limited_weights, with_features
 
-ONE = np.zeros(1, dtype=np.int32)
 
-
-class ConstrainedChain:
-    """Sequences to be labelled under constraints.
-
-    `examples` and `weights` have the constraints in them, all but `at_most_one`, which only `decode` looks after.
-    """
+class ConstrainedChain(Constrained[ChainExamples]):
+    """Sequences to be labelled under constraints."""
 
     def __init__(
         self, examples: ChainExamples, weights: ChainWeights, labels: Sequence[Any], constraints: Constraints
     ) -> None:
-        self.labels, self.constraints, self.indptr = labels, constraints, examples.data.indptr
-        self.number = {label: k for k, label in enumerate(labels)}
+        super().__init__(labels, constraints, examples.data.indptr)
         sets, choices = np.unique(self._possible(examples.lengths.tolist()), axis=0, return_inverse=True)
         # One set more for each type that may come once: the labels that do not begin a span of it.
         once = [~self.marks.having(STARTING, self.marks.of_type(type_)) for type_ in constraints.at_most_one]
@@ -40,21 +33,20 @@ class ConstrainedChain:
         features = (first + choices[limited]).astype(np.int32)
         self.examples = with_features(examples, len(all_sets), limited, features)
 
-    def decode(self, n_threads: int = 1) -> IntVector:
-        """The best labels of all sequences, end to end."""
-        codes = np.concatenate(predict(self.examples, self.weights, n_threads))
-        batch = np.arange(self.examples.n_examples, dtype=np.int32)
-        check_possible(batch, self.examples.scores(self.weights, batch, codes))
-        if self.constraints.at_most_one:
-            for i, (begin, end) in enumerate(zip(self.indptr[:-1].tolist(), self.indptr[1:].tolist(), strict=True)):
-                if self._repeated(codes[begin:end]) is not None:
-                    codes[begin:end] = self._search(i)
-        return codes
+    def within(self, i: int, windows: Windows) -> ChainExamples:
+        """Sequence i alone, with spans of some types beginning only in their windows."""
+        outside = sorted(
+            (t, self.closed[type_])
+            for type_, (low, high) in windows.items()
+            for t in range(int(self.examples.lengths[i]))
+            if not low <= t <= high
+        )
+        positions, features = np.array(outside, dtype=np.int64).reshape(-1, 2).T
+        return with_features(self.examples, 0, positions, features.astype(np.int32), only=i)
 
-    def check_by_parts(self, what: str) -> None:
-        """Raise unless all constraints are on parts of an output."""
-        if self.constraints.at_most_one:
-            raise UnsupportedError(f"{what} cannot be found under at_most_one; only the best labels can")
+    def spans(self, codes: IntVector) -> list[Span]:
+        """The spans of one decoded sequence."""
+        return spans([self.labels[code] for code in codes.tolist()])
 
     @cached_property
     def marks(self) -> SpanLabels:
@@ -63,11 +55,7 @@ class ConstrainedChain:
 
     def _possible(self, lengths: list[int]) -> BoolMatrix:
         """Which labels each position may have."""
-        possible = np.ones((sum(lengths), len(self.labels)), dtype=bool)
-        for i, t, labels in self.constraints.allowed_labels(lengths):
-            row = np.zeros(len(self.labels), dtype=bool)
-            row[numbers_of(labels, self.number)] = True
-            possible[self.indptr[i] + t] &= row
+        possible = self.constraints.possible_labels(lengths, self.number)
         for i, span in self.constraints.forced_spans(lengths):
             begin, end = self.indptr[i] + span.start, self.indptr[i] + span.end
             possible[begin:end] &= self.marks.marking(self.marks.of_type(span.type), span.end - span.start)
@@ -77,39 +65,11 @@ class ConstrainedChain:
 
     def _limits(self, sets: BoolMatrix) -> ChainLimits:
         n = len(self.labels)
-        pairs, begins, ends = np.ones((n, n), dtype=bool), np.ones(n, dtype=bool), np.ones(n, dtype=bool)
+        pairs, begins, ends = (
+            self.constraints.possible_pairs(self.number),
+            np.ones(n, dtype=bool),
+            np.ones(n, dtype=bool),
+        )
         if self.constraints.bio or self.constraints.at_most_one:
-            pairs, begins, ends = self.marks.pairs(), self.marks.begins(), self.marks.ends()
-        for pair in self.constraints.forbidden:
-            before, after = numbers_of(pair, self.number)
-            pairs[before, after] = False
+            pairs, begins, ends = pairs & self.marks.pairs(), self.marks.begins(), self.marks.ends()
         return ChainLimits(pairs, begins, ends, sets)
-
-    def _repeated(self, codes: IntVector) -> tuple[str, int] | None:
-        """A type that has too many spans, and where the first of them begins."""
-        first: dict[str, int] = {}
-        for span in spans([self.labels[code] for code in codes.tolist()]):
-            if span.type in first and span.type in self.closed:
-                return span.type, first[span.type]
-            first.setdefault(span.type, span.start)
-        return None
-
-    def _search(self, i: int) -> IntVector:
-        length = int(self.indptr[i + 1] - self.indptr[i])
-
-        def decode(windows: Windows) -> tuple[float, IntVector]:
-            outside = sorted(
-                (t, self.closed[type_])
-                for type_, (low, high) in windows.items()
-                for t in range(length)
-                if not low <= t <= high
-            )
-            positions, features = np.array(outside, dtype=np.int64).reshape(-1, 2).T
-            examples = with_features(self.examples, 0, positions, features.astype(np.int32), only=i)
-            codes = examples.decode(self.weights, ONE)
-            return float(examples.scores(self.weights, ONE, codes)[0]), codes
-
-        found = best_without_repetition(decode, self._repeated, length - 1)
-        if found is None:
-            raise impossible(i)
-        return found

@@ -17,7 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector
+from widemargin._types import BoolMatrix, FloatVector, IntVector
+from widemargin.columns import boundaries
 from widemargin.errors import DataError
 from widemargin.metrics import Span
 
@@ -64,6 +65,24 @@ class Constraints:
                 if labels is not None:
                     found.append((i, t, labels))
         return found
+
+    def possible_labels(self, lengths: Sequence[int], number: Mapping[Any, int]) -> BoolMatrix:
+        """Which of the numbered labels `allowed` leaves to each position, sequences end to end."""
+        possible = np.ones((sum(lengths), len(number)), dtype=bool)
+        starts = boundaries(lengths)
+        for i, t, labels in self.allowed_labels(lengths):
+            numbers = numbers_of(labels, number)
+            possible[starts[i] + t] = False
+            possible[starts[i] + t, numbers] = True
+        return possible
+
+    def possible_pairs(self, number: Mapping[Any, int]) -> BoolMatrix:
+        """Whether `forbidden` lets the column's label follow the row's."""
+        pairs = np.ones((len(number), len(number)), dtype=bool)
+        for pair in self.forbidden:
+            before, after = numbers_of(pair, number)
+            pairs[before, after] = False
+        return pairs
 
     def forced_spans(self, lengths: Sequence[int]) -> list[tuple[int, Span]]:
         """Sequence and span, for each that must be found; checked against the `lengths`."""

@@ -16,10 +16,8 @@ from widemargin.features.base import Arrays
 from widemargin.features.inputs import as_columns
 from widemargin.features.segments import SegmentExtractor
 from widemargin.labels import are_labels
-from widemargin.metrics import Span
 from widemargin.predictor import Predictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
-from widemargin.problem import predict
-from widemargin.segmentations import decode_segments
+from widemargin.segment_answers import SegmentAnswers
 from widemargin.structures import Segmentation, SegmentExamples, SegmentWeights
 from widemargin.structures.segment_weights import ROLES
 
@@ -27,7 +25,7 @@ DENSE = ("length", "transition", "begin", "end")
 
 
 @dataclass
-class SegmentPredictor(Predictor):
+class SegmentPredictor(SegmentAnswers, Predictor):
     """Labels, features and weights of a segmentation model; `max_lengths` holds the most tokens of each label."""
 
     structure = "segment"
@@ -66,15 +64,6 @@ class SegmentPredictor(Predictor):
         shape = self.shape
         columns = X if isinstance(X, Columns) else as_columns(X)
         return SegmentExamples(shape, *self.extractor.transform(columns, shape.longest))
-
-    def predict_codes(self, X: Any, n_threads: int = 1) -> IntVector:
-        """For each token 2 · label, plus 1 where a segment begins, sequences end to end."""
-        return np.concatenate(predict(self.examples(X), self.weights, n_threads))
-
-    def predict(self, X: Any, n_threads: int = 1) -> list[list[Span]]:
-        """The spans of every sequence."""
-        columns = X if isinstance(X, Columns) else as_columns(X)
-        return decode_segments(self.predict_codes(columns, n_threads), self.labels, columns.indptr)
 
     def spelt(self, codes: IntVector) -> list[str]:
         """The BIO labels that codes stand for."""

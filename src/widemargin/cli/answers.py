@@ -100,7 +100,7 @@ def json_lines(
                     for span in tagger.sure_spans(margins[i])
                 ]
         if ranked is not None:
-            answer.setdefault("labels", list(map(str, ranked[i][0].labels)))
+            answer.setdefault("labels", list(map(str, ranked[i][0].output)))
             answer["alternatives"] = [{"score": score, "labels": list(map(str, labels))} for score, labels in ranked[i]]
         yield json.dumps(answer, ensure_ascii=False) + "\n"
 

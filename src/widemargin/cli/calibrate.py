@@ -43,7 +43,7 @@ def run(
 
         plot_reliability(report, plot)
     if as_json:
-        print_json({"model": out, "data": file, **{kind: asdict(each) for kind, each in report.by_kind().items()}})
+        print_json({"model": out, "data": file, **{kind: asdict(each) for kind, each in report.items()}})
     elif not quiet:
         printer = Printer()
         printer.facts([("model", out), ("data", file)])
@@ -57,6 +57,6 @@ def print_calibration(printer: Printer, report: CalibrationReport) -> None:
         ["of", "number", "right", "expected calibration error", "uncalibrated"],
         [
             [kind, f"{each.n:,}", share(each.right), f"{each.after:.4f}", f"{each.before:.4f}"]
-            for kind, each in report.by_kind().items()
+            for kind, each in report.items()
         ],
     )

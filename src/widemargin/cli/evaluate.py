@@ -110,7 +110,7 @@ def _calibration(tagger: Tagger, X: Columns, gold: Column, n_threads: int) -> di
     if tagger.calibration is None:
         return {}
     report = tagger.judge_confidence(X, gold, n_threads)
-    return {"calibration": {kind: each.after for kind, each in report.by_kind().items()}}
+    return {"calibration": {kind: each.after for kind, each in report.items()}}
 
 
 def _scores(gold: list[list[str]], predicted: list[list[str]], known: Sequence[str]) -> dict[str, Any]:

@@ -17,10 +17,9 @@ def plot_reliability(report: CalibrationReport, path: str | PathLike[str]) -> No
     """Draw a panel for labels, and one for spans if there are any, into a PNG file at `path`."""
     from matplotlib.figure import Figure
 
-    kinds = report.by_kind()
-    figure = Figure(figsize=(INCHES[0] * len(kinds), INCHES[1]), dpi=150, layout="constrained")
-    panels = figure.subplots(1, len(kinds), squeeze=False)[0]
-    for axes, (kind, found), colour in zip(panels, kinds.items(), COLOURS, strict=False):
+    figure = Figure(figsize=(INCHES[0] * len(report), INCHES[1]), dpi=150, layout="constrained")
+    panels = figure.subplots(1, len(report), squeeze=False)[0]
+    for axes, (kind, found), colour in zip(panels, report.items(), COLOURS, strict=False):
         axes.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
         x, y = [each.confidence for each in found.bins], [each.right for each in found.bins]
         axes.plot(x, y, color=colour, linewidth=1)

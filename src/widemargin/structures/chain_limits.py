@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._types import BoolMatrix, BoolVector, IntVector, LongVector
-from widemargin.sparse import Rows
+from widemargin.sparse import Rows, taken
 from widemargin.structures.chain import ChainExamples
 from widemargin.structures.chain_weights import Chain, ChainWeights
 
@@ -49,8 +49,9 @@ def with_features(
     data, chain = examples.data, examples.chain
     first, last = (0, len(data.indptr) - 1) if only is None else (only, only + 1)
     indptr = data.indptr[first : last + 1]
-    features = _rows(data.features, indptr[0], indptr[-1])
-    transitions = _rows(data.transition_features, indptr[0], indptr[-1]) if chain.n_transition_features else None
+    tokens = np.arange(indptr[0], indptr[-1])
+    features = taken(data.features, tokens)
+    transitions = taken(data.transition_features, tokens) if chain.n_transition_features else None
     counts = np.bincount(positions, minlength=len(features.indptr) - 1)
     places = features.indptr[positions + 1]
     features = Rows(
@@ -60,8 +61,3 @@ def with_features(
     )
     shape = Chain(chain.n_labels, chain.n_features + n_more, chain.n_transition_features)
     return ChainExamples(shape, indptr - indptr[0], features, transition_features=transitions)
-
-
-def _rows(rows: Rows, begin: int, end: int) -> Rows:
-    first, last = rows.indptr[begin], rows.indptr[end]
-    return Rows(rows.indptr[begin : end + 1] - first, rows.indices[first:last], rows.values[first:last])

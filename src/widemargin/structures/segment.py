@@ -15,7 +15,7 @@ from widemargin.columns import boundaries
 from widemargin.decoders.semimarkov import semimarkov
 from widemargin.sparse import NO_ROWS, Rows
 from widemargin.structures.base import Differences, Scale, at_positions, per_example, whole_costs
-from widemargin.structures.segment_best import best_segmentations, span_marginals
+from widemargin.structures.segment_best import best_segmentations, scores, span_marginals
 from widemargin.structures.segment_check import check, gold_lengths
 from widemargin.structures.segment_difference import Layout, difference
 from widemargin.structures.segment_positions import violators
@@ -175,6 +175,12 @@ class SegmentExamples:
         best = np.empty((starts[-1], self.shape.n_labels))
         span_marginals(self.data, self.parts(w), batch, starts, best)
         return best, starts
+
+    def scores(self, w: FloatVector | SegmentWeights, batch: IntVector, outputs: IntVector) -> FloatVector:
+        """⟨w, φ(x_i, y)⟩ of the batch's outputs, segmentations laid end to end."""
+        totals = np.zeros(len(batch))
+        scores(self.data, self.parts(w), batch, boundaries(self.lengths[batch]), outputs, totals)
+        return totals
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences of segmentations laid end to end."""

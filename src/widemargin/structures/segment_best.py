@@ -1,10 +1,10 @@
-"""The k best segmentations, and the best that hold a given segment; compiled only where they are asked for."""
+"""The k best segmentations, the best that hold a given segment, and scores; compiled only where they are asked for."""
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.decoders.semimarkov import backward, forward, max_marginals
+from widemargin.decoders.semimarkov import backward, forward, max_marginals, segmentation_score
 from widemargin.decoders.semimarkov_kbest import semimarkov_kbest
 from widemargin.structures.segment_scores import SegmentData, new_scores, part_scores
 from widemargin.structures.segment_weights import SegmentWeights
@@ -49,3 +49,21 @@ def span_marginals(
             for d in range(min(segment.shape[1], n - t)):
                 max_marginals(segment, arrival, departure, t, d, out[row])
                 row += 1
+
+
+@kernel
+def scores(
+    data: SegmentData,
+    weights: SegmentWeights,
+    batch: IntVector,
+    starts: LongVector,
+    codes: IntVector,
+    totals: FloatVector,
+) -> None:
+    """totals[k] = the score of the segmentation codes[starts[k] : starts[k + 1]] of example batch[k]."""
+    tokens, segment = new_scores(data, weights, batch)
+    for position in range(len(batch)):
+        n = part_scores(data, weights, batch[position], 0.0, tokens, segment)
+        if n > 0:
+            out = codes[starts[position] : starts[position + 1]]
+            totals[position] = segmentation_score(segment[:n], weights.transition, weights.begin, weights.end, out)
