@@ -1,7 +1,7 @@
 """What trained models can be asked besides the best output, whatever their structure."""
 
 from abc import abstractmethod
-from typing import Any, Generic, NamedTuple
+from typing import Any, ClassVar, Generic, Literal, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class SureSpan(NamedTuple):
 class Answers(Calibrated, Generic[E]):
     """The answers of a model that makes inputs `examples` of its structure, decoded to codes by its `weights`."""
 
+    outputs_are: ClassVar[Literal["labels", "spans"]]
     labels: list[Any]
     weights: Any
 
@@ -48,14 +49,26 @@ class Answers(Calibrated, Generic[E]):
     def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
         """What is predicted where codes are decoded, those of sequence i being `codes[indptr[i]:indptr[i + 1]]`."""
 
+    @abstractmethod
+    def predict_surely(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> list[dict[str, Any]]:
+        """The best output for every sequence with the confidence in all its parts, fit for JSON."""
+
+    def decode(self, examples: E, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
+        """The codes of all positions of the examples."""
+        if constraints is None:
+            return np.concatenate(predict(examples, self.weights, n_threads))
+        return self.constrained(examples, constraints).decode(n_threads)
+
     def predict_codes(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
         """The codes of all positions, sequences end to end."""
-        return self._decoded(self.examples(X), n_threads, constraints)
+        return self.decode(self.examples(X), n_threads, constraints)
 
     def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[Any]]:
         """The best output for every sequence."""
         examples = self.examples(X)
-        return self.outputs(self._decoded(examples, n_threads, constraints), boundaries(examples.lengths))
+        return self.outputs(self.decode(examples, n_threads, constraints), boundaries(examples.lengths))
 
     def predict_best(
         self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
@@ -82,8 +95,3 @@ class Answers(Calibrated, Generic[E]):
         constrained = self.constrained(examples, constraints)
         constrained.check_by_parts(what)
         return constrained.examples, constrained.weights
-
-    def _decoded(self, examples: E, n_threads: int, constraints: Constraints | None) -> IntVector:
-        if constraints is None:
-            return np.concatenate(predict(examples, self.weights, n_threads))
-        return self.constrained(examples, constraints).decode(n_threads)

@@ -21,6 +21,8 @@ from widemargin.structures import ChainExamples
 class ChainAnswers(Answers[ChainExamples]):
     """Answers by label sequences."""
 
+    outputs_are = "labels"
+
     def constrained(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
         """The sequences under constraints."""
         return ConstrainedChain(examples, self.weights, self.labels, constraints)
@@ -63,6 +65,17 @@ class ChainAnswers(Answers[ChainExamples]):
         found = spans(self._names(margins.codes))
         sure = curve(margins.of_spans(found, marks)).tolist()
         return [SureSpan(*span, confidence) for span, confidence in zip(found, sure, strict=True)]
+
+    def predict_surely(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> list[dict[str, Any]]:
+        """Labels, the confidence in each, and the spans that they mark, if the model is calibrated for them."""
+        curve, found = self.curve("labels"), list[dict[str, Any]]()
+        for each in self.margins(X, n_threads, constraints):
+            found.append({"labels": self._names(each.codes), "confidence": curve(each.of_labels()).tolist()})
+            if self.calibration is not None and "spans" in self.calibration.curves:
+                found[-1]["spans"] = [span._asdict() for span in self.sure_spans(each)]
+        return found
 
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The labels predicted for `X`, and the spans that they mark, judged by `y`."""

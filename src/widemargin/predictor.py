@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatVector
+from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin.answers import Answers
 from widemargin.calibration import Calibration
 from widemargin.errors import ModelFileError
 from widemargin.model import ModelFile, read_model, vector, write_model
@@ -90,6 +91,28 @@ class Predictor(ABC):
         if not sound:
             raise ModelFileError(f"the model {name} is damaged: its parts do not fit together")
         return model
+
+
+@dataclass
+class TokenPredictor(Answers[Any], Predictor):
+    """A trained model whose outputs are a code per token, sequences end to end."""
+
+    extractor: Any
+
+    @property
+    @abstractmethod
+    def code_names(self) -> list[str]:
+        """What each code is called in a column of labels."""
+
+    @property
+    @abstractmethod
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that the features look at."""
+
+    def spelt(self, codes: IntVector) -> list[str]:
+        """Codes as a column of labels."""
+        names = self.code_names
+        return [names[code] for code in codes.tolist()]
 
 
 def packed_rows(name: str, rows: Rows) -> dict[str, AnyArray]:

@@ -4,21 +4,19 @@ import os
 
 from widemargin.errors import ModelFileError
 from widemargin.model import ModelFile, read_model
+from widemargin.predictor import TokenPredictor
 from widemargin.segmenter import SegmentPredictor
 from widemargin.tagger import Tagger
 
-TokenModel = Tagger | SegmentPredictor
-PREDICTORS: dict[str, type[Tagger] | type[SegmentPredictor]] = {
-    kind.structure: kind for kind in (Tagger, SegmentPredictor)
-}
+PREDICTORS: dict[str, type[TokenPredictor]] = {kind.structure: kind for kind in (Tagger, SegmentPredictor)}
 
 
-def load_predictor(path: str | os.PathLike[str]) -> TokenModel:
+def load_predictor(path: str | os.PathLike[str]) -> TokenPredictor:
     """The trained model in a file, whatever its structure."""
     return predictor_in(read_model(path), os.fspath(path))
 
 
-def predictor_in(file: ModelFile, name: str) -> TokenModel:
+def predictor_in(file: ModelFile, name: str) -> TokenPredictor:
     """The trained model in a file that has been read."""
     structure = file.header.get("structure")
     if structure not in PREDICTORS:

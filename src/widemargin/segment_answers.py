@@ -19,6 +19,8 @@ from widemargin.structures import SegmentExamples
 class SegmentAnswers(Answers[SegmentExamples]):
     """Answers by segmentations: the spans of a sequence, without the tokens outside."""
 
+    outputs_are = "spans"
+
     def constrained(self, examples: SegmentExamples, constraints: Constraints) -> ConstrainedSegments:
         """The sequences under constraints."""
         return ConstrainedSegments(examples, self.weights, self.labels, constraints)
@@ -66,6 +68,13 @@ class SegmentAnswers(Answers[SegmentExamples]):
             [SureSpan(*span, sure) for span, sure in zip(found, curve(ahead).tolist(), strict=True)]
             for found, ahead in self.margins(X, n_threads, constraints)
         ]
+
+    def predict_surely(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> list[dict[str, Any]]:
+        """Spans with the confidence in each."""
+        found = self.predict_spans(X, n_threads, constraints)
+        return [{"spans": [span._asdict() for span in each]} for each in found]
 
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The spans predicted for `X`, judged by `y`."""

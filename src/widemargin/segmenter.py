@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin._types import AnyArray, FloatVector
 from widemargin.columns import Columns
 from widemargin.data.spans import OUTSIDE
 from widemargin.features.base import Arrays
 from widemargin.features.inputs import as_columns
 from widemargin.features.segments import SegmentExtractor
 from widemargin.labels import are_labels
-from widemargin.predictor import Predictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
+from widemargin.predictor import TokenPredictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
 from widemargin.segment_answers import SegmentAnswers
 from widemargin.structures import Segmentation, SegmentExamples, SegmentWeights
 from widemargin.structures.segment_weights import ROLES
@@ -25,7 +25,7 @@ DENSE = ("length", "transition", "begin", "end")
 
 
 @dataclass
-class SegmentPredictor(SegmentAnswers, Predictor):
+class SegmentPredictor(SegmentAnswers, TokenPredictor):
     """Labels, features and weights of a segmentation model; `max_lengths` holds the most tokens of each label."""
 
     structure = "segment"
@@ -59,16 +59,21 @@ class SegmentPredictor(SegmentAnswers, Predictor):
             "weights": shape.n_weights,
         }
 
+    @property
+    def code_names(self) -> list[str]:
+        """The BIO labels of codes, which are 2 · label, plus 1 where a segment begins."""
+        return [OUTSIDE if label == OUTSIDE else f"{prefix}-{label}" for label in self.labels for prefix in "IB"]
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that the features look at."""
+        return sorted({"word", *self.extractor.tokens.columns_read})
+
     def examples(self, X: Any) -> SegmentExamples:
         """Sequences as examples to be decoded."""
         shape = self.shape
         columns = X if isinstance(X, Columns) else as_columns(X)
         return SegmentExamples(shape, *self.extractor.transform(columns, shape.longest))
-
-    def spelt(self, codes: IntVector) -> list[str]:
-        """The BIO labels that codes stand for."""
-        names = [OUTSIDE if label == OUTSIDE else f"{prefix}-{label}" for label in self.labels for prefix in ("I", "B")]
-        return [names[code] for code in codes.tolist()]
 
     def compacted(self) -> "SegmentPredictor":
         """The same segmenter without the features that have no weight at all."""

@@ -10,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin._types import AnyArray, FloatVector
 from widemargin.chain_answers import ChainAnswers
 from widemargin.features.base import Arrays, Extractor
 from widemargin.features.extractors import describe, restore
 from widemargin.features.inputs import prepared
+from widemargin.features.template_extractor import TemplateExtractor
 from widemargin.labels import are_labels
-from widemargin.predictor import Predictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
+from widemargin.predictor import TokenPredictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
 from widemargin.structures import Chain, ChainExamples, ChainWeights
 
 DENSE = ("transition", "begin", "end", "conditional")
 
 
 @dataclass
-class Tagger(ChainAnswers, Predictor):
+class Tagger(ChainAnswers, TokenPredictor):
     """Labels, features and weights of a chain model."""
 
     structure = "chain"
@@ -53,15 +54,20 @@ class Tagger(ChainAnswers, Predictor):
             "weights": chain.n_weights,
         }
 
+    @property
+    def code_names(self) -> list[str]:
+        """The labels as strings."""
+        return [str(label) for label in self.labels]
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that the templates look at."""
+        return self.extractor.columns_read if isinstance(self.extractor, TemplateExtractor) else []
+
     def examples(self, X: Any) -> ChainExamples:
         """Sequences as examples to be decoded."""
         features = self.extractor.transform(prepared(X, self.extractor))
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
-
-    def spelt(self, codes: IntVector) -> list[str]:
-        """The labels that codes stand for, as they are written into a column."""
-        names = [str(label) for label in self.labels]
-        return [names[code] for code in codes.tolist()]
 
     def compacted(self) -> "Tagger":
         """The same tagger without the features that have no weight at all."""

@@ -4,12 +4,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from widemargin.bio import marks_spans
 from widemargin.columns import Columns
 from widemargin.constraints import Constraints
 from widemargin.data.document import Document, label_column
 from widemargin.errors import WidemarginError
-from widemargin.tagger import Tagger
+from widemargin.predictor import TokenPredictor
 
 FREE = ("*", "_", "")
 
@@ -80,30 +79,25 @@ def _pair(text: str, labels: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def json_lines(
-    tagger: Tagger, X: Columns, constraints: Constraints | None, n_threads: int, best: int | None, confidence: bool
+    predictor: TokenPredictor,
+    X: Columns,
+    constraints: Constraints | None,
+    n_threads: int,
+    best: int | None,
+    confidence: bool,
 ) -> Iterator[str]:
-    """An object a sequence: tokens and labels, and as far as wanted confidence, spans and alternatives."""
-    margins = ranked = None
+    """An object a sequence: tokens and what is predicted, and as far as wanted confidence and alternatives."""
+    parts: list[list[dict[str, Any]]] = [[{"tokens": tokens} for tokens in X.sequences("word")]]
     if best is not None:
-        ranked = tagger.predict_best(X, best, n_threads, constraints)
+        name: str = predictor.outputs_are
+        parts.append(
+            [
+                {name: ranked[0].output, "alternatives": [{"score": score, name: output} for score, output in ranked]}
+                for ranked in predictor.predict_best(X, best, n_threads, constraints)
+            ]
+        )
     if confidence:
-        curve = tagger.curve("labels")
-        margins = tagger.margins(X, n_threads, constraints)
-    for i, tokens in enumerate(X.sequences("word")):
-        answer: dict[str, Any] = {"tokens": tokens}
-        if margins is not None:
-            answer["labels"] = [str(tagger.labels[code]) for code in margins[i].codes.tolist()]
-            answer["confidence"] = _rounded(curve(margins[i].of_labels()).tolist())
-            if marks_spans(tagger.labels):
-                answer["spans"] = [
-                    {"start": span.start, "end": span.end, "type": span.type, "confidence": round(span.confidence, 6)}
-                    for span in tagger.sure_spans(margins[i])
-                ]
-        if ranked is not None:
-            answer.setdefault("labels", list(map(str, ranked[i][0].output)))
-            answer["alternatives"] = [{"score": score, "labels": list(map(str, labels))} for score, labels in ranked[i]]
+        parts.append(predictor.predict_surely(X, n_threads, constraints))
+    for of_sequence in zip(*parts, strict=True):
+        answer = {key: value for part in of_sequence for key, value in part.items()}
         yield json.dumps(answer, ensure_ascii=False) + "\n"
-
-
-def _rounded(values: list[float]) -> list[float]:
-    return [round(value, 6) for value in values]

@@ -8,8 +8,8 @@ from widemargin.calibration import CalibrationReport
 from widemargin.cli.documents import check_target, read_corpus, remembered
 from widemargin.cli.output import Printer, print_json
 from widemargin.errors import WidemarginError
+from widemargin.predictors import load_predictor
 from widemargin.report.numbers import share
-from widemargin.tagger import Tagger
 
 
 def run(
@@ -32,12 +32,12 @@ def run(
         check_target(plot, inputs=[file, model])
         if plot == out:
             raise WidemarginError(f"two results cannot both be written to {out}")
-    tagger = Tagger.load(model)
-    data = remembered(tagger.summary)
+    predictor = load_predictor(model)
+    data = remembered(predictor.summary)
     corpus = read_corpus(file, file_format=file_format, names=columns, data=data)
     X = corpus.document.columns
-    report = tagger.calibrate(X, X[corpus.label(label, data.get("label"))], count_threads(jobs))
-    tagger.save(out)
+    report = predictor.calibrate(X, X[corpus.label(label, data.get("label"))], count_threads(jobs))
+    predictor.save(out)
     if plot is not None:
         from widemargin.report.reliability import plot_reliability
 

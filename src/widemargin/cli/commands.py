@@ -91,6 +91,49 @@ jobs = click.option("--jobs", type=int, default=-1, help="Threads; -1 takes all 
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 model = click.argument("model")
+training_options = together(
+    click.option("--train", "train_file", required=True, metavar="FILE", help="The data to learn from; - for stdin."),
+    click.option(
+        "--dev", "dev_file", metavar="FILE", help="Development data: the epoch that scores best on it is kept."
+    ),
+    click.option("--out", required=True, metavar="MODEL", help="Where to write the model."),
+    data_options,
+    templates,
+    click.option(
+        "--lexicon", "lexicons", multiple=True, callback=pairs, metavar="NAME=FILE", help="Entries, one a line."
+    ),
+    click.option(
+        "--clusters",
+        multiple=True,
+        callback=pairs,
+        metavar="NAME=FILE",
+        help="Word clusters: Brown's, or word TAB cluster.",
+    ),
+    click.option("--solver", default="auto", show_default=True, help="How to optimise; an unknown name lists all."),
+    click.option(
+        "--C",
+        "C",
+        callback=numbers,
+        default="0.1",
+        show_default=True,
+        metavar="C[,C…]",
+        help="Weight of errors against large weights; of several, the one that is best on --dev.",
+    ),
+    function_options,
+    click.option("--epochs", type=int, default=100, show_default=True, help="Stop after so many passes over the data."),
+    click.option("--tol", type=float, default=0.01, show_default=True, help="Stop at this proven gap to the optimum."),
+    click.option("--patience", type=int, metavar="N", help="Stop after N epochs without a better development score."),
+    click.option("--seconds", type=float, help="Stop after so many seconds."),
+    click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Leave out rarer features."),
+    click.option("--hash-bits", type=int, metavar="N", help="Hash features into 2^N rows; keeps no names."),
+    jobs,
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model."),
+    click.option("--checkpoint", metavar="FILE", help="Keep the state of training in FILE while it goes on."),
+    click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
+    click.option("--curves", metavar="FILE", help="Draw objective, gap and development score into a PNG file."),
+    as_json,
+    quiet,
+)
 
 
 def run(command: str, options: dict[str, Any]) -> int | None:
@@ -126,50 +169,35 @@ def train() -> None:
 @train.command(
     "tag", epilog=example("widemargin train tag --train train.conllu --dev dev.conllu --label upos --out upos.wm")
 )
-@click.option("--train", "train_file", required=True, metavar="FILE", help="The data to learn from; - for stdin.")
-@click.option("--dev", "dev_file", metavar="FILE", help="Development data: the epoch that scores best on it is kept.")
-@click.option("--out", required=True, metavar="MODEL", help="Where to write the model.")
-@data_options
-@templates
-@click.option("--lexicon", "lexicons", multiple=True, callback=pairs, metavar="NAME=FILE", help="Entries, one a line.")
-@click.option(
-    "--clusters",
-    multiple=True,
-    callback=pairs,
-    metavar="NAME=FILE",
-    help="Word clusters: Brown's, or word TAB cluster.",
-)
-@click.option("--solver", default="auto", show_default=True, help="How to optimise; an unknown name lists all.")
-@click.option(
-    "--C",
-    "C",
-    callback=numbers,
-    default="0.1",
-    show_default=True,
-    metavar="C[,C…]",
-    help="Weight of errors against large weights; of several, the one that is best on --dev.",
-)
-@function_options
-@click.option("--epochs", type=int, default=100, show_default=True, help="Stop after so many passes over the data.")
-@click.option("--tol", type=float, default=0.01, show_default=True, help="Stop at this proven gap to the optimum.")
-@click.option("--patience", type=int, metavar="N", help="Stop after N epochs without a better development score.")
-@click.option("--seconds", type=float, help="Stop after so many seconds.")
-@click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Leave out rarer features.")
-@click.option("--hash-bits", type=int, metavar="N", help="Hash features into 2^N rows; keeps no names.")
+@training_options
 @click.option("--costs", metavar="FILE", help='Error costs as JSON: {"gold": 2, "other": {"predicted": 0.5}}.')
-@jobs
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model.")
-@click.option("--checkpoint", metavar="FILE", help="Keep the state of training in FILE while it goes on.")
-@click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
-@click.option("--curves", metavar="FILE", help="Draw objective, gap and development score into a PNG file.")
-@as_json
-@quiet
 def train_tag(**options: Any) -> int | None:
     """Learn to label the tokens of sequences.
 
     Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit code is 130.
     """
     return run("train_tag", options)
+
+
+@train.command(
+    "segment", epilog=example("widemargin train segment --train citations.xml --max-length 40 --out citations.wm")
+)
+@training_options
+@click.option("--segment-features", callback=names, metavar="A,B,…", help="Of whole segments; a wrong name lists all.")
+@click.option(
+    "--max-length",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Refuse data with longer segments. [default: any length]",
+)
+@click.option("--penalties", metavar="FILE", help='Error costs as JSON: {"recall": {"title": 2}, "precision": {}}.')
+def train_segment(**options: Any) -> int | None:
+    """Learn to cut sequences into labelled segments.
+
+    The labels of the data mark segments in BIO, or are XML fields, or spans in JSON. Ctrl-C ends training early: the
+    model learnt so far is saved all the same, and the exit code is 130.
+    """
+    return run("train_segment", options)
 
 
 @main.command(epilog=example("widemargin evaluate upos.wm test.conllu"))

@@ -14,7 +14,7 @@ from widemargin.columns import Columns
 from widemargin.data.conll import parse as parse_conll
 from widemargin.data.document import Document, label_column
 from widemargin.data.formats import FORMATS, guess
-from widemargin.data.jsonlines import LABEL_KEYS
+from widemargin.data.jsonlines import LABEL_KEYS, SPANS
 from widemargin.data.raw import RawText
 from widemargin.errors import DataError, WidemarginError
 
@@ -36,11 +36,13 @@ class Corpus(NamedTuple):
         columns = self.document.columns
         return columns, columns[self.label(wanted)]
 
-    def label_to_write(self, wanted: str | None, data: Mapping[str, Any]) -> str:
-        """The same for a column that may be yet to be made; `data` are those of the model."""
+    def label_to_write(self, wanted: str | None, data: Mapping[str, Any], structure: str = "chain") -> str:
+        """The same for a column that may be yet to be made; `data` are those of the model, as is its structure."""
         columns, before = self.document.columns.columns, data.get("label")
         if wanted is not None:
             return label_column(self.document, wanted) if wanted.isdecimal() and wanted not in columns else wanted
+        if structure == "segment" and self.file_format == "jsonl" and self.document.label not in columns:
+            return SPANS
         if before is None:
             return self.document.label
         new_key = self.file_format == data.get("format") == "jsonl" and before not in LABEL_KEYS

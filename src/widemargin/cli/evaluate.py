@@ -12,8 +12,6 @@ from widemargin._types import IntVector
 from widemargin.cli.documents import read_corpus, remembered
 from widemargin.cli.output import Printer, print_json
 from widemargin.columns import Column, Columns, split
-from widemargin.features.inputs import prepared
-from widemargin.features.template_extractor import TemplateExtractor
 from widemargin.metrics import (
     Confusion,
     Scores,
@@ -24,10 +22,9 @@ from widemargin.metrics import (
     sequence_accuracy,
     span_scores,
 )
-from widemargin.problem import predict
+from widemargin.predictor import TokenPredictor
+from widemargin.predictors import load_predictor
 from widemargin.report.numbers import share
-from widemargin.structures import ChainExamples
-from widemargin.tagger import Tagger
 
 MOST_CONFUSIONS = 10
 MOST_TYPES = 60
@@ -45,21 +42,20 @@ def run(
     quiet: bool,
 ) -> None:
     """Predict, compare, print."""
-    tagger = Tagger.load(model)
-    data = remembered(tagger.summary)
+    predictor = load_predictor(model)
+    data = remembered(predictor.summary)
     n_threads = count_threads(jobs)
-    _warm_up(tagger)
+    _warm_up(predictor)
     begin = perf_counter()
     corpus = read_corpus(file, file_format=file_format, names=columns, data=data)
     name = corpus.label(label, data.get("label"))
     X = corpus.document.columns
-    for column in _columns_read(tagger):
+    for column in predictor.columns_read:
         X[column]  # made on first use, which belongs to reading
     seconds = {"reading": perf_counter() - begin}
-    codes, timed = _predict(tagger, X, n_threads)
+    codes, timed = _predict(predictor, X, n_threads)
     seconds |= timed
-    names = [str(each) for each in tagger.labels]
-    predicted = split([names[code] for code in codes.tolist()], X.indptr)
+    predicted = split(predictor.spelt(codes), X.indptr)
     gold = X.sequences(name)
     results = {
         "model": model,
@@ -67,8 +63,8 @@ def run(
         "label": name,
         "sequences": X.n_sequences,
         "tokens": X.n_tokens,
-        **_scores(gold, predicted, names),
-        **_calibration(tagger, X, X[name], n_threads),
+        **_scores(gold, predicted, predictor.code_names),
+        **_calibration(predictor, X, X[name], n_threads),
         "tokens_per_second": X.n_tokens / sum(seconds.values()),
         "seconds": seconds,
     }
@@ -80,36 +76,27 @@ def run(
         _print(Printer(), results)
 
 
-def _columns_read(tagger: Tagger) -> list[str]:
-    """The columns that the model's templates look at."""
-    if not isinstance(tagger.extractor, TemplateExtractor):
-        return []
-    templates = tagger.extractor.templates + tagger.extractor.transition_templates
-    return sorted({atom.column for template in templates for atom in template.atoms if atom.attribute != "bias"})
-
-
-def _warm_up(tagger: Tagger) -> None:
+def _warm_up(predictor: TokenPredictor) -> None:
     """Label one token, so that loading compiled kernels does not count as decoding."""
     one = Column(np.zeros(1, dtype=np.int32), ["a"])
-    columns = {"word": one} | dict.fromkeys(_columns_read(tagger), one)
-    tagger.predict_codes(Columns(columns, np.array([0, 1], dtype=np.int64)))
+    columns = {"word": one} | dict.fromkeys(predictor.columns_read, one)
+    predictor.predict_codes(Columns(columns, np.array([0, 1], dtype=np.int64)))
 
 
-def _predict(tagger: Tagger, X: Columns, n_threads: int) -> tuple[IntVector, dict[str, float]]:
-    """What `Tagger.predict_codes` does, by the clock."""
+def _predict(model: TokenPredictor, X: Columns, n_threads: int) -> tuple[IntVector, dict[str, float]]:
+    """What `predict_codes` does, by the clock."""
     begin = perf_counter()
-    features = tagger.extractor.transform(prepared(X, tagger.extractor))
+    examples = model.examples(X)
     extracted = perf_counter()
-    examples = ChainExamples(tagger.chain, features.indptr, features.rows, transition_features=features.transition_rows)
-    codes = np.concatenate(predict(examples, tagger.weights, n_threads))
+    codes = model.decode(examples, n_threads)
     return codes, {"features": extracted - begin, "decoding": perf_counter() - extracted}
 
 
-def _calibration(tagger: Tagger, X: Columns, gold: Column, n_threads: int) -> dict[str, Any]:
+def _calibration(predictor: TokenPredictor, X: Columns, gold: Column, n_threads: int) -> dict[str, Any]:
     """How well confidence and truth agree, if the model is calibrated."""
-    if tagger.calibration is None:
+    if predictor.calibration is None:
         return {}
-    report = tagger.judge_confidence(X, gold, n_threads)
+    report = predictor.judge_confidence(X, gold, n_threads)
     return {"calibration": {kind: each.after for kind, each in report.items()}}
 
 

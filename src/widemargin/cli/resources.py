@@ -90,15 +90,32 @@ def _distinct(pairs: Pairs) -> Pairs:
 
 def read_costs(path: str | None) -> dict[Any, float] | None:
     """Error costs from JSON: a number per gold label, or a number per predicted label of a gold label."""
-    if path is None:
-        return None
+    return None if path is None else _costs(path, _object(path, "costs by gold label"))
+
+
+def read_penalties(path: str | None) -> dict[str, dict[Any, float]]:
+    """Penalties of segmenters from JSON: costs by label under "precision" and "recall", and under "confusion"."""
+    content = {} if path is None else _object(path, "penalties")
+    for name, value in content.items():
+        if name not in ("precision", "recall", "confusion") or not isinstance(value, dict):
+            raise DataError(
+                f'{path}: {name!r} is not an object of costs under one of "precision", "recall", "confusion"'
+            )
+    return {name: _costs(str(path), value) for name, value in content.items()}
+
+
+def _object(path: str, what: str) -> dict[str, Any]:
     raw = RawText.load(path)
     try:
         content = json.loads("\n".join(raw.lines))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{raw.source} is not JSON: {error}") from error
     if not isinstance(content, dict):
-        raise DataError(f"{raw.source} must hold a JSON object of costs by gold label")
+        raise DataError(f"{raw.source} must hold a JSON object of {what}")
+    return content
+
+
+def _costs(source: str, content: dict[str, Any]) -> dict[Any, float]:
     costs: dict[Any, float] = {}
     for gold, value in content.items():
         each = (
@@ -107,5 +124,5 @@ def read_costs(path: str | None) -> dict[Any, float] | None:
         costs |= each
     for key, cost in costs.items():
         if isinstance(cost, bool) or not isinstance(cost, int | float):
-            raise DataError(f"{raw.source}: the cost of {key!r} is {cost!r} where a number is wanted")
+            raise DataError(f"{source}: the cost of {key!r} is {cost!r} where a number is wanted")
     return costs

@@ -50,6 +50,12 @@ class TemplateExtractor(NumberedFeatures):
         """How many features describe a transition."""
         return self.transition_index.size
 
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns that the templates look at."""
+        templates = self.templates + self.transition_templates
+        return sorted({atom.column for template in templates for atom in template.atoms if atom.attribute != "bias"})
+
     def names(self) -> list[str]:
         """The features' names in the order of their numbers, those on transitions last."""
         if isinstance(self.index, HashedIndex):

@@ -1,0 +1,88 @@
+"""The strongest weights of every part of a model, with the names of what they are for."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import FloatMatrix, FloatVector
+from widemargin.predictor import TokenPredictor
+from widemargin.segmenter import SegmentPredictor
+from widemargin.sparse import Rows
+from widemargin.tagger import Tagger
+
+Strongest = dict[str, list[dict[str, Any]]]
+"""The largest weights under `positive` and the smallest under `negative`, each with the name of what it is for."""
+
+ROLES = ("first token", "any token", "last token")
+
+
+def strongest_weights(model: TokenPredictor, labels: list[str], chosen: list[int], top: int) -> dict[str, Any]:
+    """The strongest weights of every part, as far as they concern the chosen labels."""
+    weights, n = model.weights, len(labels)
+    concerned = np.zeros((n, n), dtype=bool)
+    concerned[chosen, :] = concerned[:, chosen] = True
+    one = np.isin(np.arange(n), chosen)
+
+    def pair(number: int) -> str:
+        return f"{labels[number // n]} → {labels[number % n]}"
+
+    parts = _of_segments(model, labels, chosen, top) if isinstance(model, SegmentPredictor) else {}
+    if isinstance(model, Tagger):
+        names, n_features = model.extractor.names(), model.extractor.n_features
+        parts = {
+            "features": _by_label(weights.thin_emission, names[:n_features], labels, chosen, top),
+            "features_on_transitions": strongest(
+                _masked(weights.conditional, concerned),
+                top,
+                lambda number: f"{names[n_features + number // n**2]}: {pair(number % n**2)}",
+            ),
+        }
+    return parts | {
+        "transitions": strongest(_masked(weights.transition, concerned), top, pair),
+        "begin": strongest(_masked(weights.begin, one), top, labels.__getitem__),
+        "end": strongest(_masked(weights.end, one), top, labels.__getitem__),
+    }
+
+
+def _of_segments(model: SegmentPredictor, labels: list[str], chosen: list[int], top: int) -> dict[str, Any]:
+    weights, names, n_features = model.weights, model.extractor.names(), model.extractor.n_features
+    in_roles = [f"{name} ({role})" for name in names[:n_features] for role in ROLES]
+    return {
+        "features": _by_label(weights.thin_roles, in_roles, labels, chosen, top),
+        "segment_features": _by_label(weights.thin_segment, names[n_features:], labels, chosen, top),
+        "lengths": {
+            labels[j]: strongest(weights.length[:, j], top, lambda d: f"{d + 1} token{'s' * (d > 0)}") for j in chosen
+        },
+    }
+
+
+def _by_label(rows: Rows, names: Sequence[str], labels: list[str], chosen: list[int], top: int) -> dict[str, Strongest]:
+    """For every chosen label the strongest of the weights in `rows`: each holds the labels of a name or of several."""
+    n_rows, n = len(rows.indptr) - 1, len(labels)
+    row = np.repeat(np.arange(n_rows), np.diff(rows.indptr))
+    what = row * (len(names) // max(n_rows, 1)) + rows.indices // n
+    found = {}
+    for j in chosen:
+        at = np.flatnonzero(rows.indices % n == j)
+        found[labels[j]] = strongest(rows.values[at], top, [names[k] for k in what[at].tolist()].__getitem__)
+    return found
+
+
+def strongest(weights: FloatVector, top: int, name: Callable[[int], str]) -> Strongest:
+    """The `top` largest and smallest of these weights."""
+    return {
+        sign: [{"name": name(at), "weight": float(weights[at])} for at in _largest(factor * weights, top)]
+        for sign, factor in (("positive", 1.0), ("negative", -1.0))
+    }
+
+
+def _masked(weights: FloatMatrix, mask: Any) -> FloatVector:
+    return (weights if mask.all() else np.where(mask, weights, 0.0)).ravel()
+
+
+def _largest(weights: FloatVector, top: int) -> list[int]:
+    """Where the largest weights are, largest first, of those above zero."""
+    found = np.argpartition(-weights, top)[:top] if len(weights) > top else np.arange(len(weights))
+    found = found[np.lexsort((found, -weights[found]))]
+    return [int(at) for at in found if weights[at] > 0]
