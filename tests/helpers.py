@@ -20,7 +20,7 @@ from widemargin.objectives import Margin, PositionWise, Slack
 from widemargin.problem import Problem
 from widemargin.solvers import MIRA, Auto, DualCoordinateDescent, Perceptron
 from widemargin.sparse import Rows
-from widemargin.structures import Chain, ChainExamples
+from widemargin.structures import Chain, ChainExamples, ClassExamples, multilabel
 from widemargin.structures.custom import CustomExamples
 from widemargin.structures.segment_spans import encode, segments_of
 
@@ -212,6 +212,33 @@ def matching(seed, sizes) -> Small:
     return Small(CustomExamples(Matching(), X, y), lambda i: ([p] for p in permutations(range(sizes[i]))), y)
 
 
+def flat_features(rng, n_examples, n_features, *, binary):
+    """Rows of features, some with one of them twice."""
+    drawn = [[(int(f), float(rng.normal())) for f in rng.integers(n_features, size=3)] for _ in range(n_examples)]
+    return rows(drawn, binary=binary)
+
+
+def classes(seed, n_examples, n_classes=3, *, n_features=5, costs=False, binary=False, intercept=0.0) -> Small:
+    rng = np.random.default_rng(seed)
+    features = flat_features(rng, n_examples, n_features, binary=binary)
+    gold = np.where(rng.random(n_examples) < 0.6, features.indices[::3] % n_classes, 0).astype(np.int32)
+    matrix = rng.uniform(0.5, 2.0, (n_classes, n_classes)) * (1.0 - np.eye(n_classes)) if costs else None
+    examples = ClassExamples(features, n_features, n_classes, gold, costs=matrix, intercept=intercept)
+    return Small(examples, lambda i: (np.array([y], dtype=np.int32) for y in range(n_classes)), gold)
+
+
+def label_sets(seed, n_examples, n_labels=3, *, pairwise, n_features=4, costs=False, intercept=0.0) -> Small:
+    rng = np.random.default_rng(seed)
+    features = flat_features(rng, n_examples, n_features, binary=False)
+    gold = rng.integers(2, size=(n_examples, n_labels)).astype(np.int32)
+    gold[:, 0] = features.values[::3] > 0
+    given = rng.uniform(0.5, 2.0, n_labels) if costs else None
+    kind = multilabel(n_labels, pairwise=pairwise)
+    examples = kind(features, n_features, n_labels, gold, costs=given, intercept=intercept)
+    sets = [np.array([y], dtype=np.int32) for y in product((0, 1), repeat=n_labels)]
+    return Small(examples, lambda i: iter(sets), gold)
+
+
 STRUCTURES: dict[str, Callable[[], Small]] = {
     "chain": lambda: chain(1, [3, 2, 4, 1, 3, 2, 4, 0, 3]),
     "chain, real-valued": lambda: chain(2, [3, 2, 4, 1, 0, 3, 2], binary=False, per_position=3),
@@ -221,6 +248,10 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "segments": lambda: segmentation(7, [3, 2, 4, 1, 0, 3], max_lengths=[1, 3], n_segment_features=3),
     "segments, penalties": lambda: segmentation(8, [2, 4, 3], max_lengths=[2, 2, 1], penalties=True, binary=False),
     "custom, matching": lambda: matching(6, [3, 2, 4, 1, 3, 3]),
+    "classes": lambda: classes(7, 12, binary=True, intercept=1.0),
+    "classes, costs": lambda: classes(8, 10, n_classes=4, costs=True),
+    "multilabel, pairs": lambda: label_sets(9, 8, pairwise=True, costs=True),
+    "multilabel, no pairs": lambda: label_sets(10, 8, pairwise=False, intercept=0.5),
 }
 
 PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -11,7 +11,13 @@ from widemargin._version import __version__
 
 if TYPE_CHECKING:
     from widemargin.constraints import Constraints
-    from widemargin.estimators import Segmenter, SequenceTagger, StructuredPredictor
+    from widemargin.estimators import (
+        LinearClassifier,
+        MultilabelClassifier,
+        Segmenter,
+        SequenceTagger,
+        StructuredPredictor,
+    )
     from widemargin.loading import load
     from widemargin.loop import Callback, Stop, fit
     from widemargin.path import fit_path
@@ -22,6 +28,8 @@ _HOME = {
     "Callback": "loop",
     "Constraints": "constraints",
     "Epoch": "solution",
+    "LinearClassifier": "estimators",
+    "MultilabelClassifier": "estimators",
     "Problem": "problem",
     "Segmenter": "estimators",
     "SequenceTagger": "estimators",
@@ -37,6 +45,8 @@ __all__ = [
     "Callback",
     "Constraints",
     "Epoch",
+    "LinearClassifier",
+    "MultilabelClassifier",
     "Problem",
     "Segmenter",
     "SequenceTagger",

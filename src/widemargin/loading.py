@@ -4,10 +4,15 @@ import os
 from typing import Any
 
 from widemargin.errors import ModelFileError
-from widemargin.estimators import Segmenter, SequenceTagger
+from widemargin.estimators import LinearClassifier, MultilabelClassifier, Segmenter, SequenceTagger
 from widemargin.predictors import load_predictor
 
-ESTIMATORS: dict[str, Any] = {"chain": SequenceTagger, "segment": Segmenter}
+ESTIMATORS: dict[str, Any] = {
+    "chain": SequenceTagger,
+    "classes": LinearClassifier,
+    "multilabel": MultilabelClassifier,
+    "segment": Segmenter,
+}
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -162,6 +162,18 @@ def label_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     return _scores(*(dict(zip(labels, counts, strict=True)) for counts in (right, found, wanted)))
 
 
+def set_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
+    """Precision, recall and F1 of each label where every example has a set of them.
+
+    >>> set_scores([["a"], ["a", "b"]], [["a"], ["b"]]).micro
+    Score(precision=1.0, recall=0.6666666666666666, f1=0.8, support=3)
+    """
+    if len(gold) != len(predicted):
+        raise DataError(f"there are {len(gold)} gold sets, but {len(predicted)} predicted ones")
+    both = [set(g).intersection(p) for g, p in zip(gold, predicted, strict=True)]
+    return _scores(*(Counter(chain.from_iterable(kind)) for kind in (both, predicted, gold)))
+
+
 def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
     """Which label was taken for which; the labels are in alphabetical order.
 

@@ -1,22 +1,26 @@
 """Every kind of trained model by the structure that model files name."""
 
 import os
+from typing import Any
 
+from widemargin.classifier import Classifier, MultilabelModel
 from widemargin.errors import ModelFileError
 from widemargin.model import ModelFile, read_model
-from widemargin.predictor import TokenPredictor
+from widemargin.predictor import Predictor
 from widemargin.segmenter import SegmentPredictor
 from widemargin.tagger import Tagger
 
-PREDICTORS: dict[str, type[TokenPredictor]] = {kind.structure: kind for kind in (Tagger, SegmentPredictor)}
+PREDICTORS: dict[str, type[Predictor]] = {
+    kind.structure: kind for kind in (Tagger, SegmentPredictor, Classifier, MultilabelModel)
+}
 
 
-def load_predictor(path: str | os.PathLike[str]) -> TokenPredictor:
+def load_predictor(path: str | os.PathLike[str]) -> Any:
     """The trained model in a file, whatever its structure."""
     return predictor_in(read_model(path), os.fspath(path))
 
 
-def predictor_in(file: ModelFile, name: str) -> TokenPredictor:
+def predictor_in(file: ModelFile, name: str) -> Any:
     """The trained model in a file that has been read."""
     structure = file.header.get("structure")
     if structure not in PREDICTORS:

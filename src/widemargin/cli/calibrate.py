@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from widemargin._threads import count_threads
 from widemargin.calibration import CalibrationReport
+from widemargin.classifier import LinearModel
+from widemargin.cli import classified
 from widemargin.cli.documents import check_target, read_corpus, remembered
 from widemargin.cli.output import Printer, print_json
 from widemargin.errors import WidemarginError
@@ -33,10 +36,7 @@ def run(
         if plot == out:
             raise WidemarginError(f"two results cannot both be written to {out}")
     predictor = load_predictor(model)
-    data = remembered(predictor.summary)
-    corpus = read_corpus(file, file_format=file_format, names=columns, data=data)
-    X = corpus.document.columns
-    report = predictor.calibrate(X, X[corpus.label(label, data.get("label"))], count_threads(jobs))
+    report = _calibrated(predictor, file, label, file_format, columns, jobs)
     predictor.save(out)
     if plot is not None:
         from widemargin.report.reliability import plot_reliability
@@ -48,6 +48,18 @@ def run(
         printer = Printer()
         printer.facts([("model", out), ("data", file)])
         print_calibration(printer, report)
+
+
+def _calibrated(
+    predictor: Any, file: str, label: str | None, file_format: str | None, columns: Sequence[str] | None, jobs: int
+) -> CalibrationReport:
+    if isinstance(predictor, LinearModel):
+        return classified.calibrate(predictor, file, jobs)
+    data = remembered(predictor.summary)
+    corpus = read_corpus(file, file_format=file_format, names=columns, data=data)
+    X = corpus.document.columns
+    report: CalibrationReport = predictor.calibrate(X, X[corpus.label(label, data.get("label"))], count_threads(jobs))
+    return report
 
 
 def print_calibration(printer: Printer, report: CalibrationReport) -> None:

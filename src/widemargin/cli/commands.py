@@ -62,7 +62,7 @@ data_options = together(
     click.option(
         "--format",
         "file_format",
-        type=click.Choice(["conll", "conllu", "jsonl", "xml"]),
+        type=click.Choice(["conll", "conllu", "jsonl", "xml", "svmlight"]),
         help="The format of the data. [default: by the file's name and first line]",
     ),
     click.option(
@@ -91,12 +91,55 @@ jobs = click.option("--jobs", type=int, default=-1, help="Threads; -1 takes all 
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 model = click.argument("model")
-training_options = together(
+
+
+file_options = together(
     click.option("--train", "train_file", required=True, metavar="FILE", help="The data to learn from; - for stdin."),
     click.option(
         "--dev", "dev_file", metavar="FILE", help="Development data: the epoch that scores best on it is kept."
     ),
     click.option("--out", required=True, metavar="MODEL", help="Where to write the model."),
+)
+
+
+def run_options(C: str, tol: float) -> Decorator:
+    """How to train, with these defaults."""
+    return together(
+        click.option("--solver", default="auto", show_default=True, help="How to optimise; an unknown name lists all."),
+        click.option(
+            "--C",
+            "C",
+            callback=numbers,
+            default=C,
+            show_default=True,
+            metavar="C[,C…]",
+            help="Weight of errors against large weights; of several, the one that is best on --dev.",
+        ),
+        function_options,
+        click.option(
+            "--epochs", type=int, default=100, show_default=True, help="Stop after so many passes over the data."
+        ),
+        click.option(
+            "--tol", type=float, default=tol, show_default=True, help="Stop at this proven gap to the optimum."
+        ),
+        click.option(
+            "--patience", type=int, metavar="N", help="Stop after N epochs without a better development score."
+        ),
+        click.option("--seconds", type=float, help="Stop after so many seconds."),
+        jobs,
+        click.option(
+            "--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model."
+        ),
+        click.option("--checkpoint", metavar="FILE", help="Keep the state of training in FILE while it goes on."),
+        click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
+        click.option("--curves", metavar="FILE", help="Draw objective, gap and development score into a PNG file."),
+        as_json,
+        quiet,
+    )
+
+
+training_options = together(
+    file_options,
     data_options,
     templates,
     click.option(
@@ -109,30 +152,9 @@ training_options = together(
         metavar="NAME=FILE",
         help="Word clusters: Brown's, or word TAB cluster.",
     ),
-    click.option("--solver", default="auto", show_default=True, help="How to optimise; an unknown name lists all."),
-    click.option(
-        "--C",
-        "C",
-        callback=numbers,
-        default="0.1",
-        show_default=True,
-        metavar="C[,C…]",
-        help="Weight of errors against large weights; of several, the one that is best on --dev.",
-    ),
-    function_options,
-    click.option("--epochs", type=int, default=100, show_default=True, help="Stop after so many passes over the data."),
-    click.option("--tol", type=float, default=0.01, show_default=True, help="Stop at this proven gap to the optimum."),
-    click.option("--patience", type=int, metavar="N", help="Stop after N epochs without a better development score."),
-    click.option("--seconds", type=float, help="Stop after so many seconds."),
     click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Leave out rarer features."),
     click.option("--hash-bits", type=int, metavar="N", help="Hash features into 2^N rows; keeps no names."),
-    jobs,
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model."),
-    click.option("--checkpoint", metavar="FILE", help="Keep the state of training in FILE while it goes on."),
-    click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
-    click.option("--curves", metavar="FILE", help="Draw objective, gap and development score into a PNG file."),
-    as_json,
-    quiet,
+    run_options(C="0.1", tol=0.01),
 )
 
 
@@ -198,6 +220,24 @@ def train_segment(**options: Any) -> int | None:
     model learnt so far is saved all the same, and the exit code is 130.
     """
     return run("train_segment", options)
+
+
+@train.command("classify", epilog=example("widemargin train classify --train news.svm --dev dev.svm --out news.wm"))
+@file_options
+@run_options(C="1", tol=0.001)
+@click.option("--costs", metavar="FILE", help='Error costs as JSON: {"gold": 2, "other": {"predicted": 0.5}}.')
+@click.option("--balanced", is_flag=True, help="Let all classes count the same, whatever their number of examples.")
+@click.option("--multilabel", is_flag=True, help="Predict sets of labels even if all examples have one.")
+@click.option("--pairwise/--no-pairwise", default=True, help="Weights for pairs of labels of a set. [default: yes]")
+@click.option("--intercept/--no-intercept", default=True, help="A bias for every label. [default: yes]")
+def train_classify(**options: Any) -> int | None:
+    """Learn to classify the examples of svmlight files.
+
+    A line holds labels and index:value pairs; where lines have several labels, with commas between them, the model
+    predicts sets of labels. Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit
+    code is 130.
+    """
+    return run("train_classify", options)
 
 
 @main.command(epilog=example("widemargin evaluate upos.wm test.conllu"))

@@ -9,6 +9,8 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import IntVector
+from widemargin.classifier import LinearModel
+from widemargin.cli import classified
 from widemargin.cli.documents import read_corpus, remembered
 from widemargin.cli.output import Printer, print_json
 from widemargin.columns import Column, Columns, split
@@ -43,6 +45,9 @@ def run(
 ) -> None:
     """Predict, compare, print."""
     predictor = load_predictor(model)
+    if isinstance(predictor, LinearModel):
+        classified.evaluate(predictor, model, file, jobs, as_json, quiet)
+        return
     data = remembered(predictor.summary)
     n_threads = count_threads(jobs)
     _warm_up(predictor)

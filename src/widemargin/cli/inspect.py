@@ -11,7 +11,7 @@ from widemargin.cli.output import STOPPED, Printer, certificate, file_size, prin
 from widemargin.cli.strongest import Strongest, strongest_weights
 from widemargin.errors import ModelFileError, WidemarginError
 from widemargin.model import read_model
-from widemargin.predictor import TokenPredictor
+from widemargin.predictor import Predictor
 from widemargin.predictors import predictor_in
 from widemargin.solution import Solution
 
@@ -25,6 +25,8 @@ HEADINGS = {
     "features_on_transitions": "Features on transitions",
     "begin": "First label",
     "end": "Last label",
+    "bias": "Biases",
+    "pairs": "Pairs of labels",
 }
 BY_LABEL = ("features", "segment_features", "lengths")
 
@@ -61,7 +63,7 @@ def run(*, model: str, top: int, labels: Sequence[str], as_json: bool) -> None:
         _print(Printer(), solution, results)
 
 
-def _solution(predictor: TokenPredictor, name: str) -> Solution | None:
+def _solution(predictor: Predictor, name: str) -> Solution | None:
     """How training went, where the model tells."""
     try:
         return (
@@ -82,8 +84,9 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any])
     if results["templates"]:
         facts.append(("templates", " ".join(results["templates"])))
     if data:
-        corpus = f"{data.get('sequences', 0):,} sequences, {data.get('tokens', 0):,} tokens"
-        facts.append(("trained on", f"{corpus}, the column {data.get('label')} of a {data.get('format')} file"))
+        counts = [f"{data[what]:,} {what}" for what in ("sequences", "tokens", "examples") if what in data]
+        column = f"the column {data['label']} of " if "label" in data else ""
+        facts.append(("trained on", f"{', '.join(counts)}, {column}a {data.get('format')} file"))
     if parameters:
         facts.append(("solver", f"{parameters.get('solver')} with C = {parameters.get('C')}"))
     if solution:

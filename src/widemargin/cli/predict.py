@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from widemargin._threads import count_threads
+from widemargin.classifier import LinearModel
+from widemargin.cli import classified
 from widemargin.cli.answers import Limits, json_lines
 from widemargin.cli.documents import check_target, read_corpus, remembered, text_corpus
 from widemargin.data.document import write_text
-from widemargin.errors import WidemarginError
+from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.predictors import load_predictor
 
 
@@ -33,11 +35,17 @@ def run(
         check_target(out, inputs=[model])
     if text and (file_format is not None or columns is not None or label is not None):
         raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
+    limits = Limits(bio, forbid, at_most_one, allowed, forced)
     predictor = load_predictor(model)
+    if isinstance(predictor, LinearModel):
+        if any(limits):
+            raise UnsupportedError(f"the model predicts {predictor.predicts}, to which these constraints do not apply")
+        classified.predict(predictor, file, out, file_format, jobs, best, confidence)
+        return
     data = remembered(predictor.summary)
     corpus = text_corpus(file) if text else read_corpus(file, file_format=file_format, names=columns, data=data)
     X, n_threads = corpus.document.columns, count_threads(jobs)
-    constraints = Limits(bio, forbid, at_most_one, allowed, forced).constraints(corpus.document, predictor.labels)
+    constraints = limits.constraints(corpus.document, predictor.labels)
     if best is not None or confidence:
         write_text(out, "".join(json_lines(predictor, X, constraints, n_threads, best, confidence)))
         return

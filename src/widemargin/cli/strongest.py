@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.predictor import TokenPredictor
+from widemargin.classifier import LinearModel
+from widemargin.predictor import Predictor, TokenPredictor
 from widemargin.segmenter import SegmentPredictor
 from widemargin.sparse import Rows
 from widemargin.tagger import Tagger
@@ -17,8 +18,11 @@ Strongest = dict[str, list[dict[str, Any]]]
 ROLES = ("first token", "any token", "last token")
 
 
-def strongest_weights(model: TokenPredictor, labels: list[str], chosen: list[int], top: int) -> dict[str, Any]:
+def strongest_weights(model: Predictor, labels: list[str], chosen: list[int], top: int) -> dict[str, Any]:
     """The strongest weights of every part, as far as they concern the chosen labels."""
+    if isinstance(model, LinearModel):
+        return _linear(model, labels, chosen, top)
+    assert isinstance(model, TokenPredictor)
     weights, n = model.weights, len(labels)
     concerned = np.zeros((n, n), dtype=bool)
     concerned[chosen, :] = concerned[:, chosen] = True
@@ -43,6 +47,22 @@ def strongest_weights(model: TokenPredictor, labels: list[str], chosen: list[int
         "begin": strongest(_masked(weights.begin, one), top, labels.__getitem__),
         "end": strongest(_masked(weights.end, one), top, labels.__getitem__),
     }
+
+
+def _linear(model: LinearModel, labels: list[str], chosen: list[int], top: int) -> dict[str, Any]:
+    names, bias = model.extractor.names(), np.zeros(len(labels))
+    bias[chosen] = model.bias[chosen]
+    parts: dict[str, Any] = {
+        "features": {labels[j]: strongest(model.W[:, j], top, names.__getitem__) for j in chosen},
+        "bias": strongest(bias, top, labels.__getitem__),
+    }
+    if len(model.pairs):
+        first, second = (each.tolist() for each in np.triu_indices(len(labels), 1))
+        at = [k for k, both in enumerate(zip(first, second, strict=True)) if not set(chosen).isdisjoint(both)]
+        parts["pairs"] = strongest(
+            model.pairs[at], top, lambda number: f"{labels[first[at[number]]]} and {labels[second[at[number]]]}"
+        )
+    return parts
 
 
 def _of_segments(model: SegmentPredictor, labels: list[str], chosen: list[int], top: int) -> dict[str, Any]:

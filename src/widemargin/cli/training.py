@@ -1,4 +1,4 @@
-"""What `widemargin train tag` and `train segment` share: from a labelled file to a model file."""
+"""What `widemargin train tag`, `train segment` and `train classify` share: from labelled data to a model file."""
 
 from collections.abc import Callable, Sequence
 from math import inf
@@ -18,7 +18,7 @@ from widemargin.cli.resources import (
 from widemargin.columns import Columns
 from widemargin.errors import WidemarginError
 from widemargin.metrics import is_bio
-from widemargin.predictor import TokenPredictor
+from widemargin.predictor import Predictor
 from widemargin.problem import Loss, Penalty
 from widemargin.report.curves import plot_curves
 from widemargin.report.numbers import share
@@ -67,12 +67,7 @@ def train_model(
     that no template makes use of are refused where they would not be used at all.
     """
     read_files = [train_file, dev_file, templates, *own_files, *(path for _, path in (*lexicons, *clusters))]
-    targets = [target for target in (out, curves, checkpoint) if target is not None]
-    for target in targets:
-        check_target(target, inputs=read_files)
-        if targets.count(target) > 1:
-            raise WidemarginError(f"two results cannot both be written to {target}")
-    _check_plan(C, dev_file, checkpoint, resume)
+    check_plan(C, dev_file, out, checkpoint, resume, curves, inputs=read_files)
     begin = perf_counter()
     words, groups = read_lexicons(lexicons), read_clusters(clusters)
     needed = words if templates is None or lexicons_need_templates else ()
@@ -103,26 +98,66 @@ def train_model(
     check_templates(chosen, train.document.columns, name)
     dev = None if dev_file is None else read_like(train, dev_file, file_format, columns).labelled(label or name)
     X, y = train.labelled(name)
+    data = {"label": name, "format": train.file_format, "columns": list(X.columns), **_size(X)}
+    return train_and_report(
+        settings,
+        (X, y),
+        dev,
+        size=_size,
+        data=data,
+        metric=lambda model: "f1" if is_bio(model.code_names) else "accuracy",
+        begin=begin,
+        out=out,
+        solver=solver,
+        C=C,
+        checkpoint=checkpoint,
+        resume=resume,
+        curves=curves,
+        as_json=as_json,
+        quiet=quiet,
+    )
+
+
+def train_and_report(
+    settings: ModelSettings[Any],
+    train: tuple[Any, Any],
+    dev: tuple[Any, Any] | None,
+    *,
+    size: Callable[[Any], dict[str, int]],
+    data: dict[str, Any],
+    metric: Callable[[Any], str],
+    begin: float,
+    out: str,
+    solver: str,
+    C: Sequence[float],
+    checkpoint: str | None,
+    resume: bool,
+    curves: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int | None:
+    """Train, save, and say what came of it.
+
+    `size` counts what there is in X, `data` is what the model is to remember of its data, `metric` names the
+    development score of a model; reading has begun at the time `begin`.
+    """
     read = perf_counter()
     if len(C) == 1:
-        path = [settings.train(X, y, dev=dev, checkpoint=checkpoint, resume=resume)]
+        path = [settings.train(*train, dev=dev, checkpoint=checkpoint, resume=resume)]
     else:
-        path = settings.train_path(X, y, C, dev=dev)
+        path = settings.train_path(*train, C, dev=dev)
     model, solution = max(path, key=lambda point: _dev_score(point[1]))
     interrupted = any(each.stopped == "interrupted" for _, each in path)
     trained = perf_counter()
-    model.summary["data"] = {
-        "label": name,
-        "format": train.file_format,
-        "columns": list(X.columns),
-        "sequences": X.n_sequences,
-        "tokens": X.n_tokens,
-    }
+    model.summary["data"] = data
     model.save(out)
     if curves is not None:
         plot_curves({solver: solution.trace}, curves, title=f"Training of {out}")
-    results = _results(model, solution, X, None if dev is None else dev[0]) | {
-        "label": name,
+    results = size(train[0]) | _results(model, solution)
+    if dev is not None:
+        results["dev"] = size(dev[0]) | {"metric": metric(model), "score": _point(model, solution)["score"]}
+    results |= {
+        "label": data.get("label"),
         "solver": solver,
         "C": model.summary["parameters"]["C"],
         "path": [_point(*point) for point in path],
@@ -133,12 +168,26 @@ def train_model(
     if as_json:
         print_json(results)
     else:
-        _print(Printer(enabled=not quiet), solution, results)
+        _print(Printer(enabled=not quiet), solution, results, size(train[0]), {} if dev is None else size(dev[0]))
     return INTERRUPTED if interrupted else None
 
 
-def _check_plan(C: Sequence[float], dev_file: str | None, checkpoint: str | None, resume: bool) -> None:
-    """Complain before any work about options that do not go together."""
+def check_plan(
+    C: Sequence[float],
+    dev_file: str | None,
+    out: str,
+    checkpoint: str | None,
+    resume: bool,
+    curves: str | None,
+    *,
+    inputs: Sequence[str | None],
+) -> None:
+    """Complain before any work about options that do not go together, and targets that cannot be written."""
+    targets = [target for target in (out, curves, checkpoint) if target is not None]
+    for target in targets:
+        check_target(target, inputs=inputs)
+        if targets.count(target) > 1:
+            raise WidemarginError(f"two results cannot both be written to {target}")
     if resume and checkpoint is None:
         raise WidemarginError("--resume needs --checkpoint FILE to go on from")
     if len(C) > 1 and dev_file is None:
@@ -152,16 +201,18 @@ def _dev_score(solution: Solution) -> float:
     return max((row.score for row in solution.trace if row.score is not None), default=-inf)
 
 
-def _point(model: TokenPredictor, solution: Solution) -> dict[str, Any]:
+def _point(model: Predictor, solution: Solution) -> dict[str, Any]:
     """What there is to say of one C."""
     score = _dev_score(solution)
     return {"C": model.summary["parameters"]["C"], "score": None if score == -inf else score, "gap": solution.gap}
 
 
-def _results(model: TokenPredictor, solution: Solution, X: Columns, dev: Columns | None) -> dict[str, Any]:
-    results: dict[str, Any] = {
-        "sequences": X.n_sequences,
-        "tokens": X.n_tokens,
+def _size(X: Columns) -> dict[str, int]:
+    return {"sequences": X.n_sequences, "tokens": X.n_tokens}
+
+
+def _results(model: Predictor, solution: Solution) -> dict[str, Any]:
+    return {
         "labels": len(model.labels),
         "features": sum(size for what, size in model.sizes.items() if what.endswith("features")),
         "weights": model.sizes["weights"],
@@ -174,21 +225,15 @@ def _results(model: TokenPredictor, solution: Solution, X: Columns, dev: Columns
         "gap": solution.gap,
         "certified": solution.certified,
     }
-    if dev is not None:
-        results["dev"] = {
-            "sequences": dev.n_sequences,
-            "tokens": dev.n_tokens,
-            "metric": "f1" if is_bio(model.code_names) else "accuracy",
-            "score": _point(model, solution)["score"],
-        }
-    return results
 
 
-def _print(printer: Printer, solution: Solution, results: dict[str, Any]) -> None:
+def _print(
+    printer: Printer, solution: Solution, results: dict[str, Any], size: dict[str, int], dev_size: dict[str, int]
+) -> None:
     seconds, dev = results["seconds"], results.get("dev")
     facts = [
-        ("data", f"{results['sequences']:,} sequences, {results['tokens']:,} tokens"),
-        ("labels", f"{results['labels']:,} in the column {results['label']}"),
+        ("data", _counted(size)),
+        ("labels", f"{results['labels']:,}" + (f" in the column {results['label']}" if results["label"] else "")),
         ("features", f"{results['features']:,}, {results['weights']:,} weights"),
         (
             "stopped",
@@ -198,10 +243,8 @@ def _print(printer: Printer, solution: Solution, results: dict[str, Any]) -> Non
         ("certificate", certificate(solution)),
     ]
     if dev is not None and dev["score"] is not None:
-        score = (
-            f"{share(dev['score'])} on {dev['tokens']:,} tokens, after epoch {solution.epoch}, whose weights are kept"
-        )
-        facts.append((f"dev {dev['metric']}", score))
+        kept = f"after epoch {solution.epoch}, whose weights are kept"
+        facts.append((f"dev {dev['metric']}", f"{share(dev['score'])} on {_counted(dev_size)}, {kept}"))
     if len(results["path"]) > 1:
         points = (
             f"{point['C']:g} ({share(point['score'])})" for point in results["path"] if point["score"] is not None
@@ -212,3 +255,7 @@ def _print(printer: Printer, solution: Solution, results: dict[str, Any]) -> Non
     printer.facts(facts)
     if results["interrupted"]:
         printer.line("Training was interrupted; the model as it was by then has been saved.")
+
+
+def _counted(size: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in size.items())

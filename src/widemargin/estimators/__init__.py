@@ -1,7 +1,8 @@
 """scikit-learn estimators: the library behind `fit`, `predict` and `score`."""
 
+from widemargin.estimators.classifiers import LinearClassifier, MultilabelClassifier
 from widemargin.estimators.segmenter import Segmenter
 from widemargin.estimators.sequence_tagger import SequenceTagger
 from widemargin.estimators.structured import StructuredPredictor
 
-__all__ = ["Segmenter", "SequenceTagger", "StructuredPredictor"]
+__all__ = ["LinearClassifier", "MultilabelClassifier", "Segmenter", "SequenceTagger", "StructuredPredictor"]

@@ -22,13 +22,6 @@ class AnsweringEstimator(ModelEstimator[Model]):
         """The `k` best outputs for every input with their scores, best first; fewer where there are no more."""
         return self._ask("predict_best", X, k, constraints=constraints)
 
-    def predict_spans(self, X: Any, constraints: Constraints | None = None) -> list[list[SureSpan]]:
-        """The spans that are predicted for every sequence, each with the probability that it is right.
-
-        The model must have been calibrated, and its labels must mark spans.
-        """
-        return self._ask("predict_spans", X, constraints=constraints)
-
     def confidence(self, X: Any, constraints: Constraints | None = None) -> Any:
         """For everything that is predicted, the probability that it is right; the model must have been calibrated."""
         return self._ask("confidence", X, constraints=constraints)
@@ -46,6 +39,22 @@ class AnsweringEstimator(ModelEstimator[Model]):
         """
         return self._ask("calibrate", X, y)
 
-    def _ask(self, question: str, *about: Any, **options: Any) -> Any:
+    def _inputs(self, X: Any) -> Any:
+        """What is asked about, checked."""
         self._check_fitted()
-        return getattr(self.model_, question)(*about, n_threads=count_threads(self.n_jobs), **options)
+        return X
+
+    def _ask(self, question: str, X: Any, *more: Any, **options: Any) -> Any:
+        X = self._inputs(X)
+        return getattr(self.model_, question)(X, *more, n_threads=count_threads(self.n_jobs), **options)
+
+
+class TokenEstimator(AnsweringEstimator[Model]):
+    """An estimator of what tokens are, and so of spans."""
+
+    def predict_spans(self, X: Any, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+        """The spans that are predicted for every sequence, each with the probability that it is right.
+
+        The model must have been calibrated, and its labels must mark spans.
+        """
+        return self._ask("predict_spans", X, constraints=constraints)

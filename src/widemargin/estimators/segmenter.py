@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin.estimators.answers import AnsweringEstimator
+from widemargin.estimators.answers import TokenEstimator
 from widemargin.features.inputs import lengths
 from widemargin.metrics import bio, span_scores
 from widemargin.segmentations import as_labels
@@ -12,7 +12,7 @@ from widemargin.training import SegmenterParameters, SegmenterSettings
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class Segmenter(SegmenterParameters, AnsweringEstimator[SegmentPredictor]):
+class Segmenter(SegmenterParameters, TokenEstimator[SegmentPredictor]):
     """Large-margin segmentation: a semi-Markov model, whose features may be about whole segments.
 
     Parameters

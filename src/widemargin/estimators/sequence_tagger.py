@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin.estimators.answers import AnsweringEstimator
+from widemargin.estimators.answers import TokenEstimator
 from widemargin.labels import as_sequences
 from widemargin.metrics import accuracy
 from widemargin.tagger import Tagger
@@ -11,7 +11,7 @@ from widemargin.training import TaggerParameters, TaggerSettings
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class SequenceTagger(TaggerParameters, AnsweringEstimator[Tagger]):
+class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     """Large-margin sequence labelling: a first-order chain.
 
     Parameters

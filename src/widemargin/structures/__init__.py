@@ -12,7 +12,15 @@ from widemargin.structures.base import (
 )
 from widemargin.structures.chain import ChainExamples
 from widemargin.structures.chain_weights import Chain, ChainWeights
+from widemargin.structures.classes import ClassExamples
 from widemargin.structures.custom import CustomExamples, CustomProblem
+from widemargin.structures.multilabel import (
+    EnumeratedMultilabel,
+    IndependentMultilabel,
+    MultilabelExamples,
+    SearchedMultilabel,
+    multilabel,
+)
 from widemargin.structures.segment import SegmentExamples
 from widemargin.structures.segment_scores import Limits
 from widemargin.structures.segment_weights import Segmentation, SegmentWeights
@@ -21,18 +29,24 @@ __all__ = [
     "Chain",
     "ChainExamples",
     "ChainWeights",
+    "ClassExamples",
     "CustomExamples",
     "CustomProblem",
     "Differences",
+    "EnumeratedMultilabel",
     "ErrorCounts",
     "Examples",
+    "IndependentMultilabel",
     "KBest",
     "Limits",
     "Marginals",
+    "MultilabelExamples",
     "Outputs",
     "Positions",
     "Scale",
+    "SearchedMultilabel",
     "SegmentExamples",
     "SegmentWeights",
     "Segmentation",
+    "multilabel",
 ]

@@ -1,12 +1,22 @@
 """Training: what there is to choose, a file per family of models, free of scikit-learn."""
 
 from widemargin.training.base import STANDS_FOR, ModelSettings, TrainingParameters, TrainingSettings
+from widemargin.training.classifying import (
+    ClassifierParameters,
+    ClassifierSettings,
+    MultilabelParameters,
+    MultilabelSettings,
+)
 from widemargin.training.segmenting import SegmenterParameters, SegmenterSettings
 from widemargin.training.tagging import TaggerParameters, TaggerSettings
 
 __all__ = [
     "STANDS_FOR",
+    "ClassifierParameters",
+    "ClassifierSettings",
     "ModelSettings",
+    "MultilabelParameters",
+    "MultilabelSettings",
     "SegmenterParameters",
     "SegmenterSettings",
     "TaggerParameters",

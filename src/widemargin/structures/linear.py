@@ -1,0 +1,121 @@
+"""One linear function of the same features per label: what classes and sets of labels are scored by.
+
+    s_l(x) = Σ_f x_f W[f, l] + intercept · bias[l]
+
+W and, where there is an intercept, bias as its last row are the first weights of the flat vector. φ of such scores is a
+product of features and labels, and so is any difference of two of them: ψ = x ⊗ r with a residual r per label.
+"""
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix
+from widemargin.errors import DataError
+from widemargin.sparse import Rows
+from widemargin.structures.chain_scores import add_features
+from widemargin.structures.support import distinct, runs
+
+
+@kernel
+def _scores(features: Rows, W: FloatMatrix, intercept: float, batch: IntVector) -> FloatMatrix:
+    scores = np.zeros((len(batch), W.shape[1]))
+    for position in range(len(batch)):
+        add_features(features, batch[position], W, scores[position])
+        if intercept != 0.0:
+            bias = W[len(W) - 1]
+            for label in range(len(bias)):
+                scores[position, label] += intercept * bias[label]
+    return scores
+
+
+@kernel
+def _append(value: float, residual: FloatVector, offset: int, psi: Rows, write: int) -> int:
+    """Append value · residual without zeros, at the weights from `offset` on; return where the entries end."""
+    for label in range(len(residual)):
+        if residual[label] != 0.0:
+            psi.indices[write] = offset + label
+            psi.values[write] = value * residual[label]
+            write += 1
+    return write
+
+
+@kernel
+def _products(
+    features: Rows, n_features: int, intercept: float, batch: IntVector, residual: FloatMatrix, rest: FloatMatrix
+) -> Rows:
+    width = residual.shape[1]
+    at_bias = n_features * width
+    at_rest = at_bias + width if intercept != 0.0 else at_bias
+    # Not the literal 0, for which the callee would be compiled a second time.
+    room = write = features.indptr[0]
+    for position in range(len(batch)):
+        count = 0
+        for label in range(width):
+            count += residual[position, label] != 0.0
+        room += count * (features.indptr[batch[position] + 1] - features.indptr[batch[position]] + 1) + rest.shape[1]
+    psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
+    for position in range(len(batch)):
+        for k in range(features.indptr[batch[position]], features.indptr[batch[position] + 1]):
+            value = features.values[k] if len(features.values) > 0 else 1.0
+            write = _append(value, residual[position], features.indices[k] * width, psi, write)
+        if intercept != 0.0:
+            write = _append(intercept, residual[position], at_bias, psi, write)
+        write = _append(1.0, rest[position], at_rest, psi, write)
+        psi.indptr[position + 1] = write
+    return Rows(psi.indptr, psi.indices[:write], psi.values[:write])
+
+
+class LinearScores:
+    """The scores of every label for every example.
+
+    Parameters
+    ----------
+    features : the features of each example, a row an example
+    n_features, n_labels : the shape of W
+    intercept : the value of the feature that all examples share; 0 for none
+    n_rest : how many other weights come after W and bias
+    """
+
+    def __init__(self, features: Rows, n_features: int, n_labels: int, intercept: float = 0.0, n_rest: int = 0) -> None:
+        if len(features.indices) and not 0 <= features.indices.min() <= features.indices.max() < n_features:
+            raise DataError(f"features has an index outside 0 … {n_features - 1}")
+        self.n_examples = len(features.indptr) - 1
+        self.n_features, self.n_labels, self.intercept = n_features, n_labels, float(intercept)
+        self.n_linear = (n_features + bool(intercept)) * n_labels
+        self.n_weights = self.n_linear + n_rest
+        if self.n_weights > np.iinfo(np.int32).max:
+            raise DataError(f"{n_features:,} features × {n_labels} labels is more weights than can be indexed (2³¹)")
+        self.features = _with_distinct_entries(features, n_features)
+        # As for chains: ten nanoseconds to fetch a feature's weights, one for two of them.
+        self.work = np.diff(features.indptr) * (10 + n_labels / 2) / 1000
+
+    def scores(self, w: FloatVector, batch: IntVector) -> FloatMatrix:
+        """A row of scores for each example of the batch."""
+        return _scores(self.features, w[: self.n_linear].reshape(-1, self.n_labels), self.intercept, batch)
+
+    def products(self, batch: IntVector, residual: FloatMatrix, rest: FloatMatrix | None = None) -> Rows:
+        """x ⊗ residual for each example of the batch, and the values `rest` of the other weights."""
+        rest = np.empty((len(batch), 0)) if rest is None else rest
+        return _products(self.features, self.n_features, self.intercept, batch, residual, rest)
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights of the batch's features, and those that all examples share."""
+        examples = np.arange(self.n_examples + 1, dtype=np.int64)
+        read = runs(distinct(self.features, examples, batch), self.n_labels, 0)
+        return np.concatenate([read, [[self.n_features * self.n_labels, self.n_weights]]])
+
+
+def _with_distinct_entries(rows: Rows, width: int) -> Rows:
+    """The same rows, with distinct columns in each and no zeros."""
+    ascending = np.diff(rows.indices) > 0
+    starts = rows.indptr[1:-1]
+    ascending[starts[(starts > 0) & (starts < len(rows.indices))] - 1] = True
+    if ascending.all() and rows.values.all():
+        return rows
+    from scipy import sparse  # slow to import, and seldom needed
+
+    values = rows.values.copy() if len(rows.values) else np.ones(len(rows.indices))
+    matrix = sparse.csr_array((values, rows.indices.copy(), rows.indptr.copy()), shape=(len(rows.indptr) - 1, width))
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return Rows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
