@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple
 
 import numpy as np
 
-from widemargin._types import IntVector, LongVector
+from widemargin._types import FloatMatrix, IntVector, LongVector
 from widemargin.calibration import Calibrated
 from widemargin.columns import boundaries
 from widemargin.constrained import Constrained, E
@@ -48,6 +48,10 @@ class Answers(Calibrated, Generic[E]):
     @abstractmethod
     def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
         """What is predicted where codes are decoded, those of sequence i being `codes[indptr[i]:indptr[i + 1]]`."""
+
+    @abstractmethod
+    def marginals(self, examples: E, weights: Any, batch: IntVector) -> FloatMatrix:
+        """The max-marginals of a batch of examples, a row for each of their parts."""
 
     @abstractmethod
     def predict_surely(
@@ -95,3 +99,18 @@ class Answers(Calibrated, Generic[E]):
         constrained = self.constrained(examples, constraints)
         constrained.check_by_parts(what)
         return constrained.examples, constrained.weights
+
+    def compared(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> tuple[E, IntVector, FloatMatrix]:
+        """Examples under the constraints, what is decoded for all of them, and max-marginals to compare it with."""
+        examples, weights = self.limited(X, constraints, "margins")
+
+        def decode(batch: IntVector) -> tuple[IntVector, FloatMatrix]:
+            codes = examples.decode(weights, batch)
+            check_possible(batch, examples.scores(weights, batch, codes))
+            return codes, self.marginals(examples, weights, batch)
+
+        parts = in_shares(examples, decode, n_threads)
+        codes, best = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return examples, codes, best

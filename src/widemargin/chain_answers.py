@@ -10,11 +10,10 @@ from widemargin.bio import SpanLabels, marks_spans
 from widemargin.calibration import Judged
 from widemargin.columns import split
 from widemargin.constrained_chain import ConstrainedChain
-from widemargin.constraints import Constraints, check_possible
+from widemargin.constraints import Constraints
 from widemargin.labels import as_sequences
 from widemargin.margins import Margins
 from widemargin.metrics import spans
-from widemargin.problem import in_shares
 from widemargin.structures import ChainExamples
 
 
@@ -31,18 +30,13 @@ class ChainAnswers(Answers[ChainExamples]):
         """The labels of every sequence."""
         return split(self._names(codes), indptr)
 
+    def marginals(self, examples: ChainExamples, weights: Any, batch: IntVector) -> FloatMatrix:
+        """For each position, the best score with each of the `labels` there."""
+        return examples.max_marginals(weights, batch)
+
     def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Margins]:
         """The predicted labels of every sequence, and how far they are ahead of others."""
-        examples, weights = self.limited(X, constraints, "margins")
-
-        def decode(batch: IntVector) -> tuple[IntVector, FloatMatrix]:
-            codes = examples.decode(weights, batch)
-            if constraints is not None:
-                check_possible(batch, examples.scores(weights, batch, codes))
-            return codes, examples.max_marginals(weights, batch)
-
-        parts = in_shares(examples, decode, n_threads)
-        codes, best = (np.concatenate(each) for each in zip(*parts, strict=True))
+        examples, codes, best = self.compared(X, n_threads, constraints)
         cuts = examples.data.indptr[1:-1]
         return [Margins.of(*each) for each in zip(np.split(codes, cuts), np.split(best, cuts), strict=True)]
 

@@ -8,10 +8,9 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.answers import Answers, SureSpan
 from widemargin.calibration import Judged
 from widemargin.constrained_segments import ConstrainedSegments
-from widemargin.constraints import Constraints, check_possible
+from widemargin.constraints import Constraints
 from widemargin.margins import segment_margin
 from widemargin.metrics import Span
-from widemargin.problem import in_shares
 from widemargin.segmentations import as_spans, decode_segments
 from widemargin.structures import SegmentExamples
 
@@ -29,25 +28,20 @@ class SegmentAnswers(Answers[SegmentExamples]):
         """The spans of every sequence."""
         return decode_segments(codes, self.labels, indptr)
 
+    def marginals(self, examples: SegmentExamples, weights: Any, batch: IntVector) -> FloatMatrix:
+        """For each candidate span, the best score with each of the `labels`."""
+        return examples.max_marginals(weights, batch)[0]
+
     def max_marginals(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
         """For each candidate span of every sequence, by start and length, the best score with each of the `labels`."""
-        examples = self.examples(X)
-        parts = in_shares(examples, lambda batch: examples.max_marginals(self.weights, batch)[0], n_threads)
-        return np.split(np.concatenate(parts), examples.data.spans[examples.data.indptr[1:-1]])
+        examples, _, best = self.compared(X, n_threads)
+        return np.split(best, examples.data.spans[examples.data.indptr[1:-1]])
 
     def margins(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
     ) -> list[tuple[list[Span], FloatVector]]:
         """The spans predicted for every sequence, and how far each is ahead of all outputs without it."""
-        examples, weights = self.limited(X, constraints, "margins")
-
-        def decode(batch: IntVector) -> tuple[IntVector, FloatMatrix]:
-            codes = examples.decode(weights, batch)
-            check_possible(batch, examples.scores(weights, batch, codes))
-            return codes, examples.max_marginals(weights, batch)[0]
-
-        parts = in_shares(examples, decode, n_threads)
-        codes, best = (np.concatenate(each) for each in zip(*parts, strict=True))
+        examples, codes, best = self.compared(X, n_threads, constraints)
         indptr, rows = examples.data.indptr, examples.data.spans
         found = []
         for i, predicted in enumerate(self.outputs(codes, indptr)):
