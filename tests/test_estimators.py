@@ -15,14 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin import Callback, SequenceTagger, StructuredPredictor
+from widemargin import Callback, Segmenter, SequenceTagger, StructuredPredictor
 from widemargin.columns import Column
 from widemargin.data.generators import addresses
 from widemargin.errors import DataError, WidemarginError
 from widemargin.features import as_columns
 from widemargin.metrics import accuracy, sequence_scorer, span_scores
 from widemargin.solvers import SOLVERS, Perceptron
-from widemargin.training import TaggerSettings, TrainingSettings
+from widemargin.training import SegmenterSettings, TaggerSettings, TrainingSettings
 
 X, Y = addresses(40, seed=1)
 X_TEST, Y_TEST = addresses(30, seed=2)
@@ -507,7 +507,8 @@ def test_callbacks_hear_of_training():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "settings"), [(SequenceTagger, TaggerSettings), (StructuredPredictor, TrainingSettings)]
+    ("estimator", "settings"),
+    [(SequenceTagger, TaggerSettings), (Segmenter, SegmenterSettings), (StructuredPredictor, TrainingSettings)],
 )
 def test_defaults_are_those_of_the_settings(estimator, settings):
     parameters = inspect.signature(estimator).parameters

@@ -10,7 +10,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 
 def test_there_are_examples():
-    assert len(BLOCKS) == 2
+    assert len(BLOCKS) == 4
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -33,7 +33,7 @@ def test_every_command_of_the_readme_exists():
     from widemargin.cli.commands import main
 
     shell = "".join(re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL))
-    commands = re.findall(r"\bwidemargin ([a-z]+(?: tag)?)", shell)
+    commands = re.findall(r"\bwidemargin ([a-z]+(?: tag| segment)?)", shell)
     assert {"train tag", "evaluate", "predict", "inspect"} <= set(commands)
     for command in commands:
         result = CliRunner().invoke(main, [*command.split(), "--help"])

@@ -102,7 +102,7 @@ file_options = together(
 )
 
 
-def run_options(C: str, tol: float) -> Decorator:
+def run_options(C: str, tol: float, epochs: int) -> Decorator:
     """How to train, with these defaults."""
     return together(
         click.option("--solver", default="auto", show_default=True, help="How to optimise; an unknown name lists all."),
@@ -117,7 +117,7 @@ def run_options(C: str, tol: float) -> Decorator:
         ),
         function_options,
         click.option(
-            "--epochs", type=int, default=100, show_default=True, help="Stop after so many passes over the data."
+            "--epochs", type=int, default=epochs, show_default=True, help="Stop after so many passes over the data."
         ),
         click.option(
             "--tol", type=float, default=tol, show_default=True, help="Stop at this proven gap to the optimum."
@@ -154,7 +154,7 @@ training_options = together(
     ),
     click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Leave out rarer features."),
     click.option("--hash-bits", type=int, metavar="N", help="Hash features into 2^N rows; keeps no names."),
-    run_options(C="0.1", tol=0.01),
+    run_options(C="0.1", tol=0.01, epochs=100),
 )
 
 
@@ -224,7 +224,7 @@ def train_segment(**options: Any) -> int | None:
 
 @train.command("classify", epilog=example("widemargin train classify --train news.svm --dev dev.svm --out news.wm"))
 @file_options
-@run_options(C="1", tol=0.001)
+@run_options(C="1", tol=0.001, epochs=1000)
 @click.option("--costs", metavar="FILE", help='Error costs as JSON: {"gold": 2, "other": {"predicted": 0.5}}.')
 @click.option("--balanced", is_flag=True, help="Let all classes count the same, whatever their number of examples.")
 @click.option("--multilabel", is_flag=True, help="Predict sets of labels even if all examples have one.")

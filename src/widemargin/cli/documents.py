@@ -69,6 +69,8 @@ def read_corpus(
 
 def corpus(raw: RawText, file_format: str, names: Sequence[str] | None, data: Mapping[str, Any]) -> Corpus:
     """The corpus in a file that has been loaded."""
+    if file_format == "svmlight":
+        raise DataError(f"{raw.source} cannot be read as svmlight: this needs sequences of tokens")
     if file_format != "conll":
         if names is not None:
             raise DataError(

@@ -10,7 +10,7 @@ import numpy as np
 from widemargin._threads import count_threads
 from widemargin._types import IntVector
 from widemargin.classifier import LinearModel
-from widemargin.cli import classified
+from widemargin.cli import evaluate_classes
 from widemargin.cli.documents import read_corpus, remembered
 from widemargin.cli.output import Printer, print_json
 from widemargin.columns import Column, Columns, split
@@ -46,7 +46,7 @@ def run(
     """Predict, compare, print."""
     predictor = load_predictor(model)
     if isinstance(predictor, LinearModel):
-        classified.evaluate(predictor, model, file, jobs, as_json, quiet)
+        evaluate_classes.evaluate(predictor, model, file, jobs, as_json, quiet)
         return
     data = remembered(predictor.summary)
     n_threads = count_threads(jobs)

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, _check_y, column_or_1d, validate_data
 
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongMatrix
@@ -209,7 +209,7 @@ class MultilabelClassifier(MultilabelParameters, ClassifierMixin, LinearEstimato
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X)
         if hasattr(y, "__array__"):
-            y = np.asarray(y)
+            y = _check_y(y, multi_output=True)
             check_classification_targets(y)
         return X, y, sample_weight
 

@@ -65,7 +65,7 @@ class SegmentExtractor:
         if tokens.transition_templates:
             text = tokens.transition_templates[0].text
             raise WidemarginError(
-                f"the template {text!r} describes pairs of labels; segments have no features of those"
+                f"the template {text!r} describes pairs of labels, of which segments have no features"
             )
         self.tokens, self.segment_features, self.min_count = tokens, tuple(segment_features), min_count
         self.index, self._names = Alphabet(), list[str]()

@@ -37,6 +37,7 @@ class LinearParameters(TrainingParameters):
     """
 
     C: float = 1.0
+    max_epochs: int | None = 1000
     tol: float | None = 0.001
     fit_intercept: bool = True
     intercept_scaling: float = 1.0
