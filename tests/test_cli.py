@@ -342,7 +342,7 @@ BAD_OPTIONS = {
     "--tol nan": "the stop rule gap",
     "--label nine": "no label column 'nine'",
     "--label 9": "no label column '9'",
-    "--format xml": "'xml' is not one of",
+    "--format csv": "'csv' is not one of",
     "--columns word,,label": "has an empty name",
     "--columns word,label": "has 3 columns, but 2 names",
     "--templates word[": "not understood at 'word['",

@@ -126,7 +126,7 @@ def test_options_of_segments(folder: Path, tmp_path: Path) -> None:
         (["--templates", "transition:lower"], "describes pairs of labels"),
         (
             ["--lexicon", "a={folder}/train.tsv", "--templates", "bias", "--segment-features", "ends"],
-            "no template makes",
+            "no template",
         ),
         (["--penalties", "{folder}/train.tsv"], "train.tsv is not JSON"),
         (["--penalties", "{folder}/wrong.json"], "'accuracy' is not an object of costs"),

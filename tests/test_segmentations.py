@@ -15,6 +15,7 @@ from widemargin.segmentations import (
     Penalties,
     as_labels,
     as_spans,
+    bio_names,
     decode_segments,
     encode_segments,
     max_lengths,
@@ -49,7 +50,7 @@ def test_codes_and_spans_are_two_ways_to_say_the_same(case):
     labels, codes = encode_segments(spans, sizes)
     assert decode_segments(codes, labels, boundaries(sizes)) == spans
     flat = [label for each, size in zip(spans, sizes, strict=True) for label in bio(each, size)]
-    names = ["O" if label == "O" else f"{prefix}-{label}" for label in labels for prefix in "IB"]
+    names = bio_names(labels)
     assert [names[code] for code in codes] == flat
     counts = np.bincount(codes >> 1)
     assert sorted(counts, reverse=True) == counts.tolist()

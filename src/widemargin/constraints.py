@@ -43,8 +43,8 @@ class Constraints:
 
     Examples
     --------
-    >>> Constraints(allowed=[[None, {"O", "B"}]]).allowed_labels([2])
-    [(0, 1, {'O', 'B'})]
+    >>> Constraints(allowed=[[None, {"O"}]]).allowed_labels([2])
+    [(0, 1, {'O'})]
     """
 
     allowed: Sequence[Sequence[Collection[Any] | None] | None] | None = None

@@ -77,6 +77,15 @@ def encode_segments(spans: Sequence[Sequence[Span]], sizes: Sequence[int]) -> tu
     return labels, codes
 
 
+def bio_names(labels: Sequence[str]) -> list[str]:
+    """What each code is called in a column of BIO labels.
+
+    >>> bio_names(["O", "city"])
+    ['O', 'O', 'I-city', 'B-city']
+    """
+    return [label if label == OUTSIDE else f"{prefix}-{label}" for label in labels for prefix in "IB"]
+
+
 def decode_segments(codes: IntVector, labels: Sequence[str], indptr: LongVector) -> list[list[Span]]:
     """The spans that codes stand for, sequence by sequence, without the tokens outside.
 

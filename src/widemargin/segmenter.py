@@ -11,13 +11,13 @@ import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
 from widemargin.columns import Columns
-from widemargin.data.spans import OUTSIDE
 from widemargin.features.base import Arrays
 from widemargin.features.inputs import as_columns
 from widemargin.features.segments import SegmentExtractor
 from widemargin.labels import are_labels
 from widemargin.predictor import TokenPredictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
 from widemargin.segment_answers import SegmentAnswers
+from widemargin.segmentations import bio_names
 from widemargin.structures import Segmentation, SegmentExamples, SegmentWeights
 from widemargin.structures.segment_weights import ROLES
 
@@ -62,7 +62,7 @@ class SegmentPredictor(SegmentAnswers, TokenPredictor):
     @property
     def code_names(self) -> list[str]:
         """The BIO labels of codes, which are 2 · label, plus 1 where a segment begins."""
-        return [OUTSIDE if label == OUTSIDE else f"{prefix}-{label}" for label in self.labels for prefix in "IB"]
+        return bio_names(self.labels)
 
     @property
     def columns_read(self) -> list[str]:

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._threads import count_threads
-from widemargin._types import FloatVector
 from widemargin.columns import Columns
 from widemargin.data.spans import OUTSIDE
 from widemargin.features.inputs import as_columns, lengths
@@ -15,14 +13,12 @@ from widemargin.features.segments import SEGMENT_FEATURES, SegmentExtractor
 from widemargin.features.template_extractor import TemplateExtractor
 from widemargin.features.templates import DEFAULT_TEMPLATES
 from widemargin.loop import Score
-from widemargin.metrics import bio, sequence_scorer
-from widemargin.problem import predict
 from widemargin.segmentations import (
     Lengths,
     Penalties,
     as_labels,
     as_spans,
-    decode_segments,
+    bio_names,
     encode_segments,
     max_lengths,
 )
@@ -82,25 +78,13 @@ class SegmenterSettings(SegmenterParameters, ModelSettings[SegmentPredictor]):
         shape = Segmentation(len(labels), extractor.n_features, extractor.n_segment_features, longest)
         penalties = Penalties.of(labels, self.precision, self.recall, self.confusion)
         examples = SegmentExamples(shape, *features, gold, **penalties._asdict())
-        task = SegmentingTask(labels, extractor, examples)
-        return task if dev is None else SegmentingTask(labels, extractor, examples, self._score(task, *dev))
-
-    def _score(self, task: "SegmentingTask", X: Any, y: Any) -> Score:
-        """The development score as a function of the weights."""
-        gold, columns = as_labels(X, y), X if isinstance(X, Columns) else as_columns(X)
-        shape, n_threads, measure = (
-            task.examples.shape,
-            count_threads(self.n_jobs),
-            sequence_scorer(self.dev_metric).measure,
-        )
-        examples = SegmentExamples(shape, *task.extractor.transform(columns, shape.longest))
-
-        def score(w: FloatVector) -> float:
-            codes = np.concatenate(predict(examples, shape.parts(w), n_threads))
-            found = decode_segments(codes, task.labels, columns.indptr)
-            return measure(gold, [bio(each, len(labels)) for each, labels in zip(found, gold, strict=True)])
-
-        return score
+        score = None
+        if dev is not None:
+            X_dev = dev[0] if isinstance(dev[0], Columns) else as_columns(dev[0])
+            dev_examples = SegmentExamples(shape, *extractor.transform(X_dev, shape.longest))
+            gold_dev = as_labels(X_dev, dev[1])
+            score = self.token_score(self.dev_metric, dev_examples, X_dev.indptr, bio_names(labels), gold_dev)
+        return SegmentingTask(labels, extractor, examples, score)
 
 
 @dataclass(frozen=True)
@@ -110,7 +94,7 @@ class SegmentingTask:
     labels: list[str]
     extractor: SegmentExtractor
     examples: SegmentExamples
-    score: Score | None = None
+    score: Score | None
 
     def model(self, solution: Solution, settings: TrainingSettings) -> SegmentPredictor:
         """The segmenter with the weights of `solution`, which training with `settings` has found."""

@@ -4,19 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from widemargin._threads import count_threads
-from widemargin._types import FloatMatrix, FloatVector, IntVector
-from widemargin.columns import split
+from widemargin._types import FloatMatrix, IntVector
 from widemargin.errors import DataError
 from widemargin.features.base import Extractor, Features
 from widemargin.features.inputs import choose_extractor, prepared
 from widemargin.labels import as_sequences, checked_labels, cost_matrix, encode_labels
 from widemargin.loop import Score
-from widemargin.metrics import is_bio, sequence_scorer
+from widemargin.metrics import is_bio
 from widemargin.online import Online
-from widemargin.problem import predict
 from widemargin.solution import Solution
 from widemargin.structures import Chain, ChainExamples
 from widemargin.tagger import Tagger
@@ -60,7 +55,8 @@ class TaggerSettings(TaggerParameters, ModelSettings[Tagger]):
         if dev is not None:
             X_dev = prepared(dev[0], extractor)
             dev_examples = _examples(chain, extractor.transform(X_dev))
-            score = self._score(dev_examples, labels, as_sequences(X_dev, dev[1]))
+            gold_dev = as_sequences(X_dev, dev[1])
+            score = self.token_score(self._metric(labels), dev_examples, dev_examples.data.indptr, labels, gold_dev)
         examples = _examples(chain, features, gold, cost_matrix(self.costs, labels))
         return TaggingTask(labels, extractor, examples, score)
 
@@ -79,19 +75,10 @@ class TaggerSettings(TaggerParameters, ModelSettings[Tagger]):
         online.solution = self.online(online.run).learn(problem)
         return online
 
-    def _score(self, examples: ChainExamples, labels: Sequence[Any], gold: Sequence[Sequence[Any]]) -> Score:
-        """The development score as a function of the weights."""
-        n_threads = count_threads(self.n_jobs)
-        metric = self.dev_metric
-        if metric == "auto":
-            metric = "f1" if isinstance(labels[0], str) and is_bio(labels) else "accuracy"
-        measure = sequence_scorer(metric).measure
-
-        def score(w: FloatVector) -> float:
-            codes = np.concatenate(predict(examples, examples.chain.parts(w), n_threads))
-            return measure(gold, split([labels[code] for code in codes.tolist()], examples.data.indptr))
-
-        return score
+    def _metric(self, labels: Sequence[Any]) -> str:
+        if self.dev_metric != "auto":
+            return self.dev_metric
+        return "f1" if isinstance(labels[0], str) and is_bio(labels) else "accuracy"
 
 
 @dataclass(frozen=True)

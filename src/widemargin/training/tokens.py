@@ -2,8 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from widemargin._threads import count_threads
+from widemargin._types import FloatVector, LongVector
+from widemargin.columns import split
 from widemargin.features.attributes import Resources
+from widemargin.loop import Score
+from widemargin.metrics import sequence_scorer
+from widemargin.problem import predict
+from widemargin.structures import Examples
 from widemargin.training.base import TrainingParameters
 
 
@@ -29,3 +39,15 @@ class TokenParameters(TrainingParameters):
     def resources(self) -> Resources:
         """Lexicons and clusters together."""
         return Resources(self.lexicons or {}, self.clusters or {})
+
+    def token_score(
+        self, metric: str, examples: Examples, indptr: LongVector, names: Sequence[Any], gold: Sequence[Sequence[Any]]
+    ) -> Score:
+        """The development score of examples whose outputs are codes with these names, as a function of the weights."""
+        n_threads, measure = count_threads(self.n_jobs), sequence_scorer(metric).measure
+
+        def score(w: FloatVector) -> float:
+            codes = np.concatenate(predict(examples, w, n_threads))
+            return measure(gold, split([names[code] for code in codes.tolist()], indptr))
+
+        return score
