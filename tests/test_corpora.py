@@ -30,3 +30,16 @@ def test_gene_names():
     solution, gold, predicted = trained_and_tested("bc2gm/train.tsv", "bc2gm/test.tsv")
     assert span_scores(gold, predicted).micro.f1 >= 0.70
     assert solution.certified
+
+
+def test_confidence_in_gene_names():
+    """Calibrated on development data, confidence is a probability on test data."""
+    parts = {part: read(corpus(f"bc2gm/{part}.tsv")) for part in ("train", "dev", "test")}
+    data = {part: (each.columns.only("word"), each.columns[each.label]) for part, each in parts.items()}
+    tagger, _ = TaggerSettings().train(*data["train"])
+    tagger.calibrate(*data["dev"], n_threads=2)
+    report = tagger.judge_confidence(*data["test"], n_threads=2)
+    assert report["labels"].after <= 0.03
+    assert report["spans"].after <= 0.03
+    assert report["labels"].after < report["labels"].before
+    assert report["spans"].after < report["spans"].before

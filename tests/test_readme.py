@@ -20,6 +20,13 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     assert "proven to be within" in capsys.readouterr().out
 
 
+def test_examples_of_answers_run(tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parents[1] / "docs" / "answers.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)), {})
+    assert "expected calibration error" in capsys.readouterr().out
+
+
 def test_every_command_of_the_readme_exists():
     from click.testing import CliRunner
 

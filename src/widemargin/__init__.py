@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from widemargin._version import __version__
 
 if TYPE_CHECKING:
+    from widemargin.constraints import Constraints
     from widemargin.estimators import (
         LinearClassifier,
         MultilabelClassifier,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Callback": "loop",
+    "Constraints": "constraints",
     "Epoch": "solution",
     "LinearClassifier": "estimators",
     "MultilabelClassifier": "estimators",
@@ -41,6 +43,7 @@ _HOME = {
 
 __all__ = [
     "Callback",
+    "Constraints",
     "Epoch",
     "LinearClassifier",
     "MultilabelClassifier",

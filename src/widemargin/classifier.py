@@ -11,7 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix, IntVector
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
+from widemargin.class_answers import ClassAnswers
 from widemargin.features.extractors import describe
 from widemargin.features.matrices import MatrixExtractor
 from widemargin.model import vector
@@ -85,7 +86,7 @@ class LinearModel(Predictor):
         return self.extractor.transform([X]).rows
 
 
-class Classifier(LinearModel):
+class Classifier(ClassAnswers, LinearModel):
     """One class out of several for each row of a matrix."""
 
     structure = "classes"
@@ -94,11 +95,6 @@ class Classifier(LinearModel):
     def examples(self, X: Any) -> ClassExamples:
         """The rows of the matrix `X` as examples to be decoded."""
         return ClassExamples(self._rows(X), self.extractor.n_features, len(self.labels), intercept=1.0)
-
-    def predict(self, X: Any, n_threads: int = 1) -> list[Any]:
-        """The class of every row."""
-        codes: IntVector = self.predict_codes(X, n_threads)
-        return [self.labels[code] for code in codes.tolist()]
 
     def scores(self, X: Any) -> FloatMatrix:
         """The score of every class for every row."""

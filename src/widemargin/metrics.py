@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from widemargin._types import LongVector
+from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.errors import DataError, WidemarginError
 
 Labels: TypeAlias = Sequence[str]
@@ -43,6 +43,14 @@ class Scores(NamedTuple):
 
     by_label: dict[str, Score]
     micro: Score
+
+
+class Bin(NamedTuple):
+    """Predictions of about the same confidence: how many, how confident on average, and which share was right."""
+
+    n: int
+    confidence: float
+    right: float
 
 
 class Confusion(NamedTuple):
@@ -102,7 +110,7 @@ def spans(labels: Labels) -> list[Span]:
     for position, label in enumerate(labels):
         if label == "O" and inside is None:
             continue
-        prefix, type_ = _parsed(label)
+        prefix, type_ = parsed(label)
         if inside is not None and (prefix in _STARTS or prefix == "O" or type_ != inside):
             found.append(Span(start, position, inside))
             inside = None
@@ -182,6 +190,31 @@ def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
     return Confusion(labels, matrix)
 
 
+def reliability(confidence: FloatVector, right: AnyArray, n_bins: int = 15) -> list[Bin]:
+    """Predictions by their confidence, in bins of equal width; empty ones are left out.
+
+    >>> reliability(np.array([0.9, 0.95, 0.2]), np.array([True, False, False]), n_bins=2)
+    [Bin(n=1, confidence=0.2, right=0.0), Bin(n=2, confidence=0.925, right=0.5)]
+    """
+    confidence = np.asarray(confidence, dtype=np.float64)
+    place = np.minimum((confidence * n_bins).astype(np.int64), n_bins - 1)
+    members = [place == k for k in np.unique(place)]
+    return [
+        Bin(int(which.sum()), float(confidence[which].mean()), float(np.asarray(right)[which].mean()))
+        for which in members
+    ]
+
+
+def expected_calibration_error(confidence: FloatVector, right: AnyArray, n_bins: int = 15) -> float:
+    """How far confidence is from the share that is right, on average over predictions in bins of equal width.
+
+    >>> expected_calibration_error(np.array([0.75, 0.75, 0.75, 0.75]), np.array([True, True, True, False]))
+    0.0
+    """
+    bins = reliability(confidence, right, n_bins)
+    return _share(sum(each.n * abs(each.confidence - each.right) for each in bins), len(confidence))
+
+
 def is_bio(labels: Iterable[str]) -> bool:
     """Whether a set of labels marks spans, so that `span_scores` says something about it.
 
@@ -191,7 +224,7 @@ def is_bio(labels: Iterable[str]) -> bool:
     (True, False, False)
     """
     distinct = set(labels) - {"O"}
-    return all(_parsed(label)[0] != "O" for label in distinct) and any(
+    return all(parsed(label)[0] != "O" for label in distinct) and any(
         label == "B" or label[1:2] == "-" for label in distinct
     )
 
@@ -240,7 +273,7 @@ _PREFIXES = _STARTS | _ENDS | {"I"}
 
 
 @lru_cache(maxsize=4096)
-def _parsed(label: str) -> tuple[str, str]:
+def parsed(label: str) -> tuple[str, str]:
     """The prefix and the type of a label; the prefix of one that marks no span is `O`."""
     return (label[0], label[2:]) if label[:1] in _PREFIXES and label[1:2] in ("", "-") else ("O", "")
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin.answers import Answers
+from widemargin.calibration import Calibration
 from widemargin.errors import ModelFileError
 from widemargin.model import ModelFile, read_model, vector, write_model
-from widemargin.problem import predict
 from widemargin.sparse import Rows
-from widemargin.structures import Examples
 
 Arrays = Mapping[str, AnyArray]
 
@@ -22,7 +22,8 @@ Arrays = Mapping[str, AnyArray]
 class Predictor(ABC):
     """A trained model: labels, and by subclasses features and weights.
 
-    `summary` is what training had to say of itself: settings, objective, gap, why it stopped, …
+    `summary` is what training had to say of itself: settings, objective, gap, why it stopped, … `calibration` makes
+    its confidence a probability, once there has been one.
     """
 
     structure: ClassVar[str]
@@ -32,6 +33,7 @@ class Predictor(ABC):
 
     labels: list[Any]
     summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
+    calibration: Calibration | None = field(default=None, kw_only=True)
 
     @property
     @abstractmethod
@@ -64,6 +66,8 @@ class Predictor(ABC):
         """Write the model file `path`, without the features that have no weight."""
         header, tensors = self.compacted()._described()
         about = {"structure": self.structure, "labels": self.labels, **header, "summary": self.summary}
+        if self.calibration is not None:
+            about["calibration"] = self.calibration.described()
         write_model(path, about, tensors)
 
     @classmethod
@@ -79,6 +83,8 @@ class Predictor(ABC):
             raise ModelFileError(f"the model {name} predicts {header.get('structure')!r}, not {cls.predicts}")
         try:
             model = cls._restored(header, tensors)
+            if "calibration" in header:
+                model.calibration = Calibration.restored(header["calibration"])
             sound = model._is_sound()
         except (LookupError, TypeError, ValueError, AttributeError):
             sound = False
@@ -88,11 +94,10 @@ class Predictor(ABC):
 
 
 @dataclass
-class TokenPredictor(Predictor):
+class TokenPredictor(Answers[Any], Predictor):
     """A trained model whose outputs are a code per token, sequences end to end."""
 
     extractor: Any
-    weights: Any
 
     @property
     @abstractmethod
@@ -103,18 +108,6 @@ class TokenPredictor(Predictor):
     @abstractmethod
     def columns_read(self) -> list[str]:
         """The columns of tokens that the features look at."""
-
-    @abstractmethod
-    def examples(self, X: Any) -> Examples:
-        """Sequences as examples to be decoded."""
-
-    def decode(self, examples: Examples, n_threads: int = 1) -> IntVector:
-        """The codes of all tokens of examples."""
-        return np.concatenate(predict(examples, self.weights, n_threads))
-
-    def predict_codes(self, X: Any, n_threads: int = 1) -> IntVector:
-        """The codes of all tokens of sequences."""
-        return self.decode(self.examples(X), n_threads)
 
     def spelt(self, codes: IntVector) -> list[str]:
         """Codes as a column of labels."""

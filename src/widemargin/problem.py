@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from widemargin.objectives.margin import Margin
 from widemargin.sparse import add_rows, dots
 from widemargin.structures.base import Examples, Outputs
 
+T = TypeVar("T")
 Loss = Literal["squared_hinge", "hinge"]
 Penalty = Literal["l2", "l1"]
 Oracle = Callable[[Examples, FloatVector, IntVector], Cuts]
@@ -266,11 +267,15 @@ def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:
     return weight
 
 
+def in_shares(examples: Examples, task: Callable[[IntVector], T], n_threads: int = 1) -> list[T]:
+    """What `task` returns for batches that together are all examples, one for each thread."""
+    everything = np.arange(examples.n_examples, dtype=np.int32)
+    return run([partial(task, part) for part in shares(everything, examples.work, n_threads)])
+
+
 def predict(examples: Examples, w: Any, n_threads: int = 1) -> list[Outputs]:
     """The plain argmax outputs of all examples, a list with one batch's outputs per thread's share.
 
     `w` is a weight vector, or whatever else `examples.decode` takes for one.
     """
-    everything = np.arange(examples.n_examples, dtype=np.int32)
-    parts = shares(everything, examples.work, n_threads)
-    return run([partial(examples.decode, w, part) for part in parts])
+    return in_shares(examples, partial(examples.decode, w), n_threads)

@@ -15,9 +15,9 @@ from widemargin.features.base import Arrays
 from widemargin.features.inputs import as_columns
 from widemargin.features.segments import SegmentExtractor
 from widemargin.labels import are_labels
-from widemargin.metrics import Span
 from widemargin.predictor import TokenPredictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
-from widemargin.segmentations import bio_names, decode_segments
+from widemargin.segment_answers import SegmentAnswers
+from widemargin.segmentations import bio_names
 from widemargin.structures import Segmentation, SegmentExamples, SegmentWeights
 from widemargin.structures.segment_weights import ROLES
 
@@ -25,7 +25,7 @@ DENSE = ("length", "transition", "begin", "end")
 
 
 @dataclass
-class SegmentPredictor(TokenPredictor):
+class SegmentPredictor(SegmentAnswers, TokenPredictor):
     """Labels, features and weights of a segmentation model; `max_lengths` holds the most tokens of each label."""
 
     structure = "segment"
@@ -74,11 +74,6 @@ class SegmentPredictor(TokenPredictor):
         shape = self.shape
         columns = X if isinstance(X, Columns) else as_columns(X)
         return SegmentExamples(shape, *self.extractor.transform(columns, shape.longest))
-
-    def predict(self, X: Any, n_threads: int = 1) -> list[list[Span]]:
-        """The spans of every sequence."""
-        columns = X if isinstance(X, Columns) else as_columns(X)
-        return decode_segments(self.predict_codes(columns, n_threads), self.labels, columns.indptr)
 
     def compacted(self) -> "SegmentPredictor":
         """The same segmenter without the features that have no weight at all."""

@@ -62,7 +62,7 @@ def taken(rows: Rows, numbers: LongVector) -> Rows:
     begin, counts = rows.indptr[numbers], np.diff(rows.indptr)[numbers]
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     places = np.repeat(begin - indptr[:-1], counts) + np.arange(indptr[-1])
-    return Rows(indptr, rows.indices[places], rows.values[places])
+    return Rows(indptr, rows.indices[places], rows.values[places] if len(rows.values) else rows.values)
 
 
 @kernel

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
-from widemargin.columns import Columns, boundaries, split
+from widemargin.chain_answers import ChainAnswers
 from widemargin.features.base import Arrays, Extractor
 from widemargin.features.extractors import describe, restore
-from widemargin.features.inputs import lengths, prepared
+from widemargin.features.inputs import prepared
 from widemargin.features.template_extractor import TemplateExtractor
 from widemargin.labels import are_labels
 from widemargin.predictor import TokenPredictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
@@ -24,7 +24,7 @@ DENSE = ("transition", "begin", "end", "conditional")
 
 
 @dataclass
-class Tagger(TokenPredictor):
+class Tagger(ChainAnswers, TokenPredictor):
     """Labels, features and weights of a chain model."""
 
     structure = "chain"
@@ -68,12 +68,6 @@ class Tagger(TokenPredictor):
         """Sequences as examples to be decoded."""
         features = self.extractor.transform(prepared(X, self.extractor))
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
-
-    def predict(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
-        """The labels of every sequence."""
-        names = self.labels
-        flat = [names[code] for code in self.predict_codes(X, n_threads).tolist()]
-        return split(flat, X.indptr if isinstance(X, Columns) else boundaries(lengths(X)))
 
     def compacted(self) -> "Tagger":
         """The same tagger without the features that have no weight at all."""

@@ -262,15 +262,36 @@ def evaluate(**options: Any) -> int | None:
 @click.argument("file")
 @click.option("--out", default="-", metavar="FILE", help="Where to write; - is standard output. [default: -]")
 @click.option("--text", is_flag=True, help="FILE is plain text: a sequence a line, blanks between its tokens.")
+@click.option("--best", type=click.IntRange(1), metavar="K", help="Write JSON lines with the K best outputs.")
+@click.option("--confidence", is_flag=True, help="Write JSON lines with the probability that each answer is right.")
+@click.option("--bio", is_flag=True, help="Allow only labels that mark spans properly: no I-X but after B-X or I-X.")
+@click.option("--forbid", multiple=True, metavar="A:B", help="The label B may not follow A; may be repeated.")
+@click.option("--at-most-one", multiple=True, metavar="TYPE", help="One span of this type at most; may be repeated.")
+@click.option("--allowed", metavar="COLUMN", help="A column of labels to choose from, A,B,… or * for any.")
+@click.option("--forced", metavar="COLUMN", help="A column of labels that must be predicted, _ for any.")
 @data_options
 @jobs
 def predict(**options: Any) -> int | None:
     """Label a file, leaving all else in it untouched.
 
     FILE may be - for standard input. The column is the one that the model was trained on, or else the format's own; a
-    conll file without labels gets them appended.
+    conll file without labels gets them appended. --confidence needs a model that has been calibrated.
     """
     return run("predict", options)
+
+
+@main.command(epilog=example("widemargin calibrate genes.wm dev.tsv --plot reliability.png"))
+@model
+@click.argument("file")
+@click.option("--out", metavar="MODEL", help="Where to write the calibrated model. [default: MODEL itself]")
+@click.option("--plot", metavar="FILE", help="Draw a reliability diagram into a PNG file.")
+@data_options
+@jobs
+@as_json
+@quiet
+def calibrate(**options: Any) -> int | None:
+    """Learn how sure a model may be from FILE, labelled data that it was not trained on."""
+    return run("calibrate", options)
 
 
 @main.command(epilog=example("widemargin inspect upos.wm --label NOUN --label VERB"))

@@ -69,6 +69,7 @@ def run(
         "sequences": X.n_sequences,
         "tokens": X.n_tokens,
         **_scores(gold, predicted, predictor.code_names),
+        **_calibration(predictor, X, X[name], n_threads),
         "tokens_per_second": X.n_tokens / sum(seconds.values()),
         "seconds": seconds,
     }
@@ -94,6 +95,14 @@ def _predict(model: TokenPredictor, X: Columns, n_threads: int) -> tuple[IntVect
     extracted = perf_counter()
     codes = model.decode(examples, n_threads)
     return codes, {"features": extracted - begin, "decoding": perf_counter() - extracted}
+
+
+def _calibration(predictor: TokenPredictor, X: Columns, gold: Column, n_threads: int) -> dict[str, Any]:
+    """How well confidence and truth agree, if the model is calibrated."""
+    if predictor.calibration is None:
+        return {}
+    report = predictor.judge_confidence(X, gold, n_threads)
+    return {"calibration": {kind: each.after for kind, each in report.items()}}
 
 
 def _scores(gold: list[list[str]], predicted: list[list[str]], known: Sequence[str]) -> dict[str, Any]:
@@ -139,6 +148,9 @@ def _print(printer: Printer, results: dict[str, Any]) -> None:
     if spans:
         precision, recall = share(results["precision"]), share(results["recall"])
         printer.facts([("F1", f"{share(results['f1'])} (precision {precision}, recall {recall})")])
+    if "calibration" in results:
+        errors = ", ".join(f"{error:.4f} of {kind}" for kind, error in results["calibration"].items())
+        printer.facts([("expected calibration error", errors)])
     types = sorted(results["by_type"].items(), key=lambda item: (-item[1]["support"], item[0]))
     printer.heading("Spans by type" if spans else "Tokens by label")
     printer.table(

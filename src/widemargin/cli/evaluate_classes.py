@@ -3,7 +3,7 @@
 from time import perf_counter
 from typing import Any
 
-from widemargin.classifier import LinearModel, MultilabelModel
+from widemargin.classifier import Classifier, LinearModel, MultilabelModel
 from widemargin.cli.classified import predicted_labels
 from widemargin.cli.output import Printer, print_json
 from widemargin.data.raw import RawText
@@ -31,6 +31,9 @@ def evaluate(model: LinearModel, name: str, file: str, jobs: int, as_json: bool,
         "by_label": {label: score._asdict() for label, score in scores.by_label.items()},
         "examples_per_second": len(gold) / seconds,
     }
+    if isinstance(model, Classifier) and model.calibration is not None:
+        report = model.judge_confidence(data.matrix(model.extractor.width or 0), data.classes())
+        results["calibration"] = {kind: each.after for kind, each in report.items()}
     if as_json:
         print_json(results)
     elif quiet:
@@ -45,6 +48,7 @@ def _print(printer: Printer, results: dict[str, Any], by_label: dict[str, Score]
     if several:
         precision, recall = share(results["precision"]), share(results["recall"])
         facts.append(("F1", f"{share(results['f1'])} (precision {precision}, recall {recall})"))
+    facts += [("expected calibration error", f"{error:.4f}") for error in results.get("calibration", {}).values()]
     facts.append(("speed", f"{results['examples_per_second']:,.0f} examples per second"))
     printer.facts(facts)
     printer.heading("By label")

@@ -1,12 +1,14 @@
-"""`widemargin predict`: a file with its label column filled in."""
+"""`widemargin predict`: a file with its label column filled in, or answers that say more as JSON lines."""
 
 from collections.abc import Sequence
 
 from widemargin._threads import count_threads
 from widemargin.classifier import LinearModel
 from widemargin.cli import classified
+from widemargin.cli.answers import Limits, json_lines
 from widemargin.cli.documents import check_target, read_corpus, remembered, text_corpus
-from widemargin.errors import WidemarginError
+from widemargin.data.document import write_text
+from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.predictors import load_predictor
 
 
@@ -16,6 +18,13 @@ def run(
     file: str,
     out: str,
     text: bool,
+    best: int | None,
+    confidence: bool,
+    bio: bool,
+    forbid: Sequence[str],
+    at_most_one: Sequence[str],
+    allowed: str | None,
+    forced: str | None,
     label: str | None,
     file_format: str | None,
     columns: Sequence[str] | None,
@@ -26,12 +35,20 @@ def run(
         check_target(out, inputs=[model])
     if text and (file_format is not None or columns is not None or label is not None):
         raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
+    limits = Limits(bio, forbid, at_most_one, allowed, forced)
     predictor = load_predictor(model)
     if isinstance(predictor, LinearModel):
-        classified.predict(predictor, file, out, file_format, jobs)
+        if any(limits):
+            raise UnsupportedError(f"the model predicts {predictor.predicts}, to which these constraints do not apply")
+        classified.predict(predictor, file, out, file_format, jobs, best, confidence)
         return
     data = remembered(predictor.summary)
     corpus = text_corpus(file) if text else read_corpus(file, file_format=file_format, names=columns, data=data)
+    X, n_threads = corpus.document.columns, count_threads(jobs)
+    constraints = limits.constraints(corpus.document, predictor.labels)
+    if best is not None or confidence:
+        write_text(out, "".join(json_lines(predictor, X, constraints, n_threads, best, confidence)))
+        return
     column = corpus.document.label if text else corpus.label_to_write(label, data, predictor.structure)
-    codes = predictor.predict_codes(corpus.document.columns, count_threads(jobs))
+    codes = predictor.predict_codes(X, n_threads, constraints)
     corpus.document.write(out, {column: predictor.spelt(codes)})

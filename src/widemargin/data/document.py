@@ -51,14 +51,7 @@ class Document(ABC):
         self, target: str | os.PathLike[str] | TextIO, replaced: Mapping[str, Sequence[str]] | None = None
     ) -> None:
         """Write `text(replaced)` to a path, atomically, to `-` for the standard output, or to an open text file."""
-        text = self.text(replaced)
-        if target == "-":
-            _write_to_standard_output(text)
-        elif isinstance(target, str | os.PathLike):
-            with replacing(target) as stream:
-                stream.write(text)
-        else:
-            target.write(text)
+        write_text(target, self.text(replaced))
 
     @abstractmethod
     def _with_column(self, lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
@@ -91,6 +84,17 @@ def label_column(document: Document, wanted: str | None = None) -> str:
         f"{document.raw.source} has no label column {name!r}; its columns, numbered from 1, are "
         f"{', '.join(map(repr, names))}"
     )
+
+
+def write_text(target: str | os.PathLike[str] | TextIO, text: str) -> None:
+    """Write to a path, atomically, to `-` for the standard output, or to an open text file."""
+    if target == "-":
+        _write_to_standard_output(text)
+    elif isinstance(target, str | os.PathLike):
+        with replacing(target) as stream:
+            stream.write(text)
+    else:
+        target.write(text)
 
 
 def _write_to_standard_output(text: str) -> None:

@@ -14,7 +14,9 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, column_or_1
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongMatrix
 from widemargin.classifier import Classifier, MultilabelModel
+from widemargin.constraints import Constraints
 from widemargin.errors import WidemarginError
+from widemargin.estimators.answers import AnsweringEstimator
 from widemargin.estimators.base import ModelEstimator
 from widemargin.label_sets import indicators
 from widemargin.loop import Callback
@@ -93,7 +95,12 @@ class LinearEstimator(ModelEstimator[Model]):
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class LinearClassifier(ClassifierParameters, ClassifierMixin, LinearEstimator[Classifier]):  # type: ignore[misc]
+class LinearClassifier(
+    ClassifierParameters,
+    ClassifierMixin,  # type: ignore[misc]
+    LinearEstimator[Classifier],
+    AnsweringEstimator[Classifier],
+):
     """Large-margin classification into two or more classes, all at once (Crammer & Singer 2001), with costs.
 
     Parameters
@@ -119,10 +126,9 @@ class LinearClassifier(ClassifierParameters, ClassifierMixin, LinearEstimator[Cl
 
     _kind = ClassifierSettings
 
-    def predict(self, X: Any) -> AnyArray:
-        """The class of every row."""
-        X = self._inputs(X)
-        return self.classes_[self.model_.predict_codes(X, count_threads(self.n_jobs))]
+    def predict(self, X: Any, constraints: Constraints | None = None) -> AnyArray:
+        """The class of every row, of those that are `allowed` if there are constraints."""
+        return np.array(super().predict(X, constraints), dtype=self.classes_.dtype)
 
     def decision_function(self, X: Any) -> FloatVector | FloatMatrix:
         """The score of every class for every row; of two classes that of the second less that of the first."""

@@ -3,17 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin._threads import count_threads
-from widemargin.estimators.base import ModelEstimator
+from widemargin.estimators.answers import TokenEstimator
 from widemargin.features.inputs import lengths
-from widemargin.metrics import Span, bio, span_scores
+from widemargin.metrics import bio, span_scores
 from widemargin.segmentations import as_labels
 from widemargin.segmenter import SegmentPredictor
 from widemargin.training import SegmenterParameters, SegmenterSettings
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class Segmenter(SegmenterParameters, ModelEstimator[SegmentPredictor]):
+class Segmenter(SegmenterParameters, TokenEstimator[SegmentPredictor]):
     """Large-margin segmentation: a semi-Markov model, whose features may be about whole segments.
 
     Parameters
@@ -41,11 +40,6 @@ class Segmenter(SegmenterParameters, ModelEstimator[SegmentPredictor]):
     """
 
     _kind = SegmenterSettings
-
-    def predict(self, X: Any) -> list[list[Span]]:
-        """The segments of every sequence, without those of tokens outside."""
-        self._check_fitted()
-        return self.model_.predict(X, count_threads(self.n_jobs))
 
     def score(self, X: Any, y: Any) -> float:
         """F1 of the segments."""

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin._threads import count_threads
-from widemargin.estimators.base import ModelEstimator
+from widemargin.estimators.answers import TokenEstimator
 from widemargin.labels import as_sequences
 from widemargin.metrics import accuracy
 from widemargin.tagger import Tagger
@@ -12,7 +11,7 @@ from widemargin.training import TaggerParameters, TaggerSettings
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class SequenceTagger(TaggerParameters, ModelEstimator[Tagger]):
+class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     """Large-margin sequence labelling: a first-order chain.
 
     Parameters
@@ -57,11 +56,6 @@ class SequenceTagger(TaggerParameters, ModelEstimator[Tagger]):
         online = self._online = settings.learn(self._online, X, y, classes, sample_weight)
         assert online.solution is not None
         return self._fitted(online.task.model(online.solution, settings), online.solution)
-
-    def predict(self, X: Any) -> list[list[Any]]:
-        """The labels of every sequence."""
-        self._check_fitted()
-        return self.model_.predict(X, count_threads(self.n_jobs))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of right labels; 0 where there are none at all."""

@@ -60,15 +60,10 @@ def scores(
     codes: IntVector,
     totals: FloatVector,
 ) -> None:
-    """The scores of segmentations laid end to end; those without tokens are left as they are."""
+    """totals[k] = the score of the segmentation codes[starts[k] : starts[k + 1]] of example batch[k]."""
     tokens, segment = new_scores(data, weights, batch)
     for position in range(len(batch)):
         n = part_scores(data, weights, batch[position], 0.0, tokens, segment)
         if n > 0:
-            totals[position] = segmentation_score(
-                segment[:n],
-                weights.transition,
-                weights.begin,
-                weights.end,
-                codes[starts[position] : starts[position + 1]],
-            )
+            out = codes[starts[position] : starts[position + 1]]
+            totals[position] = segmentation_score(segment[:n], weights.transition, weights.begin, weights.end, out)
