@@ -39,7 +39,7 @@ NOT_OF_SETS = dict.fromkeys(
 )
 
 
-@parametrize_with_checks([LinearClassifier(**EXACT)])
+@parametrize_with_checks([LinearClassifier()])
 def test_classifiers_are_what_scikit_learn_expects(estimator, check):
     check(estimator)
 
@@ -50,6 +50,23 @@ def test_classifiers_are_what_scikit_learn_expects(estimator, check):
 )
 def test_multilabel_classifiers_are_what_scikit_learn_expects(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("solver", ["auto", "dcd", "sdm", "perceptron"])
+def test_neither_order_nor_repetition_matters(solver):
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 4, len(Y)).astype(float)
+    order = rng.permutation(np.repeat(np.arange(len(Y)), weights.astype(int)))
+    weighted = LinearClassifier(solver=solver, max_epochs=3).fit(X, Y, sample_weight=weights)
+    repeated = LinearClassifier(solver=solver, max_epochs=3).fit(X[order], Y[order])
+    np.testing.assert_array_equal(weighted.coef_, repeated.coef_)
+
+
+def test_small_data_are_learnt_by_planes_and_their_likelihood_too():
+    assert LinearClassifier(tol=1e-6).fit(X, Y).solution_.certified
+    likely = LinearClassifier(objective="likelihood", tol=1e-6).fit(X, Y).solution_
+    assert likely.certified
+    assert likely.gap <= 1e-6
 
 
 def test_the_hinge_has_the_objective_of_crammer_and_singer():

@@ -16,11 +16,12 @@ Examples without a runner-up (`RunnerUp`, `KBest`) are decoded as they can be: w
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
+from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.cuts import Cuts
 from widemargin.objectives.base import Objective
 from widemargin.sparse import Rows, dots, scaled, stack, taken
@@ -63,11 +64,12 @@ class Search:
     w: FloatVector
     batch: IntVector
     most_decodes: int
+    candidates: partial[Differences] = field(init=False)
     scale: FloatVector = field(init=False)
     active: LongVector = field(init=False)
     n_decodes: LongVector = field(init=False)
-    below: FloatVector = field(init=False)
-    above: FloatVector = field(init=False)
+    below: FloatMatrix = field(init=False)
+    above: FloatMatrix = field(init=False)
     met: list[Differences] = field(init=False)
     n_met: int = field(init=False)
     best: LongVector = field(init=False)
@@ -75,8 +77,14 @@ class Search:
 
     def __post_init__(self) -> None:
         n = len(self.batch)
+        if isinstance(self.examples, RunnerUp):
+            self.candidates = partial(_runners_up, self.examples, self.w)
+        elif isinstance(self.examples, KBest):
+            self.candidates = partial(_first_wrong, self.examples, self.w)
+        else:
+            self.candidates = partial(_decoded, self.examples, self.w)
         # The runner-up of plain decoding is no violator for most examples, once training has come far: then it is done.
-        self.scale = np.full(n, SMALL if isinstance(self.examples, RunnerUp | KBest) else 1.0)
+        self.scale = np.full(n, 1.0 if self.candidates.func is _decoded else SMALL)
         self.active, self.n_decodes = np.arange(n), np.zeros(n, dtype=np.int64)
         self.below, self.above = np.full((n, 2), np.nan), np.full((n, 2), np.nan)
         nothing = Rows(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
@@ -91,7 +99,7 @@ class Search:
     def step(self) -> None:
         """Decode all examples that are not finished at their λ, and choose the next one."""
         mine, scale = self.active, self.scale[self.active]
-        found = self._candidates(self.batch[mine], scale)
+        found = self.candidates(self.batch[mine], scale)
         error, s = found.errors, -dots(found.psi, self.w)
         value = error * (1.0 + s)
         better = value > self.best_value[mine]
@@ -101,38 +109,44 @@ class Search:
         self.n_met += len(mine)
         self.n_decodes[mine] += 1
 
-        bracketed = ~np.isnan(self.below[mine, 0]) & ~np.isnan(self.above[mine, 0])
-        end_error, end_s = self.below[mine].T
-        lies_between = s + scale * error > end_s + scale * end_error + SLIGHT * (1.0 + np.abs(end_s))
+        below, above = self.below[mine], self.above[mine]
+        lies_between = s + scale * error > below[:, 1] + scale * below[:, 0] + SLIGHT * (1.0 + np.abs(below[:, 1]))
+        go_on = lies_between | np.isnan(below[:, 0]) | np.isnan(above[:, 0])
         rising = scale * error < 1.0 + s
-        corner = np.stack([error, s], axis=1)
-        self.below[mine[rising]], self.above[mine[~rising]] = corner[rising], corner[~rising]
-        following = self._next_scale(mine, corner, rising)
-        go_on = (lies_between | ~bracketed) & (following > 0) & (np.abs(following - scale) > SLIGHT * scale)
-        self.scale[mine] = following
+        below[rising, 0], below[rising, 1] = error[rising], s[rising]
+        above[~rising, 0], above[~rising, 1] = error[~rising], s[~rising]
+        self.below[mine], self.above[mine] = below, above
+        self.scale[mine] = following = _next_scale(scale, error, s, rising, below, above)
+        go_on &= (following > 0) & (np.abs(following - scale) > SLIGHT * scale)
         self.active = mine[go_on & (self.n_decodes[mine] < self.most_decodes)]
 
-    def _next_scale(self, mine: LongVector, corner: FloatVector, rising: BoolVector) -> FloatVector:
-        """The slope between the two corners; what the only one asks for; 0 where there is no more to find."""
-        below, above, scale = self.below[mine], self.above[mine], self.scale[mine]
-        error, s = corner.T
-        width = above[:, 0] - below[:, 0]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            slope = np.where(width > 0, (below[:, 1] - above[:, 1]) / width, 0.0)
-            own = np.where(error > 0, (1.0 + s) / error, 4.0 * scale)
-        own = np.where(~rising & (own <= 0), np.where(scale > SMALL, SMALL, 0.0), own)
-        return np.where(np.isnan(width), own, slope)
 
-    def _candidates(self, batch: IntVector, scale: FloatVector) -> Differences:
-        """y_λ of these examples: the best output other than gold, as far as the examples can tell."""
-        examples = self.examples
-        if isinstance(examples, RunnerUp):
-            return self.examples.difference(batch, examples.decode_wrong(self.w, batch, error_scale=scale))
-        if not isinstance(examples, KBest):
-            return examples.difference(batch, examples.decode(self.w, batch, error_scale=scale))
-        repeated, outputs = examples.decode_best(self.w, batch, 2, error_scale=scale)
-        errors, psi = self.examples.difference(repeated, outputs)
-        first = np.flatnonzero(np.diff(repeated, prepend=-1))
-        last = np.append(first[1:], len(repeated)) - 1
-        chosen = np.where(errors[first] > 0, first, last)
-        return Differences(errors[chosen], taken(psi, chosen))
+def _next_scale(
+    scale: FloatVector, error: FloatVector, s: FloatVector, rising: BoolVector, below: FloatMatrix, above: FloatMatrix
+) -> FloatVector:
+    """The slope between the two corners; what the only one asks for; 0 where there is no more to find."""
+    own = np.where(error > 0, (1.0 + s) / np.maximum(error, SLIGHT), 4.0 * scale)
+    own = np.where(rising | (own > 0), own, np.where(scale > SMALL, SMALL, 0.0))
+    width = above[:, 0] - below[:, 0]
+    slope = np.where(width > 0, (below[:, 1] - above[:, 1]) / np.where(width > 0, width, 1.0), 0.0)
+    return np.where(np.isnan(width), own, slope)
+
+
+def _runners_up(examples: Any, w: FloatVector, batch: IntVector, scale: FloatVector) -> Differences:
+    """y_λ of examples that offer `RunnerUp`."""
+    return examples.difference(batch, examples.decode_wrong(w, batch, error_scale=scale))
+
+
+def _first_wrong(examples: Any, w: FloatVector, batch: IntVector, scale: FloatVector) -> Differences:
+    """y_λ of examples that offer `KBest`: the best output that is wrong, of two."""
+    repeated, outputs = examples.decode_best(w, batch, 2, error_scale=scale)
+    errors, psi = examples.difference(repeated, outputs)
+    first = np.flatnonzero(np.diff(repeated, prepend=-1))
+    last = np.append(first[1:], len(repeated)) - 1
+    chosen = np.where(errors[first] > 0, first, last)
+    return Differences(errors[chosen], taken(psi, chosen))
+
+
+def _decoded(examples: Any, w: FloatVector, batch: IntVector, scale: FloatVector) -> Differences:
+    """What all examples can be decoded to, which may be gold."""
+    return examples.difference(batch, examples.decode(w, batch, error_scale=scale))

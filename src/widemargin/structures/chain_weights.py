@@ -34,14 +34,14 @@ class Chain:
     def parts(self, w: FloatVector) -> "ChainWeights":
         """The parts of `w` as views of it."""
         labels, features = self.n_labels, self.n_features
-        sizes = np.cumsum([features * labels, labels * labels, labels, labels])
-        emission, transition, begin, end, conditional = np.split(w, sizes)
+        transition = features * labels
+        begin = transition + labels * labels
         return ChainWeights(
-            emission.reshape(features, labels),
-            transition.reshape(labels, labels),
-            begin,
-            end,
-            conditional.reshape(self.n_transition_features, labels, labels),
+            w[:transition].reshape(features, labels),
+            w[transition:begin].reshape(labels, labels),
+            w[begin : begin + labels],
+            w[begin + labels : begin + 2 * labels],
+            w[begin + 2 * labels :].reshape(self.n_transition_features, labels, labels),
         )
 
 

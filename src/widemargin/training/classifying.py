@@ -1,14 +1,15 @@
 """Training of classifiers: one class, or any number of labels, for each row of a matrix."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from widemargin._threads import count_threads
-from widemargin._types import FloatVector, IntMatrix, IntVector
+from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
 from widemargin.classifier import Classifier, LinearModel, MultilabelModel
 from widemargin.errors import DataError, WidemarginError
 from widemargin.features.matrices import MatrixExtractor
@@ -20,14 +21,16 @@ from widemargin.problem import checked_weights, predict
 from widemargin.solution import Solution
 from widemargin.sparse import Rows
 from widemargin.structures import ClassExamples, MultilabelExamples, multilabel
-from widemargin.training.base import ModelSettings, TrainingParameters, TrainingSettings
+from widemargin.structures.base import Examples
+from widemargin.training.base import ModelSettings, Trained, TrainingParameters, TrainingSettings
 
 Model = TypeVar("Model", bound=LinearModel)
+FEW_WEIGHTS = 200
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class LinearParameters(TrainingParameters):
-    """What there is to choose for linear classifiers.
+    """What there is to choose for linear classifiers; where weights are few, the solver ``"auto"`` is ``"bundle"``.
 
     Parameters
     ----------
@@ -99,6 +102,13 @@ class ClassifyingTask(Generic[Model]):
 class LinearSettings(LinearParameters, ModelSettings[Model]):
     """Parameters that can train a classifier of either kind."""
 
+    def _run(self, train: Callable[..., Trained], examples: Examples, *arguments: Any, **options: Any) -> Trained:
+        settings = self
+        if self.solver == "auto" and examples.n_weights <= FEW_WEIGHTS:
+            # A few planes under the whole objective describe it; block by block, `auto` would take many epochs.
+            settings = replace(self, solver="bundle", loss=self.problem(examples).loss)
+        return super(LinearSettings, settings)._run(train, examples, *arguments, **options)
+
     @abstractmethod
     def compile(
         self, X: Any, y: Any, dev: tuple[Any, Any] | None = None, labels: list[Any] | None = None
@@ -157,13 +167,14 @@ class ClassifierSettings(ClassifierParameters, LinearSettings[Classifier]):
         self, X: Any, y: Any, sample_weight: Any = None, *rest: Any, **options: Any
     ) -> tuple[Classifier, Solution]:
         """A classifier for rows like those of `X`; see `widemargin.LinearClassifier.fit`."""
-        return super().train(X, y, self.weighed(y, sample_weight), *rest, **options)
+        return super().train(*merged(X, y, self.weighed(y, sample_weight)), *rest, **options)
 
     def train_path(
         self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None, dev: tuple[Any, Any] | None = None
     ) -> list[tuple[Classifier, Solution]]:
         """A classifier for every one of the `C`; see `widemargin.LinearClassifier.fit_path`."""
-        return super().train_path(X, y, C, self.weighed(y, sample_weight), dev)
+        X, y, sample_weight = merged(X, y, self.weighed(y, sample_weight))
+        return super().train_path(X, y, C, sample_weight, dev)
 
     def weighed(self, y: Any, sample_weight: Any) -> Any:
         """The weights of examples, times those of their classes."""
@@ -222,6 +233,31 @@ class MultilabelSettings(MultilabelParameters, LinearSettings[MultilabelModel]):
             return float(2.0 * (predicted * gold).sum() / max(predicted.sum() + gold.sum(), 1))
 
         return score
+
+
+def merged(X: Any, y: Any, sample_weight: Any) -> tuple[Any, AnyArray, FloatVector]:
+    """Every distinct example once, with the sum of its weights, in an order of their own.
+
+    So an example that is repeated is the same to the last digit as one that weighs more, and the order of examples does
+    not matter.
+    """
+    from scipy import sparse  # slow to import
+
+    rows, labels = sparse.csr_array(X, dtype=np.float64, copy=True), np.asarray(y)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    if labels.shape != (rows.shape[0],):
+        return X, labels, sample_weight  # for others to complain about
+    weight, numbers = checked_weights(sample_weight, len(labels)), class_numbers(labels)[1]
+    keys = [
+        (rows.indices[a:b].tobytes(), rows.data[a:b].tobytes(), number)
+        for (a, b), number in zip(pairwise(rows.indptr.tolist()), numbers.tolist(), strict=True)
+    ]
+    # Without examples that do not count, but for classes that have no others.
+    kept = np.flatnonzero((weight > 0) | (np.bincount(numbers, weight) == 0)[numbers])
+    order = np.array(sorted(kept.tolist(), key=keys.__getitem__))
+    first = np.flatnonzero([k == 0 or keys[order[k]] != keys[order[k - 1]] for k in range(len(order))])
+    return rows[order[first]], labels[order[first]], np.add.reduceat(weight[order], first)
 
 
 def _check_lengths(features: Rows, gold: IntVector | IntMatrix) -> None:
