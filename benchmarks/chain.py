@@ -127,7 +127,7 @@ def role_tagging(data: Path, model: Path) -> dict[str, Any]:
     """Raw tokens → tags, one thread, against Python features and `Tagger.tag`."""
     import pycrfsuite
 
-    from widemargin.tagger import Tagger
+    from widemargin.predictors.tagger import Tagger
 
     words, tags = peer.read(data / "test.conllu")
     tokens = sum(map(len, words))
@@ -192,7 +192,7 @@ def role_accuracy(data: Path, model: Path) -> dict[str, Any]:
         tagger = pycrfsuite.Tagger()
         tagger.open(str(model))
         return {"accuracy": _accuracy(tags, [tagger.tag(list(peer.features(sentence))) for sentence in words])}
-    from widemargin.tagger import Tagger
+    from widemargin.predictors.tagger import Tagger
 
     return {"accuracy": _accuracy(tags, Tagger.load(model).predict(words))}
 

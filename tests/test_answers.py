@@ -11,10 +11,10 @@ import widemargin
 from helpers import random_chain
 from test_constraints import BIO, BIOES
 from widemargin import Constraints, SequenceTagger
-from widemargin.answers import Ranked
-from widemargin.bio import SpanLabels
+from widemargin.answers.base import Ranked
+from widemargin.answers.bio import SpanLabels
+from widemargin.answers.margins import Margins
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
-from widemargin.margins import Margins
 from widemargin.metrics import accuracy, spans
 from widemargin.model import read_model, write_model
 

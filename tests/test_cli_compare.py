@@ -9,10 +9,10 @@ import pytest
 
 from test_cli import fail, run, succeed, written
 from widemargin.cli.commands import COMMA
+from widemargin.predictors.tagger import Tagger
 from widemargin.report.comparison import FILES
 from widemargin.report.progress import Progress
 from widemargin.solution import Epoch
-from widemargin.tagger import Tagger
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import random_chain
-from widemargin.bio import SpanLabels
-from widemargin.constrained_chain import ConstrainedChain
-from widemargin.constraints import Constraints
+from widemargin.answers.bio import SpanLabels
+from widemargin.answers.constrained_chain import ConstrainedChain
+from widemargin.answers.constraints import Constraints
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.metrics import spans
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import widemargin
 from segmentations import random_segmentation
 from widemargin import Constraints, Segmenter
-from widemargin.constrained_segments import ConstrainedSegments
+from widemargin.answers.constrained_segments import ConstrainedSegments
+from widemargin.answers.margins import segment_margin
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.margins import segment_margin
 from widemargin.metrics import Span
 from widemargin.structures.segment_spans import segments_of
 

@@ -15,7 +15,7 @@ from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.features import as_columns
 from widemargin.metrics import Span, bio, span_scores, spans
 from widemargin.model import read_model, write_model
-from widemargin.segmenter import SegmentPredictor
+from widemargin.predictors.segmenter import SegmentPredictor
 
 TOKENS, LABELS = addresses(60, seed=1)
 SPANS = [spans(labels) for labels in LABELS]
@@ -151,7 +151,7 @@ def test_wrong_data_are_named():
 
 def test_models_load_without_scikit_learn(file):
     code = (
-        "import sys; from widemargin.predictors import load_predictor; "
+        "import sys; from widemargin.predictors.kinds import load_predictor; "
         "load_predictor(sys.argv[1]); print('sklearn' in sys.modules)"
     )
     assert subprocess.check_output([sys.executable, "-c", code, file], text=True) == "False\n"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from widemargin.columns import Columns, boundaries, split
 from widemargin.errors import DataError
 from widemargin.features import RecordExtractor, TemplateExtractor, as_columns
+from widemargin.predictors.tagger import Tagger
 from widemargin.structures import Chain
-from widemargin.tagger import Tagger
 
 pytestmark = pytest.mark.interpreted
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from widemargin._version import __version__
 
 if TYPE_CHECKING:
-    from widemargin.constraints import Constraints
+    from widemargin.answers.constraints import Constraints
     from widemargin.estimators import (
         LinearClassifier,
         MultilabelClassifier,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Callback": "loop",
-    "Constraints": "constraints",
+    "Constraints": "answers.constraints",
     "Epoch": "solution",
     "LinearClassifier": "estimators",
     "MultilabelClassifier": "estimators",

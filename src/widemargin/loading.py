@@ -5,7 +5,7 @@ from typing import Any
 
 from widemargin.errors import ModelFileError
 from widemargin.estimators import LinearClassifier, MultilabelClassifier, Segmenter, SequenceTagger
-from widemargin.predictors import load_predictor
+from widemargin.predictors.kinds import load_predictor
 
 ESTIMATORS: dict[str, Any] = {
     "chain": SequenceTagger,

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from widemargin.answers.constraints import Constraints
 from widemargin.columns import Columns
-from widemargin.constraints import Constraints
 from widemargin.data.document import Document, label_column
 from widemargin.errors import WidemarginError
-from widemargin.predictor import TokenPredictor
+from widemargin.predictors.base import TokenPredictor
 
 FREE = ("*", "_", "")
 

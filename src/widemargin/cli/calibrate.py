@@ -5,13 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 from widemargin._threads import count_threads
-from widemargin.calibration import CalibrationReport
-from widemargin.classifier import LinearModel
+from widemargin.answers.calibration import CalibrationReport
 from widemargin.cli import classified
 from widemargin.cli.documents import check_target, read_corpus, remembered
 from widemargin.cli.output import Printer, print_json
 from widemargin.errors import WidemarginError
-from widemargin.predictors import load_predictor
+from widemargin.predictors.classifier import LinearModel
+from widemargin.predictors.kinds import load_predictor
 from widemargin.report.numbers import share
 
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from widemargin._threads import count_threads
-from widemargin.calibration import CalibrationReport
-from widemargin.classifier import Classifier, LinearModel
+from widemargin.answers.calibration import CalibrationReport
 from widemargin.data.document import write_text
 from widemargin.data.raw import RawText
 from widemargin.data.svmlight import SvmlightData, parse
 from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.predictors.classifier import Classifier, LinearModel
 
 
 def predict(

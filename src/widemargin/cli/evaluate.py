@@ -9,7 +9,6 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import IntVector
-from widemargin.classifier import LinearModel
 from widemargin.cli import evaluate_classes
 from widemargin.cli.documents import read_corpus, remembered
 from widemargin.cli.output import Printer, print_json
@@ -24,8 +23,9 @@ from widemargin.metrics import (
     sequence_accuracy,
     span_scores,
 )
-from widemargin.predictor import TokenPredictor
-from widemargin.predictors import load_predictor
+from widemargin.predictors.base import TokenPredictor
+from widemargin.predictors.classifier import LinearModel
+from widemargin.predictors.kinds import load_predictor
 from widemargin.report.numbers import share
 
 MOST_CONFUSIONS = 10

@@ -3,12 +3,12 @@
 from time import perf_counter
 from typing import Any
 
-from widemargin.classifier import Classifier, LinearModel, MultilabelModel
 from widemargin.cli.classified import predicted_labels
 from widemargin.cli.output import Printer, print_json
 from widemargin.data.raw import RawText
 from widemargin.data.svmlight import parse
 from widemargin.metrics import Score, label_scores, set_scores
+from widemargin.predictors.classifier import Classifier, LinearModel, MultilabelModel
 from widemargin.report.numbers import share
 
 

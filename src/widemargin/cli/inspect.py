@@ -11,8 +11,8 @@ from widemargin.cli.output import STOPPED, Printer, certificate, file_size, prin
 from widemargin.cli.strongest import Strongest, strongest_weights
 from widemargin.errors import ModelFileError, WidemarginError
 from widemargin.model import read_model
-from widemargin.predictor import Predictor
-from widemargin.predictors import predictor_in
+from widemargin.predictors.base import Predictor
+from widemargin.predictors.kinds import predictor_in
 from widemargin.solution import Solution
 
 VISIBLE = 0.0005  # smaller weights would be printed as zero

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from widemargin._threads import count_threads
-from widemargin.classifier import LinearModel
 from widemargin.cli import classified
 from widemargin.cli.answers import Limits, json_lines
 from widemargin.cli.documents import check_target, read_corpus, remembered, text_corpus
 from widemargin.data.document import write_text
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.predictors import load_predictor
+from widemargin.predictors.classifier import LinearModel
+from widemargin.predictors.kinds import load_predictor
 
 
 def run(

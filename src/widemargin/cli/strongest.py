@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.classifier import LinearModel
-from widemargin.predictor import Predictor, TokenPredictor
-from widemargin.segmenter import SegmentPredictor
+from widemargin.predictors.base import Predictor, TokenPredictor
+from widemargin.predictors.classifier import LinearModel
+from widemargin.predictors.segmenter import SegmentPredictor
+from widemargin.predictors.tagger import Tagger
 from widemargin.sparse import Rows
-from widemargin.tagger import Tagger
 
 Strongest = dict[str, list[dict[str, Any]]]
 """The largest weights under `positive` and the smallest under `negative`, each with the name of what it is for."""

@@ -18,7 +18,7 @@ from widemargin.cli.resources import (
 from widemargin.columns import Columns
 from widemargin.errors import WidemarginError
 from widemargin.metrics import is_bio
-from widemargin.predictor import Predictor
+from widemargin.predictors.base import Predictor
 from widemargin.problem import Loss, Penalty
 from widemargin.report.curves import plot_curves
 from widemargin.report.numbers import share

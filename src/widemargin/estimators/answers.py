@@ -3,9 +3,9 @@
 from typing import Any
 
 from widemargin._threads import count_threads
-from widemargin.answers import Ranked, SureSpan
-from widemargin.calibration import CalibrationReport
-from widemargin.constraints import Constraints
+from widemargin.answers.base import Ranked, SureSpan
+from widemargin.answers.calibration import CalibrationReport
+from widemargin.answers.constraints import Constraints
 from widemargin.estimators.base import Model, ModelEstimator
 
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from widemargin.loop import Callback
-from widemargin.predictor import Predictor
+from widemargin.predictors.base import Predictor
 from widemargin.solution import Solution
 from widemargin.training import ModelSettings, TrainingSettings
 

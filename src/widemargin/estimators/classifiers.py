@@ -13,13 +13,13 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, column_or_1
 
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongMatrix
-from widemargin.classifier import Classifier, MultilabelModel
-from widemargin.constraints import Constraints
+from widemargin.answers.constraints import Constraints
 from widemargin.errors import WidemarginError
 from widemargin.estimators.answers import AnsweringEstimator
 from widemargin.estimators.base import ModelEstimator
 from widemargin.label_sets import indicators
 from widemargin.loop import Callback
+from widemargin.predictors.classifier import Classifier, MultilabelModel
 from widemargin.solution import Solution
 from widemargin.training.classifying import (
     ClassifierParameters,

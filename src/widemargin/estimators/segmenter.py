@@ -6,8 +6,8 @@ from typing import Any
 from widemargin.estimators.answers import TokenEstimator
 from widemargin.features.inputs import lengths
 from widemargin.metrics import bio, span_scores
+from widemargin.predictors.segmenter import SegmentPredictor
 from widemargin.segmentations import as_labels
-from widemargin.segmenter import SegmentPredictor
 from widemargin.training import SegmenterParameters, SegmenterSettings
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from widemargin.estimators.answers import TokenEstimator
 from widemargin.labels import as_sequences
 from widemargin.metrics import accuracy
-from widemargin.tagger import Tagger
+from widemargin.predictors.tagger import Tagger
 from widemargin.training import TaggerParameters, TaggerSettings
 
 

@@ -5,7 +5,7 @@ Where confidence is calibrated the points lie on the diagonal. A point's area is
 
 from os import PathLike
 
-from widemargin.calibration import CalibrationReport
+from widemargin.answers.calibration import CalibrationReport
 from widemargin.data.atomic import replacing
 from widemargin.report.curves import COLOURS, frame
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
-from widemargin.classifier import Classifier, LinearModel, MultilabelModel
 from widemargin.errors import DataError, WidemarginError
 from widemargin.features.matrices import MatrixExtractor
 from widemargin.label_sets import class_numbers, indicators, set_costs
 from widemargin.labels import cost_matrix
 from widemargin.loop import Score
 from widemargin.online import Online
+from widemargin.predictors.classifier import Classifier, LinearModel, MultilabelModel
 from widemargin.problem import checked_weights, predict
 from widemargin.solution import Solution
 from widemargin.sparse import Rows

@@ -13,6 +13,7 @@ from widemargin.features.segments import SEGMENT_FEATURES, SegmentExtractor
 from widemargin.features.template_extractor import TemplateExtractor
 from widemargin.features.templates import DEFAULT_TEMPLATES
 from widemargin.loop import Score
+from widemargin.predictors.segmenter import SegmentPredictor
 from widemargin.segmentations import (
     Lengths,
     Penalties,
@@ -22,7 +23,6 @@ from widemargin.segmentations import (
     encode_segments,
     max_lengths,
 )
-from widemargin.segmenter import SegmentPredictor
 from widemargin.solution import Solution
 from widemargin.structures import Segmentation, SegmentExamples
 from widemargin.structures.segment_check import gold_lengths

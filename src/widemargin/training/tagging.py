@@ -12,9 +12,9 @@ from widemargin.labels import as_sequences, checked_labels, cost_matrix, encode_
 from widemargin.loop import Score
 from widemargin.metrics import is_bio
 from widemargin.online import Online
+from widemargin.predictors.tagger import Tagger
 from widemargin.solution import Solution
 from widemargin.structures import Chain, ChainExamples
-from widemargin.tagger import Tagger
 from widemargin.training.base import ModelSettings, TrainingSettings
 from widemargin.training.tokens import TokenParameters
 

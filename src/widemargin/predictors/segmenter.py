@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
+from widemargin.answers.segments import SegmentAnswers
 from widemargin.columns import Columns
 from widemargin.features.base import Arrays
 from widemargin.features.inputs import as_columns
 from widemargin.features.segments import SegmentExtractor
 from widemargin.labels import are_labels
-from widemargin.predictor import TokenPredictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
-from widemargin.segment_answers import SegmentAnswers
+from widemargin.predictors.base import TokenPredictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
 from widemargin.segmentations import bio_names
 from widemargin.structures import Segmentation, SegmentExamples, SegmentWeights
 from widemargin.structures.segment_weights import ROLES

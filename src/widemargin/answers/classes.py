@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.answers import Ranked
-from widemargin.calibration import Calibrated, Judged
-from widemargin.constraints import Constraints, check_possible
+from widemargin.answers.base import Ranked
+from widemargin.answers.calibration import Calibrated, Judged
+from widemargin.answers.constraints import Constraints, check_possible
+from widemargin.answers.margins import Margins
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.margins import Margins
 
 
 class ClassAnswers(Calibrated):

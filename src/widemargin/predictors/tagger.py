@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
-from widemargin.chain_answers import ChainAnswers
+from widemargin.answers.chain import ChainAnswers
 from widemargin.features.base import Arrays, Extractor
 from widemargin.features.extractors import describe, restore
 from widemargin.features.inputs import prepared
 from widemargin.features.template_extractor import TemplateExtractor
 from widemargin.labels import are_labels
-from widemargin.predictor import TokenPredictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
+from widemargin.predictors.base import TokenPredictor, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
 from widemargin.structures import Chain, ChainExamples, ChainWeights
 
 DENSE = ("transition", "begin", "end", "conditional")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import BoolMatrix, IntVector
-from widemargin.bio import STARTING, SpanLabels
-from widemargin.constrained import Constrained
-from widemargin.constraints import Constraints, Windows
+from widemargin.answers.bio import STARTING, SpanLabels
+from widemargin.answers.constrained import Constrained
+from widemargin.answers.constraints import Constraints, Windows
 from widemargin.metrics import Span, spans
 from widemargin.structures import ChainExamples, ChainWeights
 from widemargin.structures.chain_limits import ChainLimits, limited_weights, with_features

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.answers import Answers, SureSpan
-from widemargin.calibration import Judged
-from widemargin.constrained_segments import ConstrainedSegments
-from widemargin.constraints import Constraints
-from widemargin.margins import segment_margin
+from widemargin.answers.base import Answers, SureSpan
+from widemargin.answers.calibration import Judged
+from widemargin.answers.constrained_segments import ConstrainedSegments
+from widemargin.answers.constraints import Constraints
+from widemargin.answers.margins import segment_margin
 from widemargin.metrics import Span
 from widemargin.segmentations import as_spans, decode_segments
 from widemargin.structures import SegmentExamples

@@ -3,12 +3,12 @@
 import os
 from typing import Any
 
-from widemargin.classifier import Classifier, MultilabelModel
 from widemargin.errors import ModelFileError
 from widemargin.model import ModelFile, read_model
-from widemargin.predictor import Predictor
-from widemargin.segmenter import SegmentPredictor
-from widemargin.tagger import Tagger
+from widemargin.predictors.base import Predictor
+from widemargin.predictors.classifier import Classifier, MultilabelModel
+from widemargin.predictors.segmenter import SegmentPredictor
+from widemargin.predictors.tagger import Tagger
 
 PREDICTORS: dict[str, type[Predictor]] = {
     kind.structure: kind for kind in (Tagger, SegmentPredictor, Classifier, MultilabelModel)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.bio import SpanLabels
+from widemargin.answers.bio import SpanLabels
 from widemargin.metrics import Span
 
 

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple
 import numpy as np
 
 from widemargin._types import FloatMatrix, IntVector, LongVector
-from widemargin.calibration import Calibrated
+from widemargin.answers.calibration import Calibrated
+from widemargin.answers.constrained import Constrained, E
+from widemargin.answers.constraints import Constraints, check_possible
 from widemargin.columns import boundaries
-from widemargin.constrained import Constrained, E
-from widemargin.constraints import Constraints, check_possible
 from widemargin.errors import WidemarginError
 from widemargin.problem import in_shares, predict
 

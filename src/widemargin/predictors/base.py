@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, IntVector
-from widemargin.answers import Answers
-from widemargin.calibration import Calibration
+from widemargin.answers.base import Answers
+from widemargin.answers.calibration import Calibration
 from widemargin.errors import ModelFileError
 from widemargin.model import ModelFile, read_model, vector, write_model
 from widemargin.sparse import Rows

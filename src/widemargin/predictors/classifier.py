@@ -12,11 +12,11 @@ from typing import Any, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
-from widemargin.class_answers import ClassAnswers
+from widemargin.answers.classes import ClassAnswers
 from widemargin.features.extractors import describe
 from widemargin.features.matrices import MatrixExtractor
 from widemargin.model import vector
-from widemargin.predictor import Arrays, Predictor, are_numbers
+from widemargin.predictors.base import Arrays, Predictor, are_numbers
 from widemargin.problem import predict
 from widemargin.sparse import Rows
 from widemargin.structures import ClassExamples, MultilabelExamples, multilabel

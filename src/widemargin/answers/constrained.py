@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.constraints import Constraints, Windows, best_without_repetition, check_possible, impossible
+from widemargin.answers.constraints import Constraints, Windows, best_without_repetition, check_possible, impossible
 from widemargin.errors import UnsupportedError
 from widemargin.metrics import Span
 from widemargin.problem import predict

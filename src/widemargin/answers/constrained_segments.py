@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from widemargin._types import IntVector
-from widemargin.constrained import Constrained
-from widemargin.constraints import Constraints, Windows, numbers_of
+from widemargin.answers.constrained import Constrained
+from widemargin.answers.constraints import Constraints, Windows, numbers_of
 from widemargin.metrics import Span
 from widemargin.segmentations import decode_segments
 from widemargin.sparse import taken

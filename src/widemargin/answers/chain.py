@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.answers import Answers, SureSpan
-from widemargin.bio import SpanLabels, marks_spans
-from widemargin.calibration import Judged
+from widemargin.answers.base import Answers, SureSpan
+from widemargin.answers.bio import SpanLabels, marks_spans
+from widemargin.answers.calibration import Judged
+from widemargin.answers.constrained_chain import ConstrainedChain
+from widemargin.answers.constraints import Constraints
+from widemargin.answers.margins import Margins
 from widemargin.columns import split
-from widemargin.constrained_chain import ConstrainedChain
-from widemargin.constraints import Constraints
 from widemargin.labels import as_sequences
-from widemargin.margins import Margins
 from widemargin.metrics import spans
 from widemargin.structures import ChainExamples
 

@@ -1,0 +1,1 @@
+"""What trained models can be asked besides the best output: alternatives, margins, confidence, constraints."""
