@@ -1,7 +1,7 @@
 """Margin, slack, approximate slack and PosLearn, as in Table 1 and Figures 1 and 2 of Sarawagi & Gupta (2008).
 
     python benchmarks/objectives.py [--parts oracle table sizes] [--sets citations addresses bc2gm]
-                                    [--tasks labels segments] [--splits 10] [--out bench]
+                                    [--tasks labels segments] [--splits 10] [--jobs -1] [--out bench]
 
 `oracle` times what each objective asks of decoding, `table` trains and tests on splits of the data, `sizes` does so for
 growing training sets and draws the two figures. Every set is learnt twice: as labels of tokens and as segments. C is
@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ import numpy as np
 from scipy.stats import ttest_rel
 
 from widemargin.data import read
+from widemargin.features import DEFAULT_TEMPLATES
 from widemargin.metrics import bio, span_scores
 from widemargin.objectives import OBJECTIVES
 from widemargin.objectives.approximate_slack import Search
@@ -33,6 +35,21 @@ CHOICES = (0.01, 0.1, 1.0, 10.0)
 GAP = 0.01
 MOST_TO_CHOOSE_BY = 1500
 SHARES = (0.05, 0.1, 0.25, 0.5, 0.75)
+EDGES = [
+    f"transition:{feature}"
+    for feature in (
+        "lower",
+        "lower[-1]",
+        "lower[1]",
+        "shape",
+        "shape[-1]",
+        "prefix3",
+        "suffix1",
+        "suffix1[-1]",
+        "suffix3",
+    )
+]
+"""Features on pairs of labels: what couples the labels of neighbours strongly, as the paper's sets have it."""
 
 
 class Data(NamedTuple):
@@ -114,19 +131,19 @@ def runs(labels: list[str]) -> list[str]:
     return ["O" if label[2:] == "O" else label for label in marks]
 
 
-def task(name: str, kind: str) -> Task:
-    """Fields that fill their sequences are labelled without B and I; entities among other tokens with both."""
+def task(name: str, kind: str, jobs: int) -> Task:
+    """Fields that fill their sequences are labelled without B and I, with features on pairs; entities with both."""
     if kind == "segments":
-        return Task(SegmenterSettings, list, lambda found, X: [bio(s, len(x)) for s, x in zip(found, X, strict=True)])
+        segmenter = partial(SegmenterSettings, n_jobs=jobs)
+        return Task(segmenter, list, lambda found, X: [bio(s, len(x)) for s, x in zip(found, X, strict=True)])
     if name == "bc2gm":
-        return Task(TaggerSettings, list, lambda found, X: found)
-    return Task(TaggerSettings, fields, lambda found, X: list(map(runs, found)))
+        return Task(partial(TaggerSettings, n_jobs=jobs), list, lambda found, X: found)
+    tagger = partial(TaggerSettings, n_jobs=jobs, templates=[*DEFAULT_TEMPLATES, *EDGES])
+    return Task(tagger, fields, lambda found, X: list(map(runs, found)))
 
 
-def train(job: Task, objective: str, C: float, split: Split, seconds: float, **options: Any) -> Result:
-    settings = job.settings(
-        objective=objective, C=C, loss="hinge", tol=GAP, max_epochs=1000, max_seconds=seconds, **options
-    )
+def train(job: Task, objective: str, C: float, split: Split, seconds: float) -> Result:
+    settings = job.settings(objective=objective, C=C, loss="hinge", tol=GAP, max_epochs=1000, max_seconds=seconds)
     model, solution = settings.train(split.train.X, job.target(split.train.y))
     predicted = job.back(model.predict(split.test.X, 2), split.test.X)
     gold, found = fields(split.test.y), fields(predicted)
@@ -159,9 +176,9 @@ def warm(job: Task, data: Data) -> None:
         train(job, objective, 0.1, Split("few", few, few), 60.0)
 
 
-def table(name: str, kind: str, n: int, seconds: float) -> Iterator[dict[str, Any]]:
+def table(name: str, kind: str, n: int, seconds: float, jobs: int) -> Iterator[dict[str, Any]]:
     """Every objective on every split."""
-    job, all_splits = task(name, kind), splits(name, n)
+    job, all_splits = task(name, kind, jobs), splits(name, n)
     warm(job, all_splits[0].train)
     C = {objective: choose(job, objective, all_splits[0].train, seconds) for objective in NAMES}
     for split in all_splits:
@@ -208,8 +225,8 @@ def paired(one: list[dict[str, Any]], other: list[dict[str, Any]]) -> float:
 def oracle(name: str, kind: str, repeats: int = 7) -> dict[str, Any]:
     """What the oracle of each objective costs, in plain decodes of the same examples; the least of some runs."""
     training = splits(name, 1)[0].train
-    job = task(name, kind)
-    settings = job.settings(n_jobs=1, loss="hinge", max_epochs=5, tol=None, objective="margin")
+    job = task(name, kind, 1)
+    settings = job.settings(loss="hinge", max_epochs=5, tol=None, objective="margin")
     examples = settings.compile(training.X, job.target(training.y)).examples
     w = settings.solve(examples).w
     batch = np.arange(min(examples.n_examples, 400), dtype=np.int32)
@@ -240,9 +257,9 @@ def oracle(name: str, kind: str, repeats: int = 7) -> dict[str, Any]:
     return found
 
 
-def sizes(n: int, seconds: float, out: Path) -> list[dict[str, Any]]:
+def sizes(n: int, seconds: float, jobs: int, out: Path) -> list[dict[str, Any]]:
     """Figures 1 and 2: error and training time on citations, as labels, by how many are learnt from."""
-    core, job, rows = load("anystyle-citations/core.xml"), task("citations", "labels"), []
+    core, job, rows = load("anystyle-citations/core.xml"), task("citations", "labels", jobs), []
     warm(job, core)
     C = {objective: choose(job, objective, random_split(core, 0.25, 0).train, seconds) for objective in NAMES}
     for share in SHARES:
@@ -295,6 +312,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=["labels", "segments"])
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=300.0, help="the longest that a training run may take")
+    parser.add_argument("--jobs", type=int, default=-1, help="threads")
     parser.add_argument("--out", type=Path, default=Path("bench"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -306,11 +324,11 @@ def main() -> None:
             row
             for name in options.sets
             for kind in options.tasks
-            for row in table(name, kind, options.splits, options.seconds)
+            for row in table(name, kind, options.splits, options.seconds, options.jobs)
         ]
         print("\n".join(summary(results["table"])))
     if "sizes" in options.parts:
-        results["sizes"] = sizes(options.splits, options.seconds, options.out)
+        results["sizes"] = sizes(options.splits, options.seconds, options.jobs, options.out)
     (options.out / "objectives.json").write_text(json.dumps(results, indent=1))
 
 

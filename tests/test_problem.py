@@ -5,7 +5,7 @@ import pytest
 
 from helpers import PROBLEMS, primal, problem, random_chain
 from widemargin.errors import DataError, WidemarginError
-from widemargin.problem import Problem, predict
+from widemargin.problem import Meter, Problem, predict
 
 pytestmark = pytest.mark.interpreted
 
@@ -115,3 +115,14 @@ def test_an_unknown_loss():
 def test_bad_sample_weights(weight, message):
     with pytest.raises(DataError, match=message):
         problem("chain", sample_weight=weight)
+
+
+def test_the_first_call_does_not_tell_how_long_calls_take():
+    """It may have had to compile; a time limit would else end training before it has begun."""
+    meter = Meter()
+    assert meter.seconds_a_call == 0.0
+    meter.count(1, 60.0)
+    assert meter.seconds_a_call == 0.0
+    meter.count(4, 2.0)
+    assert meter.seconds_a_call == 0.5
+    assert (meter.calls, meter.seconds) == (5, 62.0)

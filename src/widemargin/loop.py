@@ -374,7 +374,7 @@ class _Run:
 
     def _time_is_up(self, seconds: float) -> bool:
         meter = self.problem.meter
-        closing_pass = meter.seconds / max(meter.calls, 1) * len(self.problem.weighted)
+        closing_pass = meter.seconds_a_call * len(self.problem.weighted)
         return self._seconds() + closing_pass > seconds
 
     def _seconds(self) -> float:

@@ -55,6 +55,20 @@ class Meter:
     calls: int = 0
     seconds: float = 0.0
     watch: Callable[[int], None] | None = None
+    first: tuple[int, float] = (0, 0.0)
+
+    def count(self, calls: int, seconds: float) -> None:
+        """Add what has been asked at one time."""
+        if not self.calls:
+            self.first = calls, seconds
+        self.calls += calls
+        self.seconds += seconds
+
+    @property
+    def seconds_a_call(self) -> float:
+        """How long a call takes, the first time left out, which may have had to compile; 0 before there is another."""
+        calls, seconds = self.first
+        return (self.seconds - seconds) / max(self.calls - calls, 1)
 
 
 @dataclass(slots=True)
@@ -239,8 +253,7 @@ class Problem:
         begin = perf_counter()
         parts = shares(batch, self.examples.work, self.n_threads)
         cuts = concatenate(run([partial(oracle, self.examples, w, part) for part in parts]))
-        self.meter.seconds += perf_counter() - begin
-        self.meter.calls += len(batch)
+        self.meter.count(len(batch), perf_counter() - begin)
         return cuts
 
 
