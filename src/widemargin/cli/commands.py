@@ -1,4 +1,7 @@
-"""All commands and their options on one page."""
+"""All commands and their options on one page.
+
+Options that are parameters of training are handed over under the names that those have (`widemargin.training`).
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -84,9 +87,24 @@ function_options = together(
         show_default=True,
         help="On the size of the weights.",
     ),
-    click.option("--memory", type=float, default=1024.0, show_default=True, help="Megabytes for a dual solver's cuts."),
+    click.option(
+        "--memory",
+        "cut_memory",
+        type=float,
+        default=1024.0,
+        show_default=True,
+        help="Megabytes for a dual solver's cuts.",
+    ),
+    click.option("--jobs", "n_jobs", type=int, default=-1, show_default=True, help="Threads; -1 takes all cores."),
+    click.option(
+        "--seed",
+        "random_state",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        help="The same seed, the same result.",
+    ),
 )
-seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is random.")
 jobs = click.option("--jobs", type=int, default=-1, help="Threads; -1 takes all cores.", show_default=True)
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
@@ -117,7 +135,12 @@ def run_options(C: str, tol: float, epochs: int) -> Decorator:
         ),
         function_options,
         click.option(
-            "--epochs", type=int, default=epochs, show_default=True, help="Stop after so many passes over the data."
+            "--epochs",
+            "max_epochs",
+            type=int,
+            default=epochs,
+            show_default=True,
+            help="Stop after so many passes over the data.",
         ),
         click.option(
             "--tol", type=float, default=tol, show_default=True, help="Stop at this proven gap to the optimum."
@@ -125,11 +148,7 @@ def run_options(C: str, tol: float, epochs: int) -> Decorator:
         click.option(
             "--patience", type=int, metavar="N", help="Stop after N epochs without a better development score."
         ),
-        click.option("--seconds", type=float, help="Stop after so many seconds."),
-        jobs,
-        click.option(
-            "--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed, the same model."
-        ),
+        click.option("--seconds", "max_seconds", type=float, help="Stop after so many seconds."),
         click.option("--checkpoint", metavar="FILE", help="Keep the state of training in FILE while it goes on."),
         click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
         click.option("--curves", metavar="FILE", help="Draw objective, gap and development score into a PNG file."),
@@ -324,11 +343,16 @@ def inspect(**options: Any) -> int | None:
 )
 @click.option("--C", "C", type=float, default=0.1, show_default=True, help="Weight of errors against large weights.")
 @function_options
-@click.option("--epochs", type=int, default=50, show_default=True, help="Stop each after so many passes over the data.")
+@click.option(
+    "--epochs",
+    "max_epochs",
+    type=int,
+    default=50,
+    show_default=True,
+    help="Stop each after so many passes over the data.",
+)
 @click.option("--tol", type=float, default=0.001, show_default=True, help="Stop each at this gap that it has proven.")
-@click.option("--seconds", type=float, help="Stop each after so many seconds.")
-@jobs
-@seed
+@click.option("--seconds", "max_seconds", type=float, help="Stop each after so many seconds.")
 @as_json
 @quiet
 def compare(**options: Any) -> int | None:

@@ -12,7 +12,7 @@ from widemargin.cli.output import Printer, print_json
 from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.resources import check_templates, read_templates
 from widemargin.metrics import is_bio
-from widemargin.problem import Loss, Penalty, Problem
+from widemargin.problem import Problem
 from widemargin.report.comparison import FILES, Comparison, compare
 from widemargin.report.tables import cells, columns_of
 from widemargin.training import TaggerSettings
@@ -31,34 +31,13 @@ def run(
     columns: Sequence[str] | None,
     templates: str | None,
     solvers: Sequence[str],
-    C: float,
-    objective: str | None,
-    loss: Loss | None,
-    penalty: Penalty,
-    memory: float,
-    epochs: int,
-    tol: float,
-    seconds: float | None,
-    jobs: int,
-    seed: int,
     as_json: bool,
     quiet: bool,
+    **parameters: Any,
 ) -> int | None:
     """Train with each solver, write the report, and show its table."""
     check_folder(out, FILES, inputs=[train_file, dev_file, templates])
-    settings = TaggerSettings(
-        C=C,
-        objective=objective,
-        loss=loss,
-        penalty=penalty,
-        cut_memory=memory,
-        max_epochs=epochs,
-        tol=tol,
-        max_seconds=seconds,
-        n_jobs=jobs,
-        random_state=seed,
-        templates=read_templates(templates, [], {}),
-    )
+    settings = TaggerSettings(templates=read_templates(templates, [], {}), **parameters)
     choices = {name: replace(settings, solver=name) for name in solvers}
     chosen = {name: choice.chosen_solver() for name, choice in choices.items()}
     train = read_corpus(train_file, file_format=file_format, names=columns)
@@ -87,10 +66,10 @@ def run(
         chosen,
         stop=settings.stop(),
         score=task.score,
-        seed=seed,
+        seed=parameters["random_state"],
         verbose=not quiet,
         data=data,
-        settings={"templates": settings.templates, "C": C, "jobs": jobs},
+        settings={"templates": settings.templates, "C": settings.C, "jobs": settings.n_jobs},
     )
     if comparison.interrupted and not comparison.functions:
         raise KeyboardInterrupt  # nothing has been measured yet

@@ -1,6 +1,7 @@
 """What `widemargin train tag`, `train segment` and `train classify` share: from labelled data to a model file."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from math import inf
 from time import perf_counter
 from typing import Any
@@ -19,11 +20,46 @@ from widemargin.columns import Columns
 from widemargin.errors import WidemarginError
 from widemargin.metrics import is_bio
 from widemargin.predictors.base import Predictor
-from widemargin.problem import Loss, Penalty
 from widemargin.report.curves import plot_curves
 from widemargin.report.numbers import share
 from widemargin.solution import Solution
 from widemargin.training import ModelSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The options that all `train` commands have besides the parameters of training; several C make a path."""
+
+    train_file: str
+    dev_file: str | None
+    out: str
+    C: Sequence[float]
+    checkpoint: str | None
+    resume: bool
+    curves: str | None
+    as_json: bool
+    quiet: bool
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> tuple["Plan", dict[str, Any]]:
+        """The plan, and the rest of the options: parameters of training, among them the first C."""
+        names = [field.name for field in fields(cls)]
+        plan = cls(**{name: options.pop(name) for name in names})
+        return plan, {**options, "C": plan.C[0], "verbose": not plan.quiet}
+
+    def check(self, inputs: Sequence[str | None]) -> None:
+        """Complain before any work about options that do not go together, and targets that cannot be written."""
+        targets = [target for target in (self.out, self.curves, self.checkpoint) if target is not None]
+        for target in targets:
+            check_target(target, inputs=[self.train_file, self.dev_file, *inputs])
+            if targets.count(target) > 1:
+                raise WidemarginError(f"two results cannot both be written to {target}")
+        if self.resume and self.checkpoint is None:
+            raise WidemarginError("--resume needs --checkpoint FILE to go on from")
+        if len(self.C) > 1 and self.dev_file is None:
+            raise WidemarginError("several values of --C need --dev FILE to choose the best one by")
+        if len(self.C) > 1 and self.checkpoint is not None:
+            raise WidemarginError("--checkpoint keeps one training run; give a single value of --C")
 
 
 def train_model(
@@ -32,94 +68,49 @@ def train_model(
     own_files: Sequence[str | None],
     *,
     lexicons_need_templates: bool = True,
-    train_file: str,
-    dev_file: str | None,
-    out: str,
     label: str | None,
     file_format: str | None,
     columns: Sequence[str] | None,
     templates: str | None,
     lexicons: Pairs,
     clusters: Pairs,
-    solver: str,
-    C: Sequence[float],
-    objective: str | None,
-    loss: Loss | None,
-    penalty: Penalty,
-    memory: float,
-    epochs: int,
-    tol: float,
-    patience: int | None,
-    seconds: float | None,
-    min_count: int,
-    hash_bits: int | None,
-    jobs: int,
-    seed: int,
-    checkpoint: str | None,
-    resume: bool,
-    curves: str | None,
-    as_json: bool,
-    quiet: bool,
+    **options: Any,
 ) -> int | None:
-    """Train and save, then say what came of it.
+    """Train a model of tokens and save it, then say what came of it.
 
     `kind` makes the settings; `own` reads those that only this kind has, from `own_files` among others. Lexicons
     that no template makes use of are refused where they would not be used at all.
     """
-    read_files = [train_file, dev_file, templates, *own_files, *(path for _, path in (*lexicons, *clusters))]
-    check_plan(C, dev_file, out, checkpoint, resume, curves, inputs=read_files)
+    plan, parameters = Plan.of(options)
+    plan.check([templates, *own_files, *(path for _, path in (*lexicons, *clusters))])
     begin = perf_counter()
     words, groups = read_lexicons(lexicons), read_clusters(clusters)
     needed = words if templates is None or lexicons_need_templates else ()
     chosen = read_templates(templates, list(needed), groups)
-    settings = kind(
-        **own(),
-        solver=solver,
-        C=C[0],
-        objective=objective,
-        loss=loss,
-        penalty=penalty,
-        cut_memory=memory,
-        max_epochs=epochs,
-        tol=tol,
-        patience=patience,
-        max_seconds=seconds,
-        n_jobs=jobs,
-        random_state=seed,
-        templates=chosen,
-        lexicons=words,
-        clusters=groups,
-        min_count=min_count,
-        hash_bits=hash_bits,
-        verbose=not quiet,
-    )
-    train = read_corpus(train_file, file_format=file_format, names=columns)
+    settings = kind(**own(), templates=chosen, lexicons=words, clusters=groups, **parameters)
+    train = read_corpus(plan.train_file, file_format=file_format, names=columns)
     name = train.label(label)
     check_templates(chosen, train.document.columns, name)
-    dev = None if dev_file is None else read_like(train, dev_file, file_format, columns).labelled(label or name)
+    dev = None
+    if plan.dev_file is not None:
+        dev = read_like(train, plan.dev_file, file_format, columns).labelled(label or name)
     X, y = train.labelled(name)
     data = {"label": name, "format": train.file_format, "columns": list(X.columns), **_size(X)}
     return train_and_report(
         settings,
+        plan,
         (X, y),
         dev,
         size=_size,
         data=data,
         metric=lambda model: "f1" if is_bio(model.code_names) else "accuracy",
         begin=begin,
-        out=out,
-        solver=solver,
-        C=C,
-        checkpoint=checkpoint,
-        resume=resume,
-        curves=curves,
-        as_json=as_json,
-        quiet=quiet,
     )
 
 
 def train_and_report(
     settings: ModelSettings[Any],
+    plan: Plan,
     train: tuple[Any, Any],
     dev: tuple[Any, Any] | None,
     *,
@@ -127,14 +118,6 @@ def train_and_report(
     data: dict[str, Any],
     metric: Callable[[Any], str],
     begin: float,
-    out: str,
-    solver: str,
-    C: Sequence[float],
-    checkpoint: str | None,
-    resume: bool,
-    curves: str | None,
-    as_json: bool,
-    quiet: bool,
 ) -> int | None:
     """Train, save, and say what came of it.
 
@@ -142,58 +125,34 @@ def train_and_report(
     development score of a model; reading has begun at the time `begin`.
     """
     read = perf_counter()
-    if len(C) == 1:
-        path = [settings.train(*train, dev=dev, checkpoint=checkpoint, resume=resume)]
+    if len(plan.C) == 1:
+        path = [settings.train(*train, dev=dev, checkpoint=plan.checkpoint, resume=plan.resume)]
     else:
-        path = settings.train_path(*train, C, dev=dev)
+        path = settings.train_path(*train, plan.C, dev=dev)
     model, solution = max(path, key=lambda point: _dev_score(point[1]))
     interrupted = any(each.stopped == "interrupted" for _, each in path)
     trained = perf_counter()
     model.summary["data"] = data
-    model.save(out)
-    if curves is not None:
-        plot_curves({solver: solution.trace}, curves, title=f"Training of {out}")
+    model.save(plan.out)
+    if plan.curves is not None:
+        plot_curves({str(settings.solver): solution.trace}, plan.curves, title=f"Training of {plan.out}")
     results = size(train[0]) | _results(model, solution)
     if dev is not None:
         results["dev"] = size(dev[0]) | {"metric": metric(model), "score": _point(model, solution)["score"]}
     results |= {
         "label": data.get("label"),
-        "solver": solver,
+        "solver": settings.solver,
         "C": model.summary["parameters"]["C"],
         "path": [_point(*point) for point in path],
-        "model": out,
+        "model": plan.out,
         "interrupted": interrupted,
         "seconds": {"reading": read - begin, "training": trained - read, "writing": perf_counter() - trained},
     }
-    if as_json:
+    if plan.as_json:
         print_json(results)
     else:
-        _print(Printer(enabled=not quiet), solution, results, size(train[0]), {} if dev is None else size(dev[0]))
+        _print(Printer(enabled=not plan.quiet), solution, results, size(train[0]), {} if dev is None else size(dev[0]))
     return INTERRUPTED if interrupted else None
-
-
-def check_plan(
-    C: Sequence[float],
-    dev_file: str | None,
-    out: str,
-    checkpoint: str | None,
-    resume: bool,
-    curves: str | None,
-    *,
-    inputs: Sequence[str | None],
-) -> None:
-    """Complain before any work about options that do not go together, and targets that cannot be written."""
-    targets = [target for target in (out, curves, checkpoint) if target is not None]
-    for target in targets:
-        check_target(target, inputs=inputs)
-        if targets.count(target) > 1:
-            raise WidemarginError(f"two results cannot both be written to {target}")
-    if resume and checkpoint is None:
-        raise WidemarginError("--resume needs --checkpoint FILE to go on from")
-    if len(C) > 1 and dev_file is None:
-        raise WidemarginError("several values of --C need --dev FILE to choose the best one by")
-    if len(C) > 1 and checkpoint is not None:
-        raise WidemarginError("--checkpoint keeps one training run; give a single value of --C")
 
 
 def _dev_score(solution: Solution) -> float:

@@ -48,16 +48,17 @@ class ModelEstimator(Estimator, Generic[Model]):
         dev: tuple[Any, Any] | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
-        """Train on sequences `X` with gold outputs `y`.
+        """Train on inputs `X` with gold outputs `y`.
 
         Parameters
         ----------
         X, y : what the class says
-        sample_weight : one weight per sequence
+        sample_weight : one weight per example
         dev : development data (X, y): scored after every epoch, and the best epoch's weights are kept
         callbacks : hear of training as it goes on
         """
         self._online = None
+        X, y, sample_weight = self._checked(X, y, sample_weight)
         return self._fitted(*self._settings(self._kind).train(X, y, sample_weight, dev, callbacks))
 
     def fit_path(
@@ -85,6 +86,10 @@ class ModelEstimator(Estimator, Generic[Model]):
         names = cls._get_param_names()
         known = {name: value for name, value in model.summary["parameters"].items() if name in names}
         return cls(**known)._fitted(model, Solution.restored(model.w, model.summary["solution"]))
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """What `fit` was given, as training takes it."""
+        return X, y, sample_weight
 
     def _fitted(self, model: Model, solution: Solution) -> Self:
         self.model_: Model = model

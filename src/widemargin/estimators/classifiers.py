@@ -1,6 +1,6 @@
 """Linear classifiers as scikit-learn estimators: one class, or any number of labels, for each row of a matrix."""
 
-from collections.abc import Sequence
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,6 @@ from widemargin.errors import WidemarginError
 from widemargin.estimators.answers import AnsweringEstimator
 from widemargin.estimators.base import ModelEstimator
 from widemargin.label_sets import indicators
-from widemargin.loop import Callback
 from widemargin.predictors.classifier import Classifier, MultilabelModel
 from widemargin.solution import Solution
 from widemargin.training.classifying import (
@@ -43,25 +42,6 @@ class LinearEstimator(ModelEstimator[Model]):
 
     _kind: ClassVar[type[LinearSettings[Any]]]
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        dev: tuple[Any, Any] | None = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> Self:
-        """Train on the rows of the matrix `X`, dense or sparse, with labels `y`.
-
-        Parameters
-        ----------
-        X, y : the examples and their labels
-        sample_weight : one weight per example
-        dev : development data (X, y): scored after every epoch, and the best epoch's weights are kept
-        callbacks : hear of training as it goes on
-        """
-        return super().fit(*self._checked(X, y, sample_weight), dev, callbacks)
-
     @available_if(_learns_online)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """One epoch over these data, going on from the call before; only with solvers that learn piece by piece.
@@ -80,9 +60,9 @@ class LinearEstimator(ModelEstimator[Model]):
         self.n_iter_ = len(solution.trace)
         return self
 
+    @abstractmethod
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
         """What `fit` was given, as training takes it."""
-        raise NotImplementedError
 
     def _inputs(self, X: Any) -> Any:
         self._check_fitted()
