@@ -4,11 +4,11 @@ from widemargin.structures.base import (
     Differences,
     ErrorCounts,
     Examples,
+    HullSearch,
     KBest,
     Marginals,
     Outputs,
     Positions,
-    RunnerUp,
     Scale,
 )
 from widemargin.structures.chain import ChainExamples
@@ -38,6 +38,7 @@ __all__ = [
     "EnumeratedMultilabel",
     "ErrorCounts",
     "Examples",
+    "HullSearch",
     "IndependentMultilabel",
     "KBest",
     "Limits",
@@ -45,7 +46,6 @@ __all__ = [
     "MultilabelExamples",
     "Outputs",
     "Positions",
-    "RunnerUp",
     "Scale",
     "SearchedMultilabel",
     "SegmentExamples",

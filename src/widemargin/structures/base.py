@@ -105,11 +105,14 @@ class KBest(Protocol):
 
 
 @runtime_checkable
-class RunnerUp(Protocol):
-    """Examples that can be decoded to the best output other than gold, at less than the cost of the two best."""
+class HullSearch(Protocol):
+    """Examples that find the worst output that decoding can find, with features summed up but once."""
 
-    def decode_wrong(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
-        """argmax over y ≠ y_i of ⟨w, φ(x_i, y)⟩ + error_scale · Δ_i(y); gold where there is no other output."""
+    def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> tuple[Outputs, LongVector]:
+        """Of argmax −⟨w, ψ⟩ + λ Δ over y ≠ y_i, for all λ, that with the largest Δ(1 − ⟨w, ψ⟩); gold if none is above 0.
+
+        The second array says how many decodes each example has taken. The search is that of `decoders.hull`.
+        """
 
 
 @runtime_checkable

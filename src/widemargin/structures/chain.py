@@ -18,7 +18,7 @@ from widemargin.structures.base import Differences, Scale, at_positions, per_exa
 from widemargin.structures.chain_best import best_sequences
 from widemargin.structures.chain_marginals import expectation
 from widemargin.structures.chain_max_marginals import max_marginals, scores
-from widemargin.structures.chain_positions import violators, wrong_sequences
+from widemargin.structures.chain_positions import hull_sequences, violators
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores
 from widemargin.structures.chain_slack import worst_sequences
 from widemargin.structures.chain_weights import Chain, ChainWeights
@@ -198,12 +198,12 @@ class ChainExamples:
         scores(self.data, weights, batch, self._starts(batch), outputs, totals)
         return totals
 
-    def decode_wrong(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
-        """The best label sequences other than gold (`structures.base.RunnerUp`)."""
+    def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> tuple[IntVector, LongVector]:
+        """The worst label sequences that decoding can find (`structures.base.HullSearch`)."""
         starts = self._starts(batch)
         labels = np.empty(starts[-1], dtype=np.int32)
-        wrong_sequences(self.data, self.chain.parts(w), batch, starts, per_example(error_scale, batch), labels)
-        return labels
+        n_decodes = hull_sequences(self.data, self.chain.parts(w), batch, starts, most_decodes, labels)
+        return labels, n_decodes
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
         """The worst label sequences under slack scaling (`structures.base.ErrorCounts`)."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
+from widemargin.decoders.hull import SMALL, new_corners, next_scale
 from widemargin.decoders.max_marginals import max_passes
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores, sequence_score
 from widemargin.structures.chain_weights import ChainWeights
@@ -123,24 +124,51 @@ def violators(
 
 
 @kernel
-def wrong_sequences(
-    data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, scales: FloatVector, labels: IntVector
-) -> None:
-    """Write the best sequence of each example that is not gold, errors counted as often as `scales` say."""
-    emission, transition = new_scores(data, weights, batch)
-    forward, backward = np.empty(emission.shape), np.empty(emission.shape)
-    steps = np.empty((2, *emission.shape), dtype=np.int32)
+def _best_wrong(gold: IntVector, forward: FloatMatrix, backward: FloatMatrix) -> tuple[int, int, float]:
+    """Where the best sequence that is not gold is wrong, its label there, and its score; −1 where there is none."""
+    position, wrong, best = 0, -1, -np.inf
+    for t in range(len(gold)):
+        for label in range(forward.shape[1]):
+            if label != gold[t] and forward[t, label] + backward[t, label] > best:
+                position, wrong, best = t, label, forward[t, label] + backward[t, label]
+    return position, wrong, best
+
+
+@kernel
+def hull_sequences(
+    data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, most: int, labels: IntVector
+) -> LongVector:
+    """Write the worst sequences that decoding can find (`decoders.hull`); return how many decodes each has taken."""
+    plain, transition = new_scores(data, weights, batch)
+    emission, forward, backward = np.empty(plain.shape), np.empty(plain.shape), np.empty(plain.shape)
+    steps = np.empty((2, *plain.shape), dtype=np.int32)
+    found = np.empty(len(plain), dtype=np.int32)
+    corners, n_decodes = new_corners(len(batch)), np.zeros(len(batch), dtype=np.int64)
     for k in range(len(batch)):
-        n = part_scores(data, weights, batch[k], scales[k], emission, transition)
-        if n == 0:
-            continue
-        max_passes(emission[:n], transition[:n], weights.begin, weights.end, forward, backward)
-        first, best = data.indptr[batch[k]], -np.inf
-        position, wrong = 0, data.gold[first]
+        n = part_scores(data, weights, batch[k], 0.0, plain, transition)
+        gold, out = data.gold[data.indptr[batch[k]] : data.indptr[batch[k]] + n], labels[starts[k] : starts[k] + n]
         for t in range(n):
-            for label in range(emission.shape[1]):
-                steps[0, t, label] = steps[1, t, label] = -1
-                if label != data.gold[first + t] and forward[t, label] + backward[t, label] > best:
-                    best, position, wrong = forward[t, label] + backward[t, label], t, label
-        out = labels[starts[k] : starts[k] + n]
-        _trace(emission[:n], transition[:n], forward, backward, steps, position, wrong, out)
+            out[t] = gold[t]
+        gold_score = sequence_score(plain[:n], transition[:n], weights.begin, weights.end, gold) if n > 0 else 0.0
+        scale, worst = SMALL if n > 0 else 0.0, 0.0
+        while scale > 0.0 and n_decodes[k] < most:
+            n_decodes[k] += 1
+            for t in range(n):
+                for label in range(plain.shape[1]):
+                    emission[t, label] = plain[t, label] + scale * data.costs[gold[t], label]
+                    steps[0, t, label] = steps[1, t, label] = -1
+            max_passes(emission[:n], transition[:n], weights.begin, weights.end, forward, backward)
+            position, wrong, best = _best_wrong(gold, forward, backward)
+            if wrong < 0:
+                break
+            _trace(emission[:n], transition[:n], forward, backward, steps, position, wrong, found[:n])
+            error = 0.0
+            for t in range(n):
+                error += data.costs[gold[t], found[t]]
+            s = best - scale * error - gold_score
+            if error * (1.0 + s) > worst:
+                worst = error * (1.0 + s)
+                for t in range(n):
+                    out[t] = found[t]
+            scale = next_scale(corners[k], scale, error, s)
+    return n_decodes

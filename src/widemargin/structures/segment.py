@@ -18,7 +18,7 @@ from widemargin.structures.base import Differences, Scale, at_positions, per_exa
 from widemargin.structures.segment_best import best_segmentations, scores, span_marginals
 from widemargin.structures.segment_check import check, gold_lengths
 from widemargin.structures.segment_difference import Layout, difference
-from widemargin.structures.segment_positions import violators, wrong_segmentations
+from widemargin.structures.segment_positions import hull_segmentations, violators
 from widemargin.structures.segment_scores import NO_LIMITS, Limits, SegmentData, new_scores, part_scores
 from widemargin.structures.segment_slack import worst_segmentations
 from widemargin.structures.segment_spans import span_boundaries
@@ -138,12 +138,12 @@ class SegmentExamples:
         counts, codes = best_segmentations(self.data, self.parts(w), batch, k, per_example(error_scale, batch))
         return np.repeat(batch, counts), codes
 
-    def decode_wrong(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
-        """The best segmentations other than gold (`structures.base.RunnerUp`)."""
+    def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> tuple[IntVector, LongVector]:
+        """The worst segmentations that decoding can find (`structures.base.HullSearch`)."""
         starts = boundaries(self.lengths[batch])
         codes = np.empty(starts[-1], dtype=np.int32)
-        wrong_segmentations(self.data, self.parts(w), batch, starts, per_example(error_scale, batch), codes)
-        return codes
+        n_decodes = hull_segmentations(self.data, self.parts(w), batch, starts, most_decodes, codes)
+        return codes, n_decodes
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
         """The worst segmentations under slack scaling (`structures.base.ErrorCounts`)."""

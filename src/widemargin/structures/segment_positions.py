@@ -12,6 +12,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
+from widemargin.decoders.hull import SMALL, new_corners, next_scale
 from widemargin.decoders.semimarkov import (
     backward,
     forward,
@@ -128,32 +129,65 @@ def violators(data: SegmentData, weights: SegmentWeights, batch: IntVector, erro
 
 
 @kernel
-def wrong_segmentations(
-    data: SegmentData,
-    weights: SegmentWeights,
-    batch: IntVector,
-    starts: LongVector,
-    scales: FloatVector,
-    codes: IntVector,
-) -> None:
-    """Write the best segmentation of each example that is not gold, errors counted as often as `scales` say."""
-    tokens, segment = new_scores(data, weights, batch)
-    marginals = np.empty(len(weights.begin))
+def _best_wrong(data: SegmentData, first: int, passes: Passes, marginals: FloatVector) -> tuple[int, int, int, float]:
+    """Start, d and label of a segment that is not gold in the best segmentation that has one, and its score; or −1."""
+    n = len(passes.segment)
+    at, longer, wrong, best = 0, 0, -1, -np.inf
+    for t in range(n):
+        for d in range(min(passes.segment.shape[1], n - t)):
+            gold = data.gold[first + t] >> 1 if data.gold_lengths[first + t] == d + 1 else -1
+            max_marginals(passes.segment, passes.arrival, passes.departure, t, d, marginals)
+            for label in range(len(marginals)):
+                if label != gold and marginals[label] > best:
+                    at, longer, wrong, best = t, d, label, marginals[label]
+    return at, longer, wrong, best
+
+
+@kernel
+def _total_error(codes: IntVector, errors: FloatMatrix) -> float:
+    """Σ L(t, u, y) over the segments of a segmentation."""
+    total, last = 0.0, len(codes)
+    for t in range(len(codes) - 1, -1, -1):
+        if codes[t] & 1:
+            total += errors[t, last - t - 1, codes[t] >> 1]
+            last = t
+    return total
+
+
+@kernel
+def hull_segmentations(
+    data: SegmentData, weights: SegmentWeights, batch: IntVector, starts: LongVector, most: int, codes: IntVector
+) -> LongVector:
+    """Write the worst segmentations that decoding can find (`decoders.hull`); return how many decodes each took."""
+    tokens, plain = new_scores(data, weights, batch)
+    segment, errors, marginals = np.empty(plain.shape), np.empty(plain.shape), np.empty(len(weights.begin))
+    found = np.empty(len(plain), dtype=np.int32)
+    corners, n_decodes = new_corners(len(batch)), np.zeros(len(batch), dtype=np.int64)
     for k in range(len(batch)):
-        first, n = data.indptr[batch[k]], part_scores(data, weights, batch[k], scales[k], tokens, segment)
-        out = codes[starts[k] : starts[k] + n]
-        if n == 0:
-            continue
-        passes = _passes(weights, segment[:n])
-        best, at, longer, wrong = -np.inf, 0, 0, -1
-        for t in range(n):
-            out[t] = data.gold[first + t]
-            for d in range(min(segment.shape[1], n - t)):
-                # Whatever is not gold has a segment that is not.
-                gold = data.gold[first + t] >> 1 if data.gold_lengths[first + t] == d + 1 else -1
-                max_marginals(segment, passes.arrival, passes.departure, t, d, marginals)
-                for label in range(len(marginals)):
-                    if label != gold and marginals[label] > best:
-                        best, at, longer, wrong = marginals[label], t, d, label
-        if wrong >= 0:
-            _write_path(passes, at, longer, wrong, out)
+        first, n = data.indptr[batch[k]], part_scores(data, weights, batch[k], 0.0, tokens, plain)
+        out, scale, worst = codes[starts[k] : starts[k] + n], 0.0, 0.0
+        if n > 0:
+            for t in range(n):
+                out[t] = data.gold[first + t]
+            segment_errors(data, first, errors[:n])
+            gold_score = segmentation_score(plain[:n], weights.transition, weights.begin, weights.end, out)
+            scale = SMALL
+        while scale > 0.0 and n_decodes[k] < most:
+            n_decodes[k] += 1
+            for t in range(n):
+                for d in range(min(plain.shape[1], n - t)):
+                    for label in range(plain.shape[2]):
+                        segment[t, d, label] = plain[t, d, label] + scale * errors[t, d, label]
+            passes = _passes(weights, segment[:n])
+            at, longer, wrong, best = _best_wrong(data, first, passes, marginals)
+            if wrong < 0:
+                break
+            _write_path(passes, at, longer, wrong, found[:n])
+            error = _total_error(found[:n], errors)
+            s = best - scale * error - gold_score
+            if error * (1.0 + s) > worst:
+                worst = error * (1.0 + s)
+                for t in range(n):
+                    out[t] = found[t]
+            scale = next_scale(corners[k], scale, error, s)
+    return n_decodes

@@ -100,25 +100,24 @@ def _check_expectation(i: int, row: Row, outputs: list[Row], w: FloatVector, sca
     assert close, f"{name} has {found[worst]:.12g} at the weight {worst}, not {expected[worst]:.12g}"
 
 
-def check_runner_up(
-    examples: Any, w: FloatVector, batch: IntVector, scales: Sequence[float], possible: dict[int, list[Row]]
-) -> None:
-    """Never gold where there is another output, and no other one is better."""
-    for scale in scales:
+def check_hull(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:
+    """What the search finds is gold or a violator, and not worse than the worst of all."""
 
-        def ask(part: IntVector, scale: float = scale) -> list[Row]:
-            return rows_of(examples, part, examples.decode_wrong(w, part, error_scale=scale))
+    def ask(part: IntVector) -> list[Row]:
+        outputs, n_decodes = examples.decode_hull(w, part, 12)
+        assert np.all(n_decodes <= 12), f"decode_hull took {n_decodes.max()} decodes, where 12 were allowed"
+        return rows_of(examples, part, outputs)
 
-        for i, row in zip(batch.tolist(), steady(ask, w, batch, "decode_wrong"), strict=True):
-            others = [other for other in possible.get(i, []) if other[0] > 0 or len(other[1])]
-            if others:
-                slip = ROUNDING * max(1.0, *(size_of(other, w, scale) for other in others))
-                best = max(value_of(other, w, scale) for other in others)
-                assert row[0] > 0 or len(row[1]), f"example {i}: decode_wrong with error_scale={scale} found gold"
-                assert abs(value_of(row, w, scale) - best) <= slip, (
-                    f"example {i}: decode_wrong with error_scale={scale} found an output that scores "
-                    f"{value_of(row, w, scale):.12g} above gold, but the best has {best:.12g}"
-                )
+    for i, row in zip(batch.tolist(), steady(ask, w, batch, "decode_hull"), strict=True):
+        found, others = slack_of(row, w), possible.get(i, [])
+        size = max(1.0, *(other[0] * (1.0 + size_of(other, w, 0.0)) for other in [row, *others]))
+        right = row[0] == 0.0 and not len(row[1])
+        assert right or found > -ROUNDING * size, (
+            f"example {i}: decode_hull found an output that is neither gold nor a violator"
+        )
+        if others:
+            worst = max(slack_of(other, w) for other in others)
+            assert found <= max(worst, 0.0) + ROUNDING * size, f"example {i}: decode_hull found what is no output"
 
 
 def check_slack(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:

@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.structures.base import ErrorCounts, Examples, KBest, Marginals, Outputs, Positions, RunnerUp
-from widemargin.testing.abilities import check_best, check_marginals, check_positions, check_runner_up, check_slack
+from widemargin.structures.base import ErrorCounts, Examples, HullSearch, KBest, Marginals, Outputs, Positions
+from widemargin.testing.abilities import check_best, check_hull, check_marginals, check_positions, check_slack
 from widemargin.testing.rows import NOTHING, ROUNDING, Row, equal, rows_of, size_of, steady, value_of
 
 
@@ -68,20 +68,19 @@ def check_structure(
     if enumerate_outputs is not None and position_errors is not None:
         listed = {i: [position_errors(i, output) for output in enumerate_outputs(i)] for i in possible}
     for w in draws:
-        _check_worst(examples, w, batch, error_scales, possible, listed)
+        _check_worst(examples, w, batch, possible, listed)
 
 
 def _check_worst(
     examples: Examples,
     w: FloatVector,
     batch: IntVector,
-    error_scales: Sequence[float],
     possible: dict[int, list[Row]],
     listed: dict[int, list[Sequence[float]]],
 ) -> None:
     """What slack scaling and position-wise slacks ask for."""
-    if isinstance(examples, RunnerUp):
-        check_runner_up(examples, w, batch, error_scales, possible)
+    if isinstance(examples, HullSearch):
+        check_hull(examples, w, batch, possible)
     if isinstance(examples, ErrorCounts):
         check_slack(examples, w, batch, possible)
     if isinstance(examples, Positions):

@@ -1,0 +1,61 @@
+"""The search for the λ at which loss-augmented decoding finds the worst output under slack scaling.
+
+    y_λ = argmax over y ≠ gold of s(y) + λ Δ(y),   wanted: the y_λ with the largest Δ(1 + s),   s(gold) = 0
+
+The y_λ are the corners of the upper hull of the points (Δ, s): the smaller λ, the smaller the error. Along the hull
+Δ(1 + s) rises, then falls; at y_λ it still rises if λ Δ < 1 + s. So two corners with the best one between them are soon
+found: a violator asks for λ = (1 + s)/Δ itself, any other output for a λ close to 0. From there on λ is the slope
+between the two, until no corner lies between.
+
+Sarawagi & Gupta (2008, §3) look for the λ of the least upper bound F(λ) by golden section between given bounds; with
+the slack ξ that is found in the end this is the same λ, reached in fewer decodes, and without bounds.
+"""
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector
+
+SMALL = 1e-6  # λ that all but ignores errors; among equal scores the larger error still wins
+SLIGHT = 1e-9  # a difference that rounding may have made
+
+
+@kernel
+def new_corners(n: int) -> FloatMatrix:
+    """For `n` searches: Δ and s of the corner known below the best one, then of that above; NaN before there is any."""
+    return np.full((n, 4), np.nan)
+
+
+@kernel
+def next_scale(corners: FloatVector, scale: float, error: float, s: float) -> float:
+    """Take note of the output with this Δ and s that was found at λ = `scale`; the next λ, 0 when the search is over.
+
+    An error of 0 is that of gold itself, from decoders that cannot leave it out: then λ has to grow.
+    """
+    between = not (np.isnan(corners[0]) or np.isnan(corners[2]))
+    if between and s + scale * error <= corners[1] + scale * corners[0] + SLIGHT * (1.0 + abs(corners[1])):
+        return 0.0
+    rising = scale * error < 1.0 + s
+    if rising:
+        corners[0], corners[1] = error, s
+    else:
+        corners[2], corners[3] = error, s
+    width = corners[2] - corners[0]
+    if not np.isnan(width):
+        following = (corners[1] - corners[3]) / width if width > 0.0 else 0.0
+    elif error > 0.0:
+        following = (1.0 + s) / error
+        if not rising and following <= 0.0:
+            following = SMALL if scale > SMALL else 0.0
+    else:
+        following = 4.0 * scale
+    return following if abs(following - scale) > SLIGHT * scale else 0.0
+
+
+@kernel
+def next_scales(corners: FloatMatrix, scales: FloatVector, errors: FloatVector, s: FloatVector) -> FloatVector:
+    """The same for many searches."""
+    following = np.empty(len(scales))
+    for k in range(len(scales)):
+        following[k] = next_scale(corners[k], scales[k], errors[k], s[k])
+    return following
