@@ -109,7 +109,7 @@ class HullSearch(Protocol):
     """Examples that find the worst output that decoding can find, with features summed up but once."""
 
     def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> tuple[Outputs, LongVector]:
-        """Of argmax −⟨w, ψ⟩ + λ Δ over y ≠ y_i, for all λ, that with the largest Δ(1 − ⟨w, ψ⟩); gold if none is above 0.
+        """Of argmax −⟨w, ψ⟩ + λ Δ over y ≠ y_i, for all λ, that with the largest Δ(1 − ⟨w, ψ⟩); gold if none is > 0.
 
         The second array says how many decodes each example has taken. The search is that of `decoders.hull`.
         """
