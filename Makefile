@@ -21,6 +21,7 @@ check: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/chain.py
 	$(BIN)/python benchmarks/solvers.py
+	$(BIN)/python benchmarks/objectives.py
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
