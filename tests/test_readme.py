@@ -20,11 +20,19 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     assert "proven to be within" in capsys.readouterr().out
 
 
-def test_examples_of_answers_run(tmp_path, monkeypatch, capsys):
-    text = (Path(__file__).parents[1] / "docs" / "answers.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("answers.md", "expected calibration error"),
+        ("objectives.md", "proven to be within"),
+        ("segmentation.md", "Span(start=2, end=4, type='city')"),
+    ],
+)
+def test_examples_of_pages_run(page, said, tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parents[1] / "docs" / page).read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     exec("\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)), {})
-    assert "expected calibration error" in capsys.readouterr().out
+    assert said in capsys.readouterr().out
 
 
 def test_every_command_of_the_readme_exists():
