@@ -55,7 +55,7 @@ def test_constraints(classifier):
 def test_confidence(classifier, tmp_path):
     X, y = examples(2, 300)
     with pytest.raises(WidemarginError, match="not calibrated for labels"):
-        LinearClassifier().fit(X, y).confidence(X)
+        LinearClassifier(max_epochs=2).fit(X, y).confidence(X)
     report = classifier.calibrate(X, y)
     assert report["labels"].right == pytest.approx(classifier.score(X, y))
     assert classifier.confidence(X).mean() == pytest.approx(classifier.score(X, y), abs=0.01)

@@ -144,18 +144,19 @@ def test_sets_of_labels_may_be_given_in_any_form():
 
 
 @pytest.mark.parametrize(
-    "fitted",
+    ("estimator", "y"),
     [
-        LinearClassifier().fit(X, NAMES),
-        LinearClassifier(fit_intercept=False, costs={0: 2.0}).fit(X, Y),
-        MultilabelClassifier().fit(X_SETS, Y_SETS),
-        MultilabelClassifier(pairwise=False, costs={1: 2.0}).fit(X_SETS, Y_SETS),
+        (LinearClassifier(), NAMES),
+        (LinearClassifier(fit_intercept=False, costs={0: 2.0}), Y),
+        (MultilabelClassifier(), Y_SETS),
+        (MultilabelClassifier(pairwise=False, costs={1: 2.0}), Y_SETS),
     ],
 )
-def test_a_saved_model_predicts_the_same(fitted, tmp_path):
+def test_a_saved_model_predicts_the_same(estimator, y, tmp_path):
+    data = X if isinstance(estimator, LinearClassifier) else X_SETS
+    fitted = estimator.fit(data, y)
     fitted.save(tmp_path / "model.wm")
     loaded = widemargin.load(tmp_path / "model.wm")
-    data = X if isinstance(fitted, LinearClassifier) else X_SETS
     assert type(loaded) is type(fitted)
     assert np.array_equal(loaded.predict(data), fitted.predict(data))
     assert np.array_equal(loaded.classes_, fitted.classes_)

@@ -1,5 +1,7 @@
 """Slack scaling, its approximation and position-wise slacks, against enumeration and against the paper's examples."""
 
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -121,7 +123,7 @@ def test_the_search_keeps_to_twelve_decodes(name):
 class Three:
     """Claim 3.3: labellings with the scores −1/2, −13/18, −5/6 and the errors 1, 2, 3; gold has score 0 and error 0."""
 
-    scores = {0: 0.0, 1: -1 / 2, 2: -13 / 18, 3: -5 / 6}  # noqa: RUF012 — never changed
+    scores = MappingProxyType({0: 0.0, 1: -1 / 2, 2: -13 / 18, 3: -5 / 6})
 
     def features(self, x, y):
         return {0: self.scores[y]}
