@@ -70,3 +70,12 @@ def test_calibration_error_by_its_definition(pairs, n_bins):
     expected = total / len(pairs) if pairs else 0.0
     assert expected_calibration_error(confidence, right, n_bins) == pytest.approx(expected)
     assert sum(each.n for each in reliability(confidence, right, n_bins)) == len(pairs)
+
+
+@pytest.mark.parametrize(("n_right", "n_wrong"), [(9, 0), (30, 10), (1, 5)])
+def test_predictions_that_are_alike_get_the_mean_of_their_targets(n_right, n_wrong):
+    """With one margin for all, the most likely probability is the mean of Platt's targets."""
+    right = np.array([True] * n_right + [False] * n_wrong)
+    curve = Sigmoid.fit(Judged(np.full(len(right), 2.0), right))
+    targets = np.where(right, (n_right + 1) / (n_right + 2), 1 / (n_wrong + 2))
+    assert curve(np.array([2.0]))[0] == pytest.approx(targets.mean(), abs=1e-3)

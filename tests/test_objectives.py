@@ -120,6 +120,23 @@ def test_the_search_keeps_to_twelve_decodes(name):
         assert np.all(few <= many + 1e-9)
 
 
+@pytest.mark.parametrize("name", [name for name in STRUCTURES if isinstance(STRUCTURES[name]().examples, HullSearch)])
+def test_the_first_decode_finds_the_runner_up(name):
+    """Gold is left out from the start, where it would else hide all that is worse than it."""
+    small = STRUCTURES[name]()
+    for w in draws(small.examples, 8, seed=3):
+        outputs, counts = small.examples.decode_hull(w, np.arange(small.examples.n_examples, dtype=np.int32), 1)
+        assert counts.max() == 1
+        errors, psi = small.examples.difference(np.arange(small.examples.n_examples, dtype=np.int32), outputs)
+        found = errors * (1.0 - dots(psi, w))
+        for i in range(small.examples.n_examples):
+            differences = [small.examples.difference(np.array([i], dtype=np.int32), y) for y in small.outputs(i)]
+            points = [(error[0], -dots(row, w)[0]) for error, row in differences if error[0] > 0 or len(row.indices)]
+            best = max((s for _, s in points), default=-np.inf)
+            close = [error * (1.0 + s) for error, s in points if s >= best - 1e-4]
+            assert any(found[i] == pytest.approx(max(value, 0.0), abs=1e-9) for value in close or [0.0])
+
+
 class Three:
     """Claim 3.3: labellings with the scores −1/2, −13/18, −5/6 and the errors 1, 2, 3; gold has score 0 and error 0."""
 
