@@ -14,7 +14,7 @@ the slack ξ that is found in the end this is the same λ, reached in fewer deco
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector
 
 SMALL = 1e-6  # λ that all but ignores errors; among equal scores the larger error still wins
 SLIGHT = 1e-9  # a difference that rounding may have made
@@ -50,6 +50,15 @@ def next_scale(corners: FloatVector, scale: float, error: float, s: float) -> fl
     else:
         following = 4.0 * scale
     return following if abs(following - scale) > SLIGHT * scale else 0.0
+
+
+@kernel
+def keep_worse(worst: float, value: float, found: IntVector, out: IntVector) -> float:
+    """Copy `found` to `out` if its `value` is above that of the `worst` so far; return the larger of the two."""
+    if value > worst:
+        for t in range(len(found)):
+            out[t] = found[t]
+    return max(worst, value)
 
 
 @kernel

@@ -42,7 +42,7 @@ class LinearEstimator(ModelEstimator[Model]):
 
     _kind: ClassVar[type[LinearSettings[Any]]]
 
-    @available_if(_learns_online)  # type: ignore[untyped-decorator]
+    @available_if(_learns_online)  # type: ignore[untyped-decorator]  # as in `Estimator`
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """One epoch over these data, going on from the call before; only with solvers that learn piece by piece.
 
@@ -77,7 +77,7 @@ class LinearEstimator(ModelEstimator[Model]):
 @dataclass(kw_only=True, repr=False, eq=False)
 class LinearClassifier(
     ClassifierParameters,
-    ClassifierMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]  # as in `Estimator`
     LinearEstimator[Classifier],
     AnsweringEstimator[Classifier],
 ):
@@ -145,7 +145,11 @@ def _binary(of_classes: FloatMatrix) -> FloatMatrix:
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class MultilabelClassifier(MultilabelParameters, ClassifierMixin, LinearEstimator[MultilabelModel]):  # type: ignore[misc]
+class MultilabelClassifier(
+    MultilabelParameters,
+    ClassifierMixin,  # type: ignore[misc]  # as in `Estimator`
+    LinearEstimator[MultilabelModel],
+):
     """Large-margin prediction of sets of labels, which may attract and repel each other.
 
     Parameters

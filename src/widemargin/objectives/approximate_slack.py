@@ -30,10 +30,6 @@ class ApproximateSlack(Objective):
 
     exact: ClassVar[bool] = False
 
-    def blocks(self, examples: Examples) -> IntVector:
-        """One block per example."""
-        return np.arange(examples.n_examples, dtype=np.int32)
-
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The cut Δψ, Δ of the worst output met for each example."""
         if isinstance(examples, HullSearch):

@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal, Protocol
 
+import numpy as np
+
 from widemargin._types import FloatVector, IntVector
 from widemargin.cuts import Cuts
 from widemargin.structures.base import Examples
@@ -22,7 +24,8 @@ class Objective(Protocol):
     exact: ClassVar[bool] = True
 
     def blocks(self, examples: Examples) -> IntVector:
-        """The example that each block belongs to, in ascending order."""
+        """The example that each block belongs to, in ascending order; one block per example unless told otherwise."""
+        return np.arange(examples.n_examples, dtype=np.int32)
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The most violated cut at `w` of every block of the batch's examples."""

@@ -7,8 +7,6 @@ loss-augmented argmax of ⟨w, φ⟩ + Δ.
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from widemargin._types import FloatVector, IntVector
 from widemargin.cuts import Cuts
 from widemargin.objectives.base import Objective
@@ -20,10 +18,6 @@ class Margin(Objective):
     """Margin scaling; with `error_scale` 0 the cut of the plain prediction, which mistake-driven solvers consume."""
 
     error_scale: float = 1.0
-
-    def blocks(self, examples: Examples) -> IntVector:
-        """One block per example."""
-        return np.arange(examples.n_examples, dtype=np.int32)
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The cut ψ, Δ of each example's loss-augmented argmax."""

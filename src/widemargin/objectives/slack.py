@@ -8,8 +8,6 @@ block per example. The most violated one maximises no sum over parts, so that st
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-import numpy as np
-
 from widemargin._types import FloatVector, IntVector
 from widemargin.cuts import Cuts
 from widemargin.objectives.base import Objective
@@ -22,10 +20,6 @@ class Slack(Objective):
     """Slack scaling with the exact argmax."""
 
     requires: ClassVar[tuple[type, ...]] = (ErrorCounts,)
-
-    def blocks(self, examples: Examples) -> IntVector:
-        """One block per example."""
-        return np.arange(examples.n_examples, dtype=np.int32)
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The cut Δψ, Δ of each example's worst output."""

@@ -10,8 +10,6 @@ tangents, a = −∇ξ_i(w) = φ(x_i, y_i) − E[φ(x_i, y)] and b = ξ_i(w) + �
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-import numpy as np
-
 from widemargin._types import FloatVector, IntVector
 from widemargin.cuts import Cuts
 from widemargin.objectives.base import Kind, Objective
@@ -27,10 +25,6 @@ class Softmax(Objective):
 
     kind: ClassVar[Kind] = "smooth"
     requires: ClassVar[tuple[type, ...]] = (Marginals,)
-
-    def blocks(self, examples: Examples) -> IntVector:
-        """One block per example."""
-        return np.arange(examples.n_examples, dtype=np.int32)
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The tangent of each example's slack at `w`."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.decoders.hull import SMALL, new_corners, next_scale
+from widemargin.decoders.hull import SMALL, keep_worse, new_corners, next_scale
 from widemargin.decoders.max_marginals import max_passes
 from widemargin.structures.chain_scores import ChainData, new_scores, part_scores, sequence_score
 from widemargin.structures.chain_weights import ChainWeights
@@ -166,9 +166,6 @@ def hull_sequences(
             for t in range(n):
                 error += data.costs[gold[t], found[t]]
             s = best - scale * error - gold_score
-            if error * (1.0 + s) > worst:
-                worst = error * (1.0 + s)
-                for t in range(n):
-                    out[t] = found[t]
+            worst = keep_worse(worst, error * (1.0 + s), found[:n], out)
             scale = next_scale(corners[k], scale, error, s)
     return n_decodes

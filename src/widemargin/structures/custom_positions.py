@@ -13,7 +13,7 @@ slacks for free.
 
 import inspect
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -21,6 +21,20 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.errors import DataError
 from widemargin.structures.base import Differences, Scale, at_positions, per_example
 from widemargin.structures.custom import CustomExamples, CustomProblem
+
+
+class PositionalProblem(CustomProblem, Protocol):
+    """A problem whose decoder can be told where to be wrong."""
+
+    def decode(self, x: Any, w: FloatVector, y: Any = None, wrong_at: int | None = None) -> Any:
+        """As ever; if `wrong_at` is given, the best output with ŷ[wrong_at] ≠ y[wrong_at]."""
+
+
+class ListedProblem(CustomProblem, Protocol):
+    """A problem with few outputs."""
+
+    def outputs(self, x: Any) -> Iterable[Any]:
+        """All outputs of an input."""
 
 
 class PositionalExamples(CustomExamples):
@@ -49,12 +63,13 @@ class PositionalExamples(CustomExamples):
         """For each position of example i: the best output that is wrong there, and L_c; 0 where that is no violator."""
         assert self.y is not None, "without gold outputs nothing is wrong"
         x, gold = self.X[i], self.y[i]
-        best = self.problem.decode(x, w)
+        problem = cast("PositionalProblem", self.problem)
+        best = problem.decode(x, w)
         errors = self._position_errors(gold, best)
         for c in range(self.n_positions[i]):
             output, error = best, errors[c]
             if not error:
-                output = self.problem.decode(x, w, gold, wrong_at=c)  # type: ignore[call-arg]  # optional
+                output = problem.decode(x, w, gold, wrong_at=c)
                 error = self._position_errors(gold, output)[c]
             yield (error if self._distance(i, output, w) < 1.0 else 0.0), output
 
@@ -113,7 +128,7 @@ class EnumeratedExamples(PositionalExamples):
 
     def _all(self, i: int, w: FloatVector) -> tuple[list[Any], FloatVector, FloatVector]:
         """All outputs of example i, their Δ, and their ⟨w, ψ⟩."""
-        outputs = list(self.problem.outputs(self.X[i]))  # type: ignore[attr-defined]  # optional
+        outputs = list(cast("ListedProblem", self.problem).outputs(self.X[i]))
         assert self.y is not None, "without gold outputs nothing is wrong"
         errors = np.array([self.problem.error(self.y[i], output) for output in outputs], dtype=np.float64)
         return outputs, errors, np.array([self._distance(i, output, w) for output in outputs])

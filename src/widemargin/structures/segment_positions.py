@@ -12,7 +12,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.decoders.hull import SMALL, new_corners, next_scale
+from widemargin.decoders.hull import SMALL, keep_worse, new_corners, next_scale
 from widemargin.decoders.semimarkov import (
     backward,
     forward,
@@ -185,9 +185,6 @@ def hull_segmentations(
             _write_path(passes, at, longer, wrong, found[:n])
             error = _total_error(found[:n], errors)
             s = best - scale * error - gold_score
-            if error * (1.0 + s) > worst:
-                worst = error * (1.0 + s)
-                for t in range(n):
-                    out[t] = found[t]
+            worst = keep_worse(worst, error * (1.0 + s), found[:n], out)
             scale = next_scale(corners[k], scale, error, s)
     return n_decodes
