@@ -20,7 +20,7 @@ from widemargin.objectives import Margin, PositionWise, Slack
 from widemargin.problem import Problem
 from widemargin.solvers import MIRA, Auto, DualCoordinateDescent, Perceptron
 from widemargin.sparse import Rows
-from widemargin.structures import Chain, ChainExamples, ClassExamples, custom_examples, multilabel
+from widemargin.structures import Chain, ChainExamples, ClassExamples, custom_examples, multilabel_kind
 from widemargin.structures.segment_spans import encode, segments_of
 
 
@@ -262,7 +262,7 @@ def label_sets(seed, n_examples, n_labels=3, *, pairwise, n_features=4, costs=Fa
     gold = rng.integers(2, size=(n_examples, n_labels)).astype(np.int32)
     gold[:, 0] = features.values[::3] > 0
     given = rng.uniform(0.5, 2.0, n_labels) if costs else None
-    kind = multilabel(n_labels, pairwise=pairwise)
+    kind = multilabel_kind(n_labels, pairwise=pairwise)
     examples = kind(features, n_features, n_labels, gold, costs=given, intercept=intercept)
     sets = [np.array([y], dtype=np.int32) for y in product((0, 1), repeat=n_labels)]
 

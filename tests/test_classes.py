@@ -22,7 +22,7 @@ from widemargin.structures import (
     Marginals,
     Positions,
     SearchedMultilabel,
-    multilabel,
+    multilabel_kind,
 )
 from widemargin.structures.multilabel import TABLE
 
@@ -139,8 +139,8 @@ def test_many_examples_are_decoded_in_parts():
 
 
 def test_what_is_offered_depends_on_what_can_be_listed():
-    assert multilabel(MOST_LISTED, pairwise=True) is EnumeratedMultilabel
-    assert multilabel(MOST_LISTED + 1, pairwise=True) is SearchedMultilabel
+    assert multilabel_kind(MOST_LISTED, pairwise=True) is EnumeratedMultilabel
+    assert multilabel_kind(MOST_LISTED + 1, pairwise=True) is SearchedMultilabel
     searched = label_sets(1, 4, MOST_LISTED + 1, pairwise=True).examples
     assert not searched.exact
     for protocol in (KBest, Marginals, ErrorCounts, Positions):
@@ -164,9 +164,9 @@ def test_wrong_arrays_are_refused():
     with pytest.raises(DataError, match="more weights than can be indexed"):
         ClassExamples(features, 2**20, 2**12)
     with pytest.raises(DataError, match="matrix of 0 and 1"):
-        multilabel(2, pairwise=True)(features, 3, 2, np.full((2, 2), 2, dtype=np.int32))
+        multilabel_kind(2, pairwise=True)(features, 3, 2, np.full((2, 2), 2, dtype=np.int32))
     with pytest.raises(DataError, match="one for each label"):
-        multilabel(2, pairwise=True)(features, 3, 2, costs=np.ones(3))
+        multilabel_kind(2, pairwise=True)(features, 3, 2, costs=np.ones(3))
 
 
 def test_features_that_occur_twice_are_summed():

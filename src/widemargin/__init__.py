@@ -4,67 +4,43 @@ Structures decode, objectives turn decoded outputs into cuts, solvers consume cu
 so that `import widemargin` and the command line start at once.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from widemargin._version import __version__
+from widemargin._lazy import lazy_names
+from widemargin._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from widemargin.answers.constraints import Constraints
-    from widemargin.estimators import (
-        LinearClassifier,
-        MultilabelClassifier,
-        Segmenter,
-        SequenceTagger,
-        StructuredPredictor,
-    )
-    from widemargin.loading import load
-    from widemargin.loop import Callback, Stop, fit
-    from widemargin.path import fit_path
-    from widemargin.problem import Problem
-    from widemargin.solution import Epoch, Solution
+    from widemargin.answers.constraints import Constraints as Constraints
+    from widemargin.estimators import LinearClassifier as LinearClassifier
+    from widemargin.estimators import MultilabelClassifier as MultilabelClassifier
+    from widemargin.estimators import Segmenter as Segmenter
+    from widemargin.estimators import SequenceTagger as SequenceTagger
+    from widemargin.estimators import StructuredPredictor as StructuredPredictor
+    from widemargin.loading import load as load
+    from widemargin.loop import Callback as Callback
+    from widemargin.loop import Stop as Stop
+    from widemargin.loop import fit as fit
+    from widemargin.path import fit_path as fit_path
+    from widemargin.problem import Problem as Problem
+    from widemargin.solution import Epoch as Epoch
+    from widemargin.solution import Solution as Solution
 
-_HOME = {
-    "Callback": "loop",
-    "Constraints": "answers.constraints",
-    "Epoch": "solution",
-    "LinearClassifier": "estimators",
-    "MultilabelClassifier": "estimators",
-    "Problem": "problem",
-    "Segmenter": "estimators",
-    "SequenceTagger": "estimators",
-    "Solution": "solution",
-    "Stop": "loop",
-    "StructuredPredictor": "estimators",
-    "fit": "loop",
-    "fit_path": "path",
-    "load": "loading",
-}
-
-__all__ = [
-    "Callback",
-    "Constraints",
-    "Epoch",
-    "LinearClassifier",
-    "MultilabelClassifier",
-    "Problem",
-    "Segmenter",
-    "SequenceTagger",
-    "Solution",
-    "Stop",
-    "StructuredPredictor",
-    "__version__",
-    "fit",
-    "fit_path",
-    "load",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'widemargin' has no attribute {name!r}")
-    return getattr(import_module(f"widemargin.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "_version": ["__version__"],
+        "answers.constraints": ["Constraints"],
+        "estimators": [
+            "LinearClassifier",
+            "MultilabelClassifier",
+            "Segmenter",
+            "SequenceTagger",
+            "StructuredPredictor",
+        ],
+        "loading": ["load"],
+        "loop": ["Callback", "Stop", "fit"],
+        "path": ["fit_path"],
+        "problem": ["Problem"],
+        "solution": ["Epoch", "Solution"],
+    },
+)

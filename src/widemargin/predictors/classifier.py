@@ -19,7 +19,7 @@ from widemargin.model import vector
 from widemargin.predictors.base import Arrays, Predictor, are_numbers
 from widemargin.problem import predict
 from widemargin.sparse import Rows
-from widemargin.structures import ClassExamples, MultilabelExamples, multilabel
+from widemargin.structures import ClassExamples, MultilabelExamples, multilabel_kind
 
 
 @dataclass
@@ -110,7 +110,7 @@ class MultilabelModel(LinearModel):
 
     def examples(self, X: Any) -> MultilabelExamples:
         """The rows of the matrix `X` as examples to be decoded."""
-        kind = multilabel(len(self.labels), pairwise=len(self.pairs) > 0)
+        kind = multilabel_kind(len(self.labels), pairwise=len(self.pairs) > 0)
         return kind(self._rows(X), self.extractor.n_features, len(self.labels), intercept=1.0)
 
     def predict(self, X: Any, n_threads: int = 1) -> list[list[Any]]:

@@ -1,97 +1,64 @@
-"""Structures: one file per kind of output: features, part scores, decoding, feature differences.
+"""Structures: one file per kind of output: features, part scores, decoding, feature differences."""
 
-Names are imported when first used, so that a model of one kind does not wait for the kernels of all others.
-"""
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from widemargin._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from widemargin.structures.base import (
-        Differences,
-        ErrorCounts,
-        Examples,
-        HullSearch,
-        KBest,
-        Marginals,
-        Outputs,
-        Positions,
-        Scale,
-    )
-    from widemargin.structures.chain import ChainExamples
-    from widemargin.structures.chain_weights import Chain, ChainWeights
-    from widemargin.structures.classes import ClassExamples
-    from widemargin.structures.custom import CustomExamples, CustomProblem
-    from widemargin.structures.custom_positions import custom_examples
-    from widemargin.structures.multilabel import (
-        EnumeratedMultilabel,
-        IndependentMultilabel,
-        MultilabelExamples,
-        SearchedMultilabel,
-        multilabel,
-    )
-    from widemargin.structures.segment import SegmentExamples
-    from widemargin.structures.segment_scores import Limits
-    from widemargin.structures.segment_weights import Segmentation, SegmentWeights
+    from widemargin.structures.base import Differences as Differences
+    from widemargin.structures.base import ErrorCounts as ErrorCounts
+    from widemargin.structures.base import Examples as Examples
+    from widemargin.structures.base import HullSearch as HullSearch
+    from widemargin.structures.base import KBest as KBest
+    from widemargin.structures.base import Marginals as Marginals
+    from widemargin.structures.base import Outputs as Outputs
+    from widemargin.structures.base import Positions as Positions
+    from widemargin.structures.base import Scale as Scale
+    from widemargin.structures.chain import ChainExamples as ChainExamples
+    from widemargin.structures.chain_weights import Chain as Chain
+    from widemargin.structures.chain_weights import ChainWeights as ChainWeights
+    from widemargin.structures.classes import ClassExamples as ClassExamples
+    from widemargin.structures.custom import CustomExamples as CustomExamples
+    from widemargin.structures.custom import CustomProblem as CustomProblem
+    from widemargin.structures.custom_positions import custom_examples as custom_examples
+    from widemargin.structures.multilabel import EnumeratedMultilabel as EnumeratedMultilabel
+    from widemargin.structures.multilabel import IndependentMultilabel as IndependentMultilabel
+    from widemargin.structures.multilabel import MultilabelExamples as MultilabelExamples
+    from widemargin.structures.multilabel import SearchedMultilabel as SearchedMultilabel
+    from widemargin.structures.multilabel import multilabel_kind as multilabel_kind
+    from widemargin.structures.segment import SegmentExamples as SegmentExamples
+    from widemargin.structures.segment_scores import Limits as Limits
+    from widemargin.structures.segment_weights import Segmentation as Segmentation
+    from widemargin.structures.segment_weights import SegmentWeights as SegmentWeights
 
-_HOME = {
-    "Chain": "chain_weights",
-    "ChainExamples": "chain",
-    "ChainWeights": "chain_weights",
-    "ClassExamples": "classes",
-    "CustomExamples": "custom",
-    "CustomProblem": "custom",
-    "Differences": "base",
-    "EnumeratedMultilabel": "multilabel",
-    "ErrorCounts": "base",
-    "Examples": "base",
-    "HullSearch": "base",
-    "IndependentMultilabel": "multilabel",
-    "KBest": "base",
-    "Limits": "segment_scores",
-    "Marginals": "base",
-    "MultilabelExamples": "multilabel",
-    "Outputs": "base",
-    "Positions": "base",
-    "Scale": "base",
-    "SearchedMultilabel": "multilabel",
-    "SegmentExamples": "segment",
-    "SegmentWeights": "segment_weights",
-    "Segmentation": "segment_weights",
-    "custom_examples": "custom_positions",
-    "multilabel": "multilabel",
-}
-
-__all__ = [
-    "Chain",
-    "ChainExamples",
-    "ChainWeights",
-    "ClassExamples",
-    "CustomExamples",
-    "CustomProblem",
-    "Differences",
-    "EnumeratedMultilabel",
-    "ErrorCounts",
-    "Examples",
-    "HullSearch",
-    "IndependentMultilabel",
-    "KBest",
-    "Limits",
-    "Marginals",
-    "MultilabelExamples",
-    "Outputs",
-    "Positions",
-    "Scale",
-    "SearchedMultilabel",
-    "SegmentExamples",
-    "SegmentWeights",
-    "Segmentation",
-    "custom_examples",
-    "multilabel",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "base": [
+            "Differences",
+            "ErrorCounts",
+            "Examples",
+            "HullSearch",
+            "KBest",
+            "Marginals",
+            "Outputs",
+            "Positions",
+            "Scale",
+        ],
+        "chain": ["ChainExamples"],
+        "chain_weights": ["Chain", "ChainWeights"],
+        "classes": ["ClassExamples"],
+        "custom": ["CustomExamples", "CustomProblem"],
+        "custom_positions": ["custom_examples"],
+        "multilabel": [
+            "EnumeratedMultilabel",
+            "IndependentMultilabel",
+            "MultilabelExamples",
+            "SearchedMultilabel",
+            "multilabel_kind",
+        ],
+        "segment": ["SegmentExamples"],
+        "segment_scores": ["Limits"],
+        "segment_weights": ["Segmentation", "SegmentWeights"],
+    },
+)

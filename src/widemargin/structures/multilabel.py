@@ -224,7 +224,7 @@ class SearchedMultilabel(MultilabelExamples):
         return search_subsets(self.single(w, batch, error_scale), self.pairs(w))
 
 
-def multilabel(n_labels: int, *, pairwise: bool) -> type[MultilabelExamples]:
+def multilabel_kind(n_labels: int, *, pairwise: bool) -> type[MultilabelExamples]:
     """The kind of examples for so many labels."""
     if not pairwise:
         return IndependentMultilabel

@@ -20,7 +20,7 @@ from widemargin.predictors.classifier import Classifier, LinearModel, Multilabel
 from widemargin.problem import checked_weights, predict
 from widemargin.solution import Solution
 from widemargin.sparse import Rows
-from widemargin.structures import ClassExamples, MultilabelExamples, multilabel
+from widemargin.structures import ClassExamples, MultilabelExamples, multilabel_kind
 from widemargin.structures.base import Examples
 from widemargin.training.base import ModelSettings, Trained, TrainingParameters, TrainingSettings
 
@@ -216,7 +216,7 @@ class MultilabelSettings(MultilabelParameters, LinearSettings[MultilabelModel]):
         features = extractor.fit([X]).rows
         labels, gold = indicators(y, labels)
         _check_lengths(features, gold)
-        kind, n, intercept = multilabel(len(labels), pairwise=self.pairwise), extractor.n_features, self._intercept
+        kind, n, intercept = multilabel_kind(len(labels), pairwise=self.pairwise), extractor.n_features, self._intercept
         examples = kind(features, n, len(labels), gold, costs=set_costs(self.costs, labels), intercept=intercept)
         score = None
         if dev is not None:
