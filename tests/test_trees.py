@@ -41,12 +41,12 @@ def scored(kind, scores, single_root, sibling=NO_SIBLINGS):
 
 
 @st.composite
-def problems(draw, score, most=5):
+def problems(draw, kind, score, most=5):
     """What decoders are given: a kind, scores of arcs, whether there is a single root, and scores of siblings.
 
     What is never to be looked at is not a number.
     """
-    kind, n = draw(st.sampled_from([PROJECTIVE, NON_PROJECTIVE, SIBLINGS])), draw(st.integers(1, most))
+    n = draw(st.integers(1, most))
     scores = draw(arrays(np.float64, (n + 1, n + 1), elements=score, fill=st.nothing()))
     scores[:, 0] = np.nan
     np.fill_diagonal(scores, np.nan)
