@@ -66,7 +66,7 @@ class Tree:
         return only if isinstance(only, str) else None
 
     def constituents(self) -> "Iterator[Tree]":
-        """The tree itself and all below it, every one before those below it, from left to right; tags are among them."""
+        """The tree and all below it, tags among them: parents before children, from left to right."""
         waiting: list[Tree] = [self]
         while waiting:
             tree = waiting.pop()
