@@ -10,7 +10,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
+from operator import is_
 
 from widemargin.columns import Column, Columns, boundaries, split
 from widemargin.data.document import Document
@@ -63,9 +65,9 @@ def parse(raw: RawText, *, strip_functions: bool = True, strip_empty: bool = Tru
 
 def columns_of(trees: Sequence[Tree], source: str = "input") -> Columns:
     """The words and tags of trees as columns."""
-    words, tags = [tree.words() for tree in trees], [tree.tags() for tree in trees]
-    word, pos = (Column.of([each for sequence in column for each in sequence]) for column in (words, tags))
-    return Columns({"word": word, "pos": pos}, boundaries(map(len, words)), source)
+    tagged = [tree.tagged() for tree in trees]
+    word, pos = (Column.of([token[part] for tokens in tagged for token in tokens]) for part in (0, 1))
+    return Columns({"word": word, "pos": pos}, boundaries(map(len, tagged)), source)
 
 
 def text_of(trees: Iterable[Tree]) -> str:
@@ -87,7 +89,7 @@ def without_empty(tree: Tree) -> Tree | None:
     if tree.word is not None:
         return None if tree.label == EMPTY else tree
     children = tuple(kept for child in _below(tree) if (kept := without_empty(child)) is not None)
-    return Tree(tree.label, children) if children else None
+    return _changed(tree, tree.label, children) if children else None
 
 
 def without_functions(tree: Tree) -> Tree:
@@ -98,8 +100,7 @@ def without_functions(tree: Tree) -> Tree:
     """
     if tree.word is not None:
         return tree
-    label = tree.label if tree.label.startswith("-") else _FUNCTION.sub("", tree.label)
-    return Tree(label, tuple(map(without_functions, _below(tree))))
+    return _changed(tree, _without_function(tree.label), tuple(map(without_functions, _below(tree))))
 
 
 def retagged(tree: Tree, tags: Sequence[str]) -> Tree:
@@ -114,6 +115,17 @@ def retagged(tree: Tree, tags: Sequence[str]) -> Tree:
     return change(tree)
 
 
+@lru_cache(maxsize=4096)
+def _without_function(label: str) -> str:
+    return label if label.startswith("-") else _FUNCTION.sub("", label)
+
+
+def _changed(tree: Tree, label: str, children: tuple[Tree, ...]) -> Tree:
+    """The tree with this label and these children: itself, if they are its own."""
+    unchanged = label == tree.label and len(children) == len(tree.children) and all(map(is_, children, tree.children))
+    return tree if unchanged else Tree(label, children)
+
+
 def _below(tree: Tree) -> Iterator[Tree]:
     return (child for child in tree.children if isinstance(child, Tree))
 
@@ -124,4 +136,4 @@ def _trees(raw: RawText) -> Iterator[Tree]:
     def fault(at: int, complaint: str) -> DataError:
         return raw.fault(bisect_right(ends, at), complaint)
 
-    return (tree for _, tree in trees_in("\n".join(raw.lines), fault))
+    return trees_in("\n".join(raw.lines), fault)
