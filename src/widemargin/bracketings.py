@@ -13,16 +13,14 @@ tells nothing, and is taken off and put back.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._types import BoolMatrix, IntMatrix, IntVector
+from widemargin.columns import Columns
 from widemargin.errors import DataError
 from widemargin.trees import Tree
-
-ON_WORDS, ON_SPANS, ON_TOP = range(3)
-"""Where labels may be: on single words, on longer spans, on all of a sentence that has more than one word."""
 
 
 class Node(NamedTuple):
@@ -128,6 +126,20 @@ class Bracketing:
             halves.append(trees)
         (tree,) = halves[0]
         return tree if self.root is None else Tree(self.root, (tree,))
+
+
+def as_trees(X: Columns, y: Any) -> list[Tree]:
+    """Gold trees, or their texts in brackets, checked to be over the words of `X`."""
+    trees = [Tree.parse(each) if isinstance(each, str) else each for each in y]
+    words = X.sequences("word")
+    if len(trees) != len(words):
+        raise DataError(f"there are {len(words)} sentences, but {len(trees)} trees")
+    for i, (tree, sentence) in enumerate(zip(trees, words, strict=True)):
+        if not isinstance(tree, Tree):
+            raise DataError(f"y[{i}] must be a Tree, or a text in brackets, not {tree!r:.60}")
+        if tree.words() != sentence:
+            raise DataError(f"the tree of sentence {i} is not over its words")
+    return trees
 
 
 def common_root(trees: Sequence[Tree]) -> str | None:

@@ -3,7 +3,7 @@
     first:pos[-1]|last:pos[1]    the tags before and after a span
     first:pos|last:pos|length    its first and last tag with how long it is, in steps
     tags                         the sequence of its tags
-    shapes                       the sequence of its words' shapes, runs of the same one taken for one
+    shapes                       the sequence of its words' shapes
     split:word[-1]|last:pos      the word before the split into halves with the last tag of the right half
 
 `split` is the first token of the right half. Templates with it describe how a constituent is split: of its left half
@@ -125,7 +125,9 @@ def bracket_keys(
 
     sums, powers = _sequences(columns, sequences, resources)
     return BracketKeys(
-        *(keys_of(role, single[role]) for role in ROLES),
+        keys_of("first", single["first"]),
+        keys_of("last", single["last"]),
+        keys_of("split", single["split"]),
         pair_keys(pairs["spans"], "first", "last"),
         pair_keys(pairs["lefts"], "first", "split"),
         pair_keys(pairs["rights"], "split", "last"),

@@ -10,7 +10,7 @@ nodes of gold are missed. Trees of constituents and binary trees are one for one
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.bracketings import Bracketing
 from widemargin.columns import boundaries
 from widemargin.decoders.cky import cky
@@ -21,12 +21,12 @@ from widemargin.structures.bracket_scores import (
     BracketData,
     BracketKeys,
     BracketWeights,
-    PairKeys,
     new_charts,
     pair_slot,
     part_scores,
     rule_scores,
 )
+from widemargin.structures.support import marked_runs
 
 
 @kernel
@@ -46,20 +46,27 @@ def _decode(
 
 
 @kernel
-def _slots(data: BracketData, batch: IntVector, mask: int, seen: IntVector) -> None:
-    """Mark the slots of all features that decoding the batch looks at."""
+def _mark(slot: int, n_labels: int, read: BoolVector) -> None:
+    for label in range(n_labels):
+        read[slot + label] = True
+
+
+@kernel
+def _mark_read(data: BracketData, layout: Layout, batch: IntVector, read: BoolVector) -> None:
+    """Mark the weights of all features of the batch."""
     keys = data.keys
     for i in batch:
         begin, end = data.indptr[i], data.indptr[i + 1]
         for single in (keys.first, keys.last, keys.split):
             for t in range(begin, end):
                 for template in range(single.shape[1]):
-                    seen[int(single[t, template]) & mask] = 1
+                    _mark(int(single[t, template]) & layout.mask, layout.n_labels, read)
         for pairs in (keys.spans, keys.lefts, keys.rights):
             for t in range(begin, end):
                 for u in range(t + 1, end + 1):
                     for template in range(pairs.begin.shape[1]):
-                        seen[pair_slot(pairs, keys.sums, keys.powers, t, u, template, mask)] = 1
+                        slot = pair_slot(pairs, keys.sums, keys.powers, t, u, template, layout.mask)
+                        _mark(slot, layout.n_labels, read)
 
 
 class BracketExamples:
@@ -94,7 +101,12 @@ class BracketExamples:
         n_labels = bracketing.n_labels
         self.layout = Layout(n_labels, 2**hash_bits - 1, 2**hash_bits + n_labels - 1)
         self.n_examples = len(self.lengths)
-        self.n_weights = self.layout.rules + 2 * n_labels**2
+        self.n_weights = self.count_weights(n_labels, hash_bits)
+
+    @staticmethod
+    def count_weights(n_labels: int, hash_bits: int) -> int:
+        """How many weights there are: the table with room for the labels of its last slot, and two for each rule."""
+        return 2**hash_bits + n_labels - 1 + 2 * n_labels**2
 
     @property
     def work(self) -> FloatVector:
@@ -129,9 +141,7 @@ class BracketExamples:
 
     def support(self, batch: IntVector) -> LongMatrix:
         """Runs of weights that parsing the batch reads: those of its features, and all rules."""
-        seen = np.zeros(self.layout.mask + 1, dtype=np.int32)
-        _slots(self.data, batch, self.layout.mask, seen)
-        begin = np.flatnonzero(seen)
-        end = np.minimum(begin + self.layout.n_labels, np.append(begin[1:], self.layout.rules))
-        rules = np.array([[self.layout.rules, self.n_weights]])
-        return np.concatenate([np.stack([begin, end], axis=1), rules])
+        read = np.zeros(self.n_weights, dtype=np.bool_)
+        _mark_read(self.data, self.layout, batch, read)
+        read[self.layout.rules :] = True
+        return marked_runs(read)

@@ -109,7 +109,7 @@ def _push_others(
     value: float,
 ) -> tuple[int, int]:
     """Append what `nodes` have and `others` have not; return the new end, and how many nodes these are."""
-    L, n_different = layout.n_labels, 0
+    n_different = 0
     above, others_above = parents(nodes, layout.n_labels), parents(others, layout.n_labels)
     for r in range(len(chart)):
         chart[r] = -1

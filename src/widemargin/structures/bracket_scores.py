@@ -42,7 +42,7 @@ class PairKeys(NamedTuple):
 
 
 class BracketKeys(NamedTuple):
-    """The keys of one corpus: of single tokens, (tokens, templates); of pairs; of sequences, (sequences, tokens + 1)."""
+    """The keys of a corpus: of single tokens, (tokens, templates), of pairs, and of sequences (sequences, tokens + 1)."""
 
     first: IntMatrix
     last: IntMatrix
