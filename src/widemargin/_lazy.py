@@ -12,9 +12,9 @@ def lazy_names(
 
     A name must not be a module's: importing the module would put it in the place of the name.
 
-    >>> look_up, _, names = lazy_names("widemargin", {"errors": ["InputError"]})
-    >>> look_up("InputError"), names
-    (<class 'widemargin.errors.InputError'>, ['InputError'])
+    >>> look_up, _, names = lazy_names("widemargin", {"errors": ["DataError"]})
+    >>> look_up("DataError"), names
+    (<class 'widemargin.errors.DataError'>, ['DataError'])
     """
     homes = {name: module for module, names in modules.items() for name in names}
     hidden = homes.keys() & {module.partition(".")[0] for module in modules}

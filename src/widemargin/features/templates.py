@@ -76,13 +76,14 @@ def parse_templates(templates: str | Sequence[str]) -> tuple[Template, ...]:
     """
     if isinstance(templates, str):
         templates = [word for line in templates.splitlines() for word in line.partition("#")[0].split()]
-    parsed = [_parse(text) for each in templates for text in _expand(str(each).strip())]
+    parsed = [parse_template(text) for each in templates for text in expand(str(each).strip())]
     if not parsed:
         raise WidemarginError("there are no templates; give at least one, such as 'word'")
     return tuple(dict.fromkeys(parsed))
 
 
-def _expand(text: str) -> Iterator[str]:
+def expand(text: str) -> Iterator[str]:
+    """The templates that a text with ranges abbreviates."""
     match = RANGE.search(text)
     if match is None:
         yield text
@@ -91,10 +92,11 @@ def _expand(text: str) -> Iterator[str]:
     if not 0 <= last - first < 100:
         raise WidemarginError(f"the range {match[0]!r} in the template {text!r} must go up, by less than 100")
     for number in range(first, last + 1):
-        yield from _expand(text[: match.start()] + str(number) + text[match.end() :])
+        yield from expand(text[: match.start()] + str(number) + text[match.end() :])
 
 
-def _parse(text: str) -> Template:
+def parse_template(text: str) -> Template:
+    """One template without ranges."""
     on_transition = text.startswith(TRANSITION)
     atoms, names = [], []
     for part in text.removeprefix(TRANSITION).split("|"):
