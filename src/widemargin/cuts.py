@@ -14,7 +14,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.sparse import Rows, clear, dot, dot_entered, enter, stack
+from widemargin.sparse import Rows, clear, dot, dot_entered, enter, fitting, stack
 
 
 class Cuts(NamedTuple):
@@ -139,14 +139,15 @@ def add_products(sets: WorkingSets, newest: int, table: IntVector) -> None:
     """
     take_place(sets, newest)
     begin, end = sets.begin[newest], sets.end[newest]
-    enter(sets.indices, begin, end, table)
+    used = fitting(table, end - begin)
+    enter(sets.indices, begin, end, used)
     slot = sets.after[newest]
     while slot >= 0:
         sets.values[end + sets.place[slot]] = dot_entered(
-            sets.indices, sets.values, sets.begin[slot], sets.end[slot], begin, table
+            sets.indices, sets.values, sets.begin[slot], sets.end[slot], begin, used
         )
         slot = sets.after[slot]
-    clear(table)
+    clear(used)
     keep_products(sets, newest)
 
 

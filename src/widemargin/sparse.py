@@ -109,6 +109,15 @@ def new_table(n: int) -> IntVector:
 
 
 @kernel
+def fitting(table: IntVector, n: int) -> IntVector:
+    """As much of the table as a row of `n` entries needs, for that much must be cleared again."""
+    size = len(table)
+    while size >= 4 * n and size > 16:
+        size //= 2
+    return table[:size]
+
+
+@kernel
 def enter(indices: IntVector, begin: int, end: int, table: IntVector) -> None:
     """Enter the row whose distinct indices are [begin:end] into a `table` that is all −1, large enough for it."""
     mask = len(table) - 1
@@ -154,11 +163,12 @@ def products(rows: Rows, first: int, last: int, table: IntVector, K: FloatMatrix
             norm += values[k] * values[k]
         K[p - first, p - first] = norm
         if p + 1 < last:
-            enter(indices, indptr[p], indptr[p + 1], table)
+            used = fitting(table, indptr[p + 1] - indptr[p])
+            enter(indices, indptr[p], indptr[p + 1], used)
             for q in range(p + 1, last):
-                product = dot_entered(indices, values, indptr[q], indptr[q + 1], indptr[p], table)
+                product = dot_entered(indices, values, indptr[q], indptr[q + 1], indptr[p], used)
                 K[p - first, q - first] = K[q - first, p - first] = product
-            clear(table)
+            clear(used)
 
 
 @kernel
@@ -177,6 +187,7 @@ def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, writ
     Entries keep the order of their first appearance, so equal outputs give equal rows. `table` is all −1 before and
     after.
     """
+    table = fitting(table, end - begin)
     mask = len(table) - 1
     fill = write
     for k in range(begin, end):

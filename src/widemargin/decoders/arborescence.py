@@ -1,0 +1,184 @@
+"""The best dependency tree, projective or not: the maximum spanning arborescence, in O(n²) (Tarjan 1977).
+
+    score(tree) = Σ_m scores[head(m), m]     over words m = 1 … n; head 0 is the artificial root
+
+A path is grown backwards: its last group of words, at first a single word, takes the best arc that enters it from
+elsewhere. If the arc comes from the root or from a finished group, the path is finished. If it comes from a group that
+is on no path yet, that one is next. If it comes from a group on the path, all from there on form a cycle and become one
+group, entered by an arc in place of the one that the cycle has into the same member:
+
+    arrivals[group, x] = max over members g of arrivals[g, x] − arrivals[g, the tail that g took]
+
+for the arcs from each word x outside, and ends[group, x] is the word to which the best of them leads. There are at most
+2n groups, and each costs O(n). In the end groups are opened, last formed first: the arc that enters one displaces the
+arc of the member, of the member's member, and so on, that it leads to (Camerini, Fratta & Maffioli 1979).
+
+If only one word may be attached to the root, trees are compared by the number of such words first and by scores then.
+Arcs from the root are therefore a last resort, taken by a group that no other arc enters. It never lies on a cycle, so
+nothing is ever subtracted for them, and nothing is lost to rounding as with a large penalty.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, IntMatrix, IntVector
+
+
+class Contraction(NamedTuple):
+    """Scratch space: words are groups 1 … n, those that contractions form come after.
+
+    arrivals, ends : (≥ n + 1, ≥ n + 1) arrays, of rows × tails; −inf where a tail is inside the group
+    group : of each word, the largest it belongs to
+    row : of each group, the row of `arrivals` and `ends` it uses
+    parent : of each group, the one it has become part of; 0 if it has not
+    tail, end : of each group, the arc that enters it
+    place : of each group, 0 before it is on the path, then 1 + its place there, −1 once the path is finished
+    path : the groups on the path
+    """
+
+    arrivals: FloatMatrix
+    ends: IntMatrix
+    group: IntVector
+    row: IntVector
+    parent: IntVector
+    tail: IntVector
+    end: IntVector
+    place: IntVector
+    path: IntVector
+
+
+@kernel
+def new_contraction(n: int) -> Contraction:
+    """Scratch space for sentences of up to `n` words."""
+    size = n + 1
+    return Contraction(
+        np.empty((size, size)),
+        np.empty((size, size), dtype=np.int32),
+        np.empty(size, dtype=np.int32),
+        np.empty(2 * size, dtype=np.int32),
+        np.empty(2 * size, dtype=np.int32),
+        np.empty(2 * size, dtype=np.int32),
+        np.empty(2 * size, dtype=np.int32),
+        np.empty(2 * size, dtype=np.int32),
+        np.empty(size, dtype=np.int32),
+    )
+
+
+@kernel
+def _begin(scores: FloatMatrix, c: Contraction) -> None:
+    """Every word is a group, on no path."""
+    n = len(scores) - 1
+    for m in range(1, n + 1):
+        for x in range(n + 1):
+            c.arrivals[m, x] = scores[x, m]
+            c.ends[m, x] = m
+        c.arrivals[m, m] = -np.inf
+        c.group[m] = c.row[m] = m
+    for g in range(2 * n + 1):
+        c.parent[g] = c.place[g] = 0
+    c.group[0] = 0
+    c.place[0] = -1
+
+
+@kernel
+def _best_tail(c: Contraction, g: int, n: int, single_root: bool, rooted: bool) -> int:
+    """Where the best arc into group g comes from: the lowest of equally good ones.
+
+    Where all arcs are forbidden, it is the root if it may be used, and any word outside otherwise.
+    """
+    row = c.arrivals[c.row[g]]
+    best, score = 0, -np.inf
+    for x in range(1 if single_root else 0, n + 1):
+        if row[x] > score:
+            best, score = x, row[x]
+    if best == 0 and single_root and rooted:
+        best = 1
+        while c.group[best] == g:
+            best += 1
+    return best
+
+
+@kernel
+def _merge(c: Contraction, first: int, last: int, formed: int, n: int) -> None:
+    """Make one group, `formed`, of those at the places [first:last] of the path."""
+    into = c.row[c.path[first]]
+    c.row[formed], c.parent[formed], c.place[formed] = into, 0, first + 1
+    for place in range(first, last):
+        g = c.path[place]
+        c.parent[g] = formed
+        row, ends = c.arrivals[c.row[g]], c.ends[c.row[g]]
+        # A forbidden arc is on a cycle only where there is no tree without one; then any tree will do, but not NaN.
+        taken = row[c.tail[g]] if row[c.tail[g]] > -np.inf else 0.0
+        if place == first:
+            for x in range(n + 1):
+                row[x] -= taken
+        else:
+            best, best_ends = c.arrivals[into], c.ends[into]
+            for x in range(n + 1):
+                score, old = row[x] - taken, best[x]
+                best_ends[x] = ends[x] if score > old else best_ends[x]
+                best[x] = score if score > old else old
+    for x in range(1, n + 1):
+        if c.place[c.group[x]] > first:
+            c.group[x] = formed
+            c.arrivals[into, x] = -np.inf
+    c.path[first] = formed
+
+
+@kernel
+def _expand(c: Contraction, groups: int, heads: IntVector) -> None:
+    """Open the groups, last formed first; those that the arc into a larger one has reached take no arc of their own."""
+    for g in range(groups, 0, -1):
+        if c.place[g] == 0:
+            continue
+        inner = c.end[g]
+        heads[inner - 1] = c.tail[g]
+        while inner != g:
+            c.place[inner] = 0
+            inner = c.parent[inner]
+
+
+@kernel
+def arborescence(scores: FloatMatrix, single_root: bool, heads: IntVector, c: Contraction) -> float:
+    """Write the heads of the best tree and return its score.
+
+    What is written is a tree in any case, though one of score −inf where there is no other.
+
+    Parameters
+    ----------
+    scores : (n + 1, n + 1) array, n ≥ 1, of heads × modifiers; −inf forbids an arc; column 0 and the diagonal are not
+        looked at
+    single_root : whether exactly one word is attached to the root, instead of one or more
+    heads : (n,) output; entry m − 1 is the head of the word m
+    c : scratch space for n words or more
+    """
+    n = len(heads)
+    _begin(scores, c)
+    groups, rooted = n, False
+    for word in range(1, n + 1):
+        g = c.group[word]
+        length = 0
+        while c.place[g] >= 0:
+            if c.place[g] > 0:
+                first = c.place[g] - 1
+                groups += 1
+                _merge(c, first, length, groups, n)
+                length = first + 1
+            else:
+                c.path[length] = g
+                length += 1
+                c.place[g] = length
+            g = c.path[length - 1]
+            tail = _best_tail(c, g, n, single_root, rooted)
+            c.tail[g], c.end[g] = tail, c.ends[c.row[g], tail]
+            rooted = rooted or tail == 0
+            g = c.group[tail]
+        for place in range(length):
+            c.place[c.path[place]] = -1
+    _expand(c, groups, heads)
+    total = 0.0
+    for m in range(1, n + 1):
+        total += scores[heads[m - 1], m]
+    return total

@@ -1,0 +1,164 @@
+"""Features of dependency arcs by templates (McDonald et al. 2005), hashed (`features.roles`).
+
+Three lists of templates: on arcs, on arcs with their label, and on pairs of siblings. The roles are ``head``,
+``modifier``, ``between`` (each distinct value among the tokens between the two) and ``sibling`` (the next modifier of
+the same head towards it); the measures are ``distance`` (signed, in buckets) and ``direction``. In the features of
+siblings the distance is that of sibling and modifier.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from widemargin.columns import Columns
+from widemargin.errors import WidemarginError
+from widemargin.features.roles import KEY_BITS, RoleKeys, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.structures.tree_keys import DIRECTIONS, STEPS, Keys, TreeKeys
+
+MEASURES = {"distance": STEPS, "direction": DIRECTIONS}
+OUTSIDE = {"head": "<root>", "modifier": "<root>", "between": "<none>", "sibling": "<none>"}
+
+
+def _both(*templates: str) -> tuple[str, ...]:
+    """Each template alone, and with direction and distance."""
+    return tuple(text for template in templates for text in (template, f"{template}|distance"))
+
+
+ARC_TEMPLATES = _both(
+    "head:word|head:xpos",
+    "head:word",
+    "head:xpos",
+    "modifier:word|modifier:xpos",
+    "modifier:word",
+    "modifier:xpos",
+    "head:word|head:xpos|modifier:word|modifier:xpos",
+    "head:xpos|modifier:word|modifier:xpos",
+    "head:word|modifier:word|modifier:xpos",
+    "head:word|head:xpos|modifier:xpos",
+    "head:word|head:xpos|modifier:word",
+    "head:word|modifier:word",
+    "head:xpos|modifier:xpos",
+    "head:upos|modifier:upos",
+    "head:lemma|modifier:lemma",
+    "head:lemma|modifier:upos",
+    "head:upos|modifier:lemma",
+    "head:xpos|modifier:xpos|head:xpos[1]|modifier:xpos[-1]",
+    "head:xpos|modifier:xpos|head:xpos[-1]|modifier:xpos[-1]",
+    "head:xpos|modifier:xpos|head:xpos[1]|modifier:xpos[1]",
+    "head:xpos|modifier:xpos|head:xpos[-1]|modifier:xpos[1]",
+    "head:upos|modifier:upos|head:upos[1]|modifier:upos[-1]",
+    "head:upos|modifier:upos|head:upos[-1]|modifier:upos[-1]",
+    "head:upos|modifier:upos|head:upos[1]|modifier:upos[1]",
+    "head:upos|modifier:upos|head:upos[-1]|modifier:upos[1]",
+) + (
+    "head:xpos|modifier:xpos|head:xpos[1]|distance",
+    "head:xpos|modifier:xpos|head:xpos[-1]|distance",
+    "head:xpos|modifier:xpos|modifier:xpos[1]|distance",
+    "head:xpos|modifier:xpos|modifier:xpos[-1]|distance",
+    "head:feats|modifier:feats|direction",
+    "head:upos|modifier:feats|direction",
+    "head:feats|modifier:upos|direction",
+    "head:upos|modifier:upos|between:upos|direction",
+    "head:xpos|modifier:xpos|between:upos|direction",
+)
+LABEL_TEMPLATES = (
+    "modifier:bias|direction",
+    "modifier:word|direction",
+    "modifier:lemma|modifier:upos|direction",
+    "modifier:xpos|direction",
+    "modifier:word|modifier:xpos|direction",
+    "modifier:feats|modifier:upos|direction",
+    "modifier:xpos[-1]|modifier:xpos|direction",
+    "modifier:xpos|modifier:xpos[1]|direction",
+    "modifier:upos[-1]|modifier:upos|modifier:upos[1]|direction",
+    "modifier:word[-1]|modifier:xpos|direction",
+    "modifier:xpos|modifier:word[1]|direction",
+    "head:word|direction",
+    "head:lemma|head:upos|direction",
+    "head:xpos|direction",
+    "head:word|head:xpos|direction",
+    "head:feats|head:upos|direction",
+    "head:xpos[-1]|head:xpos|head:xpos[1]|direction",
+    "head:xpos|modifier:xpos|direction",
+    "head:upos|modifier:upos|distance",
+    "head:lemma|modifier:lemma",
+    "head:lemma|modifier:xpos|direction",
+    "head:xpos|modifier:lemma|direction",
+    "head:xpos|modifier:xpos[-1]|modifier:xpos|direction",
+    "head:xpos|modifier:xpos|modifier:xpos[1]|direction",
+)
+SIBLING_TEMPLATES = (
+    "sibling:upos|modifier:upos|direction",
+    "head:upos|sibling:upos|modifier:upos|distance",
+    "head:upos|sibling:upos|modifier:upos|direction",
+    "head:xpos|sibling:xpos|modifier:xpos|direction",
+    "sibling:word|modifier:word|direction",
+    "sibling:word|modifier:upos|direction",
+    "sibling:upos|modifier:word|direction",
+    "sibling:lemma|modifier:lemma|direction",
+    "head:lemma|sibling:upos|modifier:upos|direction",
+    "head:upos|sibling:lemma|modifier:upos|direction",
+    "head:upos|sibling:upos|modifier:lemma|direction",
+    "sibling:xpos|modifier:xpos|distance",
+)
+
+
+@dataclass(frozen=True)
+class ArcExtractor:
+    """Keys of arcs.
+
+    Parameters
+    ----------
+    arc, label, sibling : texts of templates
+    hash_bits : features share a table of 2^hash_bits weights
+    """
+
+    arc: Sequence[str] = ARC_TEMPLATES
+    label: Sequence[str] = LABEL_TEMPLATES
+    sibling: Sequence[str] = ()
+    hash_bits: int = 22
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.hash_bits <= KEY_BITS:
+            raise WidemarginError(f"hash_bits must be from 1 to {KEY_BITS}, not {self.hash_bits}")
+
+    @cached_property
+    def groups(self) -> dict[str, tuple[RoleTemplate, ...]]:
+        """The templates by the parts of `TreeKeys`."""
+        arc = parse_role_templates(self.arc, ["head", "modifier", "between"], list(MEASURES))
+        label = parse_role_templates(self.label, ["head", "modifier"], list(MEASURES))
+        sibling = parse_role_templates(self.sibling, ["head", "modifier", "sibling"], list(MEASURES))
+        alone = {
+            role: tuple(each for each in label if set(each.roles) <= {role} and "distance" not in each.measures)
+            for role in ("head", "modifier")
+        }
+        return {
+            "arc": tuple(each for each in arc if "between" not in each.roles),
+            "between": tuple(each for each in arc if "between" in each.roles),
+            "sibling": sibling,
+            "label": tuple(each for each in label if each not in alone["head"] and each not in alone["modifier"]),
+            "label_head": alone["head"],
+            "label_modifier": alone["modifier"],
+        }
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns that the templates look at."""
+        templates = [template for group in self.groups.values() for template in group]
+        parts = [part for template in templates for part in template.roles.values()]
+        return sorted({atom.column for part in parts for atom in part.atoms if atom.attribute != "bias"})
+
+    def keys(self, columns: Columns) -> TreeKeys:
+        """The keys of all tokens of a corpus."""
+        return TreeKeys(**{name: _keys(columns, templates) for name, templates in self.groups.items()})
+
+
+def _keys(columns: Columns, templates: Sequence[RoleTemplate]) -> Keys:
+    keys = RoleKeys(columns, templates)
+    by_role = {role: keys.of(role, outside) for role, outside in OUTSIDE.items()}
+    third = by_role["between"] if any("between" in each.roles for each in templates) else by_role["sibling"]
+    measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
+    return Keys(by_role["head"], by_role["modifier"], third, np.asarray(measure, dtype=np.int32))

@@ -1,0 +1,88 @@
+"""The hashed features of dependency arcs: keys whose sums are the slots of features in one table of weights.
+
+An arc from head h to modifier m has, for every template t, the slot (`features.roles`)
+
+    (head[h, t] + modifier[m, t] + measure[step, t]) mod 2^bits
+
+where `step` tells direction and distance of the arc. Features of a third token, one between the two or a sibling,
+have `other` as a fourth addend. Row 0 of the matrices is the artificial root, or the sibling that is not there; token
+s of a corpus has the row s + 1.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import IntMatrix, IntVector
+
+STEPS = ("root", "1", "2", "3", "4", "5+", "10+", "-1", "-2", "-3", "-4", "-5+", "-10+")
+DIRECTIONS = ("root", *["right"] * 6, *["left"] * 6)
+"""What templates call the steps of an arc: its signed distance, or its direction alone."""
+
+ANY_STEP = np.array([0, 1, 7], dtype=np.int32)
+"""A step of each direction."""
+
+
+class Keys(NamedTuple):
+    """The keys of one group of templates; those of roles that the group does not have are zero, or no columns."""
+
+    head: IntMatrix
+    modifier: IntMatrix
+    other: IntMatrix
+    measure: IntMatrix
+
+
+class TreeKeys(NamedTuple):
+    """All templates by what they look at.
+
+    `arc`, `between` and `sibling` score arcs whatever their label; `label` scores arcs with a label, `label_head` and
+    `label_modifier` do so by one token and the direction alone, which is worked out once per token.
+    """
+
+    arc: Keys
+    between: Keys
+    sibling: Keys
+    label: Keys
+    label_head: Keys
+    label_modifier: Keys
+
+
+@kernel
+def step_of(head: int, modifier: int) -> int:
+    """The number of an arc's step in `STEPS`."""
+    if head == 0:
+        return 0
+    distance = abs(head - modifier)
+    bucket = distance
+    if distance >= 10:
+        bucket = 6
+    elif distance >= 5:
+        bucket = 5
+    return bucket if modifier > head else bucket + 6
+
+
+@kernel
+def row_of(first: int, node: int) -> int:
+    """The row of a sentence's node 0 … n, whose first token is the `first` of the corpus."""
+    return first + node if node > 0 else 0
+
+
+@kernel
+def total(head: IntVector, modifier: IntVector, measure: IntVector, w: IntVector, mask: int) -> float:
+    """The sum of the weights of an arc's features."""
+    weight = 0.0
+    for t in range(len(head)):
+        weight += w[np.uint64((head[t] + modifier[t] + measure[t]) & mask)]
+    return weight
+
+
+@kernel
+def total_with(
+    head: IntVector, modifier: IntVector, other: IntVector, measure: IntVector, w: IntVector, mask: int
+) -> float:
+    """The same for features that look at a third token."""
+    weight = 0.0
+    for t in range(len(head)):
+        weight += w[np.uint64((head[t] + modifier[t] + other[t] + measure[t]) & mask)]
+    return weight
