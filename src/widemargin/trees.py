@@ -14,7 +14,15 @@ from widemargin.errors import DataError
 DEEPEST = 300
 """Trees that nest deeper are refused: the deepest of sentences do not come near, and Python's own stack is finite."""
 
-_PIECES = re.compile(r"[()]|[^() \t\r\n]+")
+_PIECES = re.compile(
+    r"""
+    \( {blank}* ({text}+) {blank}+ ({text}+) {blank}* \)  # a tag and its word
+    | \( {blank}* ({text}*)                                # the beginning of a constituent
+    | ({text}+)                                            # a word without a tag
+    | \)
+    """.format(blank=r"[\ \t\r\n]", text=r"[^()\ \t\r\n]"),
+    re.VERBOSE,
+)
 _UNWRITABLE = re.compile(r"[() \t\r\n]")
 _WRITTEN = {"(": "-LRB-", ")": "-RRB-"}
 
@@ -52,7 +60,7 @@ class Tree:
         found = list(trees_in(text, fault))
         if len(found) != 1:
             raise DataError(f"expected one tree in brackets, found {len(found)}")
-        return found[0][1]
+        return found[0]
 
     def __str__(self) -> str:
         """The tree in brackets on one line; brackets in words become -LRB- and -RRB-, and blanks underscores."""
@@ -66,67 +74,58 @@ class Tree:
         return only if isinstance(only, str) else None
 
     def constituents(self) -> "Iterator[Tree]":
-        """The tree itself and all below it, every one before those below it, from left to right; tags are among them."""
+        """The tree and all below it, tags among them: parents before children, from left to right."""
         waiting: list[Tree] = [self]
         while waiting:
             tree = waiting.pop()
             yield tree
             waiting.extend(child for child in reversed(tree.children) if isinstance(child, Tree))
 
+    def tagged(self) -> list[tuple[str, str]]:
+        """The words from left to right, each with its tag."""
+        return [(word, tree.label) for tree in self.constituents() if (word := tree.word) is not None]
+
     def words(self) -> list[str]:
         """The words from left to right."""
-        return [word for tree in self.constituents() if (word := tree.word) is not None]
+        return [word for word, _ in self.tagged()]
 
     def tags(self) -> list[str]:
         """The tag of every word."""
-        return [tree.label for tree in self.constituents() if tree.word is not None]
+        return [tag for _, tag in self.tagged()]
 
 
-def trees_in(text: str, fault: Callable[[int, str], DataError]) -> Iterator[tuple[int, Tree]]:
-    """The trees of a text in brackets, one after the other, and where in the text each begins.
+def trees_in(text: str, fault: Callable[[int, str], DataError]) -> Iterator[Tree]:
+    """The trees of a text in brackets, one after the other.
 
     `fault` makes an error of a place in the text and a complaint about it.
     """
-    opened: list[tuple[int, str, list[Tree | str]]] = []
-    before = ""
+    opened: list[tuple[int, str, list[Tree]]] = []
+    leaves: dict[tuple[str, str], Tree] = {}  # one tree for all places of a word, for there are many
     for found in _PIECES.finditer(text):
-        at, piece = found.start(), found[0]
-        if piece == "(":
+        tag, word, label, stray = found.groups()
+        if not opened and (stray or found[0] == ")"):
+            raise fault(found.start(), f"{found[0]!r:.60} is outside of all brackets")
+        if stray:
+            raise fault(found.start(), f"the word {stray!r:.60} in the bracket of {opened[-1][1]!r:.60} has no tag")
+        if label is not None:
             if len(opened) == DEEPEST:
-                raise fault(at, f"brackets nest deeper than {DEEPEST}")
-            opened.append((at, "", []))
-        elif not opened:
-            raise fault(at, f"{piece!r:.60} is outside of all brackets")
-        elif piece != ")":
-            begin, label, children = opened[-1]
-            if before == "(":
-                opened[-1] = begin, piece, children
-            else:
-                children.append(piece)
+                raise fault(found.start(), f"brackets nest deeper than {DEEPEST}")
+            opened.append((found.start(), label, []))
+            continue
+        if word:
+            tree = leaves.get((tag, word)) or leaves.setdefault((tag, word), Tree(tag, (word,)))
         else:
             begin, label, children = opened.pop()
-            tree = Tree(label, _checked(begin, label, children, fault))
-            if opened:
-                opened[-1][2].append(tree)
-            else:
-                yield begin, tree
-        before = piece
+            if not children:
+                raise fault(begin, f"the bracket of {label!r:.60} holds nothing")
+            tree = Tree(label, tuple(children))
+        if opened:
+            opened[-1][2].append(tree)
+        else:
+            yield tree
     if opened:
         begin, label, _ = opened[0]
-        raise fault(begin, f"the bracket of {label or 'a tree'!r:.60} is never closed")
-
-
-def _checked(
-    at: int, label: str, children: list[Tree | str], fault: Callable[[int, str], DataError]
-) -> tuple[Tree | str, ...]:
-    words = [child for child in children if isinstance(child, str)]
-    if not children:
-        raise fault(at, f"the bracket of {label!r:.60} holds nothing" if label else "a bracket holds nothing")
-    if words and len(children) > 1:
-        raise fault(at, f"the word {words[0]!r:.60} in the bracket of {label!r:.60} has no tag of its own")
-    if words and not label:
-        raise fault(at, f"the word {words[0]!r:.60} has no tag")
-    return tuple(children)
+        raise fault(begin, f"the bracket of {label!r:.60} is never closed")
 
 
 def _written(text: str) -> str:

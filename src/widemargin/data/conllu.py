@@ -5,18 +5,20 @@ they are not tokens here, and are written back untouched.
 """
 
 import re
+from collections.abc import Sequence
 
 from widemargin.data.raw import RawText, shortened
 from widemargin.data.table import TABS, Rows, Table, table
 
 NAMES = ("id", "word", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+ALIASES = {"form": "word", "cpostag": "upos", "postag": "xpos"}
 
 _NOT_A_TOKEN = re.compile(r"[0-9]+[-.][0-9]+\t|#")
 
 
-def parse(raw: RawText) -> Table:
-    """Read CoNLL-U."""
-    return table(raw, _rows(raw), names=NAMES, aliases={"form": "word"}, label="xpos", width=len(NAMES), layout=TABS)
+def parse(raw: RawText, names: Sequence[str] = NAMES) -> Table:
+    """Read CoNLL-U, or a format that differs from it in the `names` of columns."""
+    return table(raw, _rows(raw), names=names, aliases=ALIASES, label="xpos", width=len(names), layout=TABS)
 
 
 def is_conllu(line: str) -> bool:
@@ -35,5 +37,5 @@ def _rows(raw: RawText) -> Rows:
         elif not line.strip():
             breaks.append(len(lines))
         elif not _NOT_A_TOKEN.match(line):
-            raise raw.fault(number, f"expected a CoNLL-U token, which starts with its number: {shortened(line)!r}")
+            raise raw.fault(number, f"expected a token, which starts with its number: {shortened(line)!r}")
     return Rows(fields, lines, breaks)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from widemargin.data import conll, conllu, jsonlines, xml
+from widemargin.data import brackets, conll, conllu, conllx, jsonlines, xml
 from widemargin.data.document import Document
 from widemargin.data.raw import RawText, Source
 from widemargin.errors import DataError
@@ -22,6 +22,8 @@ class Format:
 FORMATS = {
     "conll": Format(conll.parse, (".tsv", ".conll", ".txt", ".bio", ".iob")),
     "conllu": Format(conllu.parse, (".conllu",)),
+    "conllx": Format(conllx.parse, (".conllx",)),
+    "brackets": Format(brackets.parse, (".ptb", ".mrg", ".brackets")),
     "jsonl": Format(jsonlines.parse, (".jsonl", ".ndjson")),
     "xml": Format(xml.parse, (".xml",)),
 }
@@ -63,13 +65,15 @@ def guess(raw: RawText) -> str:
     """
     suffix = PurePath(raw.source).suffix.lower()
     by_suffix = next((name for name, format_ in FORMATS.items() if suffix in format_.suffixes), None)
-    if by_suffix in ("conllu", "jsonl", "xml"):
+    if by_suffix not in ("conll", None):
         return by_suffix
     first = next((line for line in raw.lines if line.strip() and not line.startswith("#")), "")
     if conllu.is_conllu(first):
         return "conllu"
     if by_suffix is None and re.match(r'\s*\{\s*("|$)', first):
         return "jsonl"
+    if by_suffix is None and brackets.is_bracketed(first):
+        return "brackets"
     if by_suffix is None and xml.is_xml(raw):
         return "xml"
     return "conll"
