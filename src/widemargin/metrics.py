@@ -79,11 +79,11 @@ def accuracy(
     """
     _check_lengths(gold, predicted)
     if sample_weight is None:
-        return _share(_n_equal(_flat(gold), _flat(predicted)), sum(map(len, gold)))
+        return quotient(_n_equal(_flat(gold), _flat(predicted)), sum(map(len, gold)))
     if len(sample_weight) != len(gold):
         raise DataError(f"there are {len(gold)} sequences, but {len(sample_weight)} weights")
     weighted = list(zip(sample_weight, gold, predicted, strict=True))
-    return _share(sum(weight * _n_equal(g, p) for weight, g, p in weighted), sum(w * len(g) for w, g, _ in weighted))
+    return quotient(sum(weight * _n_equal(g, p) for weight, g, p in weighted), sum(w * len(g) for w, g, _ in weighted))
 
 
 def sequence_accuracy(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
@@ -94,7 +94,7 @@ def sequence_accuracy(gold: Sequence[Labels], predicted: Sequence[Labels]) -> fl
     """
     _check_lengths(gold, predicted)
     right = sum(_n_equal(g, p) == len(g) for g, p in zip(gold, predicted, strict=True))
-    return _share(right, len(gold))
+    return quotient(right, len(gold))
 
 
 def spans(labels: Labels) -> list[Span]:
@@ -148,7 +148,7 @@ def span_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     right, found, wanted = (
         Counter(span.type for span in chain.from_iterable(kind)) for kind in (both, predicted_spans, gold_spans)
     )
-    return _scores(right, found, wanted)
+    return counted(right, found, wanted)
 
 
 def label_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
@@ -159,7 +159,7 @@ def label_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     """
     labels, matrix = confusion(gold, predicted)
     right, found, wanted = matrix.diagonal().tolist(), matrix.sum(axis=0).tolist(), matrix.sum(axis=1).tolist()
-    return _scores(*(dict(zip(labels, counts, strict=True)) for counts in (right, found, wanted)))
+    return counted(*(dict(zip(labels, counts, strict=True)) for counts in (right, found, wanted)))
 
 
 def set_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
@@ -171,7 +171,7 @@ def set_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     if len(gold) != len(predicted):
         raise DataError(f"there are {len(gold)} gold sets, but {len(predicted)} predicted ones")
     both = [set(g).intersection(p) for g, p in zip(gold, predicted, strict=True)]
-    return _scores(*(Counter(chain.from_iterable(kind)) for kind in (both, predicted, gold)))
+    return counted(*(Counter(chain.from_iterable(kind)) for kind in (both, predicted, gold)))
 
 
 def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
@@ -212,7 +212,7 @@ def expected_calibration_error(confidence: FloatVector, right: AnyArray, n_bins:
     0.0
     """
     bins = reliability(confidence, right, n_bins)
-    return _share(sum(each.n * abs(each.confidence - each.right) for each in bins), len(confidence))
+    return quotient(sum(each.n * abs(each.confidence - each.right) for each in bins), len(confidence))
 
 
 def is_bio(labels: Iterable[str]) -> bool:
@@ -278,7 +278,8 @@ def parsed(label: str) -> tuple[str, str]:
     return (label[0], label[2:]) if label[:1] in _PREFIXES and label[1:2] in ("", "-") else ("O", "")
 
 
-def _scores(right: Mapping[str, int], found: Mapping[str, int], wanted: Mapping[str, int]) -> Scores:
+def counted(right: Mapping[str, int], found: Mapping[str, int], wanted: Mapping[str, int]) -> Scores:
+    """Scores from how many of every label were found rightly, were found, and should have been."""
     by_label = {
         label: _score(right.get(label, 0), found.get(label, 0), wanted.get(label, 0))
         for label in sorted({*found, *wanted})
@@ -287,10 +288,11 @@ def _scores(right: Mapping[str, int], found: Mapping[str, int], wanted: Mapping[
 
 
 def _score(right: int, found: int, wanted: int) -> Score:
-    return Score(_share(right, found), _share(right, wanted), _share(2 * right, found + wanted), wanted)
+    return Score(quotient(right, found), quotient(right, wanted), quotient(2 * right, found + wanted), wanted)
 
 
-def _share(part: float, whole: float) -> float:
+def quotient(part: float, whole: float) -> float:
+    """The share that `part` is of `whole`; 0 of nothing."""
     return float(part / whole) if whole else 0.0
 
 
