@@ -11,6 +11,7 @@ from widemargin._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from widemargin.answers.constraints import Constraints as Constraints
+    from widemargin.estimators import ConstituencyParser as ConstituencyParser
     from widemargin.estimators import LinearClassifier as LinearClassifier
     from widemargin.estimators import MultilabelClassifier as MultilabelClassifier
     from widemargin.estimators import Segmenter as Segmenter
@@ -31,6 +32,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_version": ["__version__"],
         "answers.constraints": ["Constraints"],
         "estimators": [
+            "ConstituencyParser",
             "LinearClassifier",
             "MultilabelClassifier",
             "Segmenter",

@@ -4,10 +4,11 @@ import os
 from typing import Any
 
 from widemargin.errors import ModelFileError
-from widemargin.estimators import LinearClassifier, MultilabelClassifier, Segmenter, SequenceTagger
+from widemargin.estimators import ConstituencyParser, LinearClassifier, MultilabelClassifier, Segmenter, SequenceTagger
 from widemargin.predictors.kinds import load_predictor
 
 ESTIMATORS: dict[str, Any] = {
+    "brackets": ConstituencyParser,
     "chain": SequenceTagger,
     "classes": LinearClassifier,
     "multilabel": MultilabelClassifier,

@@ -1,8 +1,16 @@
 """scikit-learn estimators: the library behind `fit`, `predict` and `score`."""
 
 from widemargin.estimators.classifiers import LinearClassifier, MultilabelClassifier
+from widemargin.estimators.constituency_parser import ConstituencyParser
 from widemargin.estimators.segmenter import Segmenter
 from widemargin.estimators.sequence_tagger import SequenceTagger
 from widemargin.estimators.structured import StructuredPredictor
 
-__all__ = ["LinearClassifier", "MultilabelClassifier", "Segmenter", "SequenceTagger", "StructuredPredictor"]
+__all__ = [
+    "ConstituencyParser",
+    "LinearClassifier",
+    "MultilabelClassifier",
+    "Segmenter",
+    "SequenceTagger",
+    "StructuredPredictor",
+]

@@ -74,6 +74,23 @@ def as_columns(X: Sequence[Sequence[Any]]) -> Columns:
     return Columns({name: Column.of(token[name] for token in flat) for name in names}, indptr)
 
 
+def as_tagged(X: Any) -> Columns:
+    """Tagged sentences, pairs (words, tags) or anything else with the columns ``word`` and ``pos``, as columns.
+
+    >>> as_tagged([(["to", "be"], ["TO", "VB"])])["pos"].values
+    ['TO', 'VB']
+    """
+    if isinstance(X, Columns):
+        return X
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in _checked(X)):
+        return as_columns(X)
+    for i, (words, tags) in enumerate(X):
+        if len(words) != len(tags):
+            raise DataError(f"sentence {i} has {len(words)} words, but {len(tags)} tags")
+    parts = ((name, chain.from_iterable(pair[k] for pair in X)) for k, name in enumerate(("word", "pos")))
+    return Columns({name: Column.of(map(str, flat)) for name, flat in parts}, boundaries(len(words) for words, _ in X))
+
+
 def _is_token(token: Any, names: Sequence[str]) -> bool:
     if not names:
         return isinstance(token, str)

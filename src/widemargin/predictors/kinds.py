@@ -6,12 +6,13 @@ from typing import Any
 from widemargin.errors import ModelFileError
 from widemargin.model import ModelFile, read_model
 from widemargin.predictors.base import Predictor
+from widemargin.predictors.bracketer import Bracketer
 from widemargin.predictors.classifier import Classifier, MultilabelModel
 from widemargin.predictors.segmenter import SegmentPredictor
 from widemargin.predictors.tagger import Tagger
 
 PREDICTORS: dict[str, type[Predictor]] = {
-    kind.structure: kind for kind in (Tagger, SegmentPredictor, Classifier, MultilabelModel)
+    kind.structure: kind for kind in (Tagger, SegmentPredictor, Classifier, MultilabelModel, Bracketer)
 }
 
 

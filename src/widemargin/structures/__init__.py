@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from widemargin.structures.base import Outputs as Outputs
     from widemargin.structures.base import Positions as Positions
     from widemargin.structures.base import Scale as Scale
+    from widemargin.structures.bracket import BracketExamples as BracketExamples
     from widemargin.structures.chain import ChainExamples as ChainExamples
     from widemargin.structures.chain_weights import Chain as Chain
     from widemargin.structures.chain_weights import ChainWeights as ChainWeights
@@ -45,6 +46,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "Positions",
             "Scale",
         ],
+        "bracket": ["BracketExamples"],
         "chain": ["ChainExamples"],
         "chain_weights": ["Chain", "ChainWeights"],
         "classes": ["ClassExamples"],

@@ -35,7 +35,7 @@ class Draft(NamedTuple):
 
 
 @kernel
-def _with_room(draft: Draft, used: int, wanted: int) -> Draft:
+def with_room(draft: Draft, used: int, wanted: int) -> Draft:
     """The draft with room for `wanted` entries more than those `used`."""
     indices, values, table = draft.indices, draft.values, draft.table
     if len(table) < 2 * wanted:
@@ -139,7 +139,7 @@ def append_difference(
     gold = data.gold[first : first + n]
     # Not the literal −1, for which every callee would be compiled a second time.
     none = data.indptr[0] - 1
-    draft = _with_room(draft, end, _room(data, first, gold, codes))
+    draft = with_room(draft, end, _room(data, first, gold, codes))
     error = missed = 0.0
     write, right_start, start = end, 0, 0
     for t in range(n):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, IntVector, LongMatrix, LongVector
 from widemargin.sparse import Rows, new_table
 
 
@@ -34,3 +34,9 @@ def runs(numbers: IntVector, width: int, offset: int) -> LongMatrix:
     """The weights of features by their `numbers`, `width` each, that begin at `offset`."""
     begin = offset + numbers.astype(np.int64) * width
     return np.stack([begin, begin + width], axis=1)
+
+
+def marked_runs(read: BoolVector) -> LongMatrix:
+    """The runs [begin, end) of marked weights."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], read, [False]]).astype(np.int8)))
+    return edges.reshape(-1, 2).astype(np.int64)

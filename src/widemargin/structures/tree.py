@@ -16,12 +16,13 @@ from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.errors import DataError, WidemarginError
 from widemargin.sparse import Rows
 from widemargin.structures.base import Differences, Scale, at_positions, per_example
+from widemargin.structures.support import marked_runs
 from widemargin.structures.tree_decode import DECODERS, Decoder, Scores
 from widemargin.structures.tree_difference import difference
 from widemargin.structures.tree_keys import TreeKeys
 from widemargin.structures.tree_positions import every_sentence, worst_trees
 from widemargin.structures.tree_scores import TreeData, part_scores
-from widemargin.structures.tree_support import mark_read, marked_runs
+from widemargin.structures.tree_support import mark_read
 
 MOST_SCORES = 1 << 20
 """How many part scores are held at a time, unless a single sentence has more."""

@@ -1,9 +1,7 @@
 """The weights that decoding a batch of sentences reads: the slots of all their arcs."""
 
-import numpy as np
-
 from widemargin._jit import kernel
-from widemargin._types import BoolVector, IntVector, LongMatrix
+from widemargin._types import BoolVector, IntVector
 from widemargin.sparse import Rows
 from widemargin.structures.tree_difference import push_arc, push_label, push_sibling
 from widemargin.structures.tree_scores import TreeData
@@ -38,9 +36,3 @@ def mark_read(data: TreeData, batch: IntVector, slots: Rows, read: BoolVector) -
                     if s > 0 or h == 0:
                         end = push_sibling(keys.sibling, mask, first, h, s, m, 1.0, slots, begin)
                         _mark(slots, begin, end, 1, read)
-
-
-def marked_runs(read: BoolVector) -> LongMatrix:
-    """The runs [begin, end) of marked weights."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], read, [False]]).astype(np.int8)))
-    return edges.reshape(-1, 2).astype(np.int64)

@@ -1,6 +1,7 @@
 """Training: what there is to choose, a file per family of models, free of scikit-learn."""
 
 from widemargin.training.base import STANDS_FOR, ModelSettings, TrainingParameters, TrainingSettings
+from widemargin.training.bracketing import BracketerParameters, BracketerSettings
 from widemargin.training.classifying import (
     ClassifierParameters,
     ClassifierSettings,
@@ -12,6 +13,8 @@ from widemargin.training.tagging import TaggerParameters, TaggerSettings
 
 __all__ = [
     "STANDS_FOR",
+    "BracketerParameters",
+    "BracketerSettings",
     "ClassifierParameters",
     "ClassifierSettings",
     "ModelSettings",

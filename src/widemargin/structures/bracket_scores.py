@@ -1,0 +1,179 @@
+"""What the parts of a binary tree of constituents score: hashed features of spans, halves and splits.
+
+    span[i, j, l]  = first(i) + last(j) + both(i, j)       features of the span with its label l
+    left[i, k, l]  = split(k) + both(i, k)                 features of a left half with its parent's label l
+    right[k, j, l] = both(k, j)                            features of a right half, likewise
+    rules[s, p, l]                                         the label p of a half on side s below a parent with label l
+
+A feature is a slot s of the table, and its weights for the labels are w[s], …, w[s + L − 1]. Features of one token are
+summed up once per token, those of a pair of tokens once per span. The slot of a pair is a sum of keys
+(`features.roles`): of the token at either end, of the length, and of the *sequences* of what lies between. With a key
+x_t per token, the sequence from i to j has the key
+
+    Σ_{i ≤ t < j} x_t r^(i − t)  =  (S_j − S_i) r^i,   S_j = Σ_{t < j} x_t r^(−t)   (mod 2³¹, r odd)
+
+so that it costs two differences and a product whatever its length.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import BoolMatrix, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.decoders.cky import cell
+
+MODULUS_MASK = 2**31 - 1
+WORD, SPAN, TOP = range(3)
+
+
+class PairKeys(NamedTuple):
+    """Keys of features of two tokens and what is between, a column a template, each summed up over the five parts.
+
+    Row t of `begin` is that of a pair that begins with token t, of `end` of one that ends right after token t, of
+    `length` of one t tokens long, or longer where there are no more rows; row q of `factors` is what the key of
+    sequence q is multiplied by.
+    """
+
+    begin: IntMatrix
+    end: IntMatrix
+    length: IntMatrix
+    factors: LongMatrix
+
+
+class BracketKeys(NamedTuple):
+    """The keys of a corpus: of single tokens, (tokens, templates), of pairs, and of sequences (sequences, tokens + 1)."""
+
+    first: IntMatrix
+    last: IntMatrix
+    split: IntMatrix
+    spans: PairKeys
+    lefts: PairKeys
+    rights: PairKeys
+    sums: LongMatrix
+    powers: LongVector
+
+
+class BracketData(NamedTuple):
+    """Sentences compiled to arrays.
+
+    `gold` holds the nodes of all sentences, those of sentence i from 2 indptr[i] − i on; it is empty where sentences
+    are only to be parsed. `allowed` says which labels may be on words, on longer spans and on top; `rests` which label
+    a rest of each label has, −1 for none, and `n_chains` where the labels of rests begin.
+    """
+
+    indptr: LongVector
+    keys: BracketKeys
+    gold: IntMatrix
+    allowed: BoolMatrix
+    rests: IntVector
+    n_chains: int
+
+
+class BracketWeights(NamedTuple):
+    """A weight vector as its parts: the table, and (2, L, L) weights of rules."""
+
+    table: FloatVector
+    rules: FloatMatrix
+
+
+class Charts(NamedTuple):
+    """Part scores of one sentence, with room for the longest of a batch."""
+
+    span: FloatMatrix
+    left: FloatMatrix
+    right: FloatMatrix
+
+
+@kernel
+def pair_slot(
+    keys: PairKeys, sums: LongMatrix, powers: LongVector, begin: int, end: int, template: int, mask: int
+) -> int:
+    """The slot of a template's feature of the tokens begin … end − 1."""
+    key = int(keys.begin[begin, template]) + int(keys.end[end - 1, template])
+    key += int(keys.length[min(end - begin, len(keys.length) - 1), template])
+    for q in range(len(sums)):
+        factor = keys.factors[q, template]
+        if factor != 0:
+            sequence = ((sums[q, end] - sums[q, begin]) * powers[begin]) & MODULUS_MASK
+            key += sequence * factor
+    return key & mask
+
+
+@kernel
+def _add_row(table: FloatVector, slot: int, row: FloatVector) -> None:
+    for label in range(len(row)):
+        row[np.uint64(label)] += table[np.uint64(slot + label)]
+
+
+@kernel
+def _single_scores(table: FloatVector, keys: IntMatrix, begin: int, n: int, n_labels: int, mask: int) -> FloatMatrix:
+    """(n, L) sums of the features of single tokens."""
+    scores = np.zeros((n, n_labels))
+    for t in range(n):
+        for template in range(keys.shape[1]):
+            _add_row(table, int(keys[begin + t, template]) & mask, scores[t])
+    return scores
+
+
+@kernel
+def _add_pair(
+    table: FloatVector, keys: BracketKeys, pairs: PairKeys, begin: int, end: int, mask: int, row: FloatVector
+) -> None:
+    for template in range(pairs.begin.shape[1]):
+        _add_row(table, pair_slot(pairs, keys.sums, keys.powers, begin, end, template, mask), row)
+
+
+@kernel
+def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float, charts: Charts) -> int:
+    """Fill in the charts of sentence i, errors times `scale` included; return how many words it has."""
+    keys, table = data.keys, weights.table
+    begin, n, n_labels = data.indptr[i], data.indptr[i + 1] - data.indptr[i], data.allowed.shape[1]
+    # Slots are below the largest power of two in the table.
+    mask = len(table) - n_labels
+    first = _single_scores(table, keys.first, begin, n, n_labels, mask)
+    last = _single_scores(table, keys.last, begin, n, n_labels, mask)
+    split = _single_scores(table, keys.split, begin, n, n_labels, mask)
+    for t in range(n):
+        for u in range(t + 1, n + 1):
+            at = cell(t, u)
+            kind = WORD if u - t == 1 else TOP if u - t == n else SPAN
+            span, left, right = charts.span[at], charts.left[at], charts.right[at]
+            for label in range(n_labels):
+                span[label] = first[t, label] + last[u - 1, label] + scale
+                left[label] = split[u, label] if u < n else 0.0
+                right[label] = 0.0
+            _add_pair(table, keys, keys.spans, begin + t, begin + u, mask, span)
+            if u < n:
+                _add_pair(table, keys, keys.lefts, begin + t, begin + u, mask, left)
+            if t > 0:
+                _add_pair(table, keys, keys.rights, begin + t, begin + u, mask, right)
+            for label in range(n_labels):
+                if not data.allowed[kind, label]:
+                    span[label] = -np.inf
+    if len(data.gold) > 0:
+        for r in range(2 * begin - i, 2 * (begin + n) - i - 1):
+            charts.span[cell(data.gold[r, 0], data.gold[r, 1]), data.gold[r, 2]] -= scale
+    return n
+
+
+@kernel
+def rule_scores(data: BracketData, weights: BracketWeights) -> FloatMatrix:
+    """The weights of rules, −inf where a rest would be no right half of what it is a rest of."""
+    rules = weights.rules.copy()
+    for child in range(data.n_chains, rules.shape[1]):
+        for label in range(rules.shape[1]):
+            rules[0, child, label] = -np.inf
+            if data.rests[label] != child:
+                rules[1, child, label] = -np.inf
+    return rules
+
+
+@kernel
+def new_charts(data: BracketData, batch: IntVector) -> Charts:
+    """Charts for any sentence of the batch."""
+    longest = 0
+    for i in batch:
+        longest = max(longest, data.indptr[i + 1] - data.indptr[i])
+    n_cells, n_labels = longest * (longest + 1) // 2, data.allowed.shape[1]
+    return Charts(np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)))
