@@ -186,6 +186,22 @@ def segmentation(*arguments, **options) -> Small:
     )
 
 
+def brackets(texts, templates, hash_bits) -> Small:
+    from bracketed import PlainBrackets
+
+    model = PlainBrackets(texts, templates, hash_bits)
+    return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold))
+
+
+BRACKETED = [
+    "(S (N a) (N b))",
+    "(S (N a) (N b) (N c))",
+    "(S (N b) (S (N c) (N a)))",
+    "(NP (N c))",
+    "(S (NP (N c)) (N c))",
+]
+
+
 class Matching:
     """A structure of one's own: y[i] is the column that row i is matched with; φ sums the features of matched pairs."""
 
@@ -280,6 +296,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "chain, five labels": lambda: chain(5, [2, 2, 1, 2, 2], n_labels=5, per_position=5),
     "segments": lambda: segmentation(7, [3, 2, 4, 1, 0, 3], max_lengths=[1, 3], n_segment_features=3),
     "segments, penalties": lambda: segmentation(8, [2, 4, 3], max_lengths=[2, 2, 1], penalties=True, binary=False),
+    "brackets": lambda: brackets(BRACKETED, ["first:word", "first:pos|last:word", "split:word"], 5),
     "custom, matching": lambda: matching(6, [3, 2, 4, 1, 3, 3]),
     "custom, masked": lambda: matching(6, [3, 2, 4, 3, 2], MaskedMatching),
     "custom, listed": lambda: matching(6, [3, 2, 4, 1, 3], ListedMatching),
