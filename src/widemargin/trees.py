@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from widemargin.errors import DataError
 
-DEEPEST = 300
+DEEPEST = 150
 """Trees that nest deeper are refused: the deepest of sentences do not come near, and Python's own stack is finite."""
 
 _PIECES = re.compile(

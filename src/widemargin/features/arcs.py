@@ -2,32 +2,25 @@
 
 Three lists of templates: on arcs, on arcs with their label, and on pairs of siblings. The roles are ``head``,
 ``modifier``, ``between`` (each distinct value among the tokens between the two) and ``sibling`` (the next modifier of
-the same head towards it); the measures are ``distance`` (signed, in buckets) and ``direction``. In the features of
-siblings the distance is that of sibling and modifier.
+the same head towards it). Features without labels count alone, and once more with the signed distance of head and
+modifier, or of sibling and modifier. Templates on labels name what they want of it: ``direction`` or ``distance``.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from widemargin.columns import Columns
-from widemargin.errors import WidemarginError
-from widemargin.features.roles import KEY_BITS, RoleKeys, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.features.roles import RoleKeys, RoleTemplate, measure_keys, parse_role_templates
 from widemargin.structures.tree_keys import DIRECTIONS, STEPS, Keys, TreeKeys
 
 MEASURES = {"distance": STEPS, "direction": DIRECTIONS}
 OUTSIDE = {"head": "<root>", "modifier": "<root>", "between": "<none>", "sibling": "<none>"}
 
 
-def _both(*templates: str) -> tuple[str, ...]:
-    """Each template alone, and with direction and distance."""
-    return tuple(text for template in templates for text in (template, f"{template}|distance"))
-
-
-ARC_TEMPLATES = _both(
+ARC_TEMPLATES = (
     "head:word|head:xpos",
     "head:word",
     "head:xpos",
@@ -53,16 +46,15 @@ ARC_TEMPLATES = _both(
     "head:upos|modifier:upos|head:upos[-1]|modifier:upos[-1]",
     "head:upos|modifier:upos|head:upos[1]|modifier:upos[1]",
     "head:upos|modifier:upos|head:upos[-1]|modifier:upos[1]",
-) + (
-    "head:xpos|modifier:xpos|head:xpos[1]|distance",
-    "head:xpos|modifier:xpos|head:xpos[-1]|distance",
-    "head:xpos|modifier:xpos|modifier:xpos[1]|distance",
-    "head:xpos|modifier:xpos|modifier:xpos[-1]|distance",
-    "head:feats|modifier:feats|direction",
-    "head:upos|modifier:feats|direction",
-    "head:feats|modifier:upos|direction",
-    "head:upos|modifier:upos|between:upos|direction",
-    "head:xpos|modifier:xpos|between:upos|direction",
+    "head:xpos|modifier:xpos|head:xpos[1]",
+    "head:xpos|modifier:xpos|head:xpos[-1]",
+    "head:xpos|modifier:xpos|modifier:xpos[1]",
+    "head:xpos|modifier:xpos|modifier:xpos[-1]",
+    "head:feats|modifier:feats",
+    "head:upos|modifier:feats",
+    "head:feats|modifier:upos",
+    "head:upos|modifier:upos|between:upos",
+    "head:xpos|modifier:xpos|between:upos",
 )
 LABEL_TEMPLATES = (
     "modifier:bias|direction",
@@ -91,18 +83,17 @@ LABEL_TEMPLATES = (
     "head:xpos|modifier:xpos|modifier:xpos[1]|direction",
 )
 SIBLING_TEMPLATES = (
-    "sibling:upos|modifier:upos|direction",
-    "head:upos|sibling:upos|modifier:upos|distance",
-    "head:upos|sibling:upos|modifier:upos|direction",
-    "head:xpos|sibling:xpos|modifier:xpos|direction",
-    "sibling:word|modifier:word|direction",
-    "sibling:word|modifier:upos|direction",
-    "sibling:upos|modifier:word|direction",
-    "sibling:lemma|modifier:lemma|direction",
-    "head:lemma|sibling:upos|modifier:upos|direction",
-    "head:upos|sibling:lemma|modifier:upos|direction",
-    "head:upos|sibling:upos|modifier:lemma|direction",
-    "sibling:xpos|modifier:xpos|distance",
+    "sibling:upos|modifier:upos",
+    "head:upos|sibling:upos|modifier:upos",
+    "head:xpos|sibling:xpos|modifier:xpos",
+    "sibling:word|modifier:word",
+    "sibling:word|modifier:upos",
+    "sibling:upos|modifier:word",
+    "sibling:xpos|modifier:xpos",
+    "sibling:lemma|modifier:lemma",
+    "head:lemma|sibling:upos|modifier:upos",
+    "head:upos|sibling:lemma|modifier:upos",
+    "head:upos|sibling:upos|modifier:lemma",
 )
 
 
@@ -121,16 +112,12 @@ class ArcExtractor:
     sibling: Sequence[str] = ()
     hash_bits: int = 22
 
-    def __post_init__(self) -> None:
-        if not 1 <= self.hash_bits <= KEY_BITS:
-            raise WidemarginError(f"hash_bits must be from 1 to {KEY_BITS}, not {self.hash_bits}")
-
     @cached_property
     def groups(self) -> dict[str, tuple[RoleTemplate, ...]]:
         """The templates by the parts of `TreeKeys`."""
-        arc = parse_role_templates(self.arc, ["head", "modifier", "between"], list(MEASURES))
+        arc = parse_role_templates(self.arc, ["head", "modifier", "between"], ())
         label = parse_role_templates(self.label, ["head", "modifier"], list(MEASURES))
-        sibling = parse_role_templates(self.sibling, ["head", "modifier", "sibling"], list(MEASURES))
+        sibling = parse_role_templates(self.sibling, ["head", "modifier", "sibling"], ())
         alone = {
             role: tuple(each for each in label if set(each.roles) <= {role} and "distance" not in each.measures)
             for role in ("head", "modifier")
@@ -148,12 +135,17 @@ class ArcExtractor:
     def columns_read(self) -> list[str]:
         """The columns that the templates look at."""
         templates = [template for group in self.groups.values() for template in group]
-        parts = [part for template in templates for part in template.roles.values()]
-        return sorted({atom.column for part in parts for atom in part.atoms if atom.attribute != "bias"})
+        return sorted(set[str]().union(*(template.columns_read for template in templates)))
 
     def keys(self, columns: Columns) -> TreeKeys:
         """The keys of all tokens of a corpus."""
         return TreeKeys(**{name: _keys(columns, templates) for name, templates in self.groups.items()})
+
+
+def readable(templates: Sequence[str], columns: Columns) -> tuple[str, ...]:
+    """Those of the templates that look at no column but what there is."""
+    parsed = parse_role_templates(templates, list(OUTSIDE), list(MEASURES))
+    return tuple(template.text for template in parsed if template.columns_read <= set(columns.columns))
 
 
 def _keys(columns: Columns, templates: Sequence[RoleTemplate]) -> Keys:

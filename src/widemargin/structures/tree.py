@@ -17,9 +17,10 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.sparse import Rows
 from widemargin.structures.base import Differences, Scale, at_positions, per_example
 from widemargin.structures.support import marked_runs
+from widemargin.structures.tree_best import KINDS, best_trees
 from widemargin.structures.tree_decode import DECODERS, Decoder, Scores
 from widemargin.structures.tree_difference import difference
-from widemargin.structures.tree_keys import TreeKeys
+from widemargin.structures.tree_keys import STEPS, TreeKeys
 from widemargin.structures.tree_positions import every_sentence, worst_trees
 from widemargin.structures.tree_scores import TreeData, part_scores
 from widemargin.structures.tree_support import mark_read
@@ -54,8 +55,8 @@ class Trees:
 
     @property
     def n_weights(self) -> int:
-        """The table, and room for the labels of its last slot."""
-        return (1 << self.hash_bits) + self.n_labels
+        """The table, and room for the last slot's neighbours."""
+        return (1 << self.hash_bits) + max(self.n_labels, len(STEPS) + 1)
 
     @property
     def decode(self) -> Decoder:
@@ -141,6 +142,20 @@ class TreeExamples:
             parts.append(heads * np.int32(n_labels) + scores.labels[arcs])
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
 
+    def decode_best(
+        self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
+    ) -> tuple[IntVector, IntVector]:
+        """The batch with each example once per output, and their `k` best trees, best first, end to end."""
+        trees, scales = self.trees, per_example(error_scale, batch)
+        counts, codes = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
+        for chunk in self._chunks(batch):
+            scores = self._scores(w, batch[chunk], scales[chunk])
+            kind = KINDS[trees.decoder, trees.order]
+            found = best_trees(self.data, w, batch[chunk], scales[chunk], scores, kind, trees.single_root, k)
+            counts.append(found[0])
+            codes.append(found[1])
+        return np.repeat(batch, np.concatenate(counts)), np.concatenate(codes)
+
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
         """The worst trees that are wrong at each token (`structures.base.Positions`)."""
         errors, codes = [np.empty(0)], [np.empty(0, dtype=np.int32)]
@@ -165,7 +180,7 @@ class TreeExamples:
         read = np.zeros(self.n_weights, dtype=np.bool_)
         longest = int(self.lengths[batch].max(initial=0))
         widths = [group.head.shape[1] for group in self.data.keys]
-        room = sum(widths) * max(longest, 1)
+        room = 2 * sum(widths) * max(longest, 1)
         slots = Rows(np.zeros(1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
         mark_read(self.data, batch, slots, read)
         return marked_runs(read)
