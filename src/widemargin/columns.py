@@ -68,6 +68,12 @@ class Columns:
         """These columns alone, so that the rest, and the file they were read from, can be forgotten."""
         return Columns({name: self[name] for name in names}, self.indptr, self.source)
 
+    def alone(self, i: int) -> "Columns":
+        """Sequence i alone."""
+        begin, end = self.indptr[i : i + 2].tolist()
+        cut = {name: Column(column.codes[begin:end], column.values) for name, column in self.columns.items()}
+        return Columns(cut, np.array([0, end - begin]), self.source)
+
     def sequences(self, name: str) -> list[list[str]]:
         """The column `name` as one list of strings per sequence."""
         return split(self[name].strings(), self.indptr)

@@ -1,0 +1,101 @@
+"""Who votes for an arc: the features of one sentence's arcs by name, with their weights.
+
+Hashed features have no names in a model, but for a given sentence they can be spelt again: every template with the
+values that it finds there. The votes for an arc add up to its score,
+
+    arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)]
+
+so that they tell why the arc was chosen, and not another (`structures.tree`).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.columns import Columns
+from widemargin.features.arcs import MEASURES, OUTSIDE, ArcExtractor
+from widemargin.features.attributes import Resources
+from widemargin.features.roles import RoleTemplate
+from widemargin.features.templates import Atoms, spell
+from widemargin.structures.tree_keys import Keys, step_of
+
+Vote = tuple[str, float]
+"""A feature, ``template=values``, and its weight."""
+
+
+class _Feature(NamedTuple):
+    template: RoleTemplate
+    slot: int
+    nodes: dict[str, int]
+    step: int
+    labelled: bool
+
+
+class ArcVotes:
+    """The votes in one sentence.
+
+    Parameters
+    ----------
+    extractor : what features arcs have
+    sentence : columns of this sentence alone
+    w : the weights
+    n_labels : how many labels arcs have
+    """
+
+    def __init__(self, extractor: ArcExtractor, sentence: Columns, w: FloatVector, n_labels: int) -> None:
+        self.n_tokens = sentence.n_tokens
+        self._extractor, self._w, self._n_labels = extractor, w, n_labels
+        self._keys = extractor.keys(sentence)
+        self._atoms = Atoms(sentence, Resources())
+
+    def scores(self, head: int, modifier: int, sibling: int = 0) -> FloatVector:
+        """The score of an arc with each of the labels; the token `sibling` is the next towards the head, 0 for none."""
+        scores = np.zeros(self._n_labels)
+        for feature in self._features(head, modifier, sibling):
+            end = self._n_labels if feature.labelled else 1
+            scores += self._w[feature.slot : feature.slot + end]
+        return scores
+
+    def votes(self, head: int, modifier: int, label: int, sibling: int = 0) -> list[Vote]:
+        """All votes for an arc with a label."""
+        return [
+            (self._spelt(feature), float(self._w[feature.slot + label * feature.labelled]))
+            for feature in self._features(head, modifier, sibling)
+        ]
+
+    def _features(self, head: int, modifier: int, sibling: int) -> Iterator[_Feature]:
+        ends = {"head": head, "modifier": modifier}
+        for name, templates in self._extractor.groups.items():
+            keys: Keys = getattr(self._keys, name)
+            step, labelled = step_of(head, modifier), name.startswith("label")
+            others = [0]
+            if name == "between":
+                others = self._between(keys, head, modifier)
+            elif name == "sibling":
+                others, step = [sibling], step_of(sibling or head, modifier)
+            for other in others:
+                nodes = {**ends, "between": other, "sibling": other}
+                slots = keys.head[head] + keys.modifier[modifier] + keys.other[other] + keys.measure[step]
+                for template, slot in zip(templates, slots.tolist(), strict=True):
+                    yield _Feature(template, slot & self._mask, nodes, step, labelled)
+
+    @property
+    def _mask(self) -> int:
+        return (1 << self._extractor.hash_bits) - 1
+
+    def _between(self, keys: Keys, head: int, modifier: int) -> list[int]:
+        """The tokens between the two, of each value the one nearest to the head."""
+        step = 1 if modifier > head else -1
+        found = {int(keys.other[t, 0]): t for t in range(modifier - step, head, -step)} if keys.other.size else {}
+        return list(found.values())
+
+    def _spelt(self, feature: _Feature) -> str:
+        values = [
+            spell(self._atoms, part, np.array([node - 1]))[0].partition("=")[2] if node else OUTSIDE[role]
+            for role, part in feature.template.roles.items()
+            for node in [feature.nodes[role]]
+        ]
+        values += [MEASURES[name][feature.step] for name in feature.template.measures]
+        return f"{feature.template.text}={'|'.join(values)}"

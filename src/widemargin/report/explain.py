@@ -1,0 +1,62 @@
+"""Why this and not that: two parts that an output could have, and the features that tell them apart.
+
+A part's score is the sum of its features' weights, its *votes*. Two parts of the same kind have the same templates, if
+perhaps with other values; the difference of their scores is thus a sum over templates, and the largest terms of it are
+the reasons.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Option(NamedTuple):
+    """A part in words, and the votes for it: names of features, ``template=values``, with their weights."""
+
+    name: str
+    votes: Sequence[tuple[str, float]]
+
+    @property
+    def score(self) -> float:
+        """The sum of all votes."""
+        return sum(weight for _, weight in self.votes)
+
+
+class Reason(NamedTuple):
+    """A template, and for either part the values that it finds there and their weight."""
+
+    template: str
+    values: str
+    weight: float
+    other_values: str
+    other_weight: float
+
+    @property
+    def difference(self) -> float:
+        """How much this speaks for the one part against the other."""
+        return self.weight - self.other_weight
+
+
+def reasons(one: Option, other: Option) -> list[Reason]:
+    """What speaks for the one part or for the other, the strongest first; what speaks for both alike is left out.
+
+    >>> one = Option("dog ← barks", [("head:pos=VERB", 2.0), ("direction=left", 0.5)])
+    >>> other = Option("dog ← loudly", [("head:pos=ADV", -1.0), ("direction=left", 0.5)])
+    >>> [(reason.values, reason.other_values, reason.difference) for reason in reasons(one, other)]
+    [('VERB', 'ADV', 3.0)]
+    """
+    sides = _by_template(one.votes), _by_template(other.votes)
+    found = []
+    for template in dict.fromkeys([*sides[0], *sides[1]]):
+        (values, weight), (other_values, other_weight) = (side.get(template, ("", 0.0)) for side in sides)
+        found.append(Reason(template, values, weight, other_values, other_weight))
+    return sorted((each for each in found if each.difference), key=lambda each: -abs(each.difference))
+
+
+def _by_template(votes: Iterable[tuple[str, float]]) -> dict[str, tuple[str, float]]:
+    """Values and weight of each template; those of templates with several features are put together."""
+    sums: dict[str, tuple[str, float]] = {}
+    for name, weight in votes:
+        template, _, values = name.partition("=")
+        before, so_far = sums.get(template, ("", 0.0))
+        sums[template] = f"{before}, {values}".removeprefix(", "), so_far + weight
+    return sums

@@ -1,0 +1,109 @@
+"""Pictures in SVG: the parts of which they are made, and a page of them that needs nothing but itself.
+
+Everything is plain shapes with attributes of their own. There are no style sheets, scripts or fonts, so that every
+viewer shows the same; the page has a background, so that it can be read where that of the viewer is dark.
+"""
+
+import unicodedata
+from collections.abc import Iterable
+from html import escape
+from typing import NamedTuple
+
+from widemargin.report.text import shown
+
+FONT = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif"
+PAPER, INK, FAINT, LINE, ACCENT = "#ffffff", "#1b1f24", "#7a828c", "#8c9bb0", "#1f5fa8"
+MARGIN, BETWEEN = 20.0, 28.0
+CORNER = 8.0
+NARROW, BROAD = set("fijlrtI.,:;'`!|()[]{}/\\ -\""), set("mwMW@%&—…")
+
+
+class Picture(NamedTuple):
+    """A drawing of the given size whose upper left corner is at (0, 0); notebooks show it."""
+
+    width: float
+    height: float
+    body: str
+
+    def _repr_svg_(self) -> str:
+        return page([self])
+
+
+def page(pictures: Iterable[Picture]) -> str:
+    """The pictures one under the other, as the text of an SVG file."""
+    drawn, y, width = [], MARGIN, 0.0
+    for picture in pictures:
+        drawn.append(f'<g transform="translate({MARGIN:g} {number(y)})">\n{picture.body}</g>\n')
+        y += picture.height + BETWEEN
+        width = max(width, picture.width)
+    across, down = number(width + 2 * MARGIN), number(y - BETWEEN + MARGIN if drawn else 2 * MARGIN)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{across}" height="{down}" viewBox="0 0 {across} {down}"'
+        f' font-family="{FONT}" text-anchor="middle">\n'
+        f'<rect width="{across}" height="{down}" rx="{CORNER:g}" fill="{PAPER}"/>\n{"".join(drawn)}</svg>\n'
+    )
+
+
+def number(value: float) -> str:
+    """A coordinate, to a tenth of a pixel.
+
+    >>> number(12.04), number(3.14159)
+    ('12', '3.1')
+    """
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def width_of(text: str, size: float) -> float:
+    """About how wide the text is in a font of `size` pixels: no viewer's font is known, so rather too much."""
+    return size * sum(map(_em, shown(text)))
+
+
+def _em(each: str) -> float:
+    if each in NARROW:
+        return 0.36
+    if each in BROAD or unicodedata.east_asian_width(each) in "WF":
+        return 1.0
+    if unicodedata.category(each) in ("Mn", "Me", "Cf"):
+        return 0.0
+    return 0.7 if each.isupper() else 0.6
+
+
+def title(text: str) -> str:
+    """What is told when the pointer rests on the picture, and to those who cannot see it."""
+    return f"<title>{escape(shown(text))}</title>\n"
+
+
+def lines(paths: Iterable[str]) -> str:
+    """Paths as thin lines."""
+    drawn = "".join(f'<path d="{path}"/>\n' for path in paths)
+    return f'<g fill="none" stroke="{LINE}" stroke-width="1.4">\n{drawn}</g>\n' if drawn else ""
+
+
+def filled(paths: Iterable[str]) -> str:
+    """Paths as shapes of the colour of lines."""
+    joined = "".join(paths)
+    return f'<path d="{joined}" fill="{LINE}"/>\n' if joined else ""
+
+
+class Text(NamedTuple):
+    """A text whose base line is centred at (x, y)."""
+
+    x: float
+    y: float
+    text: str
+
+
+def texts(written: Iterable[Text], *, size: float, colour: str, weight: str = "normal") -> str:
+    """Texts of one kind."""
+    drawn = "".join(f'<text x="{number(x)}" y="{number(y)}">{escape(shown(text))}</text>\n' for x, y, text in written)
+    return f'<g font-size="{size:g}" fill="{colour}" font-weight="{weight}">\n{drawn}</g>\n' if drawn else ""
+
+
+def cards(written: Iterable[Text], *, size: float) -> str:
+    """Patches of paper to write these texts on, where lines run behind them."""
+    drawn = ""
+    for x, y, text in written:
+        width = width_of(text, size) + 6
+        drawn += f'<rect x="{number(x - width / 2)}" y="{number(y - size)}" width="{number(width)}"'
+        drawn += f' height="{size + 3:g}"/>\n'
+    return f'<g fill="{PAPER}">\n{drawn}</g>\n' if drawn else ""

@@ -1,0 +1,52 @@
+"""Text in pictures: what can be shown of it, and how many cells of a terminal it takes."""
+
+import unicodedata
+
+UNSHOWABLE = "\N{REPLACEMENT CHARACTER}"
+BLOCKED = {"Cc", "Cs", "Cn", "Zl", "Zp"}  # control characters, lone surrogates, unassigned ones, ends of lines
+NO_WIDTH = {"Mn", "Me", "Cf"}  # marks on the character before, and what is invisible
+BOXES, PLAIN = "─│╭╰├┬┴┼└", "-|++++++`"
+
+
+def shown(text: str) -> str:
+    r"""The text without what XML forbids or what would upset a terminal.
+
+    >>> shown("tab\there")
+    'tab�here'
+    """
+    if text.isprintable():
+        return text
+    return "".join(UNSHOWABLE if unicodedata.category(each) in BLOCKED else each for each in text)
+
+
+def cells(text: str) -> int:
+    r"""How many cells of a terminal the text takes: East Asian characters take two, accents none.
+
+    >>> cells("word"), cells("言葉"), cells("e\u0301")
+    (4, 4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(
+        2 if unicodedata.east_asian_width(each) in "WF" else int(unicodedata.category(each) not in NO_WIDTH)
+        for each in text
+    )
+
+
+def padded(text: str, width: int) -> str:
+    """The text with blanks to its right, so that it fills `width` cells."""
+    return text + " " * (width - cells(text))
+
+
+def encodable(line: str, encoding: str | None) -> str:
+    """The line as an output of this encoding can show it: if need be with lines made of ASCII.
+
+    >>> encodable("├─ NP", "ascii")
+    '+- NP'
+    """
+    encoding = encoding or "ascii"
+    try:
+        BOXES.encode(encoding)
+    except UnicodeEncodeError:
+        line = line.translate(str.maketrans(BOXES, PLAIN))
+    return line.encode(encoding, "replace").decode(encoding)
