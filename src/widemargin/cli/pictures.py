@@ -1,7 +1,7 @@
 """Pictures of predicted trees: an SVG file, or lines on the terminal."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from widemargin.cli.documents import check_target
 from widemargin.columns import Columns
@@ -25,7 +25,9 @@ def check_drawing(target: str, model: Predictor, *, inputs: Sequence[str]) -> No
         raise UnsupportedError(f"the model predicts {model.predicts}; only trees can be drawn")
     if target != "-":
         if not target.lower().endswith(".svg"):
-            raise WidemarginError(f"pictures are written as SVG; {target} does not end in .svg (- draws on the terminal)")
+            raise WidemarginError(
+                f"pictures are written as SVG; {target} does not end in .svg (- draws on the terminal)"
+            )
         check_target(target, inputs=inputs)
 
 
