@@ -23,7 +23,7 @@ def run(*, order: str, file_format: str | None, columns: Sequence[str] | None, *
     given = {name: parameters.pop(name) for name in TEMPLATES}
     plan.check(list(given.values()))
     begin = perf_counter()
-    templates = {name: None if value is None else templates_text(value) for name, value in given.items()}
+    templates: dict[str, Any] = {name: value and templates_text(value) for name, value in given.items()}
     settings = ParserSettings(order=int(order), **templates, **parameters)
     corpus = read_corpus(plan.train_file, file_format=file_format, names=columns)
     train = _pair(corpus)
