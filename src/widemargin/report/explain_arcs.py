@@ -60,9 +60,7 @@ class ArcExplainer:
             if label in (None, name) and (h, name) != chosen
         }
         if not candidates:
-            raise WidemarginError(
-                f"{self._named(chosen.head)} → {self._named(token)}, {chosen.label} is the arc chosen"
-            )
+            raise WidemarginError(f"the arc {self._spelt(token, chosen)} is the one chosen; name another")
         return max(candidates, key=candidates.__getitem__)
 
     def margins(self) -> list[tuple[Arc, float]]:
