@@ -43,3 +43,9 @@ def previous_siblings(heads):
         )
         for m, head in enumerate(heads, start=1)
     ]
+
+
+def sibling_scores(sibling, heads):
+    """Σ sibling[head, the sibling before, m] of every tree, a row of heads."""
+    before = np.array([previous_siblings(each) for each in heads.tolist()])
+    return sibling[heads, before, np.arange(1, heads.shape[-1] + 1)].sum(axis=-1)

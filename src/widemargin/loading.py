@@ -3,23 +3,25 @@
 import os
 from typing import Any
 
+from widemargin import estimators
 from widemargin.errors import ModelFileError
-from widemargin.estimators import ConstituencyParser, LinearClassifier, MultilabelClassifier, Segmenter, SequenceTagger
 from widemargin.predictors.kinds import load_predictor
 
-ESTIMATORS: dict[str, Any] = {
-    "brackets": ConstituencyParser,
-    "chain": SequenceTagger,
-    "classes": LinearClassifier,
-    "multilabel": MultilabelClassifier,
-    "segment": Segmenter,
+ESTIMATORS = {
+    "chain": "SequenceTagger",
+    "segment": "Segmenter",
+    "classes": "LinearClassifier",
+    "multilabel": "MultilabelClassifier",
+    "tree": "DependencyParser",
+    "brackets": "ConstituencyParser",
 }
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The fitted estimator in the model file `path`; nothing in the file is ever executed."""
     model = load_predictor(path)
+    estimator = getattr(estimators, ESTIMATORS[model.structure])
     try:
-        return ESTIMATORS[model.structure].from_model(model)
+        return estimator.from_model(model)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise ModelFileError(f"the model {os.fspath(path)} is damaged: it does not tell how it was trained") from None

@@ -6,12 +6,10 @@ from typing import Any
 
 from widemargin._threads import count_threads
 from widemargin.answers.calibration import CalibrationReport
-from widemargin.cli import classified
 from widemargin.cli.documents import check_target, read_corpus, remembered
 from widemargin.cli.output import Printer, print_json
-from widemargin.errors import WidemarginError
-from widemargin.predictors.classifier import LinearModel
-from widemargin.predictors.kinds import load_predictor
+from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.predictors.kinds import CLASSES, TREES, load_predictor
 from widemargin.report.numbers import share
 
 
@@ -53,7 +51,11 @@ def run(
 def _calibrated(
     predictor: Any, file: str, label: str | None, file_format: str | None, columns: Sequence[str] | None, jobs: int
 ) -> CalibrationReport:
-    if isinstance(predictor, LinearModel):
+    if predictor.structure in TREES:
+        raise UnsupportedError(f"the model predicts {predictor.predicts}, which have no confidence to calibrate")
+    if predictor.structure in CLASSES:
+        from widemargin.cli import classified
+
         return classified.calibrate(predictor, file, jobs)
     data = remembered(predictor.summary)
     corpus = read_corpus(file, file_format=file_format, names=columns, data=data)

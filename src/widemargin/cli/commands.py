@@ -65,7 +65,7 @@ data_options = together(
     click.option(
         "--format",
         "file_format",
-        type=click.Choice(["conll", "conllu", "jsonl", "xml", "svmlight"]),
+        type=click.Choice(["conll", "conllu", "conllx", "brackets", "jsonl", "xml", "svmlight"]),
         help="The format of the data. [default: by the file's name and first line]",
     ),
     click.option(
@@ -263,11 +263,12 @@ def train_classify(**options: Any) -> int | None:
 @model
 @click.argument("file")
 @data_options
+@click.option("--no-punctuation", is_flag=True, help="Leave punctuation out of the scores of dependency trees.")
 @jobs
 @as_json
-@click.option("--quiet", is_flag=True, help="Print the main score alone: F1 where labels mark spans, else accuracy.")
+@click.option("--quiet", is_flag=True, help="Print the main score alone: labelled attachment, F1 or accuracy.")
 def evaluate(**options: Any) -> int | None:
-    """Compare a model's labels with those in FILE."""
+    """Compare what a model predicts with what is in FILE."""
     return run("evaluate", options)
 
 
@@ -291,10 +292,11 @@ def evaluate(**options: Any) -> int | None:
 @data_options
 @jobs
 def predict(**options: Any) -> int | None:
-    """Label a file, leaving all else in it untouched.
+    """Label a file, leaving all else in it untouched, or parse it.
 
     FILE may be - for standard input. The column is the one that the model was trained on, or else the format's own; a
-    conll file without labels gets them appended. --confidence needs a model that has been calibrated.
+    conll file without labels gets them appended. Dependency trees are written into the columns head and deprel, trees
+    of constituents as brackets, one a line. --confidence needs a model that has been calibrated.
     """
     return run("predict", options)
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import IntVector
-from widemargin.cli import evaluate_classes
 from widemargin.cli.documents import read_corpus, remembered
 from widemargin.cli.output import Printer, print_json
 from widemargin.columns import Column, Columns, split
+from widemargin.errors import UnsupportedError
 from widemargin.metrics import (
     Confusion,
     Scores,
@@ -24,8 +24,7 @@ from widemargin.metrics import (
     span_scores,
 )
 from widemargin.predictors.base import TokenPredictor
-from widemargin.predictors.classifier import LinearModel
-from widemargin.predictors.kinds import load_predictor
+from widemargin.predictors.kinds import CLASSES, TREES, load_predictor
 from widemargin.report.numbers import share
 
 MOST_CONFUSIONS = 10
@@ -39,13 +38,24 @@ def run(
     label: str | None,
     file_format: str | None,
     columns: Sequence[str] | None,
+    no_punctuation: bool,
     jobs: int,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Predict, compare, print."""
     predictor = load_predictor(model)
-    if isinstance(predictor, LinearModel):
+    if no_punctuation and predictor.structure != "tree":
+        raise UnsupportedError(f"the model predicts {predictor.predicts}; --no-punctuation is about dependency trees")
+    if predictor.structure in TREES:
+        from widemargin.cli import evaluate_trees, parsed
+
+        trees = parsed.TreeFile(file, label, file_format, columns)
+        evaluate_trees.evaluate(predictor, model, trees, no_punctuation, jobs, as_json, quiet)
+        return
+    if predictor.structure in CLASSES:
+        from widemargin.cli import evaluate_classes
+
         evaluate_classes.evaluate(predictor, model, file, jobs, as_json, quiet)
         return
     data = remembered(predictor.summary)

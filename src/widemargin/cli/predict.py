@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 
 from widemargin._threads import count_threads
-from widemargin.cli import classified
 from widemargin.cli.answers import Limits, json_lines
 from widemargin.cli.documents import check_target, read_corpus, remembered, text_corpus
 from widemargin.data.document import write_text
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.predictors.classifier import LinearModel
-from widemargin.predictors.kinds import load_predictor
+from widemargin.predictors.kinds import CLASSES, TREES, load_predictor
 
 
 def run(
@@ -37,9 +35,18 @@ def run(
         raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
     limits = Limits(bio, forbid, at_most_one, allowed, forced)
     predictor = load_predictor(model)
-    if isinstance(predictor, LinearModel):
-        if any(limits):
-            raise UnsupportedError(f"the model predicts {predictor.predicts}, to which these constraints do not apply")
+    if any(limits) and predictor.structure in (*CLASSES, *TREES):
+        raise UnsupportedError(f"the model predicts {predictor.predicts}, to which these constraints do not apply")
+    if predictor.structure in TREES:
+        from widemargin.cli import parsed
+
+        if best is not None or confidence:
+            raise UnsupportedError(f"the model predicts {predictor.predicts}; leave out --best and --confidence")
+        parsed.predict(predictor, parsed.TreeFile(file, label, file_format, columns, text), out, jobs)
+        return
+    if predictor.structure in CLASSES:
+        from widemargin.cli import classified
+
         classified.predict(predictor, file, out, file_format, jobs, best, confidence)
         return
     data = remembered(predictor.summary)

@@ -2,19 +2,17 @@
 
     score(tree) = Σ_m scores[head(m), m]     over words m = 1 … n; head 0 is the artificial root, left of all words
 
-A tree is projective if every word between m and head(m) descends from head(m). For i ≤ j let
+A tree is projective if every word between m and head(m) descends from head(m). With i < j, in either direction:
 
-    right[i, j]   the best half tree over i … j whose head is i
-    left[i, j]    the best half tree over i … j whose head is j
-    splits[i, j]  max over i ≤ k < j of right[i, k] + left[k+1, j]
-    arcs[m, h]    splits between m and h, plus scores[h, m]: the best way to attach m to h
+    halves[h, e]  the best half tree whose head is h and that reaches from there to e; halves[h, h] = 0
+    facing(i, j)  max over i ≤ k < j of halves[i, k] + halves[j, k+1]
+    arcs[h, m]    facing(h, m) + scores[h, m]: the best way to attach m to h
+    halves[i, j]  max over i < k ≤ j of arcs[i, k] + halves[k, j]
+    halves[j, i]  max over i ≤ k < j of arcs[j, k] + halves[k, i]
 
-    right[i, j] = max over i < k ≤ j of arcs[k, i] + right[k, j]
-    left[i, j]  = max over i ≤ k < j of left[i, k] + arcs[k, j]
-
-Rows are made from the last to the first, and whatever becomes known at [i, k] is at once passed on to all [i, j] with
-j > k: each of the three maxima then runs over contiguous rows, which vectorises. No back pointers are kept, since
-finding the maxima again along the best tree takes O(n²) in all.
+Halves are kept by ends as well, ended[e, h] = halves[h, e], so that all three maxima run along rows, in one loop whose
+three chains of comparisons overlap. No back pointers are kept, since finding the maxima again along the best tree takes
+O(n²) in all.
 """
 
 from typing import NamedTuple
@@ -26,11 +24,10 @@ from widemargin._types import FloatMatrix, IntMatrix, IntVector
 
 
 class Chart(NamedTuple):
-    """Scratch space: half trees as above, and those that are still to be written, as rows (head, end)."""
+    """Scratch space: the tables above, and the half trees that are still to be written, as rows (head, end)."""
 
-    right: FloatMatrix
-    left: FloatMatrix
-    splits: FloatMatrix
+    halves: FloatMatrix
+    ended: FloatMatrix
     arcs: FloatMatrix
     pending: IntMatrix
 
@@ -38,73 +35,57 @@ class Chart(NamedTuple):
 @kernel
 def new_chart(n: int) -> Chart:
     """Scratch space for sentences of up to `n` words."""
-    size = n + 1
-    return Chart(
-        np.empty((size, size)),
-        np.empty((size, size)),
-        np.empty((size, size)),
-        np.empty((size, size)),
-        np.empty((size, 2), dtype=np.int32),
-    )
+    shape = (n + 1, n + 1)
+    return Chart(np.empty(shape), np.empty(shape), np.empty(shape), np.empty((n + 1, 2), dtype=np.int32))
 
 
 @kernel
-def begin_row(chart: Chart, i: int, n: int) -> None:
-    """Make row i of the chart of a sentence of n words, in which nothing is attached to i yet."""
-    right, left, splits = chart.right[i], chart.left[i], chart.splits[i]
-    for j in range(i + 1, n + 1):
-        right[j] = left[j] = -np.inf
-        splits[j] = chart.left[i + 1, j]
-    right[i] = left[i] = 0.0
+def inside(chart: Chart, i: int, j: int) -> tuple[float, float, float]:
+    """facing(i, j), and the maxima for halves[i, j] and halves[j, i] without what k = j and k = i contribute."""
+    from_i, from_j = chart.halves[i], chart.halves[j]
+    to_i, to_j = chart.ended[i], chart.ended[j]
+    arcs_i, arcs_j = chart.arcs[i], chart.arcs[j]
+    facing, right, left = from_j[i + 1], -np.inf, -np.inf
+    for number in range(i + 1, j):
+        k = np.uint64(number)
+        a, b, c = from_i[k] + from_j[np.uint64(number + 1)], arcs_i[k] + to_j[k], arcs_j[k] + to_i[k]
+        facing = a if a > facing else facing
+        right = b if b > right else right
+        left = c if c > left else left
+    return facing, right, left
 
 
 @kernel
-def attach(chart: Chart, i: int, k: int, n: int, onward: float, back: float) -> None:
-    """Complete [i, k], given the best ways to attach k to i (`onward`) and i to k (`back`), and pass it on."""
-    right, left, splits = chart.right[i], chart.left[i], chart.splits[i]
-    chart.arcs[k, i], chart.arcs[i, k] = onward, back
-    r, t = max(right[k], onward), max(left[k], back)
-    right[k], left[k] = r, t
-    if k == n:
-        return
-    next_left, next_right, arcs = chart.left[k + 1], chart.right[k], chart.arcs[k]
-    for number in range(k + 1, n + 1):
-        j = np.uint64(number)
-        a, b, c = r + next_left[j], onward + next_right[j], t + arcs[j]
-        splits[j] = a if a > splits[j] else splits[j]
-        right[j] = b if b > right[j] else right[j]
-        left[j] = c if c > left[j] else left[j]
+def complete(chart: Chart, i: int, j: int, right: float, left: float, onward: float, back: float) -> None:
+    """Enter the best ways to attach j to i (`onward`) and i to j (`back`), and the halves, given their other maxima."""
+    chart.arcs[i, j], chart.arcs[j, i] = onward, back
+    chart.halves[i, j] = chart.ended[j, i] = onward if onward > right else right
+    chart.halves[j, i] = chart.ended[i, j] = back if back > left else left
 
 
 @kernel
-def best_split(chart: Chart, i: int, j: int) -> int:
-    """The k at which splits[i, j] is reached: the lowest there is."""
-    best = i
-    for k in range(i + 1, j):
-        if chart.right[i, k] + chart.left[k + 1, j] > chart.right[i, best] + chart.left[best + 1, j]:
+def root_only(chart: Chart, scores: FloatMatrix) -> None:
+    """Enter the ways to attach each word to the root alone."""
+    chart.halves[0, 0] = 0.0
+    for m in range(1, len(scores)):
+        chart.arcs[0, m] = scores[0, m] + chart.halves[m, 1]
+        chart.halves[0, m] = -np.inf
+
+
+@kernel
+def farthest_child(chart: Chart, head: int, end: int) -> int:
+    """The word attached last to the head of the best half tree that reaches to `end`: the nearest there is."""
+    step = 1 if end > head else -1
+    best = head + step
+    for k in range(best, end + step, step):
+        if chart.arcs[head, k] + chart.halves[k, end] > chart.arcs[head, best] + chart.halves[best, end]:
             best = k
     return best
 
 
 @kernel
-def farthest_child(chart: Chart, head: int, end: int) -> int:
-    """The last word attached to the head of a half tree that ends at `end`, the lowest of equally good ones."""
-    if head < end:
-        best = head + 1
-        for k in range(head + 2, end + 1):
-            if chart.arcs[k, head] + chart.right[k, end] > chart.arcs[best, head] + chart.right[best, end]:
-                best = k
-    else:
-        best = end
-        for k in range(end + 1, head):
-            if chart.left[end, k] + chart.arcs[k, head] > chart.left[end, best] + chart.arcs[best, head]:
-                best = k
-    return best
-
-
-@kernel
 def push(chart: Chart, count: int, head: int, end: int) -> int:
-    """Remember a half tree that is more than its head, to be written; return how many there are then."""
+    """Put a half tree that is more than its head to those to be written; return how many there are then."""
     if head == end:
         return count
     chart.pending[count, 0], chart.pending[count, 1] = head, end
@@ -112,11 +93,14 @@ def push(chart: Chart, count: int, head: int, end: int) -> int:
 
 
 @kernel
-def push_between(chart: Chart, count: int, one: int, other: int) -> int:
-    """Remember the two best half trees that face each other between two heads."""
+def push_facing(chart: Chart, count: int, one: int, other: int) -> int:
+    """The same with the two best half trees that face each other between two heads."""
     i, j = min(one, other), max(one, other)
-    k = best_split(chart, i, j)
-    return push(chart, push(chart, count, i, k), j, k + 1)
+    best = i
+    for k in range(i + 1, j):
+        if chart.halves[i, k] + chart.halves[j, k + 1] > chart.halves[i, best] + chart.halves[j, best + 1]:
+            best = k
+    return push(chart, push(chart, count, i, best), j, best + 1)
 
 
 @kernel
@@ -134,22 +118,21 @@ def eisner(scores: FloatMatrix, single_root: bool, heads: IntVector, chart: Char
     chart : scratch space for n words or more
     """
     n = len(heads)
-    for i in range(n, -1, -1):
-        begin_row(chart, i, n)
-        for k in range(i + 1, n + 1):
-            between = chart.splits[i, k]
-            if i > 0:
-                attach(chart, i, k, n, scores[i, k] + between, scores[k, i] + between)
-            elif single_root:
-                chart.arcs[k, 0] = scores[0, k] + between
-            else:
-                attach(chart, i, k, n, scores[0, k] + between, -np.inf)
+    chart.halves[0, 0] = 0.0
+    for j in range(1, n + 1):
+        chart.halves[j, j] = 0.0
+        for i in range(j - 1, 0 if single_root else -1, -1):
+            facing, right, left = inside(chart, i, j)
+            back = scores[j, i] + facing if i > 0 else -np.inf
+            complete(chart, i, j, right, left, scores[i, j] + facing, back)
+    if single_root:
+        root_only(chart, scores)
     child = farthest_child(chart, 0, n)
-    total = chart.arcs[child, 0] + chart.right[child, n]
+    total = chart.arcs[0, child] + chart.halves[child, n]
     count = push(chart, 0, 0, n)
     while count > 0:
         head, end = chart.pending[count - 1]
         child = farthest_child(chart, head, end)
         heads[child - 1] = head
-        count = push_between(chart, push(chart, count - 1, child, end), head, child)
+        count = push_facing(chart, push(chart, count - 1, child, end), head, child)
     return total

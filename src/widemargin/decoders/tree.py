@@ -5,7 +5,8 @@ from typing import NamedTuple
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, IntVector
 from widemargin.decoders.arborescence import Contraction, arborescence, new_contraction
-from widemargin.decoders.eisner import Chart, eisner, new_chart
+from widemargin.decoders.eisner import eisner
+from widemargin.decoders.siblings import SiblingChart, new_sibling_chart, siblings
 
 PROJECTIVE, NON_PROJECTIVE, SIBLINGS = 0, 1, 2
 
@@ -13,14 +14,14 @@ PROJECTIVE, NON_PROJECTIVE, SIBLINGS = 0, 1, 2
 class TreeScratch(NamedTuple):
     """Scratch space for all decoders."""
 
-    chart: Chart
+    charts: SiblingChart
     contraction: Contraction
 
 
 @kernel
 def new_tree_scratch(n: int) -> TreeScratch:
     """Scratch space for sentences of up to `n` words."""
-    return TreeScratch(new_chart(n), new_contraction(n))
+    return TreeScratch(new_sibling_chart(n), new_contraction(n))
 
 
 @kernel
@@ -33,4 +34,6 @@ def decode_tree(
     """
     if kind == NON_PROJECTIVE:
         return arborescence(scores, single_root, heads, scratch.contraction)
-    return eisner(scores, single_root, heads, scratch.chart)
+    if kind == SIBLINGS:
+        return siblings(scores, sibling, single_root, heads, scratch.charts)
+    return eisner(scores, single_root, heads, scratch.charts.chart)

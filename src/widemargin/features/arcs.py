@@ -2,8 +2,8 @@
 
 Three lists of templates: on arcs, on arcs with their label, and on pairs of siblings. The roles are ``head``,
 ``modifier``, ``between`` (each distinct value among the tokens between the two) and ``sibling`` (the next modifier of
-the same head towards it); the measures are ``distance`` (signed, in buckets) and ``direction``. In the features of
-siblings the distance is that of sibling and modifier.
+the same head towards it). Features without labels count alone, and once more with the signed distance of head and
+modifier, or of sibling and modifier. Templates on labels name what they want of it: ``direction`` or ``distance``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,7 @@ MEASURES = {"distance": STEPS, "direction": DIRECTIONS}
 OUTSIDE = {"head": "<root>", "modifier": "<root>", "between": "<none>", "sibling": "<none>"}
 
 
-def _both(*templates: str) -> tuple[str, ...]:
-    """Each template alone, and with direction and distance."""
-    return tuple(text for template in templates for text in (template, f"{template}|distance"))
-
-
-ARC_TEMPLATES = _both(
+ARC_TEMPLATES = (
     "head:word|head:xpos",
     "head:word",
     "head:xpos",
@@ -53,16 +48,15 @@ ARC_TEMPLATES = _both(
     "head:upos|modifier:upos|head:upos[-1]|modifier:upos[-1]",
     "head:upos|modifier:upos|head:upos[1]|modifier:upos[1]",
     "head:upos|modifier:upos|head:upos[-1]|modifier:upos[1]",
-) + (
-    "head:xpos|modifier:xpos|head:xpos[1]|distance",
-    "head:xpos|modifier:xpos|head:xpos[-1]|distance",
-    "head:xpos|modifier:xpos|modifier:xpos[1]|distance",
-    "head:xpos|modifier:xpos|modifier:xpos[-1]|distance",
-    "head:feats|modifier:feats|direction",
-    "head:upos|modifier:feats|direction",
-    "head:feats|modifier:upos|direction",
-    "head:upos|modifier:upos|between:upos|direction",
-    "head:xpos|modifier:xpos|between:upos|direction",
+    "head:xpos|modifier:xpos|head:xpos[1]",
+    "head:xpos|modifier:xpos|head:xpos[-1]",
+    "head:xpos|modifier:xpos|modifier:xpos[1]",
+    "head:xpos|modifier:xpos|modifier:xpos[-1]",
+    "head:feats|modifier:feats",
+    "head:upos|modifier:feats",
+    "head:feats|modifier:upos",
+    "head:upos|modifier:upos|between:upos",
+    "head:xpos|modifier:xpos|between:upos",
 )
 LABEL_TEMPLATES = (
     "modifier:bias|direction",
@@ -91,18 +85,17 @@ LABEL_TEMPLATES = (
     "head:xpos|modifier:xpos|modifier:xpos[1]|direction",
 )
 SIBLING_TEMPLATES = (
-    "sibling:upos|modifier:upos|direction",
-    "head:upos|sibling:upos|modifier:upos|distance",
-    "head:upos|sibling:upos|modifier:upos|direction",
-    "head:xpos|sibling:xpos|modifier:xpos|direction",
-    "sibling:word|modifier:word|direction",
-    "sibling:word|modifier:upos|direction",
-    "sibling:upos|modifier:word|direction",
-    "sibling:lemma|modifier:lemma|direction",
-    "head:lemma|sibling:upos|modifier:upos|direction",
-    "head:upos|sibling:lemma|modifier:upos|direction",
-    "head:upos|sibling:upos|modifier:lemma|direction",
-    "sibling:xpos|modifier:xpos|distance",
+    "sibling:upos|modifier:upos",
+    "head:upos|sibling:upos|modifier:upos",
+    "head:xpos|sibling:xpos|modifier:xpos",
+    "sibling:word|modifier:word",
+    "sibling:word|modifier:upos",
+    "sibling:upos|modifier:word",
+    "sibling:xpos|modifier:xpos",
+    "sibling:lemma|modifier:lemma",
+    "head:lemma|sibling:upos|modifier:upos",
+    "head:upos|sibling:lemma|modifier:upos",
+    "head:upos|sibling:upos|modifier:lemma",
 )
 
 
@@ -128,9 +121,9 @@ class ArcExtractor:
     @cached_property
     def groups(self) -> dict[str, tuple[RoleTemplate, ...]]:
         """The templates by the parts of `TreeKeys`."""
-        arc = parse_role_templates(self.arc, ["head", "modifier", "between"], list(MEASURES))
+        arc = parse_role_templates(self.arc, ["head", "modifier", "between"], ())
         label = parse_role_templates(self.label, ["head", "modifier"], list(MEASURES))
-        sibling = parse_role_templates(self.sibling, ["head", "modifier", "sibling"], list(MEASURES))
+        sibling = parse_role_templates(self.sibling, ["head", "modifier", "sibling"], ())
         alone = {
             role: tuple(each for each in label if set(each.roles) <= {role} and "distance" not in each.measures)
             for role in ("head", "modifier")

@@ -1,19 +1,23 @@
-"""Every kind of trained model by the structure that model files name."""
+"""Every kind of trained model by the structure that model files name, imported when it is needed."""
 
 import os
+from importlib import import_module
 from typing import Any
 
 from widemargin.errors import ModelFileError
 from widemargin.model import ModelFile, read_model
 from widemargin.predictors.base import Predictor
-from widemargin.predictors.bracketer import Bracketer
-from widemargin.predictors.classifier import Classifier, MultilabelModel
-from widemargin.predictors.segmenter import SegmentPredictor
-from widemargin.predictors.tagger import Tagger
 
-PREDICTORS: dict[str, type[Predictor]] = {
-    kind.structure: kind for kind in (Tagger, SegmentPredictor, Classifier, MultilabelModel, Bracketer)
+KINDS = {
+    "chain": "tagger.Tagger",
+    "segment": "segmenter.SegmentPredictor",
+    "classes": "classifier.Classifier",
+    "multilabel": "classifier.MultilabelModel",
+    "tree": "parser.Parser",
+    "brackets": "bracketer.Bracketer",
 }
+CLASSES = ("classes", "multilabel")
+TREES = ("tree", "brackets")
 
 
 def load_predictor(path: str | os.PathLike[str]) -> Any:
@@ -24,7 +28,14 @@ def load_predictor(path: str | os.PathLike[str]) -> Any:
 def predictor_in(file: ModelFile, name: str) -> Any:
     """The trained model in a file that has been read."""
     structure = file.header.get("structure")
-    if structure not in PREDICTORS:
-        known = " or ".join(kind.predicts for kind in PREDICTORS.values())
+    if structure not in KINDS:
+        known = " or ".join(kind(each).predicts for each in KINDS)
         raise ModelFileError(f"the model {name} predicts {structure!r}, not {known}")
-    return PREDICTORS[structure].from_file(file, name)
+    return kind(structure).from_file(file, name)
+
+
+def kind(structure: str) -> type[Predictor]:
+    """The class of the models of a structure."""
+    module, _, name = KINDS[structure].partition(".")
+    found: type[Predictor] = getattr(import_module(f"widemargin.predictors.{module}"), name)
+    return found

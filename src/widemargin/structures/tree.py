@@ -19,7 +19,7 @@ from widemargin.structures.base import Differences, Scale, at_positions, per_exa
 from widemargin.structures.support import marked_runs
 from widemargin.structures.tree_decode import DECODERS, Decoder, Scores
 from widemargin.structures.tree_difference import difference
-from widemargin.structures.tree_keys import TreeKeys
+from widemargin.structures.tree_keys import STEPS, TreeKeys
 from widemargin.structures.tree_positions import every_sentence, worst_trees
 from widemargin.structures.tree_scores import TreeData, part_scores
 from widemargin.structures.tree_support import mark_read
@@ -54,8 +54,8 @@ class Trees:
 
     @property
     def n_weights(self) -> int:
-        """The table, and room for the labels of its last slot."""
-        return (1 << self.hash_bits) + self.n_labels
+        """The table, and room for the last slot's neighbours."""
+        return (1 << self.hash_bits) + max(self.n_labels, len(STEPS) + 1)
 
     @property
     def decode(self) -> Decoder:
@@ -165,7 +165,7 @@ class TreeExamples:
         read = np.zeros(self.n_weights, dtype=np.bool_)
         longest = int(self.lengths[batch].max(initial=0))
         widths = [group.head.shape[1] for group in self.data.keys]
-        room = sum(widths) * max(longest, 1)
+        room = 2 * sum(widths) * max(longest, 1)
         slots = Rows(np.zeros(1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
         mark_read(self.data, batch, slots, read)
         return marked_runs(read)

@@ -21,13 +21,19 @@ def _push(slot: int, sign: float, psi: Rows, write: int) -> int:
 
 
 @kernel
+def _push_both(slot: int, step: int, sign: float, psi: Rows, write: int) -> int:
+    """A feature's weight that always counts, and that of the step."""
+    return _push(slot + 1 + step, sign, psi, _push(slot, sign, psi, write))
+
+
+@kernel
 def push_arc(keys: TreeKeys, mask: int, first: int, h: int, m: int, sign: float, psi: Rows, write: int) -> int:
     """Append the features of an arc whatever its label, `sign` times; return where the entries end."""
     step, row = step_of(h, m), row_of(first, h)
     arc, between = keys.arc, keys.between
     for t in range(arc.head.shape[1]):
-        slot = (arc.head[row, t] + arc.modifier[first + m, t] + arc.measure[step, t]) & mask
-        write = _push(slot, sign, psi, write)
+        slot = (arc.head[row, t] + arc.modifier[first + m, t]) & mask
+        write = _push_both(slot, step, sign, psi, write)
     if between.other.shape[1] > 0:
         low, high = min(h, m) + 1, max(h, m)
         for node in range(low, high):
@@ -36,8 +42,8 @@ def push_arc(keys: TreeKeys, mask: int, first: int, h: int, m: int, sign: float,
                 known |= between.other[first + before, 0] == between.other[first + node, 0]
             if not known:
                 for t in range(between.head.shape[1]):
-                    slot = between.head[row, t] + between.modifier[first + m, t] + between.measure[step, t]
-                    write = _push((slot + between.other[first + node, t]) & mask, sign, psi, write)
+                    slot = between.head[row, t] + between.modifier[first + m, t] + between.other[first + node, t]
+                    write = _push_both(slot & mask, step, sign, psi, write)
     return write
 
 
@@ -69,7 +75,7 @@ def push_sibling(keys: Keys, mask: int, first: int, h: int, s: int, m: int, sign
     step = step_of(s, m)
     for t in range(keys.head.shape[1]):
         slot = keys.head[row_of(first, h), t] + keys.modifier[first + m, t] + keys.other[other, t]
-        write = _push((slot + keys.measure[step, t]) & mask, sign, psi, write)
+        write = _push_both(slot & mask, step, sign, psi, write)
     return write
 
 
@@ -79,12 +85,12 @@ def _room(data: TreeData, first: int, heads: IntVector, codes: IntVector) -> int
     keys = data.keys
     labelled = keys.label.head.shape[1] + keys.label_head.head.shape[1] + keys.label_modifier.head.shape[1]
     on_sibling = keys.sibling.head.shape[1]
-    size = 2 * on_sibling * len(codes)
+    size = 4 * on_sibling * len(codes)
     for m in range(1, len(codes) + 1):
         gold, head = heads[m - 1], codes[m - 1] // data.n_labels
         if gold != head:
             apart = abs(gold - m) + abs(head - m)
-            size += 2 * keys.arc.head.shape[1] + keys.between.head.shape[1] * apart
+            size += 4 * keys.arc.head.shape[1] + 2 * keys.between.head.shape[1] * apart
         size += 2 * labelled if codes[m - 1] != gold * data.n_labels + data.labels[first + m - 1] else 0
     return size
 

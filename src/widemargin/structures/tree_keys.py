@@ -5,8 +5,12 @@ An arc from head h to modifier m has, for every template t, the slot (`features.
     (head[h, t] + modifier[m, t] + measure[step, t]) mod 2^bits
 
 where `step` tells direction and distance of the arc. Features of a third token, one between the two or a sibling,
-have `other` as a fourth addend. Row 0 of the matrices is the artificial root, or the sibling that is not there; token
+have `other` as a further addend. Row 0 of the matrices is the artificial root, or the sibling that is not there; token
 s of a corpus has the row s + 1.
+
+A feature has several weights, side by side from its slot on: one with labels has one for each label; one without has
+one that always counts, and then one for each step, of which that of the arc counts. Neighbours in memory are fetched
+together, and fetching is what takes the time.
 """
 
 from typing import NamedTuple
@@ -14,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import IntMatrix, IntVector
+from widemargin._types import FloatVector, IntMatrix, IntVector
 
 STEPS = ("root", "1", "2", "3", "4", "5+", "10+", "-1", "-2", "-3", "-4", "-5+", "-10+")
 DIRECTIONS = ("root", *["right"] * 6, *["left"] * 6)
@@ -25,7 +29,7 @@ ANY_STEP = np.array([0, 1, 7], dtype=np.int32)
 
 
 class Keys(NamedTuple):
-    """The keys of one group of templates; those of roles that the group does not have are zero, or no columns."""
+    """The keys of one group of templates; those of roles and measures that the group does not have are zero."""
 
     head: IntMatrix
     modifier: IntMatrix
@@ -69,20 +73,22 @@ def row_of(first: int, node: int) -> int:
 
 
 @kernel
-def total(head: IntVector, modifier: IntVector, measure: IntVector, w: IntVector, mask: int) -> float:
+def total(head: IntVector, modifier: IntVector, step: int, w: FloatVector, mask: int) -> float:
     """The sum of the weights of an arc's features."""
     weight = 0.0
     for t in range(len(head)):
-        weight += w[np.uint64((head[t] + modifier[t] + measure[t]) & mask)]
+        slot = (head[t] + modifier[t]) & mask
+        weight += w[np.uint64(slot)] + w[np.uint64(slot + 1 + step)]
     return weight
 
 
 @kernel
 def total_with(
-    head: IntVector, modifier: IntVector, other: IntVector, measure: IntVector, w: IntVector, mask: int
+    head: IntVector, modifier: IntVector, other: IntVector, step: int, w: FloatVector, mask: int
 ) -> float:
     """The same for features that look at a third token."""
     weight = 0.0
     for t in range(len(head)):
-        weight += w[np.uint64((head[t] + modifier[t] + other[t] + measure[t]) & mask)]
+        slot = (head[t] + modifier[t] + other[t]) & mask
+        weight += w[np.uint64(slot)] + w[np.uint64(slot + 1 + step)]
     return weight

@@ -50,9 +50,9 @@ def _between(keys: Keys, w: FloatVector, mask: int, first: int, h: int, n: int, 
         for m in range(h + step, last, step):
             if m == 0:
                 break
-            measure, modifier = keys.measure[step_of(h, m)], keys.modifier[first + m]
+            modifier, apart = keys.modifier[first + m], step_of(h, m)
             for k in range(count):
-                scores[h, m] += total_with(head, modifier, keys.other[found[k]], measure, w, mask)
+                scores[h, m] += total_with(head, modifier, keys.other[found[k]], apart, w, mask)
             known = False
             for k in range(count):
                 known |= keys.other[found[k], 0] == keys.other[first + m, 0]
@@ -70,7 +70,7 @@ def arc_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, sc
         for m in range(1, n + 1):
             scores[h, m] = 0.0
             if m != h:
-                scores[h, m] = total(head, arc.modifier[first + m], arc.measure[step_of(h, m)], w, mask)
+                scores[h, m] = total(head, arc.modifier[first + m], step_of(h, m), w, mask)
         if keys.between.other.shape[1] > 0:
             _between(keys.between, w, mask, first, h, n, scores)
 
@@ -121,8 +121,8 @@ def sibling_scores(keys: Keys, w: FloatVector, mask: int, first: int, n: int, sc
             side = 1 if m > h else -1
             for s in range(h, m, side):
                 if s > 0 or h == 0:
-                    other, measure = keys.other[0 if s == h else first + s], keys.measure[step_of(s, m)]
-                    scores[h, s, m] = total_with(head, keys.modifier[first + m], other, measure, w, mask)
+                    other = keys.other[0 if s == h else first + s]
+                    scores[h, s, m] = total_with(head, keys.modifier[first + m], other, step_of(s, m), w, mask)
 
 
 @kernel
