@@ -60,8 +60,7 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
-data_options = together(
-    click.option("--label", metavar="COLUMN", help="The label column: its name, or its number counting from 1."),
+format_options = together(
     click.option(
         "--format",
         "file_format",
@@ -71,6 +70,10 @@ data_options = together(
     click.option(
         "--columns", callback=names, metavar="A,B,…", help="Names for the columns of a conll file, the label last."
     ),
+)
+data_options = together(
+    click.option("--label", metavar="COLUMN", help="The label column: its name, or its number counting from 1."),
+    format_options,
 )
 templates = click.option(
     "--templates", metavar="FILE|TEXT", help="Feature templates, such as 'word[-1..1] suffix1..3 lower|pos'."
@@ -239,6 +242,66 @@ def train_segment(**options: Any) -> int | None:
     model learnt so far is saved all the same, and the exit code is 130.
     """
     return run("train_segment", options)
+
+
+def hash_bits(default: int) -> Decorator:
+    """How large the table of weights is where features have no names."""
+    return click.option(
+        "--hash-bits",
+        type=click.IntRange(10, 28),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help="All features share 2^N weights.",
+    )
+
+
+@train.command(
+    "parse", epilog=example("widemargin train parse --train train.conllu --dev dev.conllu --epochs 10 --out english.wm")
+)
+@file_options
+@format_options
+@click.option(
+    "--decoder",
+    type=click.Choice(["projective", "nonprojective"]),
+    default="projective",
+    show_default=True,
+    help="Whether arcs may cross.",
+)
+@click.option(
+    "--order", type=click.Choice(["1", "2"]), default="1", show_default=True, help="2 scores pairs of siblings."
+)
+@click.option(
+    "--single-root/--several-roots",
+    default=None,
+    help="How many tokens may hang on the root. [default: one, if that is so in the data]",
+)
+@click.option("--templates", metavar="FILE|TEXT", help="Features of arcs, such as 'head:upos|modifier:upos|distance'.")
+@hash_bits(22)
+@run_options(C="0.1", tol=0.01, epochs=20)
+def train_parse(**options: Any) -> int | None:
+    """Learn to parse: dependency trees, from the columns head and deprel of CoNLL-U or CoNLL-X files.
+
+    Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit code is 130.
+    """
+    return run("train_parse", options)
+
+
+@train.command(
+    "bracket", epilog=example("widemargin train bracket --train train.mrg --dev dev.mrg --epochs 10 --out trees.wm")
+)
+@file_options
+@click.option("--keep-functions", is_flag=True, help="Learn function tags too: NP-SBJ is not NP.")
+@click.option("--templates", metavar="FILE|TEXT", help="Features of spans, such as 'first:word|last:word|length'.")
+@hash_bits(24)
+@run_options(C="0.1", tol=0.01, epochs=20)
+def train_bracket(**options: Any) -> int | None:
+    """Learn to parse: trees of constituents, from files of trees in brackets.
+
+    Traces are left out. Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit code
+    is 130.
+    """
+    return run("train_bracket", options)
 
 
 @train.command("classify", epilog=example("widemargin train classify --train news.svm --dev dev.svm --out news.wm"))

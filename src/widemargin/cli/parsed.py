@@ -79,3 +79,8 @@ def _as_conllu(document: Document) -> Document:
         for words in document.columns.sequences("word")
     ]
     return parse_conllu(RawText.of("\n".join(lines), document.raw.source))
+
+
+def size(X: Columns) -> dict[str, int]:
+    """How much there is to parse."""
+    return {"sentences": X.n_sequences, "tokens": X.n_tokens}

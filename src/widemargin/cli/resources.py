@@ -21,8 +21,7 @@ PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
 def read_templates(given: str | None, lexicons: Sequence[str], clusters: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Templates from a file or from their text; without any the default ones, and some for each lexicon and cluster."""
     if given is not None:
-        text = "\n".join(RawText.load(given).lines) if _is_file(given) else given
-        templates = [template.text for template in parse_templates(text)]
+        templates = [template.text for template in parse_templates(templates_text(given))]
         for kind, names in (("lexicon", lexicons), ("cluster", clusters)):
             for name in names:
                 if not any(re.search(rf"\b{kind}\({name}[,)]", template) for template in templates):
@@ -34,6 +33,11 @@ def read_templates(given: str | None, lexicons: Sequence[str], clusters: Mapping
         if all(map(BITS.fullmatch, words.values())):
             chosen += [f"cluster({name},{length})" for length in PREFIXES]
     return [template.text for template in parse_templates(chosen)]
+
+
+def templates_text(given: str) -> str:
+    """The text of templates that are given as such, or as the name of a file that holds them."""
+    return "\n".join(RawText.load(given).lines) if _is_file(given) else given
 
 
 def _is_file(given: str) -> bool:
