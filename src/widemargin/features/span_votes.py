@@ -33,7 +33,7 @@ class Node(NamedTuple):
         return self.end - self.begin > 1
 
 
-def nodes_of(rows: Sequence[tuple[int, int, int]]) -> list[Node]:
+def nodes_of(rows: Sequence[Sequence[int]]) -> list[Node]:
     """The nodes of a tree from its rows (begin, end, label) in preorder."""
     found = []
     for r, (begin, end, label) in enumerate(rows):

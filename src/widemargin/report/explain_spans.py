@@ -18,6 +18,9 @@ from widemargin.predictors.bracketer import Bracketer
 from widemargin.report.explain import Option
 from widemargin.structures.bracket_scores import Charts, new_charts, part_scores, rule_scores
 
+Place = tuple[int, int, int]
+"""Begin, end and label of a node."""
+
 ONLY = np.zeros(1, dtype=np.int32)
 
 
@@ -28,15 +31,20 @@ class SpanExplainer:
         self._examples = parser.examples(sentence)
         self._weights = self._examples.parts(parser.w)
         self._n_chains = len(parser.bracketing.chains)
-        self._names = [*parser.bracketing.chains, *(f"{label} …" for label in parser.bracketing.folded)]
+        self._names = parser.bracketing.names
         self._voters = SpanVotes(parse_bracket_templates(parser.templates), sentence, self._weights, self._names)
         self.n_tokens = sentence.n_tokens
         self.nodes = self._best(self._charts())
 
+    def constituents(self) -> list[tuple[int, int, str]]:
+        """Begin, end and label of all constituents that are predicted; those of the same words are one."""
+        return [
+            (node.begin, node.end, self._names[node.label]) for node in self.nodes if 0 < node.label < self._n_chains
+        ]
+
     def label(self, begin: int, end: int) -> str | None:
         """The constituents that the words begin … end − 1 are in the predicted tree; None if they are none."""
-        found = [node.label for node in self.nodes if (node.begin, node.end) == (begin, end)]
-        return self._names[found[0]] or None if found and found[0] < self._n_chains else None
+        return next((label for i, j, label in self.constituents() if (i, j) == (begin, end)), None)
 
     def alternative(self, begin: int, end: int, label: str | None = None) -> list[Node]:
         """The best tree in which the words begin … end − 1 are a constituent `label`.
@@ -46,7 +54,7 @@ class SpanExplainer:
         chosen = self.label(begin, end)
         if not 0 <= begin < end <= self.n_tokens:
             raise WidemarginError(f"there are no words {begin + 1} to {end} in a sentence of {self.n_tokens} words")
-        if label is not None and label not in self._names[: self._n_chains]:
+        if label is not None and label not in self._names[1 : self._n_chains]:
             known = ", ".join(repr(name) for name in self._names[1 : self._n_chains])
             raise WidemarginError(f"the model has no constituents {label!r}; it has {known}")
         if label is not None and label == chosen:
@@ -64,12 +72,19 @@ class SpanExplainer:
 
     def options(self, other: Sequence[Node]) -> tuple[Option, Option]:
         """What the predicted tree has and the other has not, and the other way round."""
-        return self._only(self.nodes, other), self._only(other, self.nodes)
+        votes, others = self._votes(self.nodes), self._votes(other)
+        return self._only(votes, others), self._only(others, votes)
 
-    def _only(self, nodes: Sequence[Node], others: Sequence[Node]) -> Option:
-        own = [node for node in nodes if node not in others]
-        spelt = [f"{self._names[node.label] or '–'} {node.begin + 1}:{node.end}" for node in own]
-        return Option(", ".join(spelt), [vote for node in own for vote in self._voters.votes(node)])
+    def _votes(self, nodes: Sequence[Node]) -> dict[Place, dict[str, float]]:
+        return {node[:3]: dict(self._voters.votes(node)) for node in nodes}
+
+    def _only(self, votes: dict[Place, dict[str, float]], others: dict[Place, dict[str, float]]) -> Option:
+        places = [place for place in votes if place not in others]
+        spelt = [f"{self._names[label]} {begin + 1}:{end}" for begin, end, label in places]
+        own = [
+            vote for place, named in votes.items() for vote in named.items() if vote[0] not in others.get(place, ())
+        ]
+        return Option(", ".join(spelt), own)
 
     def _charts(self) -> Charts:
         charts = new_charts(self._examples.data, ONLY)
