@@ -15,12 +15,22 @@ import numpy as np
 import pytest
 
 from widemargin import solvers
+from widemargin.columns import Column, Columns, boundaries
+from widemargin.features.arcs import ArcExtractor
 from widemargin.loop import Callback
 from widemargin.objectives import Margin, PositionWise, Slack
 from widemargin.problem import Problem
 from widemargin.solvers import MIRA, Auto, DualCoordinateDescent, Perceptron
 from widemargin.sparse import Rows
-from widemargin.structures import Chain, ChainExamples, ClassExamples, custom_examples, multilabel_kind
+from widemargin.structures import (
+    Chain,
+    ChainExamples,
+    ClassExamples,
+    TreeExamples,
+    Trees,
+    custom_examples,
+    multilabel_kind,
+)
 from widemargin.structures.segment_spans import encode, segments_of
 
 
@@ -186,6 +196,48 @@ def segmentation(*arguments, **options) -> Small:
     )
 
 
+def dependencies(seed, sizes, decoder="projective", order=1, *, single_root=True, hash_bits=4, label_cost=0.5) -> Small:
+    """Sentences of words from a tiny vocabulary, with gold trees drawn among those that can be decoded."""
+    from trees import trees as all_trees
+
+    rng = np.random.default_rng(seed)
+    words = Column.of(str(word) for word in rng.integers(4, size=sum(sizes)))
+    tags = Column.of(str(int(word) % 2) for word in words.strings())
+    columns = Columns({"word": words, "upos": tags}, boundaries(sizes))
+    extractor = ArcExtractor(
+        ["head:word|modifier:word", "modifier:word", "head:upos|modifier:upos|between:word"],
+        ["head:upos|modifier:word|distance", "modifier:word|direction", "head:word"],
+        ["sibling:word|modifier:upos"] if order == 2 else [],
+        hash_bits,
+    )
+
+    def heads_of(n):
+        return all_trees(n, single_root=single_root, projective=decoder == "projective") if n else np.empty((1, 0), int)
+
+    heads = np.concatenate([rng.choice(heads_of(n)) for n in sizes]).astype(np.int32)
+    labels = (rng.random(len(heads)) < 0.4).astype(np.int32)
+    examples = TreeExamples(
+        Trees(2, hash_bits, decoder, order, single_root),
+        columns.indptr,
+        extractor.keys(columns),
+        heads,
+        labels,
+        label_cost=label_cost,
+    )
+
+    def outputs(i):
+        for tree in heads_of(sizes[i]):
+            for relations in product((0, 1), repeat=sizes[i]):
+                yield np.array([2 * head + label for head, label in zip(tree, relations, strict=True)], dtype=np.int32)
+
+    def position_errors(i, output):
+        first, last = columns.indptr[i : i + 2]
+        wrong_head = output // 2 != heads[first:last]
+        return np.where(wrong_head, 1.0, np.where(output % 2 != labels[first:last], label_cost, 0.0))
+
+    return Small(examples, outputs, heads * np.int32(2) + labels, position_errors)
+
+
 class Matching:
     """A structure of one's own: y[i] is the column that row i is matched with; φ sums the features of matched pairs."""
 
@@ -280,6 +332,10 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "chain, five labels": lambda: chain(5, [2, 2, 1, 2, 2], n_labels=5, per_position=5),
     "segments": lambda: segmentation(7, [3, 2, 4, 1, 0, 3], max_lengths=[1, 3], n_segment_features=3),
     "segments, penalties": lambda: segmentation(8, [2, 4, 3], max_lengths=[2, 2, 1], penalties=True, binary=False),
+    "trees": lambda: dependencies(11, [3, 2, 1, 3, 0, 2]),
+    "trees, forests": lambda: dependencies(12, [3, 1, 2, 3], "nonprojective", single_root=False),
+    "trees, one root": lambda: dependencies(13, [3, 2, 3], "nonprojective", label_cost=1.0),
+    "trees, siblings": lambda: dependencies(14, [3, 2, 3, 1], order=2, single_root=False),
     "custom, matching": lambda: matching(6, [3, 2, 4, 1, 3, 3]),
     "custom, masked": lambda: matching(6, [3, 2, 4, 3, 2], MaskedMatching),
     "custom, listed": lambda: matching(6, [3, 2, 4, 1, 3], ListedMatching),
@@ -302,6 +358,7 @@ PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
         {"C": 0.5, "objective": PositionWise(), "sample_weight": np.array([1.0, 0.0, 2.5, 0.5, 1.0, 1.0])},
     ),
     "segments, slack": ("segments", {"C": 0.5, "objective": Slack()}),
+    "trees, positions": ("trees", {"C": 0.5, "objective": PositionWise()}),
     "segments, positions": ("segments", {"C": 0.5, "objective": PositionWise()}),
 }
 """Optimisation problems by name: a structure and what `Problem` is given besides."""

@@ -12,6 +12,7 @@ from widemargin._version import __version__ as __version__
 if TYPE_CHECKING:
     from widemargin.answers.constraints import Constraints as Constraints
     from widemargin.estimators import ConstituencyParser as ConstituencyParser
+    from widemargin.estimators import DependencyParser as DependencyParser
     from widemargin.estimators import LinearClassifier as LinearClassifier
     from widemargin.estimators import MultilabelClassifier as MultilabelClassifier
     from widemargin.estimators import Segmenter as Segmenter
@@ -33,6 +34,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "answers.constraints": ["Constraints"],
         "estimators": [
             "ConstituencyParser",
+            "DependencyParser",
             "LinearClassifier",
             "MultilabelClassifier",
             "Segmenter",

@@ -6,16 +6,14 @@ the same head towards it). Features without labels count alone, and once more wi
 modifier, or of sibling and modifier. Templates on labels name what they want of it: ``direction`` or ``distance``.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from widemargin.columns import Columns
-from widemargin.errors import WidemarginError
-from widemargin.features.roles import KEY_BITS, RoleKeys, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.features.roles import RoleKeys, RoleTemplate, measure_keys, parse_role_templates
 from widemargin.structures.tree_keys import DIRECTIONS, STEPS, Keys, TreeKeys
 
 MEASURES = {"distance": STEPS, "direction": DIRECTIONS}
@@ -114,10 +112,6 @@ class ArcExtractor:
     sibling: Sequence[str] = ()
     hash_bits: int = 22
 
-    def __post_init__(self) -> None:
-        if not 1 <= self.hash_bits <= KEY_BITS:
-            raise WidemarginError(f"hash_bits must be from 1 to {KEY_BITS}, not {self.hash_bits}")
-
     @cached_property
     def groups(self) -> dict[str, tuple[RoleTemplate, ...]]:
         """The templates by the parts of `TreeKeys`."""
@@ -141,12 +135,17 @@ class ArcExtractor:
     def columns_read(self) -> list[str]:
         """The columns that the templates look at."""
         templates = [template for group in self.groups.values() for template in group]
-        parts = [part for template in templates for part in template.roles.values()]
-        return sorted({atom.column for part in parts for atom in part.atoms if atom.attribute != "bias"})
+        return sorted(set[str]().union(*(template.columns_read for template in templates)))
 
     def keys(self, columns: Columns) -> TreeKeys:
         """The keys of all tokens of a corpus."""
         return TreeKeys(**{name: _keys(columns, templates) for name, templates in self.groups.items()})
+
+
+def readable(templates: Sequence[str], columns: Columns) -> tuple[str, ...]:
+    """Those of the templates that look at no column but what there is."""
+    parsed = parse_role_templates(templates, list(OUTSIDE), list(MEASURES))
+    return tuple(template.text for template in parsed if template.columns_read <= set(columns.columns))
 
 
 def _keys(columns: Columns, templates: Sequence[RoleTemplate]) -> Keys:

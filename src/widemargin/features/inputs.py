@@ -45,21 +45,23 @@ def choose_extractor(
 def prepared(X: Any, extractor: Extractor) -> Any:
     """`X` in the form that the extractor takes, checked."""
     if isinstance(extractor, TemplateExtractor):
-        return X if isinstance(X, Columns) else as_columns(X)
+        return as_columns(X)
     if isinstance(X, Columns):
         raise DataError("this model was trained on ready-made features; tokens in columns cannot be used with it")
     return _checked(X)
 
 
-def as_columns(X: Sequence[Sequence[Any]]) -> Columns:
-    """Sequences of strings, or of dicts from column names to strings, as columns.
+def as_columns(X: Columns | Sequence[Sequence[Any]]) -> Columns:
+    """Sequences of strings, or of dicts from column names to strings, as columns; columns as they are.
 
     >>> as_columns([["to", "be"], [], ["or"]]).indptr.tolist()
     [0, 2, 2, 3]
     """
-    X = _checked(X)
-    indptr = boundaries(map(_length, X))
-    flat = list(chain.from_iterable(X))
+    if isinstance(X, Columns):
+        return X
+    sequences = _checked(X)
+    indptr = boundaries(map(_length, sequences))
+    flat = list(chain.from_iterable(sequences))
     kinds = set(map(type, flat))
     if kinds <= {str}:
         return Columns({"word": Column.of(flat)}, indptr)

@@ -39,6 +39,12 @@ class RoleTemplate:
     roles: dict[str, Template]
     measures: tuple[str, ...] = ()
 
+    @property
+    def columns_read(self) -> set[str]:
+        """The columns that it looks at."""
+        atoms = [atom for part in self.roles.values() for atom in part.atoms]
+        return {atom.column for atom in atoms if atom.attribute != "bias"}
+
 
 def parse_role_templates(
     templates: str | Sequence[str], roles: Sequence[str], measures: Sequence[str]

@@ -81,9 +81,7 @@ class SpanExplainer:
     def _only(self, votes: dict[Place, dict[str, float]], others: dict[Place, dict[str, float]]) -> Option:
         places = [place for place in votes if place not in others]
         spelt = [f"{self._names[label]} {begin + 1}:{end}" for begin, end, label in places]
-        own = [
-            vote for place, named in votes.items() for vote in named.items() if vote[0] not in others.get(place, ())
-        ]
+        own = [vote for place, named in votes.items() for vote in named.items() if vote[0] not in others.get(place, ())]
         return Option(", ".join(spelt), own)
 
     def _charts(self) -> Charts:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from widemargin.structures.segment_scores import Limits as Limits
     from widemargin.structures.segment_weights import Segmentation as Segmentation
     from widemargin.structures.segment_weights import SegmentWeights as SegmentWeights
+    from widemargin.structures.tree import TreeExamples as TreeExamples
+    from widemargin.structures.tree import Trees as Trees
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -62,5 +64,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "segment": ["SegmentExamples"],
         "segment_scores": ["Limits"],
         "segment_weights": ["Segmentation", "SegmentWeights"],
+        "tree": ["TreeExamples", "Trees"],
     },
 )

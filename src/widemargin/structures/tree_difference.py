@@ -97,8 +97,15 @@ def _room(data: TreeData, first: int, heads: IntVector, codes: IntVector) -> int
 
 @kernel
 def _push_tree(
-    data: TreeData, first: int, codes: IntVector, others: IntVector, siblings: IntMatrix, sign: float, psi: Rows, write: int
-) -> int:  # fmt: skip
+    data: TreeData,
+    first: int,
+    codes: IntVector,
+    others: IntVector,
+    siblings: IntMatrix,
+    sign: float,
+    psi: Rows,
+    write: int,
+) -> int:
     """Append the features of a tree, `codes`, that another has not; `siblings` are those of the one and the other."""
     keys, n_labels = data.keys, data.n_labels
     for m in range(1, len(codes) + 1):

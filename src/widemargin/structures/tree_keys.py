@@ -83,9 +83,7 @@ def total(head: IntVector, modifier: IntVector, step: int, w: FloatVector, mask:
 
 
 @kernel
-def total_with(
-    head: IntVector, modifier: IntVector, other: IntVector, step: int, w: FloatVector, mask: int
-) -> float:
+def total_with(head: IntVector, modifier: IntVector, other: IntVector, step: int, w: FloatVector, mask: int) -> float:
     """The same for features that look at a third token."""
     weight = 0.0
     for t in range(len(head)):

@@ -144,9 +144,7 @@ def every_sentence(sizes: LongVector, starts: LongVector) -> Tasks:
     return Tasks(np.arange(len(sizes), dtype=np.int32), nothing, nothing, starts)
 
 
-def _without_gold(
-    data: TreeData, batch: IntVector, starts: LongVector, sizes: LongVector, heads: IntVector
-) -> Tasks:
+def _without_gold(data: TreeData, batch: IntVector, starts: LongVector, sizes: LongVector, heads: IntVector) -> Tasks:
     """Decode once without each gold arc that is among the best trees' `heads`."""
     position = np.repeat(np.arange(len(batch), dtype=np.int32), sizes)
     modifier = np.arange(len(heads)) - starts[:-1][position]

@@ -8,6 +8,7 @@ from widemargin.training.classifying import (
     MultilabelParameters,
     MultilabelSettings,
 )
+from widemargin.training.parsing import ParserParameters, ParserSettings
 from widemargin.training.segmenting import SegmenterParameters, SegmenterSettings
 from widemargin.training.tagging import TaggerParameters, TaggerSettings
 
@@ -20,6 +21,8 @@ __all__ = [
     "ModelSettings",
     "MultilabelParameters",
     "MultilabelSettings",
+    "ParserParameters",
+    "ParserSettings",
     "SegmenterParameters",
     "SegmenterSettings",
     "TaggerParameters",

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.columns import Columns
 from widemargin.data.spans import OUTSIDE
 from widemargin.features.inputs import as_columns, lengths
 from widemargin.features.segments import SEGMENT_FEATURES, SegmentExtractor
@@ -65,7 +64,7 @@ class SegmenterSettings(SegmenterParameters, ModelSettings[SegmentPredictor]):
         spans = as_spans(X, y)
         labels, gold = encode_segments(spans, lengths(X))
         longest = max_lengths(self.max_length, labels, spans)
-        columns = X if isinstance(X, Columns) else as_columns(X)
+        columns = as_columns(X)
         tokens = TemplateExtractor(
             DEFAULT_TEMPLATES if self.templates is None else self.templates,
             self.resources(),
@@ -80,7 +79,7 @@ class SegmenterSettings(SegmenterParameters, ModelSettings[SegmentPredictor]):
         examples = SegmentExamples(shape, *features, gold, **penalties._asdict())
         score = None
         if dev is not None:
-            X_dev = dev[0] if isinstance(dev[0], Columns) else as_columns(dev[0])
+            X_dev = as_columns(dev[0])
             dev_examples = SegmentExamples(shape, *extractor.transform(X_dev, shape.longest))
             gold_dev = as_labels(X_dev, dev[1])
             score = self.token_score(self.dev_metric, dev_examples, X_dev.indptr, bio_names(labels), gold_dev)

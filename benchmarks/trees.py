@@ -1,0 +1,180 @@
+"""Dependency and constituency parsing: accuracy, training time and memory, and parsing speed.
+
+    python benchmarks/trees.py [--parts solvers orders objectives speed brackets] [--epochs 10] [--jobs 2] [--out bench]
+
+| part | what | after |
+| --- | --- | --- |
+| solvers | ud-english-ewt, gold tags, first order, both decoders, every solver for the same number of epochs | Table 1 of Chang & Yih (2013), Figure 1 of Kummerfeld et al. (2015) |
+| orders | the same set, projective: first and second order | McDonald & Pereira (2006) |
+| objectives | cdt-danish and ud-swedish-talbanken, non-projective: margin and PosLearn | Table 1 of Sarawagi & Gupta (2008) |
+| speed | sentences per second from the file to trees, one thread | |
+| brackets | genia-treebank and gum-open, gold tags: F1, exact trees, sentences per second | |
+
+Every run is a process of its own, so that its peak memory is its own; the kernels are compiled before. Scores are those
+of the epoch that is best on the development data, on the test data.
+"""  # noqa: E501
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from widemargin.data import read
+from widemargin.data.dependencies import arc_lists, arcs
+from widemargin.predictors.kinds import load_predictor
+from widemargin.training import BracketerSettings, ParserSettings
+from widemargin.tree_metrics import attachment_scores, bracket_scores
+
+HERE = Path(__file__).resolve()
+EWT, DANISH, SWEDISH, GENIA, GUM = "ud-english-ewt", "cdt-danish", "ud-swedish-talbanken", "genia-treebank", "gum-open"
+SUFFIXES = {EWT: "conllu", DANISH: "conll", SWEDISH: "conllu", GENIA: "ptb", GUM: "ptb"}
+SOLVERS: dict[str, dict[str, Any]] = {
+    "dcd": {"solver": "dcd", "C": 0.01},
+    "sdm": {"solver": "sdm", "C": 0.01},
+    "adagrad, L2": {"solver": "adagrad", "C": 0.01},
+    "adagrad, L1": {"solver": "adagrad", "penalty": "l1", "C": 0.1},
+    "mira": {"solver": "mira", "C": 0.01},
+    "perceptron": {"solver": "perceptron"},
+}
+"""Every solver with a C that is good on the development data (0.001, 0.003, 0.01, … were tried with 3 epochs)."""
+
+
+def data_file(name: str, part: str) -> Path:
+    folder = Path(os.environ.get("WIDEMARGIN_DATA", HERE.parents[2] / "shared" / "data"))
+    return folder / name / f"{part}.{SUFFIXES[name]}"
+
+
+def dependencies(name: str, part: str) -> tuple[Any, Any]:
+    document = read(data_file(name, part))
+    return document.columns, arcs(document)
+
+
+def trees(name: str, part: str) -> tuple[Any, Any]:
+    document: Any = read(data_file(name, part))
+    return document.columns, document.trees
+
+
+def run(name: str, options: dict[str, Any], save: str | None) -> dict[str, Any]:
+    """Train on a set, test, and say what came of it; this is what a process does."""
+    brackets = SUFFIXES[name] == "ptb"
+    load, kind = (trees, BracketerSettings) if brackets else (dependencies, ParserSettings)
+    train, dev, (X, y) = load(name, "train"), load(name, "dev"), load(name, "test")
+    begin = perf_counter()
+    model, solution = kind(**options).train(*train, dev=dev)
+    seconds = perf_counter() - begin
+    if save is not None:
+        model.save(save)
+    found = model.predict_trees(X, options["n_jobs"])
+    if brackets:
+        scores = bracket_scores(y, found)
+        measured = {"f1": scores.micro.f1, "exact": scores.exact}
+    else:
+        overall = attachment_scores(arc_lists(y, X.indptr), found).overall
+        measured = {"uas": overall.uas, "las": overall.las}
+    return {
+        "set": name,
+        **options,
+        **measured,
+        "dev": [row.score for row in solution.trace],
+        "epoch": solution.epoch,
+        "gap": solution.gap,
+        "training_seconds": solution.seconds,
+        "seconds": seconds,
+        "oracle_calls": solution.oracle_calls,
+        "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def speed(model: str, name: str, repeats: int = 5) -> dict[str, Any]:
+    """Sentences per second of one thread: read the file, make features, parse, and spell the trees."""
+    predictor, path = load_predictor(model), data_file(name, "test")
+    rates = []
+    for _ in range(repeats + 1):
+        begin = perf_counter()
+        document = read(path)
+        read_after = perf_counter() - begin
+        found = predictor.predict_trees(document.columns, 1)
+        rates.append((len(found) / (perf_counter() - begin), len(found) / (perf_counter() - begin - read_after)))
+    whole, parsing = np.median(rates[1:], axis=0).tolist()
+    return {"set": name, "sentences_per_second": whole, "sentences_per_second_without_reading": parsing}
+
+
+def child(**task: Any) -> dict[str, Any]:
+    """Run a task in a process of its own."""
+    done = subprocess.run([sys.executable, HERE, "--task", json.dumps(task)], stdout=subprocess.PIPE, check=True)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def report(part: str, label: str, result: dict[str, Any]) -> dict[str, Any]:
+    scores = ", ".join(
+        f"{name.upper()} {100 * result[name]:.2f}" for name in ("uas", "las", "f1", "exact") if name in result
+    )
+    print(
+        f"{part}: {result['set']}, {label}: {scores}; epoch {result['epoch']} of {len(result['dev'])}, "
+        f"gap {result['gap'] or float('nan'):.4f}, {result['training_seconds']:.0f} s, "
+        f"{result['peak_megabytes']:.0f} MB",
+        flush=True,
+    )
+    return {"part": part, "label": label, **result}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    all_parts = ["solvers", "orders", "objectives", "speed", "brackets"]
+    parser.add_argument("--parts", nargs="+", default=all_parts, choices=all_parts)
+    parser.add_argument("--decoders", nargs="+", default=["projective", "nonprojective"])
+    parser.add_argument("--solvers", nargs="+", default=list(SOLVERS), choices=list(SOLVERS))
+    parser.add_argument("--sets", nargs="+", default=list(SUFFIXES), choices=list(SUFFIXES))
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", default="bench")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.task is not None:
+        task = json.loads(chosen.task)
+        print(json.dumps(speed(**task["speed"]) if "speed" in task else run(**task)))
+        return
+    common = {"max_epochs": chosen.epochs, "tol": None, "n_jobs": chosen.jobs}
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        model = str(Path(folder) / "parser.wm")
+        dcd = common | SOLVERS["dcd"]
+        if "solvers" in chosen.parts and EWT in chosen.sets:
+            for decoder in chosen.decoders:
+                for name in chosen.solvers:
+                    options = common | SOLVERS[name] | {"decoder": decoder}
+                    rows.append(report("solvers", f"{decoder}, {name}", child(name=EWT, options=options, save=None)))
+        if "orders" in chosen.parts and EWT in chosen.sets:
+            for order in (1, 2):
+                found = child(name=EWT, options=dcd | {"order": order}, save=None)
+                rows.append(report("orders", f"order {order}", found))
+        if "objectives" in chosen.parts:
+            for name in (DANISH, SWEDISH):
+                for objective in ("margin", "positions") if name in chosen.sets else ():
+                    options = dcd | {"decoder": "nonprojective", "objective": objective}
+                    rows.append(report("objectives", objective, child(name=name, options=options, save=None)))
+        if "speed" in chosen.parts and EWT in chosen.sets:
+            child(name=EWT, options=dcd | {"max_epochs": 5}, save=model)
+            rows.append({"part": "speed", **child(speed={"model": model, "name": EWT})})
+            print(rows[-1], flush=True)
+        if "brackets" in chosen.parts:
+            for name in [each for each in (GENIA, GUM) if each in chosen.sets]:
+                rows.append(report("brackets", "dcd", child(name=name, options=dcd, save=model)))
+                rows.append({"part": "brackets", **child(speed={"model": model, "name": name})})
+                print(rows[-1], flush=True)
+    out = Path(chosen.out)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "trees.json").write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
