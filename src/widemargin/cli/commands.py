@@ -286,7 +286,16 @@ def hash_bits(default: int) -> Decorator:
     default=None,
     help="How many tokens may hang on the root. [default: one, if that is so in the data]",
 )
-@click.option("--templates", metavar="FILE|TEXT", help="Features of arcs, such as 'head:upos|modifier:upos|distance'.")
+@click.option(
+    "--templates",
+    "arc_templates",
+    metavar="FILE|TEXT",
+    help="Features of arcs, such as 'head:upos|modifier:upos|distance'.",
+)
+@click.option("--label-templates", metavar="FILE|TEXT", help="The same for arcs with their relation.")
+@click.option(
+    "--sibling-templates", metavar="FILE|TEXT", help="The same for pairs of siblings, such as 'sibling:upos'."
+)
 @hash_bits(22)
 @run_options(C="0.1", tol=0.01, epochs=20)
 def train_parse(**options: Any) -> int | None:

@@ -9,35 +9,42 @@ from widemargin.cli.parsed import size
 from widemargin.cli.resources import templates_text
 from widemargin.cli.training import Plan, train_and_report
 from widemargin.columns import Columns
-from widemargin.data.dependencies import arc_lists, arcs
+from widemargin.data.dependencies import Dependencies, arcs
 from widemargin.training.parsing import ParserSettings
-from widemargin.trees import Arc
+
+TEMPLATES = ("arc_templates", "label_templates", "sibling_templates")
+GOLD = ("head", "deprel", "deps", "phead", "pdeprel")
+"""Columns that features may not read."""
 
 
-def run(
-    *, templates: str | None, order: str, file_format: str | None, columns: Sequence[str] | None, **options: Any
-) -> int | None:
+def run(*, order: str, file_format: str | None, columns: Sequence[str] | None, **options: Any) -> int | None:
     """Train a parser of dependencies."""
     plan, parameters = Plan.of(options)
-    plan.check([templates])
+    given = {name: parameters.pop(name) for name in TEMPLATES}
+    plan.check(list(given.values()))
     begin = perf_counter()
-    chosen = None if templates is None else templates_text(templates)
-    settings = ParserSettings(templates=chosen, order=int(order), **parameters)
-    train = read_corpus(plan.train_file, file_format=file_format, names=columns)
-    dev = None if plan.dev_file is None else _pair(read_like(train, plan.dev_file, file_format, columns))
-    X = train.document.columns
+    templates = {name: None if value is None else templates_text(value) for name, value in given.items()}
+    settings = ParserSettings(order=int(order), **templates, **parameters)
+    corpus = read_corpus(plan.train_file, file_format=file_format, names=columns)
+    train = _pair(corpus)
+    dev = None if plan.dev_file is None else _pair(read_like(corpus, plan.dev_file, file_format, columns))
     return train_and_report(
         settings,
         plan,
-        _pair(train),
+        train,
         dev,
         size=size,
-        data={"format": train.file_format, "columns": list(X.columns), **size(X)},
+        data={
+            "format": corpus.file_format,
+            "columns": list(corpus.document.columns.columns),
+            **size(train[0]),
+        },
         metric=lambda _: settings.dev_metric,
         begin=begin,
     )
 
 
-def _pair(corpus: Corpus) -> tuple[Columns, list[list[Arc]]]:
+def _pair(corpus: Corpus) -> tuple[Columns, Dependencies]:
+    """What there is to learn from, and the trees to be learnt."""
     X = corpus.document.columns
-    return X, arc_lists(arcs(corpus.document), X.indptr)
+    return X.only(*(name for name in X.columns if name not in GOLD)), arcs(corpus.document)
