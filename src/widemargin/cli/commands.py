@@ -44,6 +44,16 @@ def numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[floa
     return [click.FLOAT.convert(each, param, ctx) for each in parts]
 
 
+def span(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """Two numbers with a colon between them."""
+    if value is None:
+        return None
+    first, colon, last = value.partition(":")
+    if not (colon and first.isdecimal() and last.isdecimal()):
+        raise click.BadParameter(f"{value!r} is not of the form M:N")
+    return int(first), int(last)
+
+
 def example(*lines: str) -> str:
     """Lines for the end of a help text, which click is told not to wrap."""
     return "\b\n" + "\n".join(("Example: " if number == 0 else " " * 9) + line for number, line in enumerate(lines))
@@ -353,6 +363,7 @@ def evaluate(**options: Any) -> int | None:
 @model
 @click.argument("file")
 @click.option("--out", default="-", metavar="FILE", help="Where to write; - is standard output. [default: -]")
+@click.option("--draw", metavar="FILE.svg|-", help="Draw the trees that a parser predicts; - draws on the terminal.")
 @click.option("--text", is_flag=True, help="FILE is plain text: a sequence a line, blanks between its tokens.")
 @click.option("--best", type=click.IntRange(1), metavar="K", help="Write JSON lines with the K best outputs.")
 @click.option("--confidence", is_flag=True, help="Write JSON lines with the probability that each answer is right.")
@@ -387,13 +398,26 @@ def calibrate(**options: Any) -> int | None:
     return run("calibrate", options)
 
 
-@main.command(epilog=example("widemargin inspect upos.wm --label NOUN --label VERB"))
+@main.command(
+    epilog=example(
+        "widemargin inspect upos.wm --label NOUN --label VERB",
+        "widemargin inspect parser.wm --explain new.conllu --sentence 3 --token 5 --head 2",
+    )
+)
 @model
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many of each to show.")
 @click.option("--label", "labels", multiple=True, help="Show the features of this label only; may be repeated.")
+@click.option("--explain", metavar="FILE", help="Tell why a parser parses a sentence of FILE as it does.")
+@click.option("--sentence", type=click.IntRange(1), default=1, show_default=True, help="Which sentence of FILE.")
+@click.option("--token", type=click.IntRange(1), metavar="N", help="Explain the arc to this token.")
+@click.option("--head", type=click.IntRange(0), metavar="N", help="Why not this head? [default: the next best]")
+@click.option("--span", callback=span, metavar="M:N", help="Explain what the words M to N are, and why not --label.")
 @as_json
 def inspect(**options: Any) -> int | None:
-    """Show what a model has learnt."""
+    """Show what a model has learnt.
+
+    With --explain a parser's choice in one sentence is compared with another, feature by feature; tokens count from 1.
+    """
     return run("inspect", options)
 
 
