@@ -118,7 +118,7 @@ def test_function_tags_are_learnt_where_wanted(folder: Path, tmp_path: Path) -> 
 
 def test_plain_text_where_features_are_of_words(folder: Path, tmp_path: Path) -> None:
     model = tmp_path / "words.wm"
-    templates = ("head:lower|modifier:lower", "head:lower|direction", "modifier:suffix1|distance")
+    templates = ("head:lower|modifier:lower  # words", "head:lower", "modifier:suffix1")
     (tmp_path / "arcs.txt").write_text("\n".join(templates), encoding="utf-8")
     chosen = ["--templates", tmp_path / "arcs.txt", "--label-templates", "modifier:lower"]
     succeed("train", "parse", "--train", folder / "train.conllu", "--out", model, *chosen, *OPTIONS)
@@ -151,7 +151,7 @@ def test_mistakes_are_answered_with_one_sentence(folder: Path, tmp_path: Path) -
     )
     assert "not understood at 'x'" in fail("train", "parse", "--train", test, "--out", out, "--templates", "x")
     assert not out.exists()
-    assert "has no column 'lemma'" in fail("predict", tree, "-", "--text", stdin="a b\n")
+    assert "has no column 'feats'" in fail("predict", tree, "-", "--text", stdin="a b\n")
     assert "has no tags, which the model reads" in fail("predict", brackets, "-", "--text", stdin="a b\n")
     assert "no trees in brackets to compare with" in fail("evaluate", brackets, test)
     assert "leave out --label" in fail("predict", tree, test, "--label", "head")
