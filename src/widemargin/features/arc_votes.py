@@ -17,12 +17,9 @@ from widemargin._types import FloatVector
 from widemargin.columns import Columns
 from widemargin.features.arcs import MEASURES, OUTSIDE, ArcExtractor
 from widemargin.features.attributes import Resources
-from widemargin.features.roles import RoleTemplate
-from widemargin.features.templates import Atoms, spell
+from widemargin.features.roles import RoleTemplate, spell_roles
+from widemargin.features.templates import Atoms
 from widemargin.structures.tree_keys import Keys, step_of
-
-Vote = tuple[str, float]
-"""A feature, ``template=values``, and its weight."""
 
 
 class _Feature(NamedTuple):
@@ -58,8 +55,8 @@ class ArcVotes:
             scores += self._w[feature.slot : feature.slot + end]
         return scores
 
-    def votes(self, head: int, modifier: int, label: int, sibling: int = 0) -> list[Vote]:
-        """All votes for an arc with a label."""
+    def votes(self, head: int, modifier: int, label: int, sibling: int = 0) -> list[tuple[str, float]]:
+        """All votes for an arc with a label: features, ``template=values``, and their weights."""
         return [
             (self._spelt(feature), float(self._w[feature.slot + label * feature.labelled]))
             for feature in self._features(head, modifier, sibling)
@@ -92,10 +89,6 @@ class ArcVotes:
         return list(found.values())
 
     def _spelt(self, feature: _Feature) -> str:
-        values = [
-            spell(self._atoms, part, np.array([node - 1]))[0].partition("=")[2] if node else OUTSIDE[role]
-            for role, part in feature.template.roles.items()
-            for node in [feature.nodes[role]]
-        ]
-        values += [MEASURES[name][feature.step] for name in feature.template.measures]
-        return f"{feature.template.text}={'|'.join(values)}"
+        tokens = {role: node - 1 if node else OUTSIDE[role] for role, node in feature.nodes.items()}
+        measured = {name: values[feature.step] for name, values in MEASURES.items()}
+        return spell_roles(self._atoms, feature.template, tokens, measured)
