@@ -345,8 +345,11 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "multilabel, no pairs": lambda: label_sets(10, 8, pairwise=False, intercept=0.5),
 }
 
+VARIANTS = ("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings")
+"""Structures that differ in what they offer, or in how they decode, but not in what solvers see of them."""
+
 PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
-    **{name: (name, {"C": 0.5}) for name in STRUCTURES if name not in ("custom, masked", "custom, listed")},
+    **{name: (name, {"C": 0.5}) for name in STRUCTURES if name not in VARIANTS},
     "weighted": ("chain", {"C": 1.0, "sample_weight": np.array([1.0, 0.0, 2.5, 0.5, 1.0, 1.0, 3.0, 1.0, 0.0])}),
     "weak": ("chain", {"C": 0.01}),
     "strong": ("chain, real-valued", {"C": 10.0}),

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, IntMatrix, IntVector
+from widemargin._types import FloatMatrix, IntVector, LongMatrix, LongVector
 
 
 class Contraction(NamedTuple):
@@ -34,19 +34,17 @@ class Contraction(NamedTuple):
     row : of each group, the row of `arrivals` and `ends` it uses
     parent : of each group, the one it has become part of; 0 if it has not
     tail, end : of each group, the arc that enters it
-    place : of each group, 0 before it is on the path, then 1 + its place there, −1 once the path is finished
-    path : the groups on the path
+    place : of each group, 0 before it is on the path, then its place there, from 1 on, and −1 once the path is finished
     """
 
     arrivals: FloatMatrix
-    ends: IntMatrix
-    group: IntVector
-    row: IntVector
-    parent: IntVector
-    tail: IntVector
-    end: IntVector
-    place: IntVector
-    path: IntVector
+    ends: LongMatrix
+    group: LongVector
+    row: LongVector
+    parent: LongVector
+    tail: LongVector
+    end: LongVector
+    place: LongVector
 
 
 @kernel
@@ -55,14 +53,13 @@ def new_contraction(n: int) -> Contraction:
     size = n + 1
     return Contraction(
         np.empty((size, size)),
-        np.empty((size, size), dtype=np.int32),
-        np.empty(size, dtype=np.int32),
-        np.empty(2 * size, dtype=np.int32),
-        np.empty(2 * size, dtype=np.int32),
-        np.empty(2 * size, dtype=np.int32),
-        np.empty(2 * size, dtype=np.int32),
-        np.empty(2 * size, dtype=np.int32),
-        np.empty(size, dtype=np.int32),
+        np.empty((size, size), dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+        np.empty(2 * size, dtype=np.int64),
+        np.empty(2 * size, dtype=np.int64),
+        np.empty(2 * size, dtype=np.int64),
+        np.empty(2 * size, dtype=np.int64),
+        np.empty(2 * size, dtype=np.int64),
     )
 
 
@@ -83,48 +80,47 @@ def _begin(scores: FloatMatrix, c: Contraction) -> None:
 
 
 @kernel
-def _best_tail(c: Contraction, g: int, n: int, single_root: bool, rooted: bool) -> int:
-    """Where the best arc into group g comes from: the lowest of equally good ones.
-
-    Where all arcs are forbidden, it is the root if it may be used, and any word outside otherwise.
-    """
+def _best_tail(c: Contraction, g: int, n: int, single_root: bool) -> int:
+    """Where the best arc into group g comes from, the lowest of equally good ones; 0 where all are forbidden."""
     row = c.arrivals[c.row[g]]
     best, score = 0, -np.inf
     for x in range(1 if single_root else 0, n + 1):
         if row[x] > score:
             best, score = x, row[x]
-    if best == 0 and single_root and rooted:
-        best = 1
-        while c.group[best] == g:
-            best += 1
     return best
 
 
 @kernel
-def _merge(c: Contraction, first: int, last: int, formed: int, n: int) -> None:
-    """Make one group, `formed`, of those at the places [first:last] of the path."""
-    into = c.row[c.path[first]]
-    c.row[formed], c.parent[formed], c.place[formed] = into, 0, first + 1
-    for place in range(first, last):
-        g = c.path[place]
+def _outside(c: Contraction, g: int) -> int:
+    """Any word that is not in group g."""
+    word = 1
+    while c.group[word] == g:
+        word += 1
+    return word
+
+
+@kernel
+def _merge(c: Contraction, first: int, formed: int, n: int) -> None:
+    """Make one group, `formed`, of those on the path from `first` on, which are a cycle."""
+    into = c.row[first]
+    best, best_ends = c.arrivals[into], c.ends[into]
+    g = first
+    while c.parent[g] == 0:
         c.parent[g] = formed
         row, ends = c.arrivals[c.row[g]], c.ends[c.row[g]]
         # A forbidden arc is on a cycle only where there is no tree without one; then any tree will do, but not NaN.
         taken = row[c.tail[g]] if row[c.tail[g]] > -np.inf else 0.0
-        if place == first:
-            for x in range(n + 1):
-                row[x] -= taken
-        else:
-            best, best_ends = c.arrivals[into], c.ends[into]
-            for x in range(n + 1):
-                score, old = row[x] - taken, best[x]
-                best_ends[x] = ends[x] if score > old else best_ends[x]
-                best[x] = score if score > old else old
+        for x in range(n + 1):
+            score, old = row[x] - taken, best[x]
+            better = g == first or score > old
+            best_ends[x] = ends[x] if better else best_ends[x]
+            best[x] = score if better else old
+        g = c.group[c.tail[g]]
     for x in range(1, n + 1):
-        if c.place[c.group[x]] > first:
+        if c.place[c.group[x]] >= c.place[first]:
             c.group[x] = formed
-            c.arrivals[into, x] = -np.inf
-    c.path[first] = formed
+            best[x] = -np.inf
+    c.row[formed], c.place[formed] = into, c.place[first]
 
 
 @kernel
@@ -159,24 +155,26 @@ def arborescence(scores: FloatMatrix, single_root: bool, heads: IntVector, c: Co
     groups, rooted = n, False
     for word in range(1, n + 1):
         g = c.group[word]
-        length = 0
+        place = 0
         while c.place[g] >= 0:
             if c.place[g] > 0:
-                first = c.place[g] - 1
+                place = c.place[g]
                 groups += 1
-                _merge(c, first, length, groups, n)
-                length = first + 1
+                _merge(c, g, groups, n)
+                g = groups
             else:
-                c.path[length] = g
-                length += 1
-                c.place[g] = length
-            g = c.path[length - 1]
-            tail = _best_tail(c, g, n, single_root, rooted)
-            c.tail[g], c.end[g] = tail, c.ends[c.row[g], tail]
+                place += 1
+                c.place[g] = place
+            tail = _best_tail(c, g, n, single_root)
+            if tail == 0 and single_root and rooted:
+                tail = _outside(c, g)
             rooted = rooted or tail == 0
+            c.tail[g], c.end[g] = tail, c.ends[c.row[g], tail]
             g = c.group[tail]
-        for place in range(length):
-            c.place[c.path[place]] = -1
+        g = c.group[word]
+        while c.place[g] > 0:
+            c.place[g] = -1
+            g = c.group[c.tail[g]]
     _expand(c, groups, heads)
     total = 0.0
     for m in range(1, n + 1):

@@ -20,23 +20,30 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, IntMatrix, IntVector
+from widemargin._types import FloatMatrix, IntVector, LongMatrix, LongVector
 
 
 class Chart(NamedTuple):
-    """Scratch space: the tables above, and the half trees that are still to be written, as rows (head, end)."""
+    """Scratch space: the tables above, the half trees still to be written, as rows (head, end), and their number."""
 
     halves: FloatMatrix
     ended: FloatMatrix
     arcs: FloatMatrix
-    pending: IntMatrix
+    pending: LongMatrix
+    n_pending: LongVector
 
 
 @kernel
 def new_chart(n: int) -> Chart:
     """Scratch space for sentences of up to `n` words."""
-    shape = (n + 1, n + 1)
-    return Chart(np.empty(shape), np.empty(shape), np.empty(shape), np.empty((n + 1, 2), dtype=np.int32))
+    size = n + 1
+    return Chart(
+        np.empty((size, size)),
+        np.empty((size, size)),
+        np.empty((size, size)),
+        np.empty((size, 2), dtype=np.int64),
+        np.empty(1, dtype=np.int64),
+    )
 
 
 @kernel
@@ -64,11 +71,13 @@ def complete(chart: Chart, i: int, j: int, right: float, left: float, onward: fl
 
 
 @kernel
-def root_only(chart: Chart, scores: FloatMatrix) -> None:
-    """Enter the ways to attach each word to the root alone."""
-    chart.halves[0, 0] = 0.0
-    for m in range(1, len(scores)):
-        chart.arcs[0, m] = scores[0, m] + chart.halves[m, 1]
+def attach_one(chart: Chart, n: int) -> None:
+    """Complete the tables for a root with one word only, given the scores of its arcs in the row of `arcs`."""
+    chart.halves[0, 0], chart.halves[0, n] = 0.0, -np.inf
+    for m in range(1, n + 1):
+        chart.arcs[0, m] += chart.halves[m, 1]
+        chart.halves[0, n] = max(chart.halves[0, n], chart.arcs[0, m] + chart.halves[m, n])
+    for m in range(1, n):
         chart.halves[0, m] = -np.inf
 
 
@@ -84,23 +93,39 @@ def farthest_child(chart: Chart, head: int, end: int) -> int:
 
 
 @kernel
-def push(chart: Chart, count: int, head: int, end: int) -> int:
-    """Put a half tree that is more than its head to those to be written; return how many there are then."""
-    if head == end:
-        return count
-    chart.pending[count, 0], chart.pending[count, 1] = head, end
-    return count + 1
+def push(chart: Chart, head: int, end: int) -> None:
+    """Put a half tree to those to be written, if it is more than its head."""
+    if head != end:
+        count = chart.n_pending[0]
+        chart.pending[count, 0], chart.pending[count, 1] = head, end
+        chart.n_pending[0] = count + 1
 
 
 @kernel
-def push_facing(chart: Chart, count: int, one: int, other: int) -> int:
+def push_facing(chart: Chart, one: int, other: int) -> None:
     """The same with the two best half trees that face each other between two heads."""
     i, j = min(one, other), max(one, other)
     best = i
     for k in range(i + 1, j):
         if chart.halves[i, k] + chart.halves[j, k + 1] > chart.halves[i, best] + chart.halves[j, best + 1]:
             best = k
-    return push(chart, push(chart, count, i, best), j, best + 1)
+    push(chart, i, best)
+    push(chart, j, best + 1)
+
+
+@kernel
+def push_root(chart: Chart, n: int) -> None:
+    """Put the whole tree, and nothing else, to those to be written."""
+    chart.pending[0, 0], chart.pending[0, 1] = 0, n
+    chart.n_pending[0] = 1
+
+
+@kernel
+def pop(chart: Chart) -> tuple[int, int]:
+    """Head and end of the half tree to be written next."""
+    count = chart.n_pending[0] - 1
+    chart.n_pending[0] = count
+    return chart.pending[count, 0], chart.pending[count, 1]
 
 
 @kernel
@@ -126,13 +151,14 @@ def eisner(scores: FloatMatrix, single_root: bool, heads: IntVector, chart: Char
             back = scores[j, i] + facing if i > 0 else -np.inf
             complete(chart, i, j, right, left, scores[i, j] + facing, back)
     if single_root:
-        root_only(chart, scores)
-    child = farthest_child(chart, 0, n)
-    total = chart.arcs[0, child] + chart.halves[child, n]
-    count = push(chart, 0, 0, n)
-    while count > 0:
-        head, end = chart.pending[count - 1]
+        for m in range(1, n + 1):
+            chart.arcs[0, m] = scores[0, m]
+        attach_one(chart, n)
+    push_root(chart, n)
+    while chart.n_pending[0] > 0:
+        head, end = pop(chart)
         child = farthest_child(chart, head, end)
         heads[child - 1] = head
-        count = push_facing(chart, push(chart, count - 1, child, end), head, child)
-    return total
+        push(chart, child, end)
+        push_facing(chart, head, child)
+    return chart.halves[0, n]

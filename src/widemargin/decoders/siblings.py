@@ -15,7 +15,18 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, IntVector
-from widemargin.decoders.eisner import Chart, complete, farthest_child, inside, new_chart, push, push_facing, root_only
+from widemargin.decoders.eisner import (
+    Chart,
+    attach_one,
+    complete,
+    farthest_child,
+    inside,
+    new_chart,
+    pop,
+    push,
+    push_facing,
+    push_root,
+)
 
 
 class SiblingChart(NamedTuple):
@@ -58,9 +69,9 @@ def _fill(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, c: Sibli
             back = scores[j, i] + _attach(c, sibling, j, i)[1] if i > 0 else -np.inf
             complete(c.chart, i, j, right, left, onward, back)
     if single_root:
-        root_only(c.chart, scores)
         for m in range(1, n + 1):
-            c.chart.arcs[0, m] += sibling[0, 0, m]
+            c.chart.arcs[0, m] = scores[0, m] + sibling[0, 0, m]
+        attach_one(c.chart, n)
 
 
 @kernel
@@ -78,22 +89,20 @@ def siblings(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, heads
     """
     n, chart = len(heads), c.chart
     _fill(scores, sibling, single_root, c)
-    child = farthest_child(chart, 0, n)
-    total = chart.arcs[0, child] + chart.halves[child, n]
-    count = push(chart, 0, 0, n)
-    while count > 0:
-        head, end = chart.pending[count - 1]
+    push_root(chart, n)
+    while chart.n_pending[0] > 0:
+        head, end = pop(chart)
         child = farthest_child(chart, head, end)
-        count = push(chart, count - 1, child, end)
+        push(chart, child, end)
         while child != head:
             heads[child - 1] = head
             before = head if head == 0 and single_root else _attach(c, sibling, head, child)[0]
             if before != head:
-                count = push_facing(chart, count, before, child)
+                push_facing(chart, before, child)
             else:
-                count = push(chart, count, child, head + 1 if child > head else head - 1)
+                push(chart, child, head + 1 if child > head else head - 1)
             child = before
-    return total
+    return chart.halves[0, n]
 
 
 @kernel

@@ -17,6 +17,7 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.sparse import Rows
 from widemargin.structures.base import Differences, Scale, at_positions, per_example
 from widemargin.structures.support import marked_runs
+from widemargin.structures.tree_best import KINDS, best_trees
 from widemargin.structures.tree_decode import DECODERS, Decoder, Scores
 from widemargin.structures.tree_difference import difference
 from widemargin.structures.tree_keys import STEPS, TreeKeys
@@ -140,6 +141,20 @@ class TreeExamples:
             arcs = np.repeat(scores.at_arc, sizes) + heads * (np.repeat(sizes, sizes) + 1) + modifiers
             parts.append(heads * np.int32(n_labels) + scores.labels[arcs])
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
+
+    def decode_best(
+        self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
+    ) -> tuple[IntVector, IntVector]:
+        """The batch with each example once per output, and their `k` best trees, best first, end to end."""
+        trees, scales = self.trees, per_example(error_scale, batch)
+        counts, codes = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
+        for chunk in self._chunks(batch):
+            scores = self._scores(w, batch[chunk], scales[chunk])
+            kind = KINDS[trees.decoder, trees.order]
+            found = best_trees(self.data, w, batch[chunk], scales[chunk], scores, kind, trees.single_root, k)
+            counts.append(found[0])
+            codes.append(found[1])
+        return np.repeat(batch, np.concatenate(counts)), np.concatenate(codes)
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
         """The worst trees that are wrong at each token (`structures.base.Positions`)."""

@@ -92,6 +92,9 @@ def _allow(arcs: FloatMatrix, tasks: Tasks, k: int, score: float) -> None:
 def _projective(scores: Scores, tasks: Tasks, single_root: bool, heads: IntVector, totals: FloatVector) -> None:
     chart = new_chart(_longest(scores.sizes))
     for k in range(len(tasks.position)):
+        totals[k] = 0.0
+        if scores.sizes[tasks.position[k]] == 0:
+            continue
         arcs = arcs_of(scores, tasks.position[k])
         before = _forbid(arcs, tasks, k)
         totals[k] = eisner(arcs, single_root, heads[tasks.starts[k] : tasks.starts[k + 1]], chart)
@@ -102,6 +105,9 @@ def _projective(scores: Scores, tasks: Tasks, single_root: bool, heads: IntVecto
 def _non_projective(scores: Scores, tasks: Tasks, single_root: bool, heads: IntVector, totals: FloatVector) -> None:
     contraction = new_contraction(_longest(scores.sizes))
     for k in range(len(tasks.position)):
+        totals[k] = 0.0
+        if scores.sizes[tasks.position[k]] == 0:
+            continue
         arcs = arcs_of(scores, tasks.position[k])
         before = _forbid(arcs, tasks, k)
         totals[k] = arborescence(arcs, single_root, heads[tasks.starts[k] : tasks.starts[k + 1]], contraction)
@@ -112,6 +118,9 @@ def _non_projective(scores: Scores, tasks: Tasks, single_root: bool, heads: IntV
 def _second_order(scores: Scores, tasks: Tasks, single_root: bool, heads: IntVector, totals: FloatVector) -> None:
     chart = new_sibling_chart(_longest(scores.sizes))
     for k in range(len(tasks.position)):
+        totals[k] = 0.0
+        if scores.sizes[tasks.position[k]] == 0:
+            continue
         arcs, pairs = arcs_of(scores, tasks.position[k]), siblings_of(scores, tasks.position[k])
         before = _forbid(arcs, tasks, k)
         totals[k] = siblings(arcs, pairs, single_root, heads[tasks.starts[k] : tasks.starts[k + 1]], chart)

@@ -1,0 +1,129 @@
+"""The k best labelled dependency trees, exactly (Lawler 1972).
+
+    score(tree) = Σ_m labelled[head(m), m, label(m)]  (+ Σ_m sibling[head(m), s(m), m], as in `siblings`)
+
+The trees that are not found yet fall into disjoint classes, of each of which the best tree is known. The class
+(tree, j) holds the trees that have the arcs of `tree` at all words before j and, at j, none of the arcs there of trees
+that are found and agree with it before j. When the `tree` of a class (tree, j) is the best of all and thereby found,
+what remains of its class falls into (tree, j), (tree, j + 1), …, (tree, n): one decode for each, with all but their
+arcs forbidden.
+
+Found trees and candidates, the best trees of the classes, share one list of k rows: a candidate behind k others is
+never needed. Arcs with their labels are written as codes, head · L + label.
+"""
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
+from widemargin.decoders.tree import TreeScratch, decode_tree
+
+
+@kernel
+def _choose_labels(
+    labelled: FloatMatrix, m: int, found: IntMatrix, by_code: FloatVector, scores: FloatMatrix, labels: IntMatrix
+) -> None:
+    """For every head the best label of its arc to m, and the score of that: in column m of `labels` and `scores`.
+
+    Arcs that the trees `found` have at m are left out, where their arcs before m are those of the last of them.
+    """
+    size, n_labels = len(labelled), labelled.shape[2]
+    for head in range(size):
+        for label in range(n_labels):
+            by_code[head * n_labels + label] = labelled[head, m, label]
+    last = len(found) - 1
+    for tree in range(len(found)):
+        before = 0
+        while before < m - 1 and found[tree, before] == found[last, before]:
+            before += 1
+        if before == m - 1:
+            by_code[found[tree, before]] = -np.inf
+    for head in range(size):
+        best = head * n_labels
+        for code in range(best + 1, best + n_labels):
+            if by_code[code] > by_code[best]:
+                best = code
+        scores[head, m], labels[head, m] = by_code[best], best - head * n_labels
+
+
+@kernel
+def _fix(labelled: FloatMatrix, m: int, code: int, scores: FloatMatrix, labels: IntMatrix) -> None:
+    """Leave the arc to m with this code only."""
+    for head in range(len(labelled)):
+        scores[head, m] = -np.inf
+    head, label = code // labelled.shape[2], code % labelled.shape[2]
+    scores[head, m], labels[head, m] = labelled[head, m, label], label
+
+
+@kernel
+def _make_room(total: float, totals: FloatVector, firsts: IntVector, codes: IntMatrix) -> int:
+    """Move on all that is worse, dropping the last; return the place that is free then, k if nothing is worse."""
+    place = len(totals)
+    while place > 0 and total > totals[place - 1]:
+        place -= 1
+        if place + 1 < len(totals):
+            totals[place + 1], firsts[place + 1] = totals[place], firsts[place]
+            for t in range(codes.shape[1]):
+                codes[place + 1, t] = codes[place, t]
+    return place
+
+
+@kernel
+def _write(heads: IntVector, labels: IntMatrix, n_labels: int, codes: IntVector) -> None:
+    for t in range(len(heads)):
+        codes[t] = heads[t] * n_labels + labels[heads[t], t + 1]
+
+
+@kernel
+def tree_kbest(
+    kind: int,
+    labelled: FloatMatrix,
+    sibling: FloatMatrix,
+    single_root: bool,
+    codes: IntMatrix,
+    totals: FloatVector,
+    scratch: TreeScratch,
+) -> int:
+    """Write the best trees to the rows of `codes`, best first, and return how many there are, at most k.
+
+    The first is what `decode_tree` finds. Trees that score −inf are left out, unless all do: then there is one.
+
+    Parameters
+    ----------
+    kind, sibling, single_root, scratch : as in `decode_tree`
+    labelled : (n + 1, n + 1, L) array, n ≥ 1, of heads × modifiers × labels; −inf forbids an arc with a label
+    codes : (k, n) output
+    totals : (k,) output: the scores
+    """
+    k, n = codes.shape
+    size, n_labels = len(labelled), labelled.shape[2]
+    scores, labels = np.empty((size, size)), np.empty((size, size), dtype=np.int32)
+    free_scores, free_labels = np.empty((size, size)), np.empty((size, size), dtype=np.int32)
+    by_code, heads, firsts = np.empty(size * n_labels), np.empty(n, dtype=np.int32), np.ones(k, dtype=np.int32)
+    for m in range(1, n + 1):
+        _choose_labels(labelled, m, codes[:0], by_code, free_scores, free_labels)
+    for row in range(k):
+        totals[row] = -np.inf
+    totals[0] = decode_tree(kind, free_scores, sibling, single_root, heads, scratch)
+    _write(heads, free_labels, n_labels, codes[0])
+
+    found = 1
+    while found < k:
+        tree, first = codes[found - 1], firsts[found - 1]
+        for m in range(1, n + 1):
+            for head in range(size):
+                scores[head, m], labels[head, m] = free_scores[head, m], free_labels[head, m]
+            if m < first:
+                _fix(labelled, m, tree[m - 1], scores, labels)
+        for j in range(first, n + 1):
+            _choose_labels(labelled, j, codes[:found], by_code, scores, labels)
+            total = decode_tree(kind, scores, sibling, single_root, heads, scratch)
+            place = found + _make_room(total, totals[found:], firsts[found:], codes[found:])
+            if place < k:
+                totals[place], firsts[place] = total, j
+                _write(heads, labels, n_labels, codes[place])
+            _fix(labelled, j, tree[j - 1], scores, labels)
+        if totals[found] == -np.inf:
+            break
+        found += 1
+    return found

@@ -1,0 +1,75 @@
+"""The k best dependency trees of the examples; compiled only where they are asked for."""
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin.decoders.tree import NON_PROJECTIVE, PROJECTIVE, SIBLINGS, new_tree_scratch
+from widemargin.decoders.tree_kbest import tree_kbest
+from widemargin.structures.tree_decode import Scores, siblings_of
+from widemargin.structures.tree_scores import TreeData, arc_scores, augment, label_row, node_labels
+
+KINDS = {("projective", 1): PROJECTIVE, ("projective", 2): SIBLINGS, ("nonprojective", 1): NON_PROJECTIVE}
+"""The decoders by the numbers that `tree_kbest` knows them by."""
+
+
+@kernel
+def _labelled(
+    data: TreeData,
+    w: FloatVector,
+    first: int,
+    n: int,
+    scale: float,
+    of_heads: FloatMatrix,
+    of_modifiers: FloatMatrix,
+    labelled: FloatMatrix,
+) -> None:
+    """labelled[h, m, l] = the score of an arc with a label; errors count `scale` times."""
+    keys, arcs = data.keys, np.empty((n + 1, n + 1))
+    arc_scores(keys, w, data.mask, first, n, arcs)
+    node_labels(keys.label_head, keys.label_head.head, w, data.mask, first, n, of_heads)
+    node_labels(keys.label_modifier, keys.label_modifier.modifier, w, data.mask, first, n, of_modifiers)
+    for h in range(n + 1):
+        for m in range(1, n + 1):
+            if h != m:
+                row = labelled[h, m]
+                label_row(keys.label, w, data.mask, first, h, m, of_heads, of_modifiers, row)
+                if scale != 0.0:
+                    augment(data, first, h, m, scale, row)
+                for label in range(data.n_labels):
+                    row[label] += arcs[h, m]
+
+
+@kernel
+def best_trees(
+    data: TreeData,
+    w: FloatVector,
+    batch: IntVector,
+    scales: FloatVector,
+    scores: Scores,
+    kind: int,
+    single_root: bool,
+    k: int,
+) -> tuple[IntVector, IntVector]:
+    """How many trees each example of the batch has, at most k, and their codes, end to end.
+
+    Of `scores` only those of siblings are looked at.
+    """
+    longest = room = 0
+    for size in scores.sizes:
+        longest, room = max(longest, size), room + k * size
+    of_heads = np.empty((3, longest + 1, data.n_labels))
+    of_modifiers = np.empty_like(of_heads)
+    scratch, totals = new_tree_scratch(longest), np.empty(k)
+    counts, codes = np.ones(len(batch), dtype=np.int32), np.empty(room, dtype=np.int32)
+    write = 0
+    for position in range(len(batch)):
+        first, n = data.indptr[batch[position]], scores.sizes[position]
+        if n > 0:
+            labelled = np.empty((n + 1, n + 1, data.n_labels))
+            _labelled(data, w, first, n, scales[position], of_heads, of_modifiers, labelled)
+            pairs = siblings_of(scores, position) if kind == SIBLINGS else np.empty((0, 0, 0))
+            out = codes[write : write + k * n].reshape(k, n)
+            counts[position] = tree_kbest(kind, labelled, pairs, single_root, out, totals, scratch)
+            write += counts[position] * n
+    return counts, codes[:write]
