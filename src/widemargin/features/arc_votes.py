@@ -20,7 +20,7 @@ from widemargin.features.arcs import MEASURES, OUTSIDE, ArcExtractor
 from widemargin.features.attributes import Resources
 from widemargin.features.roles import RoleTemplate, spell_roles
 from widemargin.features.templates import Atoms
-from widemargin.structures.tree_keys import Keys, step_of
+from widemargin.structures.tree_keys import BETWEEN, GROUPS, step_of
 
 
 class _Feature(NamedTuple):
@@ -66,18 +66,19 @@ class ArcVotes:
 
     def _features(self, head: int, modifier: int, sibling: int) -> Iterator[_Feature]:
         ends = {"head": head, "modifier": modifier}
-        for name, templates in self._extractor.groups.items():
-            keys: Keys = getattr(self._keys, name)
+        keys = self._keys
+        for name, begin, end in zip(GROUPS, keys.edges[:-1], keys.edges[1:], strict=True):
+            templates = self._extractor.groups[name]
             step, labelled = step_of(head, modifier), name.startswith("label")
             others = [0]
             if name == "between":
-                others = self._between(keys, head, modifier)
+                others = self._between(head, modifier)
             elif name == "sibling":
                 others, step = [sibling], step_of(sibling or head, modifier)
             for other in others:
                 nodes = {**ends, "between": other, "sibling": other}
                 slots = keys.head[head] + keys.modifier[modifier] + keys.other[other] + keys.measure[step]
-                for template, slot in zip(templates, (slots & self._mask).tolist(), strict=True):
+                for template, slot in zip(templates, (slots & self._mask)[begin:end].tolist(), strict=True):
                     yield _Feature(template, slot, nodes, step, labelled)
                     if not labelled:  # once more with the distance
                         yield _Feature(template, slot + 1 + step, nodes, step, labelled, distant=True)
@@ -86,11 +87,12 @@ class ArcVotes:
     def _mask(self) -> int:
         return (1 << self._extractor.hash_bits) - 1
 
-    def _between(self, keys: Keys, head: int, modifier: int) -> list[int]:
+    def _between(self, head: int, modifier: int) -> list[int]:
         """The tokens between the two, of each value the one nearest to the head."""
-        step = 1 if modifier > head else -1
-        found = {int(keys.other[t, 0]): t for t in range(modifier - step, head, -step)} if keys.other.size else {}
-        return list(found.values())
+        step, begin = 1 if modifier > head else -1, self._keys.edges[BETWEEN]
+        if begin == self._keys.edges[BETWEEN + 1]:
+            return []
+        return list({int(self._keys.other[t, begin]): t for t in range(modifier - step, head, -step)}.values())
 
     def _spelt(self, feature: _Feature) -> str:
         tokens = {role: node - 1 if node else OUTSIDE[role] for role, node in feature.nodes.items()}

@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from widemargin.columns import Columns
+from widemargin.columns import Columns, boundaries
 from widemargin.features.roles import RoleKeys, RoleTemplate, measure_keys, parse_role_templates
-from widemargin.structures.tree_keys import DIRECTIONS, STEPS, Keys, TreeKeys
+from widemargin.structures.tree_keys import DIRECTIONS, GROUPS, STEPS, TreeKeys
 
 MEASURES = {"distance": STEPS, "direction": DIRECTIONS}
 OUTSIDE = {"head": "<root>", "modifier": "<root>", "between": "<none>", "sibling": "<none>"}
@@ -139,18 +139,21 @@ class ArcExtractor:
 
     def keys(self, columns: Columns) -> TreeKeys:
         """The keys of all tokens of a corpus."""
-        return TreeKeys(**{name: _keys(columns, templates) for name, templates in self.groups.items()})
+        templates = [template for group in GROUPS for template in self.groups[group]]
+        keys = RoleKeys(columns, templates)
+        # No template has both, between and sibling.
+        other = keys.of("between", OUTSIDE["between"]) + keys.of("sibling", OUTSIDE["sibling"])
+        measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
+        return TreeKeys(
+            keys.of("head", OUTSIDE["head"]),
+            keys.of("modifier", OUTSIDE["modifier"]),
+            other,
+            np.asarray(measure, dtype=np.int32),
+            boundaries(len(self.groups[group]) for group in GROUPS),
+        )
 
 
 def readable(templates: Sequence[str], columns: Columns) -> tuple[str, ...]:
     """Those of the templates that look at no column but what there is."""
     parsed = parse_role_templates(templates, list(OUTSIDE), list(MEASURES))
     return tuple(template.text for template in parsed if template.columns_read <= set(columns.columns))
-
-
-def _keys(columns: Columns, templates: Sequence[RoleTemplate]) -> Keys:
-    keys = RoleKeys(columns, templates)
-    by_role = {role: keys.of(role, outside) for role, outside in OUTSIDE.items()}
-    third = by_role["between"] if any("between" in each.roles for each in templates) else by_role["sibling"]
-    measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
-    return Keys(by_role["head"], by_role["modifier"], third, np.asarray(measure, dtype=np.int32))

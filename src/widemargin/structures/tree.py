@@ -117,9 +117,10 @@ class TreeExamples:
     def _check(self) -> None:
         """Raise unless every index is within bounds: kernels do not check."""
         data, n_tokens = self.data, int(self.data.indptr[-1])
-        for name, group in data.keys._asdict().items():
-            if any(len(rows) not in (1, n_tokens + 1) for rows in group[:3]):
-                raise DataError(f"there are {n_tokens} tokens, but the keys {name} have other numbers of rows")
+        for role in ("head", "modifier", "other"):
+            rows = len(getattr(data.keys, role))
+            if rows != n_tokens + 1:
+                raise DataError(f"there are {n_tokens} tokens, and keys of the root, but {rows} rows of keys as {role}")
         if len(data.heads):
             sizes = np.repeat(self.lengths, self.lengths)
             if len(data.heads) != n_tokens or np.any((data.heads < 0) | (data.heads > sizes)):
@@ -179,8 +180,7 @@ class TreeExamples:
         """The weights of all arcs of the batch."""
         read = np.zeros(self.n_weights, dtype=np.bool_)
         longest = int(self.lengths[batch].max(initial=0))
-        widths = [group.head.shape[1] for group in self.data.keys]
-        room = 2 * sum(widths) * max(longest, 1)
+        room = 2 * int(self.data.keys.edges[-1]) * max(longest, 1)
         slots = Rows(np.zeros(1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
         mark_read(self.data, batch, slots, read)
         return marked_runs(read)

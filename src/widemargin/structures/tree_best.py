@@ -20,24 +20,21 @@ def _labelled(
     first: int,
     n: int,
     scale: float,
-    of_heads: FloatMatrix,
-    of_modifiers: FloatMatrix,
+    nodes: FloatMatrix,
     labelled: FloatMatrix,
 ) -> None:
     """labelled[h, m, l] = the score of an arc with a label; errors count `scale` times."""
     keys, arcs = data.keys, np.empty((n + 1, n + 1))
     arc_scores(keys, w, data.mask, first, n, arcs)
-    node_labels(keys.label_head, keys.label_head.head, w, data.mask, first, n, of_heads)
-    node_labels(keys.label_modifier, keys.label_modifier.modifier, w, data.mask, first, n, of_modifiers)
+    node_labels(keys, w, data.mask, first, n, nodes)
     for h in range(n + 1):
         for m in range(1, n + 1):
             if h != m:
-                row = labelled[h, m]
-                label_row(keys.label, w, data.mask, first, h, m, of_heads, of_modifiers, row)
+                label_row(keys, w, data.mask, first, h, m, nodes, labelled[h], m)
                 if scale != 0.0:
-                    augment(data, first, h, m, scale, row)
+                    augment(data, first, h, m, scale, labelled[h], m)
                 for label in range(data.n_labels):
-                    row[label] += arcs[h, m]
+                    labelled[h, m, label] += arcs[h, m]
 
 
 @kernel
@@ -58,8 +55,7 @@ def best_trees(
     longest = room = 0
     for size in scores.sizes:
         longest, room = max(longest, size), room + k * size
-    of_heads = np.empty((3, longest + 1, data.n_labels))
-    of_modifiers = np.empty_like(of_heads)
+    nodes = np.empty((6 * (longest + 1), data.n_labels))
     scratch, totals = new_tree_scratch(longest), np.empty(k)
     counts, codes = np.ones(len(batch), dtype=np.int32), np.empty(room, dtype=np.int32)
     write = 0
@@ -67,7 +63,7 @@ def best_trees(
         first, n = data.indptr[batch[position]], scores.sizes[position]
         if n > 0:
             labelled = np.empty((n + 1, n + 1, data.n_labels))
-            _labelled(data, w, first, n, scales[position], of_heads, of_modifiers, labelled)
+            _labelled(data, w, first, n, scales[position], nodes, labelled)
             pairs = siblings_of(scores, position) if kind == SIBLINGS else np.empty((0, 0, 0))
             out = codes[write : write + k * n].reshape(k, n)
             counts[position] = tree_kbest(kind, labelled, pairs, single_root, out, totals, scratch)

@@ -10,7 +10,16 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.decoders.siblings import sibling_of
 from widemargin.sparse import Rows, coalesce, new_table
-from widemargin.structures.tree_keys import Keys, TreeKeys, row_of, step_of
+from widemargin.structures.tree_keys import (
+    ARC,
+    BETWEEN,
+    LABEL,
+    LABEL_MODIFIER,
+    SIBLING,
+    TreeKeys,
+    row_of,
+    step_of,
+)
 from widemargin.structures.tree_scores import TreeData
 
 
@@ -30,30 +39,21 @@ def _push_both(slot: int, step: int, sign: float, psi: Rows, write: int) -> int:
 def push_arc(keys: TreeKeys, mask: int, first: int, h: int, m: int, sign: float, psi: Rows, write: int) -> int:
     """Append the features of an arc whatever its label, `sign` times; return where the entries end."""
     step, row = step_of(h, m), row_of(first, h)
-    arc, between = keys.arc, keys.between
-    for t in range(arc.head.shape[1]):
-        slot = (arc.head[row, t] + arc.modifier[first + m, t]) & mask
+    for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
+        slot = (keys.head[row, t] + keys.modifier[first + m, t]) & mask
         write = _push_both(slot, step, sign, psi, write)
-    if between.other.shape[1] > 0:
-        low, high = min(h, m) + 1, max(h, m)
-        for node in range(low, high):
-            known = False
-            for before in range(low, node):
-                known |= between.other[first + before, 0] == between.other[first + node, 0]
-            if not known:
-                for t in range(between.head.shape[1]):
-                    slot = between.head[row, t] + between.modifier[first + m, t] + between.other[first + node, t]
-                    write = _push_both(slot & mask, step, sign, psi, write)
-    return write
-
-
-@kernel
-def _push_labelled(
-    keys: Keys, mask: int, head: int, modifier: int, step: int, label: int, sign: float, psi: Rows, write: int
-) -> int:
-    for t in range(keys.head.shape[1]):
-        slot = (keys.head[head, t] + keys.modifier[modifier, t] + keys.measure[step, t]) & mask
-        write = _push(slot + label, sign, psi, write)
+    value = keys.edges[BETWEEN]
+    if value == keys.edges[BETWEEN + 1]:
+        return write
+    low, high = min(h, m) + 1, max(h, m)
+    for node in range(low, high):
+        known = False
+        for before in range(low, node):
+            known |= keys.other[first + before, value] == keys.other[first + node, value]
+        if not known:
+            for t in range(value, keys.edges[BETWEEN + 1]):
+                slot = keys.head[row, t] + keys.modifier[first + m, t] + keys.other[first + node, t]
+                write = _push_both(slot & mask, step, sign, psi, write)
     return write
 
 
@@ -63,18 +63,20 @@ def push_label(
 ) -> int:
     """Append the features of an arc's label."""
     head, modifier, step = row_of(first, h), first + m, step_of(h, m)
-    write = _push_labelled(keys.label, mask, head, modifier, step, label, sign, psi, write)
-    write = _push_labelled(keys.label_head, mask, head, modifier, step, label, sign, psi, write)
-    return _push_labelled(keys.label_modifier, mask, head, modifier, step, label, sign, psi, write)
+    for t in range(keys.edges[LABEL], keys.edges[LABEL_MODIFIER + 1]):
+        slot = (keys.head[head, t] + keys.modifier[modifier, t] + keys.measure[step, t]) & mask
+        write = _push(slot + label, sign, psi, write)
+    return write
 
 
 @kernel
-def push_sibling(keys: Keys, mask: int, first: int, h: int, s: int, m: int, sign: float, psi: Rows, write: int) -> int:
+def push_sibling(
+    keys: TreeKeys, mask: int, first: int, h: int, s: int, m: int, sign: float, psi: Rows, write: int
+) -> int:
     """Append the features of a modifier and its sibling `s`, which is `h` where there is none."""
-    other = 0 if s == h else first + s
-    step = step_of(s, m)
-    for t in range(keys.head.shape[1]):
-        slot = keys.head[row_of(first, h), t] + keys.modifier[first + m, t] + keys.other[other, t]
+    other, head, step = 0 if s == h else first + s, row_of(first, h), step_of(s, m)
+    for t in range(keys.edges[SIBLING], keys.edges[SIBLING + 1]):
+        slot = keys.head[head, t] + keys.modifier[first + m, t] + keys.other[other, t]
         write = _push_both(slot & mask, step, sign, psi, write)
     return write
 
@@ -82,16 +84,16 @@ def push_sibling(keys: Keys, mask: int, first: int, h: int, s: int, m: int, sign
 @kernel
 def _room(data: TreeData, first: int, heads: IntVector, codes: IntVector) -> int:
     """How many entries the feature difference has at most, before those that cancel are gone."""
-    keys = data.keys
-    labelled = keys.label.head.shape[1] + keys.label_head.head.shape[1] + keys.label_modifier.head.shape[1]
-    on_sibling = keys.sibling.head.shape[1]
+    edges = data.keys.edges
+    on_arc, on_between = edges[ARC + 1] - edges[ARC], edges[BETWEEN + 1] - edges[BETWEEN]
+    on_label, on_sibling = edges[LABEL_MODIFIER + 1] - edges[LABEL], edges[SIBLING + 1] - edges[SIBLING]
     size = 4 * on_sibling * len(codes)
     for m in range(1, len(codes) + 1):
         gold, head = heads[m - 1], codes[m - 1] // data.n_labels
         if gold != head:
             apart = abs(gold - m) + abs(head - m)
-            size += 4 * keys.arc.head.shape[1] + 2 * keys.between.head.shape[1] * apart
-        size += 2 * labelled if codes[m - 1] != gold * data.n_labels + data.labels[first + m - 1] else 0
+            size += 4 * on_arc + 2 * on_between * apart
+        size += 2 * on_label if codes[m - 1] != gold * data.n_labels + data.labels[first + m - 1] else 0
     return size
 
 
@@ -108,6 +110,7 @@ def _push_tree(
 ) -> int:
     """Append the features of a tree, `codes`, that another has not; `siblings` are those of the one and the other."""
     keys, n_labels = data.keys, data.n_labels
+    has_siblings = keys.edges[SIBLING] < keys.edges[SIBLING + 1]
     for m in range(1, len(codes) + 1):
         code, other = codes[m - 1], others[m - 1]
         head = code // n_labels
@@ -116,8 +119,8 @@ def _push_tree(
         if code != other:
             write = push_label(keys, data.mask, first, head, m, code % n_labels, sign, psi, write)
         same_sibling = head == other // n_labels and siblings[0, m - 1] == siblings[1, m - 1]
-        if keys.sibling.other.shape[1] > 0 and not same_sibling:
-            write = push_sibling(keys.sibling, data.mask, first, head, siblings[0, m - 1], m, sign, psi, write)
+        if has_siblings and not same_sibling:
+            write = push_sibling(keys, data.mask, first, head, siblings[0, m - 1], m, sign, psi, write)
     return write
 
 
@@ -149,7 +152,7 @@ def difference(data: TreeData, batch: IntVector, starts: LongVector, codes: IntV
                 errors[position] += data.costs[0]
             elif found[t] != gold[t]:
                 errors[position] += data.costs[1]
-        if data.keys.sibling.other.shape[1] > 0:
+        if data.keys.edges[SIBLING] < data.keys.edges[SIBLING + 1]:
             sibling_of(data.heads[first:last], siblings[0, :n])
             sibling_of(heads[:n], siblings[1, :n])
             for t in range(n):

@@ -18,38 +18,32 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntMatrix, IntVector
+from widemargin._types import FloatVector, IntMatrix, LongVector
 
 STEPS = ("root", "1", "2", "3", "4", "5+", "10+", "-1", "-2", "-3", "-4", "-5+", "-10+")
 DIRECTIONS = ("root", *["right"] * 6, *["left"] * 6)
 """What templates call the steps of an arc: its signed distance, or its direction alone."""
 
-ANY_STEP = np.array([0, 1, 7], dtype=np.int32)
-"""A step of each direction."""
+GROUPS = ("arc", "between", "sibling", "label", "label_head", "label_modifier")
+"""Templates by what they look at.
+
+The first three score arcs whatever their label; ``label`` scores arcs with a label, ``label_head`` and
+``label_modifier`` do so by one token and the direction alone, which is worked out once per token.
+"""
+ARC, BETWEEN, SIBLING, LABEL, LABEL_HEAD, LABEL_MODIFIER = range(6)
 
 
-class Keys(NamedTuple):
-    """The keys of one group of templates; those of roles and measures that the group does not have are zero."""
+class TreeKeys(NamedTuple):
+    """The keys of all templates, a column each; group g of the templates has the columns `edges`[g] … `edges`[g + 1].
+
+    Those of roles and measures that a template does not have are zero.
+    """
 
     head: IntMatrix
     modifier: IntMatrix
     other: IntMatrix
     measure: IntMatrix
-
-
-class TreeKeys(NamedTuple):
-    """All templates by what they look at.
-
-    `arc`, `between` and `sibling` score arcs whatever their label; `label` scores arcs with a label, `label_head` and
-    `label_modifier` do so by one token and the direction alone, which is worked out once per token.
-    """
-
-    arc: Keys
-    between: Keys
-    sibling: Keys
-    label: Keys
-    label_head: Keys
-    label_modifier: Keys
+    edges: LongVector
 
 
 @kernel
@@ -73,20 +67,23 @@ def row_of(first: int, node: int) -> int:
 
 
 @kernel
-def total(head: IntVector, modifier: IntVector, step: int, w: FloatVector, mask: int) -> float:
-    """The sum of the weights of an arc's features."""
+def total(keys: TreeKeys, group: int, head: int, modifier: int, step: int, w: FloatVector, mask: int) -> float:
+    """The sum of the weights of an arc's features; `head` and `modifier` are rows."""
     weight = 0.0
-    for t in range(len(head)):
-        slot = (head[t] + modifier[t]) & mask
+    for t in range(keys.edges[group], keys.edges[group + 1]):
+        slot = (keys.head[np.uint64(head), np.uint64(t)] + keys.modifier[np.uint64(modifier), np.uint64(t)]) & mask
         weight += w[np.uint64(slot)] + w[np.uint64(slot + 1 + step)]
     return weight
 
 
 @kernel
-def total_with(head: IntVector, modifier: IntVector, other: IntVector, step: int, w: FloatVector, mask: int) -> float:
+def total_with(
+    keys: TreeKeys, group: int, head: int, modifier: int, other: int, step: int, w: FloatVector, mask: int
+) -> float:
     """The same for features that look at a third token."""
     weight = 0.0
-    for t in range(len(head)):
-        slot = (head[t] + modifier[t] + other[t]) & mask
+    for t in range(keys.edges[group], keys.edges[group + 1]):
+        pair = keys.head[np.uint64(head), np.uint64(t)] + keys.modifier[np.uint64(modifier), np.uint64(t)]
+        slot = (pair + keys.other[np.uint64(other), np.uint64(t)]) & mask
         weight += w[np.uint64(slot)] + w[np.uint64(slot + 1 + step)]
     return weight

@@ -47,25 +47,21 @@ def gold_arcs(data: TreeData, w: FloatVector, batch: IntVector, starts: LongVect
     longest = 0
     for size in scores.sizes:
         longest = max(longest, size)
-    of_heads = np.empty((3, longest + 1, data.n_labels))
-    of_modifiers = np.empty_like(of_heads)
-    row = np.empty(data.n_labels)
+    nodes, row = np.empty((6 * (longest + 1), data.n_labels)), np.empty((1, data.n_labels))
     siblings = np.empty(longest, dtype=np.int32)
-    keys = data.keys
     for position in range(len(batch)):
         first, n = data.indptr[batch[position]], scores.sizes[position]
         arcs, best = arcs_of(scores, position), labels_of(scores, position)
-        node_labels(keys.label_head, keys.label_head.head, w, data.mask, first, n, of_heads)
-        node_labels(keys.label_modifier, keys.label_modifier.modifier, w, data.mask, first, n, of_modifiers)
+        node_labels(data.keys, w, data.mask, first, n, nodes)
         gold.scores[position] = 0.0
         for m in range(1, n + 1):
             h, right, place = data.heads[first + m - 1], data.labels[first + m - 1], starts[position] + m - 1
-            label_row(keys.label, w, data.mask, first, h, m, of_heads, of_modifiers, row)
-            highest = row[best[h, m]]
-            wrong = _wrong_label(row, right)
+            label_row(data.keys, w, data.mask, first, h, m, nodes, row, 0)
+            highest = row[0, best[h, m]]
+            wrong = _wrong_label(row[0], right)
             gold.wrong[place] = wrong
-            gold.wrong_by[place] = highest - row[wrong] if wrong >= 0 else np.inf
-            gold.scores[position] += arcs[h, m] - (highest - row[right])
+            gold.wrong_by[place] = highest - row[0, wrong] if wrong >= 0 else np.inf
+            gold.scores[position] += arcs[h, m] - (highest - row[0, right])
         if len(scores.sibling) > 0:
             pairs = siblings_of(scores, position)
             sibling_of(data.heads[first : first + n], siblings)

@@ -11,9 +11,24 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.structures.tree_decode import Scores, arcs_of, labels_of, siblings_of
-from widemargin.structures.tree_keys import ANY_STEP, Keys, TreeKeys, row_of, step_of, total, total_with
+from widemargin.structures.tree_keys import (
+    ARC,
+    BETWEEN,
+    LABEL,
+    LABEL_HEAD,
+    LABEL_MODIFIER,
+    SIBLING,
+    TreeKeys,
+    row_of,
+    step_of,
+    total,
+    total_with,
+)
+
+ANY_STEP = (0, 1, 7)
+"""A step of each direction: from the root, to the right, to the left."""
 
 
 class TreeData(NamedTuple):
@@ -32,17 +47,17 @@ class TreeData(NamedTuple):
 
 
 @kernel
-def add_row(slot: int, w: FloatVector, row: FloatVector) -> None:
-    """row += the weights of a feature for all labels."""
-    for label in range(len(row)):
-        row[label] += w[np.uint64(slot + label)]
+def add_row(slot: int, w: FloatVector, rows: FloatMatrix, row: int) -> None:
+    """Add the weights of a feature for all labels to a row of scores."""
+    for label in range(rows.shape[1]):
+        rows[np.uint64(row), np.uint64(label)] += w[np.uint64(slot + label)]
 
 
 @kernel
-def _between(keys: Keys, w: FloatVector, mask: int, first: int, h: int, n: int, scores: FloatMatrix) -> None:
+def _between(keys: TreeKeys, w: FloatVector, mask: int, first: int, h: int, n: int, scores: FloatMatrix) -> None:
     """Add the scores of what lies between `h` and every modifier: each distinct value once."""
     found = np.empty(n, dtype=np.int64)
-    head = keys.head[row_of(first, h)]
+    value = keys.edges[BETWEEN]
     for side in range(2):
         count = 0
         last = n + 1 if side == 0 else 0
@@ -50,12 +65,10 @@ def _between(keys: Keys, w: FloatVector, mask: int, first: int, h: int, n: int, 
         for m in range(h + step, last, step):
             if m == 0:
                 break
-            modifier, apart = keys.modifier[first + m], step_of(h, m)
-            for k in range(count):
-                scores[h, m] += total_with(head, modifier, keys.other[found[k]], apart, w, mask)
             known = False
             for k in range(count):
-                known |= keys.other[found[k], 0] == keys.other[first + m, 0]
+                scores[h, m] += total_with(keys, BETWEEN, row_of(first, h), first + m, found[k], step_of(h, m), w, mask)
+                known |= keys.other[found[k], value] == keys.other[first + m, value]
             if not known:
                 found[count] = first + m
                 count += 1
@@ -64,65 +77,69 @@ def _between(keys: Keys, w: FloatVector, mask: int, first: int, h: int, n: int, 
 @kernel
 def arc_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
     """The scores of all arcs of a sentence of `n` tokens."""
-    arc = keys.arc
     for h in range(n + 1):
-        head = arc.head[row_of(first, h)]
         for m in range(1, n + 1):
             scores[h, m] = 0.0
             if m != h:
-                scores[h, m] = total(head, arc.modifier[first + m], step_of(h, m), w, mask)
-        if keys.between.other.shape[1] > 0:
-            _between(keys.between, w, mask, first, h, n, scores)
+                scores[h, m] = total(keys, ARC, row_of(first, h), first + m, step_of(h, m), w, mask)
+        if keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]:
+            _between(keys, w, mask, first, h, n, scores)
 
 
 @kernel
-def node_labels(
-    keys: Keys, rows: IntMatrix, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix
-) -> None:
-    """scores[direction, node] = the label scores that depend on one token, whose keys are `rows`, and the direction."""
-    for direction in range(3):
-        measure = keys.measure[ANY_STEP[direction]]
-        for node in range(n + 1):
-            for label in range(scores.shape[2]):
-                scores[direction, node, label] = 0.0
-            row = rows[row_of(first, node)]
-            for t in range(len(row)):
-                add_row((row[t] + measure[t]) & mask, w, scores[direction, node])
+def node_labels(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, nodes: FloatMatrix) -> None:
+    """Label scores of one token and a direction: row 6 · node + direction as a modifier, 3 rows further as a head."""
+    for row in range(6 * (n + 1)):
+        for label in range(nodes.shape[1]):
+            nodes[row, label] = 0.0
+    for node in range(n + 1):
+        for direction in range(3):
+            step = ANY_STEP[direction]
+            if node > 0:
+                for t in range(keys.edges[LABEL_MODIFIER], keys.edges[LABEL_MODIFIER + 1]):
+                    slot = (keys.modifier[first + node, t] + keys.measure[step, t]) & mask
+                    add_row(slot, w, nodes, 6 * node + direction)
+            if (node == 0) == (direction == 0):
+                for t in range(keys.edges[LABEL_HEAD], keys.edges[LABEL_HEAD + 1]):
+                    slot = (keys.head[row_of(first, node), t] + keys.measure[step, t]) & mask
+                    add_row(slot, w, nodes, 6 * node + 3 + direction)
 
 
 @kernel
 def label_row(
-    keys: Keys,
+    keys: TreeKeys,
     w: FloatVector,
     mask: int,
     first: int,
     h: int,
     m: int,
-    of_heads: FloatMatrix,
-    of_modifiers: FloatMatrix,
-    row: FloatVector,
+    nodes: FloatMatrix,
+    rows: FloatMatrix,
+    row: int,
 ) -> None:
-    """The scores of all labels of an arc."""
+    """Write the scores of all labels of an arc to a row."""
     step = step_of(h, m)
     direction = 0 if step == 0 else (1 if step < 7 else 2)
-    for label in range(len(row)):
-        row[label] = of_heads[direction, h, label] + of_modifiers[direction, m, label]
-    head, modifier, measure = keys.head[row_of(first, h)], keys.modifier[first + m], keys.measure[step]
-    for t in range(len(head)):
-        add_row((head[t] + modifier[t] + measure[t]) & mask, w, row)
+    for label in range(rows.shape[1]):
+        rows[row, label] = nodes[6 * m + direction, label] + nodes[6 * h + 3 + direction, label]
+    head = row_of(first, h)
+    for t in range(keys.edges[LABEL], keys.edges[LABEL + 1]):
+        slot = (keys.head[head, t] + keys.modifier[first + m, t] + keys.measure[step, t]) & mask
+        add_row(slot, w, rows, row)
 
 
 @kernel
-def sibling_scores(keys: Keys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
+def sibling_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
     """scores[h, s, m] of all modifiers m of h whose next sibling towards h is s; h itself where there is none."""
     for h in range(n + 1):
-        head = keys.head[row_of(first, h)]
         for m in range(1, n + 1):
             side = 1 if m > h else -1
             for s in range(h, m, side):
                 if s > 0 or h == 0:
-                    other = keys.other[0 if s == h else first + s]
-                    scores[h, s, m] = total_with(head, keys.modifier[first + m], other, step_of(s, m), w, mask)
+                    other = 0 if s == h else first + s
+                    scores[h, s, m] = total_with(
+                        keys, SIBLING, row_of(first, h), first + m, other, step_of(s, m), w, mask
+                    )
 
 
 @kernel
@@ -131,44 +148,41 @@ def part_scores(data: TreeData, w: FloatVector, batch: IntVector, scales: FloatV
     longest = 0
     for size in scores.sizes:
         longest = max(longest, size)
-    of_heads = np.empty((3, longest + 1, data.n_labels))
-    of_modifiers = np.empty_like(of_heads)
-    row = np.empty(data.n_labels)
+    nodes, row = np.empty((6 * (longest + 1), data.n_labels)), np.empty((1, data.n_labels))
     keys = data.keys
     for position in range(len(batch)):
         first, n = data.indptr[batch[position]], scores.sizes[position]
         arcs, best = arcs_of(scores, position), labels_of(scores, position)
         arc_scores(keys, w, data.mask, first, n, arcs)
-        node_labels(keys.label_head, keys.label_head.head, w, data.mask, first, n, of_heads)
-        node_labels(keys.label_modifier, keys.label_modifier.modifier, w, data.mask, first, n, of_modifiers)
+        node_labels(keys, w, data.mask, first, n, nodes)
         for h in range(n + 1):
             for m in range(1, n + 1):
                 if h != m:
-                    label_row(keys.label, w, data.mask, first, h, m, of_heads, of_modifiers, row)
+                    label_row(keys, w, data.mask, first, h, m, nodes, row, 0)
                     if scales[position] != 0.0:
-                        augment(data, first, h, m, scales[position], row)
+                        augment(data, first, h, m, scales[position], row, 0)
                     best[h, m] = highest(row)
-                    arcs[h, m] += row[best[h, m]]
+                    arcs[h, m] += row[0, best[h, m]]
         if len(scores.sibling) > 0:
-            sibling_scores(keys.sibling, w, data.mask, first, n, siblings_of(scores, position))
+            sibling_scores(keys, w, data.mask, first, n, siblings_of(scores, position))
 
 
 @kernel
-def highest(row: FloatVector) -> int:
-    """Where the highest number is; the first of several."""
+def highest(rows: FloatMatrix) -> int:
+    """Where the highest number of the first row is; the first of several."""
     best = 0
-    for k in range(1, len(row)):
-        if row[k] > row[best]:
-            best = k
+    for label in range(1, rows.shape[1]):
+        if rows[0, label] > rows[0, best]:
+            best = label
     return best
 
 
 @kernel
-def augment(data: TreeData, first: int, h: int, m: int, scale: float, row: FloatVector) -> None:
-    """Add the errors of an arc's labels, `scale` times, to their scores."""
+def augment(data: TreeData, first: int, h: int, m: int, scale: float, rows: FloatMatrix, row: int) -> None:
+    """Add the errors of an arc's labels, `scale` times, to a row of their scores."""
     gold_head, gold_label = data.heads[first + m - 1], data.labels[first + m - 1]
-    for label in range(len(row)):
+    for label in range(rows.shape[1]):
         if h != gold_head:
-            row[label] += scale * data.costs[0]
+            rows[row, label] += scale * data.costs[0]
         elif label != gold_label:
-            row[label] += scale * data.costs[1]
+            rows[row, label] += scale * data.costs[1]

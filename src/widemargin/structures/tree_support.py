@@ -4,6 +4,7 @@ from widemargin._jit import kernel
 from widemargin._types import BoolVector, IntVector
 from widemargin.sparse import Rows
 from widemargin.structures.tree_difference import push_arc, push_label, push_sibling
+from widemargin.structures.tree_keys import SIBLING
 from widemargin.structures.tree_scores import TreeData
 
 
@@ -30,9 +31,9 @@ def mark_read(data: TreeData, batch: IntVector, slots: Rows, read: BoolVector) -
                 _mark(slots, begin, end, 1, read)
                 end = push_label(keys, mask, first, h, m, begin, 1.0, slots, begin)
                 _mark(slots, begin, end, data.n_labels, read)
-                if keys.sibling.other.shape[1] == 0:
+                if keys.edges[SIBLING] == keys.edges[SIBLING + 1]:
                     continue
                 for s in range(h, m, 1 if m > h else -1):
                     if s > 0 or h == 0:
-                        end = push_sibling(keys.sibling, mask, first, h, s, m, 1.0, slots, begin)
+                        end = push_sibling(keys, mask, first, h, s, m, 1.0, slots, begin)
                         _mark(slots, begin, end, 1, read)
