@@ -82,6 +82,11 @@ class Bracketing:
         return len(self.chains) + len(self.folded)
 
     @property
+    def names(self) -> list[str]:
+        """What to call the labels; that of words in no chain is a dash."""
+        return [chain or "–" for chain in self.chains] + [f"{label} …" for label in self.folded]
+
+    @property
     def rests(self) -> IntVector:
         """For each label, that of the rests of what has it; −1 where it is always halved at once."""
         bottoms = [chain.rpartition(" ")[2] for chain in self.chains]

@@ -44,6 +44,16 @@ def numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[floa
     return [click.FLOAT.convert(each, param, ctx) for each in parts]
 
 
+def span(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """Two numbers with a colon between them."""
+    if value is None:
+        return None
+    first, colon, last = value.partition(":")
+    if not (colon and first.isdecimal() and last.isdecimal()):
+        raise click.BadParameter(f"{value!r} is not of the form M:N")
+    return int(first), int(last)
+
+
 def example(*lines: str) -> str:
     """Lines for the end of a help text, which click is told not to wrap."""
     return "\b\n" + "\n".join(("Example: " if number == 0 else " " * 9) + line for number, line in enumerate(lines))
@@ -60,8 +70,7 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
-data_options = together(
-    click.option("--label", metavar="COLUMN", help="The label column: its name, or its number counting from 1."),
+format_options = together(
     click.option(
         "--format",
         "file_format",
@@ -71,6 +80,10 @@ data_options = together(
     click.option(
         "--columns", callback=names, metavar="A,B,…", help="Names for the columns of a conll file, the label last."
     ),
+)
+data_options = together(
+    click.option("--label", metavar="COLUMN", help="The label column: its name, or its number counting from 1."),
+    format_options,
 )
 templates = click.option(
     "--templates", metavar="FILE|TEXT", help="Feature templates, such as 'word[-1..1] suffix1..3 lower|pos'."
@@ -241,6 +254,75 @@ def train_segment(**options: Any) -> int | None:
     return run("train_segment", options)
 
 
+def hash_bits(default: int) -> Decorator:
+    """How large the table of weights is where features have no names."""
+    return click.option(
+        "--hash-bits",
+        type=click.IntRange(10, 28),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help="All features share 2^N weights.",
+    )
+
+
+@train.command(
+    "parse", epilog=example("widemargin train parse --train train.conllu --dev dev.conllu --epochs 10 --out english.wm")
+)
+@file_options
+@format_options
+@click.option(
+    "--decoder",
+    type=click.Choice(["projective", "nonprojective"]),
+    default="projective",
+    show_default=True,
+    help="Whether arcs may cross.",
+)
+@click.option(
+    "--order", type=click.Choice(["1", "2"]), default="1", show_default=True, help="2 scores pairs of siblings."
+)
+@click.option(
+    "--single-root/--several-roots",
+    default=None,
+    help="How many tokens may hang on the root. [default: one, if that is so in the data]",
+)
+@click.option(
+    "--templates",
+    "arc_templates",
+    metavar="FILE|TEXT",
+    help="Features of arcs, such as 'head:upos|modifier:upos'.",
+)
+@click.option("--label-templates", metavar="FILE|TEXT", help="The same for arcs with their relation.")
+@click.option(
+    "--sibling-templates", metavar="FILE|TEXT", help="The same for pairs of siblings, such as 'sibling:upos'."
+)
+@hash_bits(22)
+@run_options(C="0.1", tol=0.01, epochs=20)
+def train_parse(**options: Any) -> int | None:
+    """Learn to parse: dependency trees, from the columns head and deprel of CoNLL-U or CoNLL-X files.
+
+    Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit code is 130.
+    """
+    return run("train_parse", options)
+
+
+@train.command(
+    "bracket", epilog=example("widemargin train bracket --train train.mrg --dev dev.mrg --epochs 10 --out trees.wm")
+)
+@file_options
+@click.option("--keep-functions", is_flag=True, help="Learn function tags too: NP-SBJ is not NP.")
+@click.option("--templates", metavar="FILE|TEXT", help="Features of spans, such as 'first:word|last:word|length'.")
+@hash_bits(24)
+@run_options(C="0.1", tol=0.01, epochs=20)
+def train_bracket(**options: Any) -> int | None:
+    """Learn to parse: trees of constituents, from files of trees in brackets.
+
+    Traces are left out. Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit code
+    is 130.
+    """
+    return run("train_bracket", options)
+
+
 @train.command("classify", epilog=example("widemargin train classify --train news.svm --dev dev.svm --out news.wm"))
 @file_options
 @run_options(C="1", tol=0.001, epochs=1000)
@@ -281,6 +363,7 @@ def evaluate(**options: Any) -> int | None:
 @model
 @click.argument("file")
 @click.option("--out", default="-", metavar="FILE", help="Where to write; - is standard output. [default: -]")
+@click.option("--draw", metavar="FILE.svg|-", help="Draw the trees that a parser predicts; - draws on the terminal.")
 @click.option("--text", is_flag=True, help="FILE is plain text: a sequence a line, blanks between its tokens.")
 @click.option("--best", type=click.IntRange(1), metavar="K", help="Write JSON lines with the K best outputs.")
 @click.option("--confidence", is_flag=True, help="Write JSON lines with the probability that each answer is right.")
@@ -315,13 +398,26 @@ def calibrate(**options: Any) -> int | None:
     return run("calibrate", options)
 
 
-@main.command(epilog=example("widemargin inspect upos.wm --label NOUN --label VERB"))
+@main.command(
+    epilog=example(
+        "widemargin inspect upos.wm --label NOUN --label VERB",
+        "widemargin inspect parser.wm --explain new.conllu --sentence 3 --token 5 --head 2",
+    )
+)
 @model
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many of each to show.")
 @click.option("--label", "labels", multiple=True, help="Show the features of this label only; may be repeated.")
+@click.option("--explain", metavar="FILE", help="Tell why a parser parses a sentence of FILE as it does.")
+@click.option("--sentence", type=click.IntRange(1), default=1, show_default=True, help="Which sentence of FILE.")
+@click.option("--token", type=click.IntRange(1), metavar="N", help="Explain the arc to this token.")
+@click.option("--head", type=click.IntRange(0), metavar="N", help="Why not this head? [default: the next best]")
+@click.option("--span", callback=span, metavar="M:N", help="Explain what the words M to N are, and why not --label.")
 @as_json
 def inspect(**options: Any) -> int | None:
-    """Show what a model has learnt."""
+    """Show what a model has learnt.
+
+    With --explain a parser's choice in one sentence is compared with another, feature by feature; tokens count from 1.
+    """
     return run("inspect", options)
 
 

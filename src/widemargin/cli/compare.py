@@ -11,6 +11,7 @@ from widemargin.cli.documents import check_folder, read_corpus, read_like
 from widemargin.cli.output import Printer, print_json
 from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.resources import check_templates, read_templates
+from widemargin.errors import UnsupportedError
 from widemargin.metrics import is_bio
 from widemargin.problem import Problem
 from widemargin.report.comparison import FILES, Comparison, compare
@@ -41,6 +42,8 @@ def run(
     choices = {name: replace(settings, solver=name) for name in solvers}
     chosen = {name: choice.chosen_solver() for name, choice in choices.items()}
     train = read_corpus(train_file, file_format=file_format, names=columns)
+    if train.file_format == "brackets" and label is None:
+        raise UnsupportedError("compare trains taggers, not parsers; for the tags of these trees add --label pos")
     name = train.label(label)
     check_templates(settings.templates or (), train.document.columns, name)
     dev = None if dev_file is None else read_like(train, dev_file, file_format, columns).labelled(label or name)

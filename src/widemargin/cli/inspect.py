@@ -27,12 +27,35 @@ HEADINGS = {
     "end": "Last label",
     "bias": "Biases",
     "pairs": "Pairs of labels",
+    "left_halves": "Left halves in constituents",
+    "right_halves": "Right halves in constituents",
 }
 BY_LABEL = ("features", "segment_features", "lengths")
 
 
-def run(*, model: str, top: int, labels: Sequence[str], as_json: bool) -> None:
-    """Print a model's training, features and transitions."""
+def run(
+    *,
+    model: str,
+    top: int,
+    labels: Sequence[str],
+    as_json: bool,
+    explain: str | None,
+    sentence: int,
+    token: int | None,
+    head: int | None,
+    span: tuple[int, int] | None,
+) -> None:
+    """Print a model's training, features and transitions, or explain what it predicts."""
+    if explain is not None:
+        from widemargin.cli import explain as explaining
+
+        if len(labels) > 1 or (token is None and span is None and (head is not None or labels)):
+            raise WidemarginError("--explain compares one part with one other: give a --token or a --span")
+        question = explaining.Question(sentence, token, head, span, labels[0] if labels else None)
+        explaining.run(model, explain, question, top=top, as_json=as_json)
+        return
+    if token is not None or span is not None or head is not None:
+        raise WidemarginError("--token, --head and --span need --explain FILE, whose sentences they are in")
     file = read_model(model)
     predictor = predictor_in(file, model)
     known = [str(label) for label in predictor.labels]
@@ -51,7 +74,7 @@ def run(*, model: str, top: int, labels: Sequence[str], as_json: bool) -> None:
             "weights_not_zero": int(np.count_nonzero(predictor.w)),
         },
         "labels": known,
-        "templates": file.header["features"].get("templates"),
+        "templates": _templates(file.header),
         "data": remembered(summary),
         "parameters": summary.get("parameters", {}),
         "training": {key: value for key, value in solution.summary().items() if key != "trace"} if solution else None,
@@ -61,6 +84,11 @@ def run(*, model: str, top: int, labels: Sequence[str], as_json: bool) -> None:
         print_json(results)
     else:
         _print(Printer(), solution, results)
+
+
+def _templates(header: dict[str, Any]) -> Any:
+    """The templates of a model, in groups if it has them so; None where there are none."""
+    return header["templates"] if "templates" in header else header["features"].get("templates")
 
 
 def _solution(predictor: Predictor, name: str) -> Solution | None:
@@ -77,14 +105,16 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any])
     size, data, parameters, labels = results["size"], results["data"], results["parameters"], results["labels"]
     facts = [
         ("model", f"{results['model']} ({file_size(results['model'])}, {results['written_by']})"),
-        ("structure", f"{results['structure']}: {len(labels)} labels: {' '.join(labels)}"),
-        ("features", ", ".join(f"{size[key]:,} {what}" for key, what in KINDS.items() if key in size)),
+        ("structure", f"{results['structure']}: {len(labels)} labels: {_listed(labels)}"),
+        ("features", _features(size)),
         ("weights", f"{size['weights']:,}, of which {size['weights_not_zero']:,} are not zero"),
     ]
-    if results["templates"]:
-        facts.append(("templates", " ".join(results["templates"])))
+    templates = results["templates"] or []
+    for group, texts in templates.items() if isinstance(templates, dict) else [("", templates)]:
+        if texts:
+            facts.append((f"{group} templates".lstrip(), " ".join(texts)))
     if data:
-        counts = [f"{data[what]:,} {what}" for what in ("sequences", "tokens", "examples") if what in data]
+        counts = [f"{data[what]:,} {what}" for what in ("sequences", "sentences", "tokens", "examples") if what in data]
         column = f"the column {data['label']} of " if "label" in data else ""
         facts.append(("trained on", f"{', '.join(counts)}, {column}a {data.get('format')} file"))
     if parameters:
@@ -101,6 +131,17 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any])
                 _print_strongest(printer, f"{heading} {label}", strongest)
         elif part in results:
             _print_strongest(printer, heading, results[part])
+
+
+def _listed(labels: Sequence[str]) -> str:
+    """Labels in a row; with commas where they have blanks in them."""
+    return (", " if any(" " in label for label in labels) else " ").join(filter(None, labels))
+
+
+def _features(size: dict[str, int]) -> str:
+    if "templates" in size:
+        return f"{size['templates']} templates, hashed: their names are known in sentences only (--explain FILE)"
+    return ", ".join(f"{size[key]:,} {what}" for key, what in KINDS.items() if key in size)
 
 
 def _print_strongest(printer: Printer, heading: str, strongest: Strongest) -> None:

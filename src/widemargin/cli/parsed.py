@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from widemargin._threads import count_threads
 from widemargin.cli.documents import Corpus, corpus, remembered, text_corpus
+from widemargin.cli.pictures import draw
 from widemargin.columns import Columns
 from widemargin.data.brackets import Brackets, text_of
 from widemargin.data.brackets import parse as parse_brackets
@@ -48,10 +49,14 @@ def read_brackets(raw: RawText, data: Mapping[str, Any]) -> Brackets:
     return parse_brackets(raw, strip_functions=not data.get("keep_functions"))
 
 
-def predict(model: Any, file: TreeFile, out: str, jobs: int) -> None:
-    """Parse a file."""
+def predict(model: Any, file: TreeFile, out: str, drawing: str | None, jobs: int) -> None:
+    """Parse a file; with a drawing, trees are written besides only if `out` is a file."""
     document = file.read(model.summary)
     trees = model.predict_trees(sentences(model, document), count_threads(jobs))
+    if drawing is not None:
+        draw(drawing, document.columns, trees)
+        if out == "-":
+            return
     if model.structure == "brackets":
         write_text(out, text_of(trees))
     else:
@@ -79,3 +84,8 @@ def _as_conllu(document: Document) -> Document:
         for words in document.columns.sequences("word")
     ]
     return parse_conllu(RawText.of("\n".join(lines), document.raw.source))
+
+
+def size(X: Columns) -> dict[str, int]:
+    """How much there is to parse."""
+    return {"sentences": X.n_sequences, "tokens": X.n_tokens}

@@ -3,11 +3,8 @@
 import sys
 from collections.abc import Sequence
 
-from widemargin.cli.documents import check_target
 from widemargin.columns import Columns
 from widemargin.data.document import write_text
-from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.predictors.base import Predictor
 from widemargin.report.draw_arcs import arcs_lines, arcs_picture
 from widemargin.report.draw_brackets import brackets_lines, brackets_picture
 from widemargin.report.svg import page
@@ -17,18 +14,6 @@ from widemargin.trees import Arc, Tree
 TAGS = ("upos", "xpos", "pos")  # the first of these columns that there is is shown below the words
 
 Parse = Tree | Sequence[Arc]
-
-
-def check_drawing(target: str, model: Predictor, *, inputs: Sequence[str]) -> None:
-    """Complain now if the model predicts nothing to be drawn, or if the picture cannot be written."""
-    if not hasattr(model, "predict_trees"):
-        raise UnsupportedError(f"the model predicts {model.predicts}; only trees can be drawn")
-    if target != "-":
-        if not target.lower().endswith(".svg"):
-            raise WidemarginError(
-                f"pictures are written as SVG; {target} does not end in .svg (- draws on the terminal)"
-            )
-        check_target(target, inputs=inputs)
 
 
 def draw(target: str, X: Columns, parses: Sequence[Parse]) -> None:

@@ -15,6 +15,7 @@ def run(
     model: str,
     file: str,
     out: str,
+    draw: str | None,
     text: bool,
     best: int | None,
     confidence: bool,
@@ -31,10 +32,14 @@ def run(
     """Label a file."""
     if out != "-":
         check_target(out, inputs=[model])
+    if draw not in (None, "-"):
+        check_target(draw, inputs=[model, file, out])
     if text and (file_format is not None or columns is not None or label is not None):
         raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
     limits = Limits(bio, forbid, at_most_one, allowed, forced)
     predictor = load_predictor(model)
+    if draw is not None and predictor.structure not in TREES:
+        raise UnsupportedError(f"the model predicts {predictor.predicts}; only trees can be drawn")
     if any(limits) and predictor.structure in (*CLASSES, *TREES):
         raise UnsupportedError(f"the model predicts {predictor.predicts}, to which these constraints do not apply")
     if predictor.structure in TREES:
@@ -42,7 +47,7 @@ def run(
 
         if best is not None or confidence:
             raise UnsupportedError(f"the model predicts {predictor.predicts}; leave out --best and --confidence")
-        parsed.predict(predictor, parsed.TreeFile(file, label, file_format, columns, text), out, jobs)
+        parsed.predict(predictor, parsed.TreeFile(file, label, file_format, columns, text), out, draw, jobs)
         return
     if predictor.structure in CLASSES:
         from widemargin.cli import classified

@@ -21,8 +21,7 @@ PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
 def read_templates(given: str | None, lexicons: Sequence[str], clusters: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Templates from a file or from their text; without any the default ones, and some for each lexicon and cluster."""
     if given is not None:
-        text = "\n".join(RawText.load(given).lines) if _is_file(given) else given
-        templates = [template.text for template in parse_templates(text)]
+        templates = [template.text for template in parse_templates(_text(given))]
         for kind, names in (("lexicon", lexicons), ("cluster", clusters)):
             for name in names:
                 if not any(re.search(rf"\b{kind}\({name}[,)]", template) for template in templates):
@@ -34,6 +33,16 @@ def read_templates(given: str | None, lexicons: Sequence[str], clusters: Mapping
         if all(map(BITS.fullmatch, words.values())):
             chosen += [f"cluster({name},{length})" for length in PREFIXES]
     return [template.text for template in parse_templates(chosen)]
+
+
+def read_role_templates(given: str | None) -> list[str] | None:
+    """Templates of parsers from a file or from their text; None if there are none, for the default ones."""
+    lines = [] if given is None else _text(given).splitlines()
+    return None if given is None else [word for line in lines for word in line.partition("#")[0].split()]
+
+
+def _text(given: str) -> str:
+    return "\n".join(RawText.load(given).lines) if _is_file(given) else given
 
 
 def _is_file(given: str) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.predictors.base import Predictor, TokenPredictor
+from widemargin.predictors.bracketer import Bracketer
 from widemargin.predictors.classifier import LinearModel
 from widemargin.predictors.segmenter import SegmentPredictor
 from widemargin.predictors.tagger import Tagger
@@ -22,6 +23,10 @@ def strongest_weights(model: Predictor, labels: list[str], chosen: list[int], to
     """The strongest weights of every part, as far as they concern the chosen labels."""
     if isinstance(model, LinearModel):
         return _linear(model, labels, chosen, top)
+    if isinstance(model, Bracketer):
+        return _halves(model, chosen, top)
+    if model.structure == "tree":
+        return {}
     assert isinstance(model, TokenPredictor)
     weights, n = model.weights, len(labels)
     concerned = np.zeros((n, n), dtype=bool)
@@ -63,6 +68,21 @@ def _linear(model: LinearModel, labels: list[str], chosen: list[int], top: int) 
             model.pairs[at], top, lambda number: f"{labels[first[at[number]]]} and {labels[second[at[number]]]}"
         )
     return parts
+
+
+def _halves(model: Bracketer, chosen: list[int], top: int) -> dict[str, Any]:
+    """The labels of halves within constituents; features have no names where there is no sentence."""
+    names = model.bracketing.names
+    n = len(names)
+    concerned = np.zeros((n, n), dtype=bool)
+    concerned[chosen, :] = concerned[:, chosen] = True
+    if len(chosen) == len(model.labels):
+        concerned[:] = True
+    rules = model.w[len(model.w) - 2 * n**2 :].reshape(2, n, n)
+    return {
+        part: strongest(_masked(side, concerned), top, lambda number: f"{names[number // n]} in {names[number % n]}")
+        for part, side in zip(("left_halves", "right_halves"), rules, strict=True)
+    }
 
 
 def _of_segments(model: SegmentPredictor, labels: list[str], chosen: list[int], top: int) -> dict[str, Any]:

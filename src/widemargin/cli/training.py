@@ -1,4 +1,4 @@
-"""What `widemargin train tag`, `train segment` and `train classify` share: from labelled data to a model file."""
+"""What all `widemargin train` commands share: from labelled data to a model file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -174,6 +174,7 @@ def _results(model: Predictor, solution: Solution) -> dict[str, Any]:
     return {
         "labels": len(model.labels),
         "features": sum(size for what, size in model.sizes.items() if what.endswith("features")),
+        "templates": model.sizes.get("templates"),
         "weights": model.sizes["weights"],
         "stopped": solution.stopped,
         "epochs": len(solution.trace),
@@ -193,7 +194,7 @@ def _print(
     facts = [
         ("data", _counted(size)),
         ("labels", f"{results['labels']:,}" + (f" in the column {results['label']}" if results["label"] else "")),
-        ("features", f"{results['features']:,}, {results['weights']:,} weights"),
+        ("features", f"{_features(results)}, {results['weights']:,} weights"),
         (
             "stopped",
             f"{STOPPED[solution.stopped]}, after {len(solution.trace)} epochs and "
@@ -214,6 +215,11 @@ def _print(
     printer.facts(facts)
     if results["interrupted"]:
         printer.line("Training was interrupted; the model as it was by then has been saved.")
+
+
+def _features(results: dict[str, Any]) -> str:
+    """How many there are; of hashed ones it is known only how many templates make them."""
+    return f"of {results['templates']:,} templates" if results["templates"] else f"{results['features']:,}"
 
 
 def _counted(size: dict[str, int]) -> str:

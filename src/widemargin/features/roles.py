@@ -16,7 +16,7 @@ Keys are below 2^29, so that the sum of four is still a 32-bit number. They depe
 alone: the same in every process and on every platform.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ from widemargin.columns import Columns
 from widemargin.errors import WidemarginError
 from widemargin.features.attributes import Resources, check_attribute
 from widemargin.features.hashing import combine, hash_strings
-from widemargin.features.templates import Atoms, Template, expand, parse_template
+from widemargin.features.templates import Atoms, Template, expand, parse_template, spell
 
 KEY_BITS = 29
 
@@ -122,6 +122,19 @@ def measure_keys(templates: Sequence[RoleTemplate], measure: str, names: Sequenc
         if measure in template.measures:
             keys[:, t] = _cut(combine(np.repeat(_seed(template, measure), len(names)), values))
     return keys
+
+
+def spell_roles(
+    atoms: Atoms, template: RoleTemplate, tokens: Mapping[str, int | str], measured: Mapping[str, str]
+) -> str:
+    """The name of a feature, ``template=values``: `tokens` in roles by number, or what stands for one outside."""
+    values = []
+    for role, part in template.roles.items():
+        token = tokens[role]
+        if not isinstance(token, str):
+            token = spell(atoms, part, np.array([token]))[0].partition("=")[2]
+        values.append(token)
+    return f"{template.text}={'|'.join([*values, *(measured[name] for name in template.measures)])}"
 
 
 def _seed(template: RoleTemplate, part: str) -> KeyVector:

@@ -35,7 +35,7 @@ class ArcExplainer:
     def option(self, token: int, arc: Arc) -> Option:
         """The arc to a token in words, and the votes for it; the token counts from 1."""
         votes = self.voters.votes(arc.head, token, self.labels.index(arc.label), self._sibling(arc.head, token))
-        return Option(self._spelt(token, arc), votes)
+        return Option(self.spelt(token, arc), votes)
 
     def alternative(self, token: int, head: int | None = None, label: str | None = None) -> Arc:
         """The best other arc to a token: of this head or with this label if given, else from the best other head."""
@@ -60,9 +60,7 @@ class ArcExplainer:
             if label in (None, name) and (h, name) != chosen
         }
         if not candidates:
-            raise WidemarginError(
-                f"{self._named(chosen.head)} → {self._named(token)}, {chosen.label} is the arc chosen"
-            )
+            raise WidemarginError(f"the arc {self.spelt(token, chosen)} is the one chosen; name another")
         return max(candidates, key=candidates.__getitem__)
 
     def margins(self) -> list[tuple[Arc, float]]:
@@ -85,7 +83,8 @@ class ArcExplainer:
         between = range(token + step, head, step)
         return next((t for t in between if self.arcs[t - 1].head == head), 0)
 
-    def _spelt(self, token: int, arc: Arc) -> str:
+    def spelt(self, token: int, arc: Arc) -> str:
+        """The arc to a token in words."""
         return f"{self._named(arc.head)} → {self._named(token)}, {arc.label}"
 
     def _named(self, token: int) -> str:
