@@ -96,26 +96,22 @@ def columns_read(templates: Sequence[RoleTemplate]) -> list[str]:
     return sorted({*atoms, *(SEQUENCES[name][0] for each in templates for name in each.measures if name in SEQUENCES)})
 
 
-def bracket_keys(
-    columns: Columns, templates: Sequence[RoleTemplate], resources: Resources | None = None
-) -> BracketKeys:
+def bracket_keys(columns: Columns, templates: Sequence[RoleTemplate]) -> BracketKeys:
     """The keys of a corpus for templates that `parse_bracket_templates` has read."""
-    resources = resources or Resources()
     single: dict[str, list[RoleTemplate]] = {role: [] for role in ROLES}
-    pairs: dict[str, list[RoleTemplate]] = {"spans": [], "lefts": [], "rights": []}
+    spans, lefts, rights = list[RoleTemplate](), list[RoleTemplate](), list[RoleTemplate]()
+    halves: dict[tuple[str, ...], list[RoleTemplate]] = {("first", "split"): lefts, ("last", "split"): rights}
     for template in templates:
         roles = tuple(template.roles)
         if len(roles) == 1 and not template.measures:
             single[roles[0]].append(template)
         else:
-            pairs[
-                "lefts" if roles == ("first", "split") else "rights" if roles == ("last", "split") else "spans"
-            ].append(template)
+            halves.get(roles, spans).append(template)
     used = {name for template in templates for name in template.measures}
     sequences = [name for name in SEQUENCES if name in used]
 
     def keys_of(role: str, of: Sequence[RoleTemplate]) -> IntMatrix:
-        return RoleKeys(columns, of, resources).of(role, "outside")[1:]
+        return RoleKeys(columns, of).of(role, "outside")[1:]
 
     def pair_keys(of: Sequence[RoleTemplate], begin: str, end: str) -> PairKeys:
         ends = keys_of(end, of)
@@ -123,14 +119,14 @@ def bracket_keys(
         shifted = np.roll(ends, -1, axis=0) if end == "split" else ends
         return PairKeys(keys_of(begin, of), shifted, _lengths(of), _factors(of, sequences))
 
-    sums, powers = _sequences(columns, sequences, resources)
+    sums, powers = _sequences(columns, sequences)
     return BracketKeys(
         keys_of("first", single["first"]),
         keys_of("last", single["last"]),
         keys_of("split", single["split"]),
-        pair_keys(pairs["spans"], "first", "last"),
-        pair_keys(pairs["lefts"], "first", "split"),
-        pair_keys(pairs["rights"], "split", "last"),
+        pair_keys(spans, "first", "last"),
+        pair_keys(lefts, "first", "split"),
+        pair_keys(rights, "split", "last"),
         sums,
         powers,
     )
@@ -152,10 +148,10 @@ def _factors(templates: Sequence[RoleTemplate], sequences: Sequence[str]) -> Lon
     return factors
 
 
-def _sequences(columns: Columns, sequences: Sequence[str], resources: Resources) -> tuple[LongMatrix, LongVector]:
+def _sequences(columns: Columns, sequences: Sequence[str]) -> tuple[LongMatrix, LongVector]:
     """S_t for each of the sequences, and r^t, all modulo 2³¹ (`structures.bracket_scores`)."""
     n = columns.n_tokens
-    atoms, sums = Atoms(columns, resources), np.zeros((len(sequences), n + 1), dtype=np.uint64)
+    atoms, sums = Atoms(columns, Resources()), np.zeros((len(sequences), n + 1), dtype=np.uint64)
     for q, name in enumerate(sequences):
         codes, keys, _ = atoms.part(Atom(*SEQUENCES[name], 0))
         terms: KeyVector = keys[codes] * _powers(_INVERSE, n)
