@@ -88,6 +88,23 @@ def test_equals_brute_force_on_any_scores(kind, data):
     assert scores[every.tolist().index(heads)] == pytest.approx(total, rel=1e-12, abs=1e-9)
 
 
+@given(problems(NON_PROJECTIVE, coarse))
+def test_projective_trees_are_never_better_and_as_good_if_the_best_is_one(problem):
+    _, scores, single_root, _ = problem
+    total, heads = decode(*problem)
+    projective, _ = decode(PROJECTIVE, scores, single_root)
+    assert projective <= total
+    if is_projective(heads):
+        assert projective == total
+
+
+@given(problems(PROJECTIVE, coarse))
+def test_siblings_that_score_nothing_change_nothing(problem):
+    _, scores, single_root, _ = problem
+    size = len(scores)
+    assert decode(SIBLINGS, scores, single_root, np.zeros((size, size, size)))[0] == decode(*problem)[0]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("single_root", [True, False])
 def test_six_words(kind, single_root):

@@ -14,8 +14,8 @@ for the arcs from each word x outside, and ends[group, x] is the word to which t
 arc of the member, of the member's member, and so on, that it leads to (Camerini, Fratta & Maffioli 1979).
 
 If only one word may be attached to the root, trees are compared by the number of such words first and by scores then.
-Arcs from the root are therefore a last resort, taken by a group that no other arc enters. It never lies on a cycle, so
-nothing is ever subtracted for them, and nothing is lost to rounding as with a large penalty.
+Arcs from the root are therefore a last resort, taken by a group that no other arc enters. Such a group is never part of
+a cycle, so that nothing is subtracted for these arcs, and nothing is lost to rounding as with a large penalty.
 """
 
 from typing import NamedTuple

@@ -30,10 +30,10 @@ from widemargin.decoders.eisner import (
 
 
 class SiblingChart(NamedTuple):
-    """Scratch space: that of `eisner`, and facing(i, j) in both directions."""
+    """Scratch space: that of `eisner`, and between[i, j] = between[j, i] = facing(i, j)."""
 
     chart: Chart
-    facing: FloatMatrix
+    between: FloatMatrix
 
 
 @kernel
@@ -43,35 +43,50 @@ def new_sibling_chart(n: int) -> SiblingChart:
 
 
 @kernel
-def _attach(c: SiblingChart, sibling: FloatMatrix, head: int, m: int) -> tuple[int, float]:
-    """The sibling before m with which arcs[head, m] is reached, the nearest to the head, and that maximum."""
-    step = 1 if m > head else -1
-    arcs, facing, pairs = c.chart.arcs[head], c.facing[m], sibling[head]
-    before, best = head, c.chart.halves[m, head + step] + pairs[head, m]
-    for s in range(head + step, m, step):
-        score = arcs[s] + facing[s] + pairs[s, m]
-        if score > best:
-            before, best = s, score
-    return before, best
+def _attached(chart: Chart, between: FloatMatrix, sibling: FloatMatrix, i: int, j: int) -> tuple[float, float]:
+    """arcs[i, j] and arcs[j, i], without the scores of the arcs."""
+    arcs_i, arcs_j = chart.arcs[i], chart.arcs[j]
+    facing_i, facing_j = between[i], between[j]
+    after_i, after_j = sibling[i], sibling[j]
+    onward, back = chart.halves[j, i + 1] + after_i[i, j], chart.halves[i, j - 1] + after_j[j, i]
+    for number in range(i + 1, j):
+        s = np.uint64(number)
+        a = arcs_i[s] + facing_j[s] + after_i[s, np.uint64(j)]
+        b = arcs_j[s] + facing_i[s] + after_j[s, np.uint64(i)]
+        onward = a if a > onward else onward
+        back = b if b > back else back
+    return onward, back
 
 
 @kernel
-def _fill(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, c: SiblingChart) -> None:
+def _fill(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, chart: Chart, between: FloatMatrix) -> None:
     """Make all tables."""
     n = len(scores) - 1
-    c.chart.halves[0, 0] = 0.0
+    chart.halves[0, 0] = 0.0
     for j in range(1, n + 1):
-        c.chart.halves[j, j] = 0.0
+        chart.halves[j, j] = 0.0
         for i in range(j - 1, 0 if single_root else -1, -1):
-            facing, right, left = inside(c.chart, i, j)
-            c.facing[i, j] = c.facing[j, i] = facing
-            onward = scores[i, j] + _attach(c, sibling, i, j)[1]
-            back = scores[j, i] + _attach(c, sibling, j, i)[1] if i > 0 else -np.inf
-            complete(c.chart, i, j, right, left, onward, back)
+            facing, right, left = inside(chart, i, j)
+            between[i, j] = between[j, i] = facing
+            onward, back = _attached(chart, between, sibling, i, j)
+            back = scores[j, i] + back if i > 0 else -np.inf
+            complete(chart, i, j, right, left, scores[i, j] + onward, back)
     if single_root:
         for m in range(1, n + 1):
-            c.chart.arcs[0, m] = scores[0, m] + sibling[0, 0, m]
-        attach_one(c.chart, n)
+            chart.arcs[0, m] = scores[0, m] + sibling[0, 0, m]
+        attach_one(chart, n)
+
+
+@kernel
+def _sibling_before(chart: Chart, between: FloatMatrix, sibling: FloatMatrix, head: int, m: int) -> int:
+    """The s with which arcs[head, m] is reached: the nearest to the head there is."""
+    step = 1 if m > head else -1
+    before, best = head, chart.halves[m, head + step] + sibling[head, head, m]
+    for s in range(head + step, m, step):
+        score = chart.arcs[head, s] + between[m, s] + sibling[head, s, m]
+        if score > best:
+            before, best = s, score
+    return before
 
 
 @kernel
@@ -87,8 +102,8 @@ def siblings(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, heads
         the head or lies between head and modifier; −inf forbids a pair
     c : scratch space for n words or more
     """
-    n, chart = len(heads), c.chart
-    _fill(scores, sibling, single_root, c)
+    n, chart, between = len(heads), c.chart, c.between
+    _fill(scores, sibling, single_root, chart, between)
     push_root(chart, n)
     while chart.n_pending[0] > 0:
         head, end = pop(chart)
@@ -96,7 +111,7 @@ def siblings(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, heads
         push(chart, child, end)
         while child != head:
             heads[child - 1] = head
-            before = head if head == 0 and single_root else _attach(c, sibling, head, child)[0]
+            before = head if head == 0 and single_root else _sibling_before(chart, between, sibling, head, child)
             if before != head:
                 push_facing(chart, before, child)
             else:

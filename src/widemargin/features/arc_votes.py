@@ -9,6 +9,7 @@ so that they tell why the arc was chosen, and not another (`structures.tree`).
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,10 +25,11 @@ from widemargin.structures.tree_keys import Keys, step_of
 
 class _Feature(NamedTuple):
     template: RoleTemplate
-    slot: int
+    at: int
     nodes: dict[str, int]
     step: int
     labelled: bool
+    distant: bool = False
 
 
 class ArcVotes:
@@ -52,13 +54,13 @@ class ArcVotes:
         scores = np.zeros(self._n_labels)
         for feature in self._features(head, modifier, sibling):
             end = self._n_labels if feature.labelled else 1
-            scores += self._w[feature.slot : feature.slot + end]
+            scores += self._w[feature.at : feature.at + end]
         return scores
 
     def votes(self, head: int, modifier: int, label: int, sibling: int = 0) -> list[tuple[str, float]]:
         """All votes for an arc with a label: features, ``template=values``, and their weights."""
         return [
-            (self._spelt(feature), float(self._w[feature.slot + label * feature.labelled]))
+            (self._spelt(feature), float(self._w[feature.at + label * feature.labelled]))
             for feature in self._features(head, modifier, sibling)
         ]
 
@@ -75,8 +77,10 @@ class ArcVotes:
             for other in others:
                 nodes = {**ends, "between": other, "sibling": other}
                 slots = keys.head[head] + keys.modifier[modifier] + keys.other[other] + keys.measure[step]
-                for template, slot in zip(templates, slots.tolist(), strict=True):
-                    yield _Feature(template, slot & self._mask, nodes, step, labelled)
+                for template, slot in zip(templates, (slots & self._mask).tolist(), strict=True):
+                    yield _Feature(template, slot, nodes, step, labelled)
+                    if not labelled:  # once more with the distance
+                        yield _Feature(template, slot + 1 + step, nodes, step, labelled, distant=True)
 
     @property
     def _mask(self) -> int:
@@ -91,4 +95,7 @@ class ArcVotes:
     def _spelt(self, feature: _Feature) -> str:
         tokens = {role: node - 1 if node else OUTSIDE[role] for role, node in feature.nodes.items()}
         measured = {name: values[feature.step] for name, values in MEASURES.items()}
-        return spell_roles(self._atoms, feature.template, tokens, measured)
+        template = feature.template
+        if feature.distant:
+            template = replace(template, text=f"{template.text}|distance", measures=("distance",))
+        return spell_roles(self._atoms, template, tokens, measured)
