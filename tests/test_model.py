@@ -460,8 +460,8 @@ def test_indices_out_of_bounds_are_refused(small, tmp_path):
 
 def test_other_structures_are_refused(tmp_path):
     path = tmp_path / "a.model"
-    write_model(path, {"structure": "tree"}, {"weights": np.ones(3)})
-    assert "predicts 'tree', not label sequences" in refusal(path)
+    write_model(path, {"structure": "graph"}, {"weights": np.ones(3)})
+    assert "predicts 'graph', not label sequences" in refusal(path)
     assert "is not one of a custom problem" in refusal(path, lambda path: StructuredPredictor.load(path, object()))
 
 
