@@ -25,6 +25,7 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     [
         ("answers.md", "expected calibration error"),
         ("objectives.md", "proven to be within"),
+        ("parsing.md", "Arc(head="),
         ("segmentation.md", "Span(start=2, end=4, type='city')"),
     ],
 )

@@ -290,7 +290,7 @@ def hash_bits(default: int) -> Decorator:
     "--templates",
     "arc_templates",
     metavar="FILE|TEXT",
-    help="Features of arcs, such as 'head:upos|modifier:upos|distance'.",
+    help="Features of arcs, such as 'head:upos|modifier:upos'.",
 )
 @click.option("--label-templates", metavar="FILE|TEXT", help="The same for arcs with their relation.")
 @click.option(

@@ -21,7 +21,7 @@ PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
 def read_templates(given: str | None, lexicons: Sequence[str], clusters: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Templates from a file or from their text; without any the default ones, and some for each lexicon and cluster."""
     if given is not None:
-        templates = [template.text for template in parse_templates(templates_text(given))]
+        templates = [template.text for template in parse_templates(_text(given))]
         for kind, names in (("lexicon", lexicons), ("cluster", clusters)):
             for name in names:
                 if not any(re.search(rf"\b{kind}\({name}[,)]", template) for template in templates):
@@ -35,8 +35,13 @@ def read_templates(given: str | None, lexicons: Sequence[str], clusters: Mapping
     return [template.text for template in parse_templates(chosen)]
 
 
-def templates_text(given: str) -> str:
-    """The text of templates that are given as such, or as the name of a file that holds them."""
+def read_role_templates(given: str | None) -> list[str] | None:
+    """Templates of parsers from a file or from their text; None if there are none, for the default ones."""
+    lines = [] if given is None else _text(given).splitlines()
+    return None if given is None else [word for line in lines for word in line.partition("#")[0].split()]
+
+
+def _text(given: str) -> str:
     return "\n".join(RawText.load(given).lines) if _is_file(given) else given
 
 

@@ -4,7 +4,7 @@ from time import perf_counter
 from typing import Any
 
 from widemargin.cli.parsed import read_brackets, size
-from widemargin.cli.resources import templates_text
+from widemargin.cli.resources import read_role_templates
 from widemargin.cli.training import Plan, train_and_report
 from widemargin.columns import Columns
 from widemargin.data.raw import RawText
@@ -17,7 +17,7 @@ def run(*, templates: str | None, keep_functions: bool, **options: Any) -> int |
     plan, parameters = Plan.of(options)
     plan.check([templates])
     begin = perf_counter()
-    settings = BracketerSettings(templates=None if templates is None else templates_text(templates), **parameters)
+    settings = BracketerSettings(templates=read_role_templates(templates), **parameters)
     data = {"format": "brackets", "keep_functions": keep_functions}
 
     def pair(path: str) -> tuple[Columns, list[Tree]]:

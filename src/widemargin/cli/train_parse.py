@@ -6,7 +6,7 @@ from typing import Any
 
 from widemargin.cli.documents import Corpus, read_corpus, read_like
 from widemargin.cli.parsed import size
-from widemargin.cli.resources import templates_text
+from widemargin.cli.resources import read_role_templates
 from widemargin.cli.training import Plan, train_and_report
 from widemargin.columns import Columns
 from widemargin.data.dependencies import Dependencies, arcs
@@ -23,7 +23,7 @@ def run(*, order: str, file_format: str | None, columns: Sequence[str] | None, *
     given = {name: parameters.pop(name) for name in TEMPLATES}
     plan.check(list(given.values()))
     begin = perf_counter()
-    templates = {name: None if value is None else templates_text(value) for name, value in given.items()}
+    templates: dict[str, Any] = {name: read_role_templates(value) for name, value in given.items()}
     settings = ParserSettings(order=int(order), **templates, **parameters)
     corpus = read_corpus(plan.train_file, file_format=file_format, names=columns)
     train = _pair(corpus)
