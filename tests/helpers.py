@@ -196,6 +196,22 @@ def segmentation(*arguments, **options) -> Small:
     )
 
 
+def brackets(texts, templates, hash_bits) -> Small:
+    from bracketed import PlainBrackets
+
+    model = PlainBrackets(texts, templates, hash_bits)
+    return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold))
+
+
+BRACKETED = [
+    "(S (N a) (N b))",
+    "(S (N a) (N b) (N c))",
+    "(S (N b) (S (N c) (N a)))",
+    "(NP (N c))",
+    "(S (NP (N c)) (N c))",
+]
+
+
 def dependencies(seed, sizes, decoder="projective", order=1, *, single_root=True, hash_bits=4, label_cost=0.5) -> Small:
     """Sentences of words from a tiny vocabulary, with gold trees drawn among those that can be decoded."""
     from trees import trees as all_trees
@@ -332,6 +348,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "chain, five labels": lambda: chain(5, [2, 2, 1, 2, 2], n_labels=5, per_position=5),
     "segments": lambda: segmentation(7, [3, 2, 4, 1, 0, 3], max_lengths=[1, 3], n_segment_features=3),
     "segments, penalties": lambda: segmentation(8, [2, 4, 3], max_lengths=[2, 2, 1], penalties=True, binary=False),
+    "brackets": lambda: brackets(BRACKETED, ["first:word", "first:pos|last:word", "split:word"], 5),
     "trees": lambda: dependencies(11, [3, 2, 1, 3, 0, 2]),
     "trees, forests": lambda: dependencies(12, [3, 1, 2, 3], "nonprojective", single_root=False),
     "trees, one root": lambda: dependencies(13, [3, 2, 3], "nonprojective", label_cost=1.0),

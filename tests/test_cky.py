@@ -1,34 +1,14 @@
 """CKY against all labelled binary trees."""
 
-from functools import cache
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bracketed import labelled, shapes
 from widemargin.decoders.cky import cell, cky
 
 pytestmark = pytest.mark.interpreted
-
-
-@cache
-def shapes(i, j):
-    """All binary trees over i … j, each a tuple of (i, j) in preorder."""
-    if j - i == 1:
-        return [((i, j),)]
-    return [((i, j), *a, *b) for k in range(i + 1, j) for a in shapes(i, k) for b in shapes(k, j)]
-
-
-@cache
-def trees(n, n_labels):
-    """All labelled binary trees over n words, as lists of (begin, end, label) in preorder."""
-    return [
-        [(*span, label) for span, label in zip(shape, labels, strict=True)]
-        for shape in shapes(0, n)
-        for labels in product(range(n_labels), repeat=2 * n - 1)
-    ]
 
 
 def score(nodes, span, left, right, left_rule, right_rule):
@@ -61,7 +41,7 @@ def charts(rng, n, n_labels, kind):
 def test_the_best_of_all_trees(size, kind, seed):
     n, n_labels = size
     parts = charts(np.random.default_rng(seed), n, n_labels, kind)
-    best = max(score(tree, *parts) for tree in trees(n, n_labels))
+    best = max(score(tree, *parts) for tree in labelled(n, n_labels))
     nodes = np.empty((2 * n - 1, 3), dtype=np.int32)
     found = cky(n, *(part.copy() for part in parts), nodes)
     assert found == pytest.approx(best)

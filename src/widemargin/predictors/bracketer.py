@@ -16,13 +16,11 @@ from widemargin.features.base import Arrays
 from widemargin.features.brackets import bracket_keys, columns_read, parse_bracket_templates
 from widemargin.features.inputs import as_tagged
 from widemargin.labels import are_labels
-from widemargin.model import vector
 from widemargin.predictors.base import Predictor, are_numbers
+from widemargin.predictors.hashed import checked_bits, packed_weights, stored_weights
 from widemargin.problem import predict
 from widemargin.structures.bracket import BracketExamples
 from widemargin.trees import Tree
-
-MOST_BITS = 28
 
 
 @dataclass
@@ -76,7 +74,7 @@ class Bracketer(Predictor):
         return self
 
     def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        bracketing, used = self.bracketing, np.flatnonzero(self.weights).astype(np.int32)
+        bracketing = self.bracketing
         header = {
             "root": bracketing.root,
             "folded": bracketing.folded,
@@ -85,20 +83,14 @@ class Bracketer(Predictor):
             "templates": list(self.templates),
             "hash_bits": self.hash_bits,
         }
-        return header, {"weights.indices": used, "weights.values": self.weights[used]}
+        return header, packed_weights(self.weights)
 
     @classmethod
     def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> "Bracketer":
-        labels, hash_bits = header["labels"], header["hash_bits"]
+        labels, hash_bits = header["labels"], checked_bits(header["hash_bits"])
         places = (header[name] for name in ("folded", "on_words", "on_spans"))
         bracketing = Bracketing(header["root"], labels, *places)
-        if type(hash_bits) is not int or not 1 <= hash_bits <= MOST_BITS:
-            raise ValueError("not a size that a table of weights may have")
-        weights = np.zeros(BracketExamples.count_weights(bracketing.n_labels, hash_bits))
-        used, values = vector(tensors, "weights.indices", np.int32), vector(tensors, "weights.values", np.float64)
-        if len(used) and not 0 <= used.min() <= used.max() < len(weights):
-            raise ValueError("weights that the model has no room for")
-        weights[used] = values
+        weights = stored_weights(tensors, BracketExamples.count_weights(bracketing.n_labels, hash_bits))
         templates = tuple(map(str, header["templates"]))
         return cls(labels, bracketing, templates, hash_bits, weights, summary=header["summary"])
 

@@ -42,7 +42,7 @@ class PairKeys(NamedTuple):
 
 
 class BracketKeys(NamedTuple):
-    """The keys of a corpus: of single tokens, (tokens, templates), of pairs, and of sequences (sequences, tokens + 1)."""
+    """The keys of a corpus: (tokens, templates) of single ones, those of pairs, (names, tokens + 1) of sequences."""
 
     first: IntMatrix
     last: IntMatrix

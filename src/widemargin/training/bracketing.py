@@ -13,7 +13,8 @@ from widemargin.errors import WidemarginError
 from widemargin.features.brackets import DEFAULT_BRACKET_TEMPLATES, bracket_keys, parse_bracket_templates
 from widemargin.features.inputs import as_tagged
 from widemargin.loop import Score
-from widemargin.predictors.bracketer import MOST_BITS, Bracketer, spelt
+from widemargin.predictors.bracketer import Bracketer, spelt
+from widemargin.predictors.hashed import checked_bits
 from widemargin.problem import predict
 from widemargin.solution import Solution
 from widemargin.structures.bracket import BracketExamples
@@ -42,16 +43,15 @@ class BracketerSettings(BracketerParameters, ModelSettings[Bracketer]):
 
     def compile(self, X: Any, y: Any, dev: tuple[Any, Any] | None = None) -> "BracketingTask":
         """Features and trees as arrays, once, for any number of training runs."""
-        if type(self.hash_bits) is not int or not 1 <= self.hash_bits <= MOST_BITS:
-            raise WidemarginError(f"hash_bits must be a whole number from 1 to {MOST_BITS}, not {self.hash_bits!r}")
+        hash_bits = checked_bits(self.hash_bits)
         columns = as_tagged(X)
         trees = as_trees(columns, y)
         templates = parse_bracket_templates(DEFAULT_BRACKET_TEMPLATES if self.templates is None else self.templates)
         bracketing = Bracketing.of(trees)
         gold = np.concatenate([bracketing.encode(tree) for tree in trees])
         keys = bracket_keys(columns, templates)
-        examples = BracketExamples(bracketing, self.hash_bits, columns.indptr, keys, gold)
-        task = BracketingTask(bracketing, tuple(template.text for template in templates), self.hash_bits, examples)
+        examples = BracketExamples(bracketing, hash_bits, columns.indptr, keys, gold)
+        task = BracketingTask(bracketing, tuple(template.text for template in templates), hash_bits, examples)
         return task if dev is None else replace(task, score=self._score(task, *dev))
 
     def _score(self, task: "BracketingTask", X: Any, y: Any) -> Score:
