@@ -54,9 +54,7 @@ def parse_role_templates(
     >>> [each.text for each in parse_role_templates("head:upos[-1..0]|distance", ["head"], ["distance"])]
     ['head:upos[-1]|distance', 'head:upos|distance']
     """
-    if isinstance(templates, str):
-        templates = [word for line in templates.splitlines() for word in line.partition("#")[0].split()]
-    texts = dict.fromkeys(text for each in templates for text in expand(str(each).strip()))
+    texts = dict.fromkeys(text for each in listed(templates) for text in expand(each))
     return tuple({parsed.text: parsed for parsed in (_parse(text, roles, measures) for text in texts)}.values())
 
 

@@ -74,12 +74,21 @@ def parse_templates(templates: str | Sequence[str]) -> tuple[Template, ...]:
     >>> [template.text for template in parse_templates("lower[-1..1] word|pos[1]")]
     ['lower[-1]', 'lower', 'lower[1]', 'word|pos[1]']
     """
-    if isinstance(templates, str):
-        templates = [word for line in templates.splitlines() for word in line.partition("#")[0].split()]
-    parsed = [parse_template(text) for each in templates for text in expand(str(each).strip())]
+    parsed = [parse_template(text) for each in listed(templates) for text in expand(each)]
     if not parsed:
         raise WidemarginError("there are no templates; give at least one, such as 'word'")
     return tuple(dict.fromkeys(parsed))
+
+
+def listed(templates: str | Sequence[str]) -> list[str]:
+    """The texts of several templates: a sequence of strings, or one string with a template a line or a word.
+
+    >>> listed("word lower  # of this token\\npos[-1]")
+    ['word', 'lower', 'pos[-1]']
+    """
+    if isinstance(templates, str):
+        return [word for line in templates.splitlines() for word in line.partition("#")[0].split()]
+    return [str(each).strip() for each in templates]
 
 
 def expand(text: str) -> Iterator[str]:

@@ -23,6 +23,10 @@ from widemargin.structures.tree import TreeExamples, Trees
 from widemargin.trees import Arc
 
 
+PARTS = ("arc", "label", "sibling")
+"""The lists of templates that an extractor has."""
+
+
 @dataclass
 class Parser(Predictor):
     """Labels, templates and weights of a dependency parser."""
@@ -78,7 +82,7 @@ class Parser(Predictor):
             "order": trees.order,
             "single_root": trees.single_root,
             "hash_bits": trees.hash_bits,
-            "templates": {part: list(getattr(extractor, part)) for part in ("arc", "label", "sibling")},
+            "templates": {part: list(getattr(extractor, part)) for part in PARTS},
         }
         return header, packed_weights(self.weights)
 
@@ -87,7 +91,7 @@ class Parser(Predictor):
         labels = header["labels"]
         try:
             bits = checked_bits(header["hash_bits"])
-            extractor = ArcExtractor(**header["templates"], hash_bits=bits)
+            extractor = ArcExtractor(*(header["templates"][part] for part in PARTS), hash_bits=bits)
             trees = Trees(len(labels), bits, header["decoder"], header["order"], header["single_root"])
         except WidemarginError as error:
             raise ValueError("settings that no parser has") from error

@@ -14,6 +14,7 @@ from widemargin.data.dependencies import Dependencies, as_arcs
 from widemargin.errors import DataError, WidemarginError
 from widemargin.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, ArcExtractor, readable
 from widemargin.features.inputs import as_columns
+from widemargin.features.templates import listed
 from widemargin.loop import Score
 from widemargin.predictors.hashed import checked_bits
 from widemargin.predictors.parser import Parser
@@ -87,7 +88,7 @@ class ParserSettings(ParserParameters, ModelSettings[Parser]):
         chosen = {}
         for part, default in defaults.items():
             given = getattr(self, f"{part}_templates")
-            chosen[part] = readable(default, columns) if given is None else given
+            chosen[part] = readable(default, columns) if given is None else listed(given)
         if self.order == 1:
             chosen["sibling"] = ()
         return ArcExtractor(**chosen, hash_bits=checked_bits(self.hash_bits))
