@@ -18,7 +18,7 @@ from widemargin.trees import Arc
 
 pytestmark = pytest.mark.interpreted
 
-BITS, N_LABELS = 10, 3
+BITS, LABELS = 10, ["a", "b", "c"]
 LENGTHS = [4, 1, 6]
 NAMES = ("word", "lemma", "upos", "xpos", "feats")
 
@@ -34,7 +34,7 @@ def corpus():
 def scored(corpus):
     """The extractor, weights, and scores as decoders see them."""
     extractor = ArcExtractor(ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, hash_bits=BITS)
-    examples = TreeExamples(Trees(N_LABELS, BITS, order=2), corpus.indptr, extractor.keys(corpus))
+    examples = TreeExamples(Trees(len(LABELS), BITS, order=2), corpus.indptr, extractor.keys(corpus))
     w = np.random.default_rng(1).normal(size=examples.n_weights)
     batch = np.arange(len(LENGTHS), dtype=np.int32)
     return extractor, w, examples._scores(w, batch, np.zeros(len(LENGTHS)))
@@ -43,7 +43,7 @@ def scored(corpus):
 @pytest.mark.parametrize("i", range(len(LENGTHS)))
 def test_votes_add_up_to_the_scores_that_decoders_see(corpus, scored, i):
     extractor, w, scores = scored
-    voters = ArcVotes(extractor, corpus.alone(i), w, N_LABELS)
+    voters = ArcVotes(extractor, corpus.alone(i), w, LABELS)
     arcs, labels, siblings = arcs_of(scores, i), labels_of(scores, i), siblings_of(scores, i)
     n = LENGTHS[i]
     for m in range(1, n + 1):
@@ -55,18 +55,22 @@ def test_votes_add_up_to_the_scores_that_decoders_see(corpus, scored, i):
                 mine = voters.scores(h, m, 0 if s == h else s)
                 assert mine.argmax() == labels[h, m]
                 assert mine.max() == pytest.approx(expected)
-                for label in range(N_LABELS):
+                for label in range(len(LABELS)):
                     votes = voters.votes(h, m, label, 0 if s == h else s)
                     assert sum(weight for _, weight in votes) == pytest.approx(mine[label])
 
 
 def test_votes_are_spelt(corpus, scored):
     extractor, w, _ = scored
-    names = [name for name, _ in ArcVotes(extractor, corpus.alone(0), w, N_LABELS).votes(0, 2, 0)]
+    names = [name for name, _ in ArcVotes(extractor, corpus.alone(0), w, LABELS).votes(0, 2, 0)]
     words, xpos = (corpus.sequences(name)[0] for name in ("word", "xpos"))
     assert f"head:word|modifier:word=<root>|{words[1]}" in names
-    names = [name for name, _ in ArcVotes(extractor, corpus.alone(0), w, N_LABELS).votes(4, 2, 0)]
+    names = [name for name, _ in ArcVotes(extractor, corpus.alone(0), w, LABELS).votes(4, 2, 0)]
     assert f"head:xpos|head:xpos[1]|modifier:xpos|distance={xpos[3]}|{AFTER}|{xpos[1]}|-2" in names
+    assert (
+        f"head:lemma|modifier:lemma|label={corpus.sequences('lemma')[0][3]}|{corpus.sequences('lemma')[0][1]}|a"
+        in names
+    )
 
 
 votes = st.lists(st.tuples(st.sampled_from(["a=1", "a=2", "b=x=y", "c"]), st.integers(-3, 3).map(float)))
@@ -86,7 +90,7 @@ def explainer(corpus, scored):
     extractor, w, _ = scored
     arcs = [Arc(2, "a"), Arc(0, "b"), Arc(2, "c"), Arc(6, "a"), Arc(6, "a"), Arc(2, "b")]
     words = corpus.sequences("word")[2]
-    return ArcExplainer(ArcVotes(extractor, corpus.alone(2), w, N_LABELS), words, arcs, ["a", "b", "c"])
+    return ArcExplainer(ArcVotes(extractor, corpus.alone(2), w, LABELS), words, arcs, LABELS)
 
 
 def best(explainer, token, arcs):
@@ -123,8 +127,6 @@ def test_alternatives_that_there_are_not(explainer):
 
 def test_a_sentence_of_one_word(corpus, scored):
     extractor, w, _ = scored
-    explainer = ArcExplainer(
-        ArcVotes(extractor, corpus.alone(1), w, N_LABELS), ["word"], [Arc(0, "b")], ["a", "b", "c"]
-    )
+    explainer = ArcExplainer(ArcVotes(extractor, corpus.alone(1), w, LABELS), ["word"], [Arc(0, "b")], ["a", "b", "c"])
     assert explainer.alternative(1).head == 0
     assert explainer.option(1, Arc(0, "b")).name == "0 root → 1 word, b"

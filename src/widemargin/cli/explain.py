@@ -52,7 +52,7 @@ def _of_arcs(model: Any, X: Columns, question: Question) -> dict[str, Any]:
     if question.span is not None:
         raise WidemarginError(f"the model predicts {model.predicts}, which have no spans; ask for a --token")
     (words,), (arcs,) = X.sequences("word"), model.predict_trees(X)
-    voters = ArcVotes(model.extractor, X, model.w, len(model.labels))
+    voters = ArcVotes(model.extractor, X, model.w, model.labels)
     explainer = ArcExplainer(voters, words, arcs, model.labels)
     token = question.token
     if token is None:

@@ -8,7 +8,7 @@ values that it finds there. The votes for an arc add up to its score,
 so that they tell why the arc was chosen, and not another (`structures.tree`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -40,27 +40,27 @@ class ArcVotes:
     extractor : what features arcs have
     sentence : columns of this sentence alone
     w : the weights
-    n_labels : how many labels arcs have
+    labels : the labels that arcs may have
     """
 
-    def __init__(self, extractor: ArcExtractor, sentence: Columns, w: FloatVector, n_labels: int) -> None:
+    def __init__(self, extractor: ArcExtractor, sentence: Columns, w: FloatVector, labels: Sequence[str]) -> None:
         self.n_tokens = sentence.n_tokens
-        self._extractor, self._w, self._n_labels = extractor, w, n_labels
+        self._extractor, self._w, self._labels = extractor, w, labels
         self._keys = extractor.keys(sentence)
         self._atoms = Atoms(sentence, Resources())
 
     def scores(self, head: int, modifier: int, sibling: int = 0) -> FloatVector:
         """The score of an arc with each of the labels; the token `sibling` is the next towards the head, 0 for none."""
-        scores = np.zeros(self._n_labels)
+        scores = np.zeros(len(self._labels))
         for feature in self._features(head, modifier, sibling):
-            end = self._n_labels if feature.labelled else 1
+            end = len(self._labels) if feature.labelled else 1
             scores += self._w[feature.at : feature.at + end]
         return scores
 
     def votes(self, head: int, modifier: int, label: int, sibling: int = 0) -> list[tuple[str, float]]:
         """All votes for an arc with a label: features, ``template=values``, and their weights."""
         return [
-            (self._spelt(feature), float(self._w[feature.at + label * feature.labelled]))
+            (self._spelt(feature, label), float(self._w[feature.at + label * feature.labelled]))
             for feature in self._features(head, modifier, sibling)
         ]
 
@@ -94,10 +94,10 @@ class ArcVotes:
             return []
         return list({int(self._keys.other[t, begin]): t for t in range(modifier - step, head, -step)}.values())
 
-    def _spelt(self, feature: _Feature) -> str:
+    def _spelt(self, feature: _Feature, label: int) -> str:
         tokens = {role: node - 1 if node else OUTSIDE[role] for role, node in feature.nodes.items()}
-        measured = {name: values[feature.step] for name, values in MEASURES.items()}
+        measured = {name: values[feature.step] for name, values in MEASURES.items()} | {"label": self._labels[label]}
         template = feature.template
-        if feature.distant:
-            template = replace(template, text=f"{template.text}|distance", measures=("distance",))
+        for measure in ("label",) * feature.labelled + ("distance",) * feature.distant:
+            template = replace(template, text=f"{template.text}|{measure}", measures=(*template.measures, measure))
         return spell_roles(self._atoms, template, tokens, measured)
