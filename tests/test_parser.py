@@ -176,7 +176,10 @@ def test_wrong_data_are_refused(parser):
 
 
 def test_templates_may_be_one_text(bank, tmp_path):
-    texts = {"arc_templates": "head:word|modifier:word  # words\nmodifier:upos[-1..1]", "label_templates": "modifier:word"}
+    texts = {
+        "arc_templates": "head:word|modifier:word  # words\nmodifier:upos[-1..1]",
+        "label_templates": "modifier:word",
+    }
     parser = DependencyParser(**texts, **QUICK).fit(bank.columns, bank.arcs)
     assert parser.model_.sizes["templates"] == 5
     parser.save(tmp_path / "parser.wm")

@@ -26,7 +26,7 @@ from widemargin.columns import Columns
 from widemargin.errors import WidemarginError
 from widemargin.features.attributes import Resources, check_attribute
 from widemargin.features.hashing import combine, hash_strings
-from widemargin.features.templates import Atoms, Template, expand, parse_template, spell
+from widemargin.features.templates import Atoms, Template, expand, listed, parse_template, spell
 
 KEY_BITS = 29
 

@@ -81,9 +81,9 @@ def parse_templates(templates: str | Sequence[str]) -> tuple[Template, ...]:
 
 
 def listed(templates: str | Sequence[str]) -> list[str]:
-    """The texts of several templates: a sequence of strings, or one string with a template a line or a word.
+    r"""The texts of several templates: a sequence of strings, or one string with a template a line or a word.
 
-    >>> listed("word lower  # of this token\\npos[-1]")
+    >>> listed("word lower  # of this token\npos[-1]")
     ['word', 'lower', 'pos[-1]']
     """
     if isinstance(templates, str):

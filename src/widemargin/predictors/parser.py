@@ -22,7 +22,6 @@ from widemargin.problem import predict
 from widemargin.structures.tree import TreeExamples, Trees
 from widemargin.trees import Arc
 
-
 PARTS = ("arc", "label", "sibling")
 """The lists of templates that an extractor has."""
 
@@ -91,7 +90,8 @@ class Parser(Predictor):
         labels = header["labels"]
         try:
             bits = checked_bits(header["hash_bits"])
-            extractor = ArcExtractor(*(header["templates"][part] for part in PARTS), hash_bits=bits)
+            arc, label, sibling = (header["templates"][part] for part in PARTS)
+            extractor = ArcExtractor(arc, label, sibling, bits)
             trees = Trees(len(labels), bits, header["decoder"], header["order"], header["single_root"])
         except WidemarginError as error:
             raise ValueError("settings that no parser has") from error
