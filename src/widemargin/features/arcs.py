@@ -42,10 +42,6 @@ ARC_TEMPLATES = (
     "head:xpos|modifier:xpos|head:xpos[-1]|modifier:xpos[-1]",
     "head:xpos|modifier:xpos|head:xpos[1]|modifier:xpos[1]",
     "head:xpos|modifier:xpos|head:xpos[-1]|modifier:xpos[1]",
-    "head:upos|modifier:upos|head:upos[1]|modifier:upos[-1]",
-    "head:upos|modifier:upos|head:upos[-1]|modifier:upos[-1]",
-    "head:upos|modifier:upos|head:upos[1]|modifier:upos[1]",
-    "head:upos|modifier:upos|head:upos[-1]|modifier:upos[1]",
     "head:xpos|modifier:xpos|head:xpos[1]",
     "head:xpos|modifier:xpos|head:xpos[-1]",
     "head:xpos|modifier:xpos|modifier:xpos[1]",
@@ -76,11 +72,7 @@ LABEL_TEMPLATES = (
     "head:xpos[-1]|head:xpos|head:xpos[1]|direction",
     "head:xpos|modifier:xpos|direction",
     "head:upos|modifier:upos|distance",
-    "head:lemma|modifier:lemma",
     "head:lemma|modifier:xpos|direction",
-    "head:xpos|modifier:lemma|direction",
-    "head:xpos|modifier:xpos[-1]|modifier:xpos|direction",
-    "head:xpos|modifier:xpos|modifier:xpos[1]|direction",
 )
 SIBLING_TEMPLATES = (
     "sibling:upos|modifier:upos",
