@@ -22,6 +22,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/chain.py
 	$(BIN)/python benchmarks/solvers.py
 	$(BIN)/python benchmarks/objectives.py
+	$(BIN)/python benchmarks/trees.py
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -199,7 +199,7 @@ def segmentation(*arguments, **options) -> Small:
 def brackets(texts, templates, hash_bits) -> Small:
     from bracketed import PlainBrackets
 
-    model = PlainBrackets(texts, templates, hash_bits)
+    model = PlainBrackets(texts, templates, hash_bits, missing_cost=1.5)
     return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold))
 
 

@@ -72,6 +72,18 @@ def test_differences_are_those_of_features_written_as_strings(i):
                 assert slots[feature]
 
 
+def test_missed_constituents_may_cost_more():
+    model = PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, missing_cost=2.5)
+    rng, n_chains = np.random.default_rng(0), len(model.bracketing.chains)
+    for i in range(len(TEXTS)):
+        nodes = random_nodes(model, i, rng)
+        wrong = {tuple(node) for node in nodes.tolist()} - {tuple(node) for node in model.gold[i].tolist()}
+        cost = sum(1.0 if 0 < label < n_chains else 2.5 for _, _, label in wrong)
+        assert model.examples.difference(np.array([i], dtype=np.int32), nodes).errors[0] == pytest.approx(cost)
+    with pytest.raises(WidemarginError, match="missing_cost"):
+        PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, missing_cost=0.0)
+
+
 def test_scores_are_linear_in_the_features(model):
     """⟨w, ψ⟩ is by how much gold scores above a tree, for decoding finds nothing better than what it claims."""
     check_structure(model.examples, gold=np.concatenate(model.gold), n_draws=4)

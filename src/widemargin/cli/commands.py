@@ -296,8 +296,10 @@ def hash_bits(default: int) -> Decorator:
 @click.option(
     "--sibling-templates", metavar="FILE|TEXT", help="The same for pairs of siblings, such as 'sibling:upos'."
 )
+@click.option("--head-cost", type=float, default=1.0, show_default=True, help="The error of a wrong head.")
+@click.option("--label-cost", type=float, default=1.0, show_default=True, help="Of a wrong relation to the right head.")
 @hash_bits(22)
-@run_options(C="0.1", tol=0.01, epochs=20)
+@run_options(C="0.01", tol=0.01, epochs=20)
 def train_parse(**options: Any) -> int | None:
     """Learn to parse: dependency trees, from the columns head and deprel of CoNLL-U or CoNLL-X files.
 
@@ -312,8 +314,15 @@ def train_parse(**options: Any) -> int | None:
 @file_options
 @click.option("--keep-functions", is_flag=True, help="Learn function tags too: NP-SBJ is not NP.")
 @click.option("--templates", metavar="FILE|TEXT", help="Features of spans, such as 'first:word|last:word|length'.")
+@click.option(
+    "--missing-cost",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="The error of a missed constituent, against 1 for a wrong one.",
+)
 @hash_bits(24)
-@run_options(C="0.1", tol=0.01, epochs=20)
+@run_options(C="0.01", tol=0.01, epochs=20)
 def train_bracket(**options: Any) -> int | None:
     """Learn to parse: trees of constituents, from files of trees in brackets.
 

@@ -21,7 +21,7 @@ class ConstituencyParser(BracketerParameters, ModelEstimator[Bracketer]):
     ----------
     solver, C, objective, loss, penalty, max_epochs, tol, patience, max_seconds, n_jobs, random_state, cut_memory,
     verbose : see `widemargin.training.TrainingParameters`
-    templates, hash_bits, dev_metric : see `widemargin.training.BracketerParameters`
+    templates, hash_bits, missing_cost, dev_metric : see `widemargin.training.BracketerParameters`
 
     `fit` takes as X a list of pairs (words, tags), or `Columns` with ``word`` and ``pos``, as readers return them; as y
     a list of `widemargin.trees.Tree`, or of their texts in brackets. `widemargin.data.brackets.columns_of` makes X of

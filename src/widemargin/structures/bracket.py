@@ -4,7 +4,9 @@
 
 `bracket_scores` says what the parts score. The error Δ(ŷ) is how many nodes (i, j, l) of ŷ the gold tree has not, rests
 and words without a constituent included: every binary tree over n words has 2 n − 1 nodes, so this is also how many
-nodes of gold are missed. Trees of constituents and binary trees are one for one, so that Δ = 0 for gold alone.
+nodes of gold are missed. Wrong rests, and words wrongly without a constituent, stand where gold has constituents: they
+may cost more than other wrong nodes, which makes for fewer missed constituents and more wrong ones. Trees of
+constituents and binary trees are one for one, so that Δ = 0 for gold alone.
 """
 
 import numpy as np
@@ -14,7 +16,7 @@ from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, Lon
 from widemargin.bracketings import Bracketing
 from widemargin.columns import boundaries
 from widemargin.decoders.cky import cky
-from widemargin.errors import DataError
+from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.base import Differences, Scale, per_example
 from widemargin.structures.bracket_difference import Layout, difference
 from widemargin.structures.bracket_scores import (
@@ -79,6 +81,7 @@ class BracketExamples:
     indptr : (n + 1,) where each sentence begins among the tokens; every sentence has a word at least
     keys : the keys of the features
     gold : (2 tokens − n, 3) nodes of the gold trees, end to end; None when the sentences are only to be parsed
+    missing_cost : the error of a wrong node that is no constituent; that of one that is, is 1
     """
 
     exact = True
@@ -90,6 +93,8 @@ class BracketExamples:
         indptr: LongVector,
         keys: BracketKeys,
         gold: IntMatrix | None = None,
+        *,
+        missing_cost: float = 1.0,
     ) -> None:
         self.lengths = np.diff(indptr)
         if len(self.lengths) and self.lengths.min() < 1:
@@ -97,8 +102,12 @@ class BracketExamples:
         gold = np.empty((0, 3), dtype=np.int32) if gold is None else gold
         if len(gold) and len(gold) != 2 * indptr[-1] - len(self.lengths):
             raise DataError(f"there are {len(gold)} nodes of gold trees, not two for each token but one a sentence")
-        self.data = BracketData(indptr, keys, gold, bracketing.allowed, bracketing.rests, len(bracketing.chains))
-        n_labels = bracketing.n_labels
+        if not missing_cost > 0.0:
+            raise WidemarginError(f"missing_cost must be above 0, not {missing_cost!r}")
+        n_labels, n_chains = bracketing.n_labels, len(bracketing.chains)
+        costs = np.full(n_labels, missing_cost)
+        costs[1:n_chains] = 1.0
+        self.data = BracketData(indptr, keys, gold, bracketing.allowed, bracketing.rests, n_chains, costs)
         self.layout = Layout(n_labels, 2**hash_bits - 1, 2**hash_bits + n_labels - 1)
         self.n_examples = len(self.lengths)
         self.n_weights = self.count_weights(n_labels, hash_bits)

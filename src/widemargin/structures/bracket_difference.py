@@ -106,10 +106,11 @@ def _push_others(
     nodes: IntMatrix,
     others: IntMatrix,
     chart: IntVector,
+    costs: FloatVector,
     value: float,
-) -> tuple[int, int]:
-    """Append what `nodes` have and `others` have not; return the new end, and how many nodes these are."""
-    n_different = 0
+) -> tuple[int, float]:
+    """Append what `nodes` have and `others` have not; return the new end, and what these nodes cost."""
+    cost = 0.0
     above, others_above = parents(nodes, layout.n_labels), parents(others, layout.n_labels)
     for r in range(len(chart)):
         chart[r] = -1
@@ -120,11 +121,11 @@ def _push_others(
         other = chart[cell(i, j)]
         same = other >= 0 and others[other, 2] == label
         if not same:
-            n_different += 1
+            cost += costs[label]
             write = _push_span(draft, write, keys, begin + i, begin + j, layout, label, value)
         if above[r] >= 0 and not (same and others_above[other] == above[r]):
             write = _push_half(draft, write, keys, begin + i, begin + j, layout, label, above[r], value)
-    return write, n_different
+    return write, cost
 
 
 @kernel
@@ -144,8 +145,8 @@ def difference(
         found = nodes[starts[position] : starts[position + 1]]
         draft = with_room(draft, end, 4 * n * (n_templates + 1))
         chart = np.empty(n * (n + 1) // 2, dtype=np.int32)
-        write, _ = _push_others(draft, end, keys, layout, begin, gold, found, chart, 1.0)
-        write, wrong = _push_others(draft, write, keys, layout, begin, found, gold, chart, -1.0)
+        write, _ = _push_others(draft, end, keys, layout, begin, gold, found, chart, data.costs, 1.0)
+        write, wrong = _push_others(draft, write, keys, layout, begin, found, gold, chart, data.costs, -1.0)
         errors[position] = wrong
         indptr[position + 1] = coalesce(draft.indices, draft.values, end, write, end, draft.table)
     end = indptr[len(batch)]

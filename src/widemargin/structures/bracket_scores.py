@@ -59,7 +59,8 @@ class BracketData(NamedTuple):
 
     `gold` holds the nodes of all sentences, those of sentence i from 2 indptr[i] − i on; it is empty where sentences
     are only to be parsed. `allowed` says which labels may be on words, on longer spans and on top; `rests` which label
-    a rest of each label has, −1 for none, and `n_chains` where the labels of rests begin.
+    a rest of each label has, −1 for none, and `n_chains` where the labels of rests begin. `costs` are the errors of
+    wrong nodes with each label.
     """
 
     indptr: LongVector
@@ -68,6 +69,7 @@ class BracketData(NamedTuple):
     allowed: BoolMatrix
     rests: IntVector
     n_chains: int
+    costs: FloatVector
 
 
 class BracketWeights(NamedTuple):
@@ -140,7 +142,7 @@ def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float
             kind = WORD if u - t == 1 else TOP if u - t == n else SPAN
             span, left, right = charts.span[at], charts.left[at], charts.right[at]
             for label in range(n_labels):
-                span[label] = first[t, label] + last[u - 1, label] + scale
+                span[label] = first[t, label] + last[u - 1, label] + scale * data.costs[label]
                 left[label] = split[u, label] if u < n else 0.0
                 right[label] = 0.0
             _add_pair(table, keys, keys.spans, begin + t, begin + u, mask, span)
@@ -153,7 +155,8 @@ def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float
                     span[label] = -np.inf
     if len(data.gold) > 0:
         for r in range(2 * begin - i, 2 * (begin + n) - i - 1):
-            charts.span[cell(data.gold[r, 0], data.gold[r, 1]), data.gold[r, 2]] -= scale
+            label = data.gold[r, 2]
+            charts.span[cell(data.gold[r, 0], data.gold[r, 1]), label] -= scale * data.costs[label]
     return n
 
 

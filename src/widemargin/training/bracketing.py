@@ -28,13 +28,19 @@ class BracketerParameters(TrainingParameters):
 
     Parameters
     ----------
+    C, max_epochs : as ever, with defaults for trees, which have many features and are slow to decode
     templates : feature templates (`widemargin.features.brackets`); None takes `DEFAULT_BRACKET_TEMPLATES`
     hash_bits : features share a table of 2^hash_bits weights
+    missing_cost : the error of a wrong node that is no constituent, against 1 for one that is: above 1, fewer
+        constituents are missed and more are wrong
     dev_metric : the development score: ``"f1"`` (of labelled brackets) or ``"exact"`` (share of trees all right)
     """
 
+    C: float = 0.01
+    max_epochs: int | None = 20
     templates: str | Sequence[str] | None = None
     hash_bits: int = 24
+    missing_cost: float = 1.0
     dev_metric: str = "f1"
 
 
@@ -50,7 +56,7 @@ class BracketerSettings(BracketerParameters, ModelSettings[Bracketer]):
         bracketing = Bracketing.of(trees)
         gold = np.concatenate([bracketing.encode(tree) for tree in trees])
         keys = bracket_keys(columns, templates)
-        examples = BracketExamples(bracketing, hash_bits, columns.indptr, keys, gold)
+        examples = BracketExamples(bracketing, hash_bits, columns.indptr, keys, gold, missing_cost=self.missing_cost)
         task = BracketingTask(bracketing, tuple(template.text for template in templates), hash_bits, examples)
         return task if dev is None else replace(task, score=self._score(task, *dev))
 

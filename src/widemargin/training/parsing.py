@@ -32,6 +32,7 @@ class ParserParameters(TrainingParameters):
 
     Parameters
     ----------
+    C, max_epochs : as ever, with defaults for trees, which have many features and are slow to decode
     decoder : ``"projective"`` (no two arcs cross) or ``"nonprojective"``
     order : 1, or 2 for features on pairs of siblings, which take longer (projective trees only)
     single_root : whether exactly one token is attached to the root; None goes by the training data
@@ -42,6 +43,8 @@ class ParserParameters(TrainingParameters):
     dev_metric : the development score: ``"las"`` (right heads with right labels) or ``"uas"`` (right heads)
     """
 
+    C: float = 0.01
+    max_epochs: int | None = 20
     decoder: str = "projective"
     order: int = 1
     single_root: bool | None = None
