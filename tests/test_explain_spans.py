@@ -35,7 +35,7 @@ def parser():
     """Its weights are random."""
     bracketing = Bracketing.of(TREES)
     w = np.random.default_rng(0).normal(size=BracketExamples.count_weights(bracketing.n_labels, BITS))
-    return Bracketer(bracketing.chains, bracketing, DEFAULT_BRACKET_TEMPLATES, BITS, w)
+    return Bracketer(bracketing.chains, bracketing, DEFAULT_BRACKET_TEMPLATES, BITS, weights=w)
 
 
 @pytest.fixture(scope="module")

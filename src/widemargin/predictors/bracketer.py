@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatVector, IntMatrix
+from widemargin._types import AnyArray, IntMatrix
 from widemargin.bracketings import Bracketing
 from widemargin.columns import Columns
 from widemargin.features.base import Arrays
 from widemargin.features.brackets import bracket_keys, columns_read, parse_bracket_templates
 from widemargin.features.inputs import as_tagged
 from widemargin.labels import are_labels
-from widemargin.predictors.base import Predictor, are_numbers
-from widemargin.predictors.hashed import checked_bits, packed_weights, stored_weights
+from widemargin.predictors.base import are_numbers
+from widemargin.predictors.hashed import HashedPredictor, checked_bits, packed_weights, stored_weights
 from widemargin.problem import predict
 from widemargin.structures.bracket import BracketExamples
 from widemargin.trees import Tree
 
 
 @dataclass
-class Bracketer(Predictor):
+class Bracketer(HashedPredictor):
     """Labels, templates and weights of a parser of constituents; `labels` are the chains of `bracketing`."""
 
     structure = "brackets"
@@ -33,25 +33,14 @@ class Bracketer(Predictor):
     bracketing: Bracketing
     templates: tuple[str, ...]
     hash_bits: int
-    weights: FloatVector
 
     def __post_init__(self) -> None:
         self._parsed = parse_bracket_templates(self.templates)
 
     @property
-    def w(self) -> FloatVector:
-        """All weights as one vector."""
-        return self.weights
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """How much of everything there is."""
-        return {
-            "labels": self.bracketing.n_labels,
-            "templates": len(self._parsed),
-            "weights": len(self.weights),
-            "non-zero weights": int(np.count_nonzero(self.weights)),
-        }
+    def n_templates(self) -> int:
+        """How many templates there are."""
+        return len(self._parsed)
 
     @property
     def columns_read(self) -> list[str]:
@@ -68,10 +57,6 @@ class Bracketer(Predictor):
         columns = as_tagged(X)
         nodes = predict(self.examples(columns), self.weights, n_threads)
         return spelt(self.bracketing, np.concatenate(nodes), columns)
-
-    def compacted(self) -> "Bracketer":
-        """The same parser: hashed features stay, whether they are used or not."""
-        return self
 
     def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         bracketing = self.bracketing
@@ -92,7 +77,7 @@ class Bracketer(Predictor):
         bracketing = Bracketing(header["root"], labels, *places)
         weights = stored_weights(tensors, BracketExamples.count_weights(bracketing.n_labels, hash_bits))
         templates = tuple(map(str, header["templates"]))
-        return cls(labels, bracketing, templates, hash_bits, weights, summary=header["summary"])
+        return cls(labels, bracketing, templates, hash_bits, weights=weights, summary=header["summary"])
 
     def _is_sound(self) -> bool:
         bracketing, n = self.bracketing, len(self.labels)

@@ -1,6 +1,8 @@
 """What models with hashed features have in common: one table of weights, of which files keep what is not zero."""
 
-from typing import Any
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
@@ -9,6 +11,38 @@ from widemargin.errors import WidemarginError
 from widemargin.features.base import Arrays
 from widemargin.features.roles import KEY_BITS
 from widemargin.model import vector
+from widemargin.predictors.base import Predictor
+
+
+@dataclass
+class HashedPredictor(Predictor):
+    """A trained model whose features are hashed by templates."""
+
+    weights: FloatVector = field(kw_only=True)
+
+    @property
+    @abstractmethod
+    def n_templates(self) -> int:
+        """How many templates there are."""
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights as one vector."""
+        return self.weights
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How much of everything there is."""
+        return {
+            "labels": len(self.labels),
+            "templates": self.n_templates,
+            "weights": len(self.weights),
+            "non-zero weights": int(np.count_nonzero(self.weights)),
+        }
+
+    def compacted(self) -> Self:
+        """The same model: hashed features stay, whether they are used or not."""
+        return self
 
 
 def checked_bits(hash_bits: Any) -> int:

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatVector
+from widemargin._types import AnyArray
 from widemargin.columns import split
 from widemargin.errors import WidemarginError
 from widemargin.features.arcs import ArcExtractor
 from widemargin.features.base import Arrays
 from widemargin.features.inputs import as_columns
 from widemargin.labels import are_labels
-from widemargin.predictors.base import Predictor, are_numbers
-from widemargin.predictors.hashed import checked_bits, packed_weights, stored_weights
+from widemargin.predictors.base import are_numbers
+from widemargin.predictors.hashed import HashedPredictor, checked_bits, packed_weights, stored_weights
 from widemargin.problem import predict
 from widemargin.structures.tree import TreeExamples, Trees
 from widemargin.trees import Arc
@@ -27,7 +27,7 @@ PARTS = ("arc", "label", "sibling")
 
 
 @dataclass
-class Parser(Predictor):
+class Parser(HashedPredictor):
     """Labels, templates and weights of a dependency parser."""
 
     structure = "tree"
@@ -35,22 +35,11 @@ class Parser(Predictor):
 
     trees: Trees
     extractor: ArcExtractor
-    weights: FloatVector
 
     @property
-    def w(self) -> FloatVector:
-        """All weights as one vector."""
-        return self.weights
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """How much of everything there is."""
-        return {
-            "labels": len(self.labels),
-            "templates": sum(map(len, self.extractor.groups.values())),
-            "weights": len(self.weights),
-            "non-zero weights": int(np.count_nonzero(self.weights)),
-        }
+    def n_templates(self) -> int:
+        """How many templates there are."""
+        return sum(map(len, self.extractor.groups.values()))
 
     @property
     def columns_read(self) -> list[str]:
@@ -69,10 +58,6 @@ class Parser(Predictor):
         heads, labels = np.divmod(codes, len(self.labels))
         arcs = [Arc(head, self.labels[label]) for head, label in zip(heads.tolist(), labels.tolist(), strict=True)]
         return split(arcs, examples.data.indptr)
-
-    def compacted(self) -> "Parser":
-        """The same parser: hashed features stay, whether they are used or not."""
-        return self
 
     def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         trees, extractor = self.trees, self.extractor
@@ -96,7 +81,7 @@ class Parser(Predictor):
         except WidemarginError as error:
             raise ValueError("settings that no parser has") from error
         weights = stored_weights(tensors, trees.n_weights)
-        return cls(labels, trees, extractor, weights, summary=header["summary"])
+        return cls(labels, trees, extractor, weights=weights, summary=header["summary"])
 
     def _is_sound(self) -> bool:
         return (

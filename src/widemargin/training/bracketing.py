@@ -90,4 +90,4 @@ class BracketingTask:
         """The parser with the weights of `solution`, which training with `settings` has found."""
         summary = settings.summary(solution)
         chains = self.bracketing.chains
-        return Bracketer(chains, self.bracketing, self.templates, self.hash_bits, solution.w, summary=summary)
+        return Bracketer(chains, self.bracketing, self.templates, self.hash_bits, weights=solution.w, summary=summary)

@@ -122,7 +122,7 @@ class ParsingTask:
     def model(self, solution: Solution, settings: TrainingSettings) -> Parser:
         """The parser with the weights of `solution`, which training with `settings` has found."""
         summary = settings.summary(solution)
-        return Parser(self.labels, self.examples.trees, self.extractor, solution.w, summary=summary)
+        return Parser(self.labels, self.examples.trees, self.extractor, weights=solution.w, summary=summary)
 
 
 def as_dependencies(columns: Columns, y: Any) -> Dependencies:
