@@ -32,7 +32,9 @@ def run(
     """Label a file."""
     if out != "-":
         check_target(out, inputs=[model])
-    if draw not in (None, "-"):
+    if draw is not None and draw != "-":
+        if not draw.lower().endswith(".svg"):
+            raise WidemarginError(f"pictures are SVG files; {draw} does not end in .svg (- draws on the terminal)")
         check_target(draw, inputs=[model, file, out])
     if text and (file_format is not None or columns is not None or label is not None):
         raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
