@@ -296,6 +296,13 @@ def hash_bits(default: int) -> Decorator:
 @click.option(
     "--sibling-templates", metavar="FILE|TEXT", help="The same for pairs of siblings, such as 'sibling:upos'."
 )
+@click.option(
+    "--feature-memory",
+    type=float,
+    default=512.0,
+    show_default=True,
+    help="Megabytes for features that are kept while training.",
+)
 @click.option("--head-cost", type=float, default=1.0, show_default=True, help="The error of a wrong head.")
 @click.option("--label-cost", type=float, default=1.0, show_default=True, help="Of a wrong relation to the right head.")
 @hash_bits(22)

@@ -22,8 +22,8 @@ class DependencyParser(ParserParameters, ModelEstimator[Parser]):
     ----------
     solver, C, objective, loss, penalty, max_epochs, tol, patience, max_seconds, n_jobs, random_state, cut_memory,
     verbose : see `widemargin.training.TrainingParameters`
-    decoder, order, single_root, arc_templates, label_templates, sibling_templates, hash_bits, head_cost, label_cost,
-    dev_metric : see `widemargin.training.ParserParameters`
+    decoder, order, single_root, arc_templates, label_templates, sibling_templates, hash_bits, feature_memory,
+    head_cost, label_cost, dev_metric : see `widemargin.training.ParserParameters`
 
     `fit` takes as X a list of sentences whose tokens are dicts of columns (``{"word": …, "upos": …}``) or words alone,
     or `Columns`, as readers return them; as y for each sentence a list of (head, label), where heads count from 1 and 0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
+from widemargin._types import FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.errors import DataError, WidemarginError
 from widemargin.sparse import Rows
 from widemargin.structures.base import Differences, Scale, at_positions, per_example
@@ -22,7 +22,7 @@ from widemargin.structures.tree_decode import DECODERS, Decoder, Scores
 from widemargin.structures.tree_difference import difference
 from widemargin.structures.tree_keys import STEPS, TreeKeys
 from widemargin.structures.tree_positions import every_sentence, worst_trees
-from widemargin.structures.tree_scores import TreeData, part_scores
+from widemargin.structures.tree_scores import TreeData, keep_slots, part_scores
 from widemargin.structures.tree_support import mark_read
 
 MOST_SCORES = 1 << 20
@@ -74,6 +74,8 @@ class TreeExamples:
     keys : of the features of arcs
     heads, labels : of the gold arcs: 0 for the root, else the number of a token in its sentence, counting from 1
     head_cost, label_cost : of a wrong head, and of a wrong label at the right head, which may not cost more
+    memory : megabytes for the slots of arcs, which are kept for as many sentences as there is room for; the others' are
+        worked out each time
     """
 
     exact = True
@@ -88,6 +90,7 @@ class TreeExamples:
         *,
         head_cost: float = 1.0,
         label_cost: float = 1.0,
+        memory: float = 0.0,
     ) -> None:
         if not 0.0 <= label_cost <= head_cost or head_cost == 0.0:
             raise WidemarginError(
@@ -104,6 +107,7 @@ class TreeExamples:
             none if heads is None else heads,
             none if labels is None else labels,
             np.array([head_cost, label_cost]),
+            *self._kept(indptr, int(keys.edges[1]), memory),
         )
         self.n_examples = len(indptr) - 1
         self.n_weights = trees.n_weights
@@ -113,6 +117,17 @@ class TreeExamples:
         if trees.order == 2:
             self.work += 0.02 * self.lengths**3
         self._check()
+        if len(self.data.slots):
+            keep_slots(self.data)
+
+    @staticmethod
+    def _kept(indptr: LongVector, n_templates: int, memory: float) -> tuple[IntMatrix, LongVector]:
+        """Room for the slots of the first sentences, and where those of each begin."""
+        sizes = np.diff(indptr)
+        arcs = np.cumsum(sizes * (sizes + 1))
+        inside = arcs * n_templates * 4 <= memory * 1e6
+        kept = np.where(inside, arcs - sizes * (sizes + 1), -1)
+        return np.empty((int(arcs[inside].max(initial=0)), n_templates), dtype=np.int32), kept
 
     def _check(self) -> None:
         """Raise unless every index is within bounds: kernels do not check."""

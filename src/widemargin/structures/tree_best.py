@@ -17,15 +17,16 @@ KINDS = {("projective", 1): PROJECTIVE, ("projective", 2): SIBLINGS, ("nonprojec
 def _labelled(
     data: TreeData,
     w: FloatVector,
-    first: int,
-    n: int,
+    i: int,
     scale: float,
     nodes: FloatMatrix,
     labelled: FloatMatrix,
 ) -> None:
     """labelled[h, m, l] = the score of an arc with a label; errors count `scale` times."""
-    keys, arcs = data.keys, np.empty((n + 1, n + 1))
-    arc_scores(keys, w, data.mask, first, n, arcs)
+    keys, first = data.keys, data.indptr[i]
+    n = data.indptr[i + 1] - first
+    arcs = np.empty((n + 1, n + 1))
+    arc_scores(data, w, i, arcs)
     node_labels(keys, w, data.mask, first, n, nodes)
     for h in range(n + 1):
         for m in range(1, n + 1):
@@ -60,10 +61,10 @@ def best_trees(
     counts, codes = np.ones(len(batch), dtype=np.int32), np.empty(room, dtype=np.int32)
     write = 0
     for position in range(len(batch)):
-        first, n = data.indptr[batch[position]], scores.sizes[position]
+        n = scores.sizes[position]
         if n > 0:
             labelled = np.empty((n + 1, n + 1, data.n_labels))
-            _labelled(data, w, first, n, scales[position], nodes, labelled)
+            _labelled(data, w, batch[position], scales[position], nodes, labelled)
             pairs = siblings_of(scores, position) if kind == SIBLINGS else np.empty((0, 0, 0))
             out = codes[write : write + k * n].reshape(k, n)
             counts[position] = tree_kbest(kind, labelled, pairs, single_root, out, totals, scratch)

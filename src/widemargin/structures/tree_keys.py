@@ -77,6 +77,16 @@ def total(keys: TreeKeys, group: int, head: int, modifier: int, step: int, w: Fl
 
 
 @kernel
+def total_kept(slots: IntMatrix, arc: int, step: int, w: FloatVector) -> float:
+    """The same for an arc whose slots have been kept: twice as fast, as nothing keeps the next fetches waiting."""
+    weight = 0.0
+    for t in range(slots.shape[1]):
+        slot = slots[np.uint64(arc), np.uint64(t)]
+        weight += w[np.uint64(slot)] + w[np.uint64(slot + 1 + step)]
+    return weight
+
+
+@kernel
 def total_with(
     keys: TreeKeys, group: int, head: int, modifier: int, other: int, step: int, w: FloatVector, mask: int
 ) -> float:

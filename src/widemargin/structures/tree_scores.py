@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.structures.tree_decode import Scores, arcs_of, labels_of, siblings_of
 from widemargin.structures.tree_keys import (
     ARC,
@@ -24,6 +24,7 @@ from widemargin.structures.tree_keys import (
     row_of,
     step_of,
     total,
+    total_kept,
     total_with,
 )
 
@@ -34,7 +35,8 @@ ANY_STEP = (0, 1, 7)
 class TreeData(NamedTuple):
     """Sentences compiled to arrays; `heads` and `labels` are gold, a number per token, or empty.
 
-    `costs` are those of a wrong head, and of a wrong label at the right head.
+    `costs` are those of a wrong head, and of a wrong label at the right head. The `slots` of the arcs of some sentences
+    are kept, a row for each, by head and then modifier, from row `kept`[i] on for sentence i; −1 where they are not.
     """
 
     indptr: LongVector
@@ -44,6 +46,25 @@ class TreeData(NamedTuple):
     heads: IntVector
     labels: IntVector
     costs: FloatVector
+    slots: IntMatrix
+    kept: LongVector
+
+
+@kernel
+def keep_slots(data: TreeData) -> None:
+    """Work out the slots that are to be kept."""
+    keys = data.keys
+    for i in range(len(data.kept)):
+        arc, first = data.kept[i], data.indptr[i]
+        n = data.indptr[i + 1] - first
+        if arc < 0:
+            continue
+        for h in range(n + 1):
+            for m in range(1, n + 1):
+                for t in range(data.slots.shape[1]):
+                    pair = keys.head[row_of(first, h), t] + keys.modifier[first + m, t]
+                    data.slots[arc, t] = pair & data.mask
+                arc += 1
 
 
 @kernel
@@ -75,13 +96,19 @@ def _between(keys: TreeKeys, w: FloatVector, mask: int, first: int, h: int, n: i
 
 
 @kernel
-def arc_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
-    """The scores of all arcs of a sentence of `n` tokens."""
+def arc_scores(data: TreeData, w: FloatVector, i: int, scores: FloatMatrix) -> None:
+    """The scores of all arcs of sentence i."""
+    keys, mask, first = data.keys, data.mask, data.indptr[i]
+    n, arc = data.indptr[i + 1] - first, data.kept[i]
     for h in range(n + 1):
         for m in range(1, n + 1):
-            scores[h, m] = 0.0
-            if m != h:
-                scores[h, m] = total(keys, ARC, row_of(first, h), first + m, step_of(h, m), w, mask)
+            step = step_of(h, m)
+            if m == h:
+                scores[h, m] = 0.0
+            elif arc >= 0:
+                scores[h, m] = total_kept(data.slots, arc + h * n + m - 1, step, w)
+            else:
+                scores[h, m] = total(keys, ARC, row_of(first, h), first + m, step, w, mask)
         if keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]:
             _between(keys, w, mask, first, h, n, scores)
 
@@ -153,7 +180,7 @@ def part_scores(data: TreeData, w: FloatVector, batch: IntVector, scales: FloatV
     for position in range(len(batch)):
         first, n = data.indptr[batch[position]], scores.sizes[position]
         arcs, best = arcs_of(scores, position), labels_of(scores, position)
-        arc_scores(keys, w, data.mask, first, n, arcs)
+        arc_scores(data, w, batch[position], arcs)
         node_labels(keys, w, data.mask, first, n, nodes)
         for h in range(n + 1):
             for m in range(1, n + 1):

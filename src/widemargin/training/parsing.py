@@ -39,6 +39,8 @@ class ParserParameters(TrainingParameters):
     arc_templates, label_templates, sibling_templates : feature templates (`widemargin.features.arcs`); None takes
         those of the defaults for which the data have all columns
     hash_bits : features share a table of 2^hash_bits weights
+    feature_memory : how many megabytes the features of arcs may take that are kept while training, which makes it
+        faster; what there is no room for is worked out each time
     head_cost, label_cost : the error of a wrong head, and of a wrong label at the right head
     dev_metric : the development score: ``"las"`` (right heads with right labels) or ``"uas"`` (right heads)
     """
@@ -52,6 +54,7 @@ class ParserParameters(TrainingParameters):
     label_templates: str | Sequence[str] | None = None
     sibling_templates: str | Sequence[str] | None = None
     hash_bits: int = 22
+    feature_memory: float = 512.0
     head_cost: float = 1.0
     label_cost: float = 1.0
     dev_metric: str = "las"
@@ -82,6 +85,7 @@ class ParserSettings(ParserParameters, ModelSettings[Parser]):
             _numbers(column.values, labels)[column.codes],
             head_cost=self.head_cost,
             label_cost=self.label_cost,
+            memory=self.feature_memory,
         )
         score = None if dev is None else self._score(trees, extractor, labels, *dev)
         return ParsingTask(labels, extractor, examples, score)
