@@ -210,6 +210,8 @@ def test_a_single_word_and_an_empty_sentence():
     assert parser.predict([[], ["a"]]) == [[], [Arc(0, "r")]]
 
 
+@pytest.mark.corpus
+@pytest.mark.slow
 def test_forests_of_a_corpus():
     """cdt-danish has sentences with several roots, and crossing arcs."""
     document = read(corpus("cdt-danish/train.conll"))
@@ -223,6 +225,8 @@ def test_forests_of_a_corpus():
     assert parser.score(test.columns, arcs(test)) > 0.8
 
 
+@pytest.mark.corpus
+@pytest.mark.slow
 def test_english_dependencies():
     """Gold tags, first order: UAS ≥ 86.5 and LAS ≥ 84 on the test part."""
     train, test = (read(corpus(f"ud-english-ewt/{part}.conllu")) for part in ("train", "test"))
