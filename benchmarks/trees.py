@@ -44,7 +44,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "mira": {"solver": "mira", "C": 0.01},
     "perceptron": {"solver": "perceptron"},
 }
-"""C is that of 0.003, 0.01 and 0.03 with which `dcd` does well on development data; the others take the same, and L1 ten
+"""C is that of 0.003, 0.01 and 0.03 with which `dcd` does well on development data; all take the same, and L1 ten
 times as much."""
 
 
