@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from test_cli import fail, run, succeed, written
-from widemargin.cli.commands import COMMA
+from widemargin.cli.options import COMMA
 from widemargin.predictors.tagger import Tagger
 from widemargin.report.comparison import FILES
 from widemargin.report.progress import Progress

@@ -165,7 +165,7 @@ class TreeExamples:
         trees, scales = self.trees, per_example(error_scale, batch)
         counts, codes = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
         for chunk in self._chunks(batch):
-            scores = self._scores(w, batch[chunk], scales[chunk])
+            scores = self._room(batch[chunk])
             kind = KINDS[trees.decoder, trees.order]
             found = best_trees(self.data, w, batch[chunk], scales[chunk], scores, kind, trees.single_root, k)
             counts.append(found[0])
@@ -202,10 +202,16 @@ class TreeExamples:
 
     def _scores(self, w: FloatVector, batch: IntVector, scales: FloatVector) -> Scores:
         """The part scores of a batch."""
+        scores = self._room(batch)
+        part_scores(self.data, w, batch, scales, scores)
+        return scores
+
+    def _room(self, batch: IntVector) -> Scores:
+        """Room for the part scores of a batch."""
         sizes = self.lengths[batch]
         arcs = (sizes + 1) ** 2
         pairs = arcs * (sizes + 1) if self.trees.order == 2 else np.zeros_like(arcs)
-        scores = Scores(
+        return Scores(
             sizes,
             np.cumsum(arcs) - arcs,
             np.cumsum(pairs) - pairs,
@@ -213,8 +219,6 @@ class TreeExamples:
             np.empty(arcs.sum(), dtype=np.int32),
             np.empty(pairs.sum()),
         )
-        part_scores(self.data, w, batch, scales, scores)
-        return scores
 
     def _chunks(self, batch: IntVector) -> Iterator[slice]:
         """Pieces of the batch whose part scores are not too many to hold."""

@@ -7,7 +7,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector
 from widemargin.decoders.tree import NON_PROJECTIVE, PROJECTIVE, SIBLINGS, new_tree_scratch
 from widemargin.decoders.tree_kbest import tree_kbest
 from widemargin.structures.tree_decode import Scores, siblings_of
-from widemargin.structures.tree_scores import TreeData, arc_scores, augment, label_row, node_labels
+from widemargin.structures.tree_scores import TreeData, arc_scores, augment, label_row, node_labels, sibling_scores
 
 KINDS = {("projective", 1): PROJECTIVE, ("projective", 2): SIBLINGS, ("nonprojective", 1): NON_PROJECTIVE}
 """The decoders by the numbers that `tree_kbest` knows them by."""
@@ -51,7 +51,7 @@ def best_trees(
 ) -> tuple[IntVector, IntVector]:
     """How many trees each example of the batch has, at most k, and their codes, end to end.
 
-    Of `scores` only those of siblings are looked at.
+    Of `scores` only the room for those of siblings is used: arcs are wanted with each of their labels.
     """
     longest = room = 0
     for size in scores.sizes:
@@ -65,7 +65,10 @@ def best_trees(
         if n > 0:
             labelled = np.empty((n + 1, n + 1, data.n_labels))
             _labelled(data, w, batch[position], scales[position], nodes, labelled)
-            pairs = siblings_of(scores, position) if kind == SIBLINGS else np.empty((0, 0, 0))
+            pairs = np.empty((0, 0, 0))
+            if kind == SIBLINGS:
+                pairs = siblings_of(scores, position)
+                sibling_scores(data.keys, w, data.mask, data.indptr[batch[position]], n, pairs)
             out = codes[write : write + k * n].reshape(k, n)
             counts[position] = tree_kbest(kind, labelled, pairs, single_root, out, totals, scratch)
             write += counts[position] * n
