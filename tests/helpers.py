@@ -354,7 +354,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "brackets": lambda: brackets(BRACKETED, ["first:word", "first:pos|last:word", "split:word"], 5),
     "trees": lambda: dependencies(11, [3, 2, 1, 3, 0, 2]),
     "trees, forests": lambda: dependencies(12, [3, 1, 2, 3], "nonprojective", single_root=False),
-    "trees, one root": lambda: dependencies(13, [3, 2, 3], "nonprojective", label_cost=1.0),
+    "trees, one root": lambda: dependencies(13, [3, 2, 3], "nonprojective", label_cost=1.0, hash_bits=9),
     "trees, siblings": lambda: dependencies(14, [3, 2, 3, 1], order=2, single_root=False, memory=150e-6),
     "custom, matching": lambda: matching(6, [3, 2, 4, 1, 3, 3]),
     "custom, masked": lambda: matching(6, [3, 2, 4, 3, 2], MaskedMatching),
