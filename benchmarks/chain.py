@@ -32,8 +32,8 @@ def peak_megabytes() -> float:
 def widemargin_train(data: Path, model: Path, **settings: Any) -> dict[str, Any]:
     """File → trained model on disk."""
     begin = perf_counter()
-    from widemargin.data import read
-    from widemargin.training import TaggerSettings
+    from widemargin.files.formats import read
+    from widemargin.tasks.tag.training import TaggerSettings
 
     imported = perf_counter()
     columns = read(data / "train.conllu").columns
@@ -97,8 +97,10 @@ def role_features(data: Path, model: Path) -> dict[str, Any]:
     """Our feature building against `Trainer.append` of the same features, already built as strings."""
     import pycrfsuite
 
-    from widemargin.data import read
-    from widemargin.features import DEFAULT_TEMPLATES, TemplateExtractor, as_columns
+    from widemargin.files.formats import read
+    from widemargin.text.templates import DEFAULT_TEMPLATES
+    from widemargin.text.template_extractor import TemplateExtractor
+    from widemargin.text.inputs import as_columns
 
     columns = read(data / "train.conllu").columns
     words, tags = peer.read(data / "train.conllu")
@@ -127,7 +129,7 @@ def role_tagging(data: Path, model: Path) -> dict[str, Any]:
     """Raw tokens → tags, one thread, against Python features and `Tagger.tag`."""
     import pycrfsuite
 
-    from widemargin.predictors.tagger import Tagger
+    from widemargin.tasks.tag.model import Tagger
 
     words, tags = peer.read(data / "test.conllu")
     tokens = sum(map(len, words))
@@ -161,11 +163,13 @@ def role_threads(data: Path, model: Path) -> dict[str, Any]:
     import numpy as np
 
     from widemargin import Problem, Stop, fit
-    from widemargin.data import read
-    from widemargin.features import DEFAULT_TEMPLATES, TemplateExtractor
-    from widemargin.labels import encode_labels
+    from widemargin.files.formats import read
+    from widemargin.text.templates import DEFAULT_TEMPLATES
+    from widemargin.text.template_extractor import TemplateExtractor
+    from widemargin.text.labels import encode_labels
     from widemargin.solvers import SOLVERS
-    from widemargin.structures import Chain, ChainExamples
+    from widemargin.tasks.tag.weights import Chain
+    from widemargin.tasks.tag.examples import ChainExamples
 
     columns = read(data / "train.conllu").columns
     labels, gold = encode_labels(columns, columns["xpos"])
@@ -192,7 +196,7 @@ def role_accuracy(data: Path, model: Path) -> dict[str, Any]:
         tagger = pycrfsuite.Tagger()
         tagger.open(str(model))
         return {"accuracy": _accuracy(tags, [tagger.tag(list(peer.features(sentence))) for sentence in words])}
-    from widemargin.predictors.tagger import Tagger
+    from widemargin.tasks.tag.model import Tagger
 
     return {"accuracy": _accuracy(tags, Tagger.load(model).predict(words))}
 

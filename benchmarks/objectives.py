@@ -22,11 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import ttest_rel
 
-from widemargin.data import read
-from widemargin.features import DEFAULT_TEMPLATES
-from widemargin.metrics import bio, span_scores
+from widemargin.files.formats import read
+from widemargin.text.templates import DEFAULT_TEMPLATES
+from widemargin.metrics import span_scores
+from widemargin.text.spans import bio
 from widemargin.objectives import OBJECTIVES
-from widemargin.training import SegmenterSettings, TaggerSettings
+from widemargin.tasks.segment.training import SegmenterSettings
+from widemargin.tasks.tag.training import TaggerSettings
 
 HERE = Path(__file__).resolve()
 NAMES = ("margin", "slack", "approximate-slack", "positions")
@@ -90,7 +92,7 @@ def data_folder() -> Path:
 
 def load(path: str) -> Data:
     columns = read(data_folder() / path).columns
-    label = "label" if "label" in columns.columns else list(columns.columns)[-1]
+    label = "label" if "label" in columns.by_name else columns.names[-1]
     return Data(columns.sequences("word"), columns.sequences(label))
 
 

@@ -21,14 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.data import read
-from widemargin.loop import Stop, fit
-from widemargin.problem import Problem
+from widemargin.files.formats import read
+from widemargin.core.loop import Stop, fit
+from widemargin.core.problem import Problem
 from widemargin.report.comparison import compare
 from widemargin.report.verdict import Run, judge
-from widemargin.solution import Epoch
+from widemargin.core.solution import Epoch
 from widemargin.solvers import SOLVERS, named_solver
-from widemargin.training import STANDS_FOR, TaggerSettings
+from widemargin.tasks.training import STANDS_FOR
+from widemargin.tasks.tag.training import TaggerSettings
 
 HERE = Path(__file__).resolve()
 SETS = ("ewt", "bc2gm", "jnlpba", "ocr")
@@ -64,7 +65,7 @@ def load(name: str) -> Any:
         return TaggerSettings().compile(*letters()).examples
     path = {"ewt": "ud-english-ewt/train.conllu", "bc2gm": "bc2gm/train.tsv", "jnlpba": "jnlpba/train.tsv"}[name]
     columns = read(data_folder() / path).columns
-    label = "xpos" if name == "ewt" else list(columns.columns)[-1]
+    label = "xpos" if name == "ewt" else columns.names[-1]
     return TaggerSettings().compile(columns.only("word"), columns[label]).examples
 
 

@@ -27,11 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.data import read
-from widemargin.data.dependencies import arc_lists, arcs
-from widemargin.predictors.kinds import load_predictor
-from widemargin.training import BracketerSettings, ParserSettings
-from widemargin.tree_metrics import attachment_scores, bracket_scores
+from widemargin.files.formats import read
+from widemargin.tasks.parse.dependencies import arc_lists, arcs
+from widemargin.tasks.kinds import load_predictor
+from widemargin.tasks.bracket.training import BracketerSettings
+from widemargin.tasks.parse.training import ParserSettings
+from widemargin.tasks.bracket.metrics import bracket_scores
+from widemargin.tasks.parse.metrics import attachment_scores
 
 HERE = Path(__file__).resolve()
 EWT, DANISH, SWEDISH, GENIA, GUM = "ud-english-ewt", "cdt-danish", "ud-swedish-talbanken", "genia-treebank", "gum-open"

@@ -6,11 +6,11 @@ from itertools import product
 
 import numpy as np
 
-from widemargin.bracketings import Bracketing
-from widemargin.data.brackets import columns_of
-from widemargin.features.brackets import STEPS, bracket_keys, parse_bracket_templates
-from widemargin.structures.bracket import BracketExamples
-from widemargin.trees import Tree
+from widemargin.tasks.bracket.binary import Bracketing
+from widemargin.files.brackets import columns_of
+from widemargin.tasks.bracket.features import STEPS, bracket_keys, parse_bracket_templates
+from widemargin.tasks.bracket.examples import BracketExamples
+from widemargin.text.trees import Tree
 
 
 @cache

@@ -15,23 +15,22 @@ import numpy as np
 import pytest
 
 from widemargin import solvers
-from widemargin.columns import Column, Columns, boundaries
-from widemargin.features.arcs import ArcExtractor
-from widemargin.loop import Callback
+from widemargin.core.sparse import boundaries
+from widemargin.text.columns import Column, Columns
+from widemargin.tasks.parse.features import ArcExtractor
+from widemargin.core.loop import Callback
 from widemargin.objectives import Margin, PositionWise, Slack
-from widemargin.problem import Problem
+from widemargin.core.problem import Problem
 from widemargin.solvers import MIRA, Auto, DualCoordinateDescent, Perceptron
-from widemargin.sparse import Rows
-from widemargin.structures import (
-    Chain,
-    ChainExamples,
-    ClassExamples,
-    TreeExamples,
-    Trees,
-    custom_examples,
-    multilabel_kind,
-)
-from widemargin.structures.segment_spans import encode, segments_of
+from widemargin.core.sparse import Rows
+from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.classify.classes import ClassExamples
+from widemargin.tasks.parse.examples import TreeExamples
+from widemargin.tasks.parse.examples import Trees
+from widemargin.structures.custom_positions import custom_examples
+from widemargin.tasks.classify.multilabel import multilabel_kind
+from widemargin.tasks.segment.spans import encode, segments_of
 
 
 def corpus(name: str) -> Path:

@@ -6,8 +6,9 @@ from itertools import chain
 import numpy as np
 
 from helpers import rows
-from widemargin.structures import Segmentation, SegmentExamples
-from widemargin.structures.segment_spans import encode
+from widemargin.tasks.segment.weights import Segmentation
+from widemargin.tasks.segment.examples import SegmentExamples
+from widemargin.tasks.segment.spans import encode
 
 
 @dataclass(frozen=True)

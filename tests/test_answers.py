@@ -11,12 +11,13 @@ import widemargin
 from helpers import random_chain
 from test_constraints import BIO, BIOES
 from widemargin import Constraints, SequenceTagger
-from widemargin.answers.base import Ranked
-from widemargin.answers.bio import SpanLabels
-from widemargin.answers.margins import Margins
+from widemargin.tasks.answers import Ranked
+from widemargin.tasks.tag.bio import SpanLabels
+from widemargin.tasks.margins import Margins
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
-from widemargin.metrics import accuracy, spans
-from widemargin.model import read_model, write_model
+from widemargin.metrics import accuracy
+from widemargin.text.spans import spans
+from widemargin.core.model_file import read_model, write_model
 
 WORDS = ["a", "b", "c", "d"]
 MARKS = ["O", "B-X", "I-X"]

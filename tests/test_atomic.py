@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from widemargin.data import replacing
+from widemargin.core.atomic import replacing
 from widemargin.errors import WidemarginError
 
 

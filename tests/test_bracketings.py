@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import corpus
-from widemargin.bracketings import Bracketing, common_root
+from widemargin.tasks.bracket.binary import Bracketing, common_root
 from widemargin.errors import DataError
-from widemargin.trees import Tree
+from widemargin.text.trees import Tree
 
 pytestmark = pytest.mark.interpreted
 

@@ -8,8 +8,8 @@ import pytest
 from bracketed import PlainBrackets, is_possible, labelled
 from helpers import STRUCTURES
 from widemargin.errors import DataError, WidemarginError
-from widemargin.features.brackets import columns_read, parse_bracket_templates
-from widemargin.structures.bracket import BracketExamples
+from widemargin.tasks.bracket.features import columns_read, parse_bracket_templates
+from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.testing import check_structure
 
 pytestmark = pytest.mark.interpreted

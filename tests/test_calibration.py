@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widemargin.answers.calibration import Calibration, Judged, Reliability, Sigmoid
+from widemargin.tasks.calibration import Calibration, Judged, Reliability, Sigmoid
 from widemargin.errors import DataError
 from widemargin.metrics import expected_calibration_error, reliability
 

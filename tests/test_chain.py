@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from helpers import PlainChain, as_dicts, random_chain
 from widemargin.errors import DataError
-from widemargin.sparse import dots
-from widemargin.structures import Chain
+from widemargin.core.sparse import dots
+from widemargin.tasks.tag.weights import Chain
 
 pytestmark = pytest.mark.interpreted
 

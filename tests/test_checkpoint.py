@@ -9,11 +9,11 @@ import pytest
 
 from helpers import SOLVERS, problem
 from widemargin import checkpoint as module
-from widemargin.checkpoint import Checkpoint, Moment, pack, unpack
+from widemargin.core.checkpoint import Checkpoint, Moment, pack, unpack
 from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
-from widemargin.loop import Callback, Stop, fit
-from widemargin.model import read_model, write_model
-from widemargin.problem import check_offers
+from widemargin.core.loop import Callback, Stop, fit
+from widemargin.core.model_file import read_model, write_model
+from widemargin.core.problem import check_offers
 from widemargin.solvers import DualCoordinateDescent, Perceptron
 
 ABLE = [name for name, solver in SOLVERS.items() if "maximum" in solver.kinds]

@@ -12,19 +12,17 @@ from helpers import STRUCTURES, all_cuts, as_dicts, classes, label_sets, rows
 from widemargin.decoders.subsets import MOST_LISTED, search_subsets, subset_scores, subset_sums
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.objectives import Softmax
-from widemargin.problem import Problem
-from widemargin.sparse import dots
-from widemargin.structures import (
-    ClassExamples,
-    EnumeratedMultilabel,
-    ErrorCounts,
-    KBest,
-    Marginals,
-    Positions,
-    SearchedMultilabel,
-    multilabel_kind,
-)
-from widemargin.structures.multilabel import TABLE
+from widemargin.core.problem import Problem
+from widemargin.core.sparse import dots
+from widemargin.tasks.classify.classes import ClassExamples
+from widemargin.tasks.classify.multilabel import EnumeratedMultilabel
+from widemargin.core.examples import ErrorCounts
+from widemargin.core.examples import KBest
+from widemargin.core.examples import Marginals
+from widemargin.core.examples import Positions
+from widemargin.tasks.classify.multilabel import SearchedMultilabel
+from widemargin.tasks.classify.multilabel import multilabel_kind
+from widemargin.tasks.classify.multilabel import TABLE
 
 pytestmark = pytest.mark.interpreted
 

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import widemargin
 from widemargin import LinearClassifier, MultilabelClassifier
 from widemargin.errors import DataError, ModelFileError
-from widemargin.model import read_model, write_model
+from widemargin.core.model_file import read_model, write_model
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]

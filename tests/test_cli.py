@@ -18,9 +18,9 @@ from widemargin.cli import main
 from widemargin.cli.documents import read_corpus
 from widemargin.cli.resources import read_clusters, read_templates
 from widemargin.data.generators import addresses
-from widemargin.predictors.tagger import Tagger
+from widemargin.tasks.tag.model import Tagger
 from widemargin.report.progress import Progress
-from widemargin.solution import Epoch
+from widemargin.core.solution import Epoch
 
 FORMATS = {"conll": "tsv", "conllu": "conllu", "jsonl": "jsonl"}
 LABELS = {"conll": "label", "conllu": "xpos", "jsonl": "tags"}

@@ -7,7 +7,7 @@ import pytest
 
 from test_cli import fail, run, succeed
 from widemargin import SequenceTagger, load
-from widemargin.metrics import spans
+from widemargin.text.spans import spans
 
 WORDS = {"to": "O", "in": "O", "Rome": "B-CITY", "New": "B-CITY", "York": "I-CITY", "Ann": "B-NAME"}
 

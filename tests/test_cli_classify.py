@@ -8,8 +8,8 @@ from click.testing import CliRunner
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file, make_classification
 
 from widemargin.cli.commands import main
-from widemargin.data.raw import RawText
-from widemargin.data.svmlight import parse
+from widemargin.files.raw import RawText
+from widemargin.files.svmlight import parse
 from widemargin.errors import DataError
 
 SETS = "sweet 1:1\nsalty 2:1\nsweet,salty 1:1 2:1\n 3:1\n" * 10

@@ -9,10 +9,10 @@ import pytest
 
 from test_cli import fail, run, succeed, written
 from widemargin.cli.options import COMMA
-from widemargin.predictors.tagger import Tagger
+from widemargin.tasks.tag.model import Tagger
 from widemargin.report.comparison import FILES
 from widemargin.report.progress import Progress
-from widemargin.solution import Epoch
+from widemargin.core.solution import Epoch
 
 
 @pytest.fixture(scope="module")

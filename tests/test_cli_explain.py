@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 import pytest
 
 from test_cli import fail, succeed
-from widemargin.columns import Columns
+from widemargin.text.columns import Columns
 from widemargin.data.treebanks import treebank
-from widemargin.predictors.kinds import load_predictor
-from widemargin.report.draw_arcs import arcs_lines
-from widemargin.report.draw_brackets import brackets_lines
+from widemargin.tasks.kinds import load_predictor
+from widemargin.tasks.parse.pictures import arcs_lines
+from widemargin.tasks.bracket.pictures import brackets_lines
 
 TEST = treebank(4, seed=1, non_projective=0.3)
 

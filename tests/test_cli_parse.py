@@ -7,12 +7,13 @@ import pytest
 
 from test_cli import LOADED, fail, python, succeed
 from widemargin import load
-from widemargin.data import read
-from widemargin.data.brackets import columns_of
-from widemargin.data.dependencies import arc_lists, arcs
+from widemargin.files.formats import read
+from widemargin.files.brackets import columns_of
+from widemargin.tasks.parse.dependencies import arc_lists, arcs
 from widemargin.data.treebanks import treebank
-from widemargin.tree_metrics import attachment_scores, bracket_scores
-from widemargin.trees import Tree
+from widemargin.tasks.bracket.metrics import bracket_scores
+from widemargin.tasks.parse.metrics import attachment_scores
+from widemargin.text.trees import Tree
 
 OPTIONS = ("--epochs", "3", "--hash-bits", "16", "--quiet", "--json")
 
@@ -168,6 +169,6 @@ def test_a_parser_loads_nothing_of_training_nor_of_others(folder: Path) -> None:
     *_, modules = python(
         LOADED.replace('.partition(".")[0]', ""), "predict", folder / "tree.wm", folder / "test.conllu"
     ).splitlines()
-    assert "widemargin.predictors.parser" in modules.split()
-    others = {"sklearn", "matplotlib", "widemargin.predictors.tagger", "widemargin.structures.chain"}
+    assert "widemargin.tasks.parse.model" in modules.split()
+    others = {"sklearn", "matplotlib", "widemargin.tasks.tag.model", "widemargin.tasks.tag.examples"}
     assert others.isdisjoint(modules.split())

@@ -8,9 +8,10 @@ import pytest
 
 from test_cli import fail, succeed
 from widemargin import load
-from widemargin.data import read
+from widemargin.files.formats import read
 from widemargin.data.generators import addresses
-from widemargin.metrics import span_scores, spans
+from widemargin.metrics import span_scores
+from widemargin.text.spans import spans
 
 SUFFIXES = {"conll": "tsv", "jsonl": "jsonl", "xml": "xml"}
 

@@ -12,13 +12,13 @@ import pytest
 
 from helpers import optimum, problem
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.loop import Callback, Stop
-from widemargin.problem import Problem
+from widemargin.core.loop import Callback, Stop
+from widemargin.core.problem import Problem
 from widemargin.report.comparison import FILES, INTERRUPTED, Comparison, compare
 from widemargin.report.curves import distinct
 from widemargin.report.tables import COLUMNS, cells
 from widemargin.report.verdict import Function, Moment, Run, judge, winners
-from widemargin.solution import Epoch
+from widemargin.core.solution import Epoch
 from widemargin.solvers import Perceptron
 from widemargin.structures.custom import CustomExamples
 

@@ -6,12 +6,12 @@ import pytest
 import widemargin
 from helpers import corpus
 from widemargin import ConstituencyParser
-from widemargin.data.brackets import columns_of
+from widemargin.files.brackets import columns_of
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError, ModelFileError, WidemarginError
-from widemargin.model import read_model, write_model
-from widemargin.predictors.bracketer import Bracketer
-from widemargin.trees import Tree
+from widemargin.core.model_file import read_model, write_model
+from widemargin.tasks.bracket.model import Bracketer
+from widemargin.text.trees import Tree
 
 BITS = 16
 

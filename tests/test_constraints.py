@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import random_chain
-from widemargin.answers.bio import SpanLabels
-from widemargin.answers.constrained_chain import ConstrainedChain
-from widemargin.answers.constraints import Constraints
+from widemargin.tasks.tag.bio import SpanLabels
+from widemargin.tasks.tag.constrained import ConstrainedChain
+from widemargin.tasks.constraints import Constraints
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.metrics import spans
+from widemargin.text.spans import spans
 
 pytestmark = pytest.mark.interpreted
 

@@ -3,9 +3,10 @@
 import pytest
 
 from helpers import corpus
-from widemargin.data import label_column, read
+from widemargin.files.document import label_column
+from widemargin.files.formats import read
 from widemargin.metrics import accuracy, span_scores
-from widemargin.training import TaggerSettings
+from widemargin.tasks.tag.training import TaggerSettings
 
 pytestmark = [pytest.mark.corpus, pytest.mark.slow]
 

@@ -8,7 +8,7 @@ import pytest
 
 from widemargin.errors import WidemarginError
 from widemargin.report.curves import COLOURS, MARKERS, plot_curves
-from widemargin.solution import Epoch
+from widemargin.core.solution import Epoch
 
 
 def run(n, *, dual=True, score=True, seconds=0.5, certified=5):

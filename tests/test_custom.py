@@ -11,10 +11,11 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from widemargin import StructuredPredictor
 from widemargin.errors import DataError, ModelFileError, WidemarginError
-from widemargin.features import RecordExtractor
-from widemargin.model import read_model, write_model
+from widemargin.text.records import RecordExtractor
+from widemargin.core.model_file import read_model, write_model
 from widemargin.solvers import SOLVERS, DualCoordinateDescent
-from widemargin.structures import Chain, ChainExamples
+from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.structures.custom import CustomExamples
 from widemargin.testing import check_structure
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import rows
-from widemargin.cut_store import CutStore
-from widemargin.cuts import (
+from widemargin.core.cut_store import CutStore
+from widemargin.core.cuts import (
     ALIVE,
     SLOTS,
     USED,
@@ -22,7 +22,7 @@ from widemargin.cuts import (
     product,
     violation,
 )
-from widemargin.sparse import new_table
+from widemargin.core.sparse import new_table
 
 pytestmark = pytest.mark.interpreted
 

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers import corpus
-from widemargin.data import label_column, read
+from widemargin.files.document import label_column
+from widemargin.files.formats import read
 from widemargin.errors import DataError
 
 CONLLU = (
@@ -52,7 +53,7 @@ def test_conll_columns():
     assert columns.sequences("word") == [["a", "fly"], ["#"]]
     assert columns.sequences("column2") == [["DT", "NN"], ["NN"]]
     assert columns.sequences("label") == columns.sequences("column3") == [["O", "B"], ["O"]]
-    assert list(columns.columns) == ["word", "column2", "column3"]
+    assert columns.names == ["word", "column2", "column3"]
 
 
 def test_conll_fields_between_tabs_may_hold_spaces_and_be_empty():
@@ -67,7 +68,7 @@ def test_conll_cuts_lines_only_at_line_feeds():
 
 def test_conll_named_columns():
     document = parsed("a DT O\n", names=("word", "pos", "label"))
-    assert list(document.columns.columns) == ["word", "pos", "label"]
+    assert document.columns.names == ["word", "pos", "label"]
     assert document.columns["label"].strings() == ["O"]
 
 
@@ -76,13 +77,13 @@ def test_conllu_columns():
     assert columns.sequences("word") == columns.sequences("form") == [["do", "n't", "go"], ["New York"]]
     assert columns.sequences("xpos") == [["VB", "RB", "VB"], ["NNP"]]
     assert columns.sequences("misc") == [["SpaceAfter=No", "_", "_"], ["_"]]
-    assert "form" in columns.columns
-    assert len(columns.columns) == len(list(columns.columns)) == 10
+    assert "form" in columns.by_name
+    assert len(columns.by_name) == len(columns.names) == 10
 
 
 def test_jsonl_columns():
     columns = parsed(JSONL).columns
-    assert list(columns.columns) == ["word", "tags", "pos"]
+    assert columns.names == ["word", "tags", "pos"]
     assert columns.sequences("word") == [["a", "fly"], ["é"]]
     assert columns.sequences("label") == columns.sequences("tags") == [["O", "B"], ["O"]]
 
@@ -352,7 +353,7 @@ def test_writing_keeps_the_file_and_reading_again_gives_the_replaced_column(form
     assert again.columns[label].strings() == labels
     assert again.columns["word"].strings() == document.columns["word"].strings()
     assert again.columns.indptr.tolist() == document.columns.indptr.tolist()
-    if label in document.columns.columns and format_ != "jsonl":
+    if label in document.columns.by_name and format_ != "jsonl":
         assert written(again, {label: document.columns[label].strings()}) == text
 
 

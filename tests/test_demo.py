@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from widemargin.cli import main
 from widemargin.cli.demo import _fields
-from widemargin.predictors.tagger import Tagger
+from widemargin.tasks.tag.model import Tagger
 
 
 @pytest.mark.slow

@@ -16,13 +16,15 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import Callback, Segmenter, SequenceTagger, StructuredPredictor
-from widemargin.columns import Column
+from widemargin.text.columns import Column
 from widemargin.data.generators import addresses
 from widemargin.errors import DataError, WidemarginError
-from widemargin.features import as_columns
+from widemargin.text.inputs import as_columns
 from widemargin.metrics import accuracy, sequence_scorer, span_scores
 from widemargin.solvers import SOLVERS, Perceptron
-from widemargin.training import SegmenterSettings, TaggerSettings, TrainingSettings
+from widemargin.tasks.segment.training import SegmenterSettings
+from widemargin.tasks.tag.training import TaggerSettings
+from widemargin.tasks.training import TrainingSettings
 
 X, Y = addresses(40, seed=1)
 X_TEST, Y_TEST = addresses(30, seed=2)

@@ -5,16 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widemargin.columns import Column, Columns, boundaries
+from widemargin.core.sparse import boundaries
+from widemargin.text.columns import Column, Columns
 from widemargin.errors import WidemarginError
-from widemargin.features.arc_votes import ArcVotes
-from widemargin.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, ArcExtractor
-from widemargin.features.templates import AFTER
+from widemargin.tasks.parse.votes import ArcVotes
+from widemargin.tasks.parse.features import ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, ArcExtractor
+from widemargin.text.templates import AFTER
 from widemargin.report.explain import Option, reasons
-from widemargin.report.explain_arcs import ArcExplainer
-from widemargin.structures.tree import TreeExamples, Trees
-from widemargin.structures.tree_decode import arcs_of, labels_of, siblings_of
-from widemargin.trees import Arc
+from widemargin.tasks.parse.explain import ArcExplainer
+from widemargin.tasks.parse.examples import TreeExamples, Trees
+from widemargin.tasks.parse.decode import arcs_of, labels_of, siblings_of
+from widemargin.text.trees import Arc
 
 pytestmark = pytest.mark.interpreted
 

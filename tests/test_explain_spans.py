@@ -5,16 +5,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from widemargin.bracketings import Bracketing
-from widemargin.columns import Column, Columns, boundaries
+from widemargin.tasks.bracket.binary import Bracketing
+from widemargin.core.sparse import boundaries
+from widemargin.text.columns import Column, Columns
 from widemargin.errors import WidemarginError
-from widemargin.features.brackets import DEFAULT_BRACKET_TEMPLATES
-from widemargin.features.span_votes import nodes_of
-from widemargin.predictors.bracketer import Bracketer
+from widemargin.tasks.bracket.features import DEFAULT_BRACKET_TEMPLATES
+from widemargin.tasks.bracket.votes import nodes_of
+from widemargin.tasks.bracket.model import Bracketer
 from widemargin.report.explain import reasons
-from widemargin.report.explain_spans import SpanExplainer
-from widemargin.structures.bracket import BracketExamples
-from widemargin.trees import Tree
+from widemargin.tasks.bracket.explain import SpanExplainer
+from widemargin.tasks.bracket.examples import BracketExamples
+from widemargin.text.trees import Tree
 
 pytestmark = pytest.mark.interpreted
 

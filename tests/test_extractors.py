@@ -11,17 +11,15 @@ from scipy import sparse
 
 from helpers import as_dicts
 from widemargin.errors import DataError, WidemarginError
-from widemargin.features import (
-    MatrixExtractor,
-    RecordExtractor,
-    Resources,
-    TemplateExtractor,
-    as_columns,
-    choose_extractor,
-)
-from widemargin.features.alphabet import Alphabet, HashedIndex
-from widemargin.features.hashing import combine, hash_strings
-from widemargin.sparse import Rows
+from widemargin.text.matrices import MatrixExtractor
+from widemargin.text.records import RecordExtractor
+from widemargin.text.attributes import Resources
+from widemargin.text.template_extractor import TemplateExtractor
+from widemargin.text.inputs import as_columns
+from widemargin.text.inputs import choose_extractor
+from widemargin.text.alphabet import Alphabet, HashedIndex
+from widemargin.text.hashing import combine, hash_strings
+from widemargin.core.sparse import Rows
 
 pytestmark = pytest.mark.interpreted
 

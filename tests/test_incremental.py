@@ -6,10 +6,10 @@ from sklearn.base import clone
 
 from helpers import Matching
 from widemargin import SequenceTagger, StructuredPredictor, load
-from widemargin.columns import Column
+from widemargin.text.columns import Column
 from widemargin.data.generators import addresses
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.features import as_columns
+from widemargin.text.inputs import as_columns
 
 X, Y = addresses(60, seed=1)
 X_TEST, Y_TEST = addresses(30, seed=2)

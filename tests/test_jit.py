@@ -14,8 +14,8 @@ from widemargin import _jit
 VIOLATION = """if True:
     import numpy as np
     from widemargin import _jit
-    from widemargin.cut_store import CutStore
-    from widemargin.cuts import violation
+    from widemargin.core.cut_store import CutStore
+    from widemargin.core.cuts import violation
     store = CutStore(1)
     store.sets.b[0], store.sets.begin[0], store.sets.end[0] = 5.0, 0, 2
     store.sets.indices[:2], store.sets.values[:2] = [0, 1], [1.0, 2.0]
@@ -90,6 +90,6 @@ def test_the_digest_names_the_sources(package, change, monkeypatch):
 
 def test_the_setting_of_other_libraries_is_not_touched():
     program = (
-        "import numba; before = numba.config.CACHE_DIR; import widemargin.cuts; print(before == numba.config.CACHE_DIR)"
+        "import numba; before = numba.config.CACHE_DIR; import widemargin.core.cuts; print(before == numba.config.CACHE_DIR)"
     )
     assert run(program) == ["True"]

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widemargin.columns import Column, Columns, boundaries
+from widemargin.core.sparse import boundaries
+from widemargin.text.columns import Column, Columns
 from widemargin.errors import DataError
-from widemargin.features import as_columns
-from widemargin.labels import are_labels, as_sequences, cost_matrix, encode_labels
+from widemargin.text.inputs import as_columns
+from widemargin.text.labels import are_labels, as_sequences, cost_matrix, encode_labels
 
 pytestmark = pytest.mark.interpreted
 

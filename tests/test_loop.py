@@ -13,10 +13,10 @@ import pytest
 
 from helpers import PROBLEMS, optimum, primal, problem, random_chain
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.loop import Callback, Stop, fit
+from widemargin.core.loop import Callback, Stop, fit
 from widemargin.objectives import Margin
-from widemargin.problem import Meter, Problem
-from widemargin.solution import Solution
+from widemargin.core.problem import Meter, Problem
+from widemargin.core.solution import Solution
 from widemargin.solvers import DualCoordinateDescent, Perceptron
 
 pytestmark = pytest.mark.interpreted
@@ -271,7 +271,7 @@ def test_ctrl_c_in_the_last_batch_before_a_proof():
 
 
 def test_ctrl_c_during_the_closing_proof(monkeypatch):
-    monkeypatch.setattr("widemargin.problem.PASS_BATCH", 2)
+    monkeypatch.setattr("widemargin.core.problem.PASS_BATCH", 2)
     chain = problem("chain")[0]
     ask, asked = Margin.cuts, []
 

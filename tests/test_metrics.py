@@ -9,17 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widemargin.errors import DataError, WidemarginError
-from widemargin.metrics import (
-    Score,
-    accuracy,
-    confusion,
-    is_bio,
-    label_scores,
-    sequence_accuracy,
-    sequence_scorer,
-    span_scores,
-    spans,
-)
+from widemargin.metrics import Score, accuracy, confusion, label_scores, sequence_accuracy, sequence_scorer, span_scores
+from widemargin.text.spans import is_bio, spans
 
 GOLD = [["B-PER", "I-PER", "O", "B-LOC"], ["O"], ["B-LOC", "I-LOC"]]
 FOUND = [["B-PER", "I-PER", "O", "B-PER"], ["O"], ["B-LOC", "O"]]

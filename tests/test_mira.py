@@ -5,9 +5,9 @@ import pytest
 
 from helpers import all_cuts, problem, quadratic_programme, random_chain
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.loop import Stop, fit
+from widemargin.core.loop import Stop, fit
 from widemargin.objectives import Margin, Objective
-from widemargin.problem import Problem
+from widemargin.core.problem import Problem
 from widemargin.solvers import MIRA, named_solver
 
 pytestmark = pytest.mark.interpreted

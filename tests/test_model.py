@@ -23,7 +23,7 @@ from scipy import sparse
 from widemargin import SequenceTagger, StructuredPredictor, load, model
 from widemargin.data.generators import addresses
 from widemargin.errors import ModelFileError, WidemarginError
-from widemargin.model import ENTRY, FORMAT, read_model, write_model
+from widemargin.core.model_file import ENTRY, FORMAT, read_model, write_model
 
 TOKENS, LABELS = addresses(25, seed=1)
 TOKENS[0][0] = "a \ud800 of half a pair"
@@ -497,7 +497,7 @@ class Payload:
 
 def test_reading_a_model_imports_neither_pickle_readers_nor_scikit_learn(small):
     code = (
-        "import sys; from widemargin.predictors.tagger import Tagger; Tagger.load(sys.argv[1]); "
+        "import sys; from widemargin.tasks.tag.model import Tagger; Tagger.load(sys.argv[1]); "
         "print('sklearn' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code, small], capture_output=True, text=True, check=True)
@@ -520,7 +520,7 @@ def test_models_that_cannot_be_written(place, tmp_path):
 
 @pytest.mark.parametrize("stage", ["write", "sync", "interrupt"])
 def test_a_failure_half_way_leaves_the_old_file_alone(stage, tmp_path, monkeypatch):
-    from widemargin.data import atomic
+    from widemargin.core import atomic
 
     path = saved(tmp_path / "a.model")
     content = path.read_bytes()

@@ -9,12 +9,17 @@ from hypothesis import strategies as st
 
 from helpers import STRUCTURES, problem, random_chain
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.loop import Stop, fit
+from widemargin.core.loop import Stop, fit
 from widemargin.objectives import OBJECTIVES, ApproximateSlack, Margin, PositionWise, Slack
-from widemargin.problem import Problem
+from widemargin.core.problem import Problem
 from widemargin.solvers import SOLVERS
-from widemargin.sparse import dots
-from widemargin.structures import CustomExamples, ErrorCounts, HullSearch, KBest, Positions, custom_examples
+from widemargin.core.sparse import dots
+from widemargin.structures.custom import CustomExamples
+from widemargin.core.examples import ErrorCounts
+from widemargin.core.examples import HullSearch
+from widemargin.core.examples import KBest
+from widemargin.core.examples import Positions
+from widemargin.structures.custom_positions import custom_examples
 
 pytestmark = pytest.mark.interpreted
 

@@ -6,14 +6,14 @@ import pytest
 import widemargin
 from helpers import corpus, dependencies
 from widemargin import DependencyParser
-from widemargin.data import read
-from widemargin.data.dependencies import arcs
+from widemargin.files.formats import read
+from widemargin.tasks.parse.dependencies import arcs
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError, ModelFileError, WidemarginError
-from widemargin.model import read_model, write_model
-from widemargin.predictors.parser import Parser
-from widemargin.tree_metrics import attachment_scores
-from widemargin.trees import Arc
+from widemargin.core.model_file import read_model, write_model
+from widemargin.tasks.parse.model import Parser
+from widemargin.tasks.parse.metrics import attachment_scores
+from widemargin.text.trees import Arc
 
 QUICK = {"solver": "perceptron", "max_epochs": 4, "hash_bits": 16}
 
@@ -66,7 +66,7 @@ def test_one_root_if_the_data_have_one_or_if_that_is_wanted(bank):
 
 
 def test_inputs_may_be_dicts_or_words(bank, parser):
-    names = list(bank.columns.columns)
+    names = bank.columns.names
     texts = [bank.columns.sequences(name) for name in names]
     X = [
         [dict(zip(names, token, strict=True)) for token in zip(*sentence, strict=True)]

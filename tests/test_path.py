@@ -8,10 +8,10 @@ import pytest
 import widemargin
 from helpers import SOLVERS, optimum, problem, random_chain
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.loop import Callback, Stop, fit
-from widemargin.online import Online
-from widemargin.path import fit_path
-from widemargin.problem import Problem
+from widemargin.core.loop import Callback, Stop, fit
+from widemargin.core.online import Online
+from widemargin.core.path import fit_path
+from widemargin.core.problem import Problem
 from widemargin.solvers import MIRA, DualCoordinateDescent, Perceptron
 
 DCD = DualCoordinateDescent()

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widemargin.errors import WidemarginError
-from widemargin.report.draw_arcs import arc_levels, arcs_lines, arcs_picture
-from widemargin.report.draw_brackets import brackets_lines, brackets_picture
+from widemargin.tasks.parse.pictures import arc_levels, arcs_lines, arcs_picture
+from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.report.svg import page, width_of
 from widemargin.report.text import cells, encodable, shown
-from widemargin.trees import Arc, Tree
+from widemargin.text.trees import Arc, Tree
 
 pytestmark = pytest.mark.interpreted
 

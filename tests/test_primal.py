@@ -8,11 +8,11 @@ import pytest
 from scipy.optimize import minimize
 
 from helpers import all_cuts, optimum, problem
-from widemargin.cuts import Cuts
-from widemargin.loop import Callback, Stop, fit
+from widemargin.core.cuts import Cuts
+from widemargin.core.loop import Callback, Stop, fit
 from widemargin.objectives import Objective
 from widemargin.solvers import SGD, AdaDelta, AdaGrad, Pegasos
-from widemargin.sparse import Rows
+from widemargin.core.sparse import Rows
 
 WEIGHTED = {"sample_weight": np.array([1.0, 0.0, 2.5, 0.5, 1.0, 3.0, 0.7])}
 # Real-valued features, and weights to start from, so that no outputs tie.

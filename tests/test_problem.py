@@ -5,7 +5,7 @@ import pytest
 
 from helpers import PROBLEMS, primal, problem, random_chain
 from widemargin.errors import DataError, WidemarginError
-from widemargin.problem import Meter, Problem, predict
+from widemargin.core.problem import Meter, Problem, predict
 
 pytestmark = pytest.mark.interpreted
 

@@ -9,7 +9,7 @@ import pytest
 
 from widemargin.report import progress
 from widemargin.report.progress import Progress, epochs_left
-from widemargin.solution import Epoch
+from widemargin.core.solution import Epoch
 
 
 class Terminal(io.StringIO):

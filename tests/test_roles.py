@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from helpers import dependencies
-from widemargin.columns import Column, Columns, boundaries
+from widemargin.core.sparse import boundaries
+from widemargin.text.columns import Column, Columns
 from widemargin.errors import WidemarginError
-from widemargin.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, ArcExtractor, readable
-from widemargin.features.roles import KEY_BITS, RoleKeys, measure_keys, parse_role_templates
+from widemargin.tasks.parse.features import ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, ArcExtractor, readable
+from widemargin.text.roles import KEY_BITS, RoleKeys, measure_keys, parse_role_templates
 
 pytestmark = pytest.mark.interpreted
 
@@ -63,8 +64,8 @@ def test_keys_depend_on_template_role_and_values_alone():
 
 PRINTED = """
 import numpy as np
-from widemargin.columns import Column, Columns
-from widemargin.features.arcs import ArcExtractor
+from widemargin.text.columns import Column, Columns
+from widemargin.tasks.parse.features import ArcExtractor
 X = Columns({"word": Column.of(["Zoë", "sees", "Zoë"])}, np.array([0, 3]))
 keys = ArcExtractor(["head:word|modifier:word[1]"], ["modifier:suffix2|direction"]).keys(X)
 print(keys.head.tolist(), keys.modifier.tolist(), keys.measure[[0, 1, 7]].tolist())

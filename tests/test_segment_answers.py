@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 import widemargin
 from segmentations import random_segmentation
 from widemargin import Constraints, Segmenter
-from widemargin.answers.constrained_segments import ConstrainedSegments
-from widemargin.answers.margins import segment_margin
+from widemargin.tasks.segment.constrained import ConstrainedSegments
+from widemargin.tasks.margins import segment_margin
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.metrics import Span
-from widemargin.structures.segment_spans import segments_of
+from widemargin.text.spans import Span
+from widemargin.tasks.segment.spans import segments_of
 
 pytestmark = pytest.mark.interpreted
 

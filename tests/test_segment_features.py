@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import as_dicts
-from widemargin.columns import boundaries
+from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
-from widemargin.features import Resources, TemplateExtractor, as_columns
-from widemargin.features.attributes import shape
-from widemargin.features.segments import LEVELS, SEGMENT_FEATURES, SegmentExtractor
+from widemargin.text.attributes import Resources
+from widemargin.text.template_extractor import TemplateExtractor
+from widemargin.text.inputs import as_columns
+from widemargin.text.attributes import shape
+from widemargin.tasks.segment.features import LEVELS, SEGMENT_FEATURES, SegmentExtractor
 
 pytestmark = pytest.mark.interpreted
 

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widemargin.columns import Column, boundaries
+from widemargin.core.sparse import boundaries
+from widemargin.text.columns import Column
 from widemargin.errors import DataError
-from widemargin.features import as_columns
-from widemargin.metrics import Span, bio
-from widemargin.segmentations import (
+from widemargin.text.inputs import as_columns
+from widemargin.text.spans import Span, bio
+from widemargin.tasks.segment.labels import (
     Penalties,
     as_labels,
     as_spans,

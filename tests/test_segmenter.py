@@ -9,13 +9,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from widemargin import Segmenter, load
-from widemargin.columns import Column
+from widemargin.text.columns import Column
 from widemargin.data.generators import addresses
 from widemargin.errors import DataError, ModelFileError, WidemarginError
-from widemargin.features import as_columns
-from widemargin.metrics import Span, bio, span_scores, spans
-from widemargin.model import read_model, write_model
-from widemargin.predictors.segmenter import SegmentPredictor
+from widemargin.text.inputs import as_columns
+from widemargin.metrics import span_scores
+from widemargin.text.spans import Span, bio, spans
+from widemargin.core.model_file import read_model, write_model
+from widemargin.tasks.segment.model import SegmentPredictor
 
 TOKENS, LABELS = addresses(60, seed=1)
 SPANS = [spans(labels) for labels in LABELS]
@@ -151,7 +152,7 @@ def test_wrong_data_are_named():
 
 def test_models_load_without_scikit_learn(file):
     code = (
-        "import sys; from widemargin.predictors.kinds import load_predictor; "
+        "import sys; from widemargin.tasks.kinds import load_predictor; "
         "load_predictor(sys.argv[1]); print('sklearn' in sys.modules)"
     )
     assert subprocess.check_output([sys.executable, "-c", code, file], text=True) == "False\n"

@@ -11,9 +11,11 @@ from hypothesis.extra.numpy import arrays
 from helpers import as_dicts
 from segmentations import PlainSegmentation, candidate_spans, random_segmentation, segmentations
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.sparse import NO_ROWS, dots
-from widemargin.structures import Limits, Segmentation, SegmentExamples
-from widemargin.structures.segment_spans import encode, segments_of, span_boundaries
+from widemargin.core.sparse import NO_ROWS, dots
+from widemargin.tasks.segment.scores import Limits
+from widemargin.tasks.segment.weights import Segmentation
+from widemargin.tasks.segment.examples import SegmentExamples
+from widemargin.tasks.segment.spans import encode, segments_of, span_boundaries
 
 pytestmark = pytest.mark.interpreted
 

@@ -13,7 +13,7 @@ from test_viterbi import coarse, fine
 from widemargin.decoders import semimarkov, semimarkov_kbest
 from widemargin.decoders.semimarkov import backward, forward, max_marginals, segmentation_score
 from widemargin.decoders.semimarkov_errors import errors_forward, trace_error
-from widemargin.structures.segment_spans import encode, segments_of
+from widemargin.tasks.segment.spans import encode, segments_of
 
 pytestmark = pytest.mark.interpreted
 

@@ -13,11 +13,11 @@ from helpers import STRUCTURES, Exposed, all_cuts, as_dicts, problem, random_cha
 from test_chain import chains, weights
 from widemargin import StructuredPredictor
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.loop import Callback, Stop, fit
+from widemargin.core.loop import Callback, Stop, fit
 from widemargin.objectives import OBJECTIVES, Margin, Softmax
-from widemargin.problem import Problem
+from widemargin.core.problem import Problem
 from widemargin.solvers import LBFGS, DualCoordinateDescent
-from widemargin.sparse import dots
+from widemargin.core.sparse import dots
 
 CHAINS = [name for name in STRUCTURES if "chain" in name]
 SCALES = [0.0, 1.0]

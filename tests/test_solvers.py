@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from helpers import PROBLEMS, SOLVERS, SUBLINEAR, Exposed, optimum, problem, random_chain
-from widemargin.loop import Callback, Stop, fit
+from widemargin.core.loop import Callback, Stop, fit
 from widemargin.objectives import Margin, Softmax
-from widemargin.problem import Problem
+from widemargin.core.problem import Problem
 from widemargin.solvers import DualCoordinateDescent, Perceptron
-from widemargin.structures import Marginals
+from widemargin.core.examples import Marginals
 from widemargin.testing import check_solver
-from widemargin.training import STANDS_FOR
+from widemargin.tasks.training import STANDS_FOR
 
 BY_MAXIMUM = [name for name in SOLVERS if "maximum" in SOLVERS[name].kinds]
 SMOOTH = [name for name in SOLVERS if "smooth" in SOLVERS[name].kinds and name not in STANDS_FOR]

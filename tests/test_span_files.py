@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import corpus
-from widemargin.data import read
+from widemargin.files.formats import read
 from widemargin.errors import DataError
-from widemargin.metrics import Span, bio, spans
+from widemargin.text.spans import Span, bio, spans
 
 CITATIONS = """<?xml version="1.0" encoding="UTF-8"?>
 <!-- two <of> them -->
@@ -75,7 +75,7 @@ def test_tokens_end_where_fields_do():
 @pytest.mark.parametrize("text", [CITATIONS, ADDRESSES])
 def test_xml_is_guessed(tmp_path, name, text):
     (tmp_path / name).write_text(text, encoding="utf-8")
-    assert "label" in read(tmp_path / name).columns.columns
+    assert "label" in read(tmp_path / name).columns.by_name
 
 
 def test_a_token_in_angle_brackets_is_no_xml():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import as_dicts, rows
-from widemargin.sparse import add_scaled, coalesce, dot, dots, new_table, stack
+from widemargin.core.sparse import add_scaled, coalesce, dot, dots, new_table, stack
 
 pytestmark = pytest.mark.interpreted
 

@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from widemargin.columns import Columns, boundaries, split
+from widemargin.core.sparse import boundaries
+from widemargin.text.columns import Columns, split
 from widemargin.errors import DataError
-from widemargin.features import RecordExtractor, TemplateExtractor, as_columns
-from widemargin.predictors.tagger import Tagger
-from widemargin.structures import Chain
+from widemargin.text.records import RecordExtractor
+from widemargin.text.template_extractor import TemplateExtractor
+from widemargin.text.inputs import as_columns
+from widemargin.tasks.tag.model import Tagger
+from widemargin.tasks.tag.weights import Chain
 
 pytestmark = pytest.mark.interpreted
 

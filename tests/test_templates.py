@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from widemargin.columns import Column, Columns, boundaries
+from widemargin.core.sparse import boundaries
+from widemargin.text.columns import Column, Columns
 from widemargin.errors import DataError, WidemarginError
-from widemargin.features import DEFAULT_TEMPLATES, Resources, TemplateExtractor, as_columns, parse_templates
+from widemargin.text.templates import DEFAULT_TEMPLATES
+from widemargin.text.attributes import Resources
+from widemargin.text.template_extractor import TemplateExtractor
+from widemargin.text.inputs import as_columns
+from widemargin.text.templates import parse_templates
 
 pytestmark = pytest.mark.interpreted
 
@@ -428,7 +433,10 @@ def test_bad_hash_bits(bits):
 
 
 HASHED_ROWS = """
-from widemargin.features import DEFAULT_TEMPLATES, TemplateExtractor, RecordExtractor, as_columns
+from widemargin.text.templates import DEFAULT_TEMPLATES
+from widemargin.text.template_extractor import TemplateExtractor
+from widemargin.text.records import RecordExtractor
+from widemargin.text.inputs import as_columns
 X = [["The", "\\u0130stanbul", "cats"], ["\\ud800", "sleep"]]
 print(TemplateExtractor(DEFAULT_TEMPLATES, hash_bits=16).transform(as_columns(X)).rows.indices.tolist())
 print(RecordExtractor(hash_bits=16).transform([[{"a": 1.0, "b": "x"}]]).rows.indices.tolist())

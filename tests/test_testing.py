@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from helpers import STRUCTURES, problem, random_chain
-from widemargin.problem import Problem
+from widemargin.core.problem import Problem
 from widemargin.solvers import DualCoordinateDescent, Perceptron
-from widemargin.structures import ChainExamples
-from widemargin.structures.base import Differences
+from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.core.examples import Differences
 from widemargin.testing import check_solver, check_structure
 
 pytestmark = pytest.mark.interpreted

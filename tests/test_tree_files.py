@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import corpus
-from widemargin.columns import Column, Columns
-from widemargin.data import read
-from widemargin.data.brackets import EMPTY, columns_of, parse, text_of, without_empty, without_functions
-from widemargin.data.dependencies import arc_columns, arc_lists, arcs, as_arcs
-from widemargin.data.raw import RawText
+from widemargin.text.columns import Column, Columns
+from widemargin.files.formats import read
+from widemargin.files.brackets import EMPTY, columns_of, parse, text_of, without_empty, without_functions
+from widemargin.tasks.parse.dependencies import arc_columns, arc_lists, arcs, as_arcs
+from widemargin.files.raw import RawText
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError, WidemarginError
-from widemargin.trees import DEEPEST, Arc, Tree
+from widemargin.text.trees import DEEPEST, Arc, Tree
 
 pytestmark = pytest.mark.interpreted
 
@@ -156,8 +156,8 @@ def test_brackets_are_tokens_elsewhere(tmp_path, text):
 def test_one_reader_of_dependencies_for_both_formats(tmp_path):
     (tmp_path / "x.conllx").write_text(CONLLX, encoding="utf-8")
     x, u = read(tmp_path / "x.conllx"), parsed(CONLLX)
-    assert list(x.columns.columns)[:8] == list(u.columns.columns)[:8]
-    assert list(x.columns.columns)[8:] == ["phead", "pdeprel"]
+    assert x.columns.names[:8] == u.columns.names[:8]
+    assert x.columns.names[8:] == ["phead", "pdeprel"]
     for name in ("word", "form", "lemma", "upos", "cpostag", "xpos", "postag", "feats", "head", "deprel"):
         assert x.columns[name].strings() == u.columns[name].strings()
     assert arc_lists(arcs(x), x.columns.indptr) == [[Arc(2, "subj"), Arc(0, "ROOT")], [Arc(0, "ROOT")]]

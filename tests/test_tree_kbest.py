@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from test_trees import KINDS, coarse, decode, fine, problems, scored, sparse
-from widemargin.decoders.tree import new_tree_scratch
+from widemargin.decoders.tree_kbest import new_tree_scratch
 from widemargin.decoders.tree_kbest import tree_kbest
 
 pytestmark = pytest.mark.interpreted

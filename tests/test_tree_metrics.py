@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError
 from widemargin.metrics import Score
-from widemargin.tree_metrics import Attachment, Conventions, attachment_scores, bracket_scores, brackets
-from widemargin.trees import Arc, Tree
+from widemargin.tasks.bracket.metrics import Conventions, bracket_scores, brackets
+from widemargin.tasks.parse.metrics import Attachment, attachment_scores
+from widemargin.text.trees import Arc, Tree
 
 pytestmark = pytest.mark.interpreted
 

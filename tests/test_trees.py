@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from trees import arc_scores, is_projective, is_tree, previous_siblings, sibling_scores, trees
 from widemargin.decoders.siblings import sibling_of
-from widemargin.decoders.tree import NON_PROJECTIVE, PROJECTIVE, SIBLINGS, decode_tree, new_tree_scratch
+from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS, decode_tree, new_tree_scratch
 
 pytestmark = pytest.mark.interpreted
 

@@ -1,50 +1,58 @@
 """widemargin: large-margin structured prediction with a certificate of optimality.
 
 Structures decode, objectives turn decoded outputs into cuts, solvers consume cuts. Names are imported when first used,
-so that `import widemargin` and the command line start at once.
+so that `import widemargin` and the command line start at once; estimators come from the tasks (`widemargin.tasks`).
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from widemargin._lazy import lazy_names
 from widemargin._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from widemargin.answers.constraints import Constraints as Constraints
-    from widemargin.estimators import ConstituencyParser as ConstituencyParser
-    from widemargin.estimators import DependencyParser as DependencyParser
-    from widemargin.estimators import LinearClassifier as LinearClassifier
-    from widemargin.estimators import MultilabelClassifier as MultilabelClassifier
-    from widemargin.estimators import Segmenter as Segmenter
-    from widemargin.estimators import SequenceTagger as SequenceTagger
-    from widemargin.estimators import StructuredPredictor as StructuredPredictor
-    from widemargin.loading import load as load
-    from widemargin.loop import Callback as Callback
-    from widemargin.loop import Stop as Stop
-    from widemargin.loop import fit as fit
-    from widemargin.path import fit_path as fit_path
-    from widemargin.problem import Problem as Problem
-    from widemargin.solution import Epoch as Epoch
-    from widemargin.solution import Solution as Solution
+    from widemargin.core.loop import Callback as Callback
+    from widemargin.core.loop import Stop as Stop
+    from widemargin.core.loop import fit as fit
+    from widemargin.core.path import fit_path as fit_path
+    from widemargin.core.problem import Problem as Problem
+    from widemargin.core.solution import Epoch as Epoch
+    from widemargin.core.solution import Solution as Solution
+    from widemargin.tasks.bracket.estimator import ConstituencyParser as ConstituencyParser
+    from widemargin.tasks.classify.estimator import LinearClassifier as LinearClassifier
+    from widemargin.tasks.classify.estimator import MultilabelClassifier as MultilabelClassifier
+    from widemargin.tasks.constraints import Constraints as Constraints
+    from widemargin.tasks.custom.estimator import StructuredPredictor as StructuredPredictor
+    from widemargin.tasks.estimator import load as load
+    from widemargin.tasks.parse.estimator import DependencyParser as DependencyParser
+    from widemargin.tasks.segment.estimator import Segmenter as Segmenter
+    from widemargin.tasks.tag.estimator import SequenceTagger as SequenceTagger
 
-__getattr__, __dir__, __all__ = lazy_names(
+_look_up, _, _names = lazy_names(
     __name__,
     {
         "_version": ["__version__"],
-        "answers.constraints": ["Constraints"],
-        "estimators": [
-            "ConstituencyParser",
-            "DependencyParser",
-            "LinearClassifier",
-            "MultilabelClassifier",
-            "Segmenter",
-            "SequenceTagger",
-            "StructuredPredictor",
-        ],
-        "loading": ["load"],
-        "loop": ["Callback", "Stop", "fit"],
-        "path": ["fit_path"],
-        "problem": ["Problem"],
-        "solution": ["Epoch", "Solution"],
+        "core.loop": ["Callback", "Stop", "fit"],
+        "core.path": ["fit_path"],
+        "core.problem": ["Problem"],
+        "core.solution": ["Epoch", "Solution"],
+        "tasks.constraints": ["Constraints"],
+        "tasks.estimator": ["load"],
     },
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return __dir__()
+    if name[:1].isupper() and name not in _names:
+        from widemargin.tasks import estimators
+
+        if name in estimators():
+            return estimators()[name].load("estimator")
+    return _look_up(name)
+
+
+def __dir__() -> list[str]:
+    from widemargin.tasks import estimators
+
+    return sorted([*_names, *estimators()])

@@ -8,25 +8,15 @@ and an `I-` that continues nothing starts a span. A share of nothing is 0, never
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from operator import eq
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.errors import DataError, WidemarginError
-
-Labels: TypeAlias = Sequence[str]
-
-
-class Span(NamedTuple):
-    """The tokens `start:end` of a sequence, and what they are."""
-
-    start: int
-    end: int
-    type: str
+from widemargin.text.spans import Labels, Span, spans
 
 
 class Score(NamedTuple):
@@ -97,45 +87,6 @@ def sequence_accuracy(gold: Sequence[Labels], predicted: Sequence[Labels]) -> fl
     return quotient(right, len(gold))
 
 
-def spans(labels: Labels) -> list[Span]:
-    """The spans that the labels of one sequence mark, in IOB1, IOB2 (BIO), BIOES or BILOU.
-
-    A label that is none of these is outside of all spans.
-
-    >>> spans(["B-PER", "I-PER", "O", "I-LOC", "I-ORG"])  # doctest: +NORMALIZE_WHITESPACE
-    [Span(start=0, end=2, type='PER'), Span(start=3, end=4, type='LOC'), Span(start=4, end=5, type='ORG')]
-    """
-    found = []
-    start, inside = 0, None
-    for position, label in enumerate(labels):
-        if label == "O" and inside is None:
-            continue
-        prefix, type_ = parsed(label)
-        if inside is not None and (prefix in _STARTS or prefix == "O" or type_ != inside):
-            found.append(Span(start, position, inside))
-            inside = None
-        if inside is None and prefix != "O":
-            start, inside = position, type_
-        if inside is not None and prefix in _ENDS:
-            found.append(Span(start, position + 1, inside))
-            inside = None
-    if inside is not None:
-        found.append(Span(start, len(labels), inside))
-    return found
-
-
-def bio(found: Iterable[Span], length: int) -> list[str]:
-    """The labels that mark these spans, none of which may overlap, in a sequence of this `length`.
-
-    >>> bio([Span(0, 2, "PER"), Span(2, 3, "PER")], 4)
-    ['B-PER', 'I-PER', 'B-PER', 'O']
-    """
-    labels = ["O"] * length
-    for start, end, type_ in found:
-        labels[start:end] = [f"B-{type_}", *[f"I-{type_}"] * (end - start - 1)]
-    return labels
-
-
 def span_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     """Precision, recall and F1 of the spans, per type and over all types.
 
@@ -143,12 +94,17 @@ def span_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     Score(precision=1.0, recall=0.5, f1=0.6666666666666666, support=2)
     """
     _check_lengths(gold, predicted)
-    gold_spans, predicted_spans = list(map(spans, gold)), list(map(spans, predicted))
-    both = [set(g).intersection(p) for g, p in zip(gold_spans, predicted_spans, strict=True)]
-    right, found, wanted = (
-        Counter(span.type for span in chain.from_iterable(kind)) for kind in (both, predicted_spans, gold_spans)
-    )
-    return counted(right, found, wanted)
+    return scores_of_spans(list(map(spans, gold)), list(map(spans, predicted)))
+
+
+def scores_of_spans(gold: Sequence[Sequence[Span]], predicted: Sequence[Sequence[Span]]) -> Scores:
+    """The same for sequences whose spans are given themselves.
+
+    >>> scores_of_spans([[Span(0, 1, "PER")]], [[Span(0, 1, "PER"), Span(1, 2, "PER")]]).micro.precision
+    0.5
+    """
+    both = [set(g).intersection(p) for g, p in zip(gold, predicted, strict=True)]
+    return counted(*(Counter(span.type for span in chain.from_iterable(kind)) for kind in (both, predicted, gold)))
 
 
 def label_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
@@ -215,20 +171,6 @@ def expected_calibration_error(confidence: FloatVector, right: AnyArray, n_bins:
     return quotient(sum(each.n * abs(each.confidence - each.right) for each in bins), len(confidence))
 
 
-def is_bio(labels: Iterable[str]) -> bool:
-    """Whether a set of labels marks spans, so that `span_scores` says something about it.
-
-    Labels without a type must include `B`, since a set like `E`, `I` (exon, intron) means something else.
-
-    >>> is_bio(["B-PER", "I-PER", "O"]), is_bio(["NN", "VB"]), is_bio(["O"])
-    (True, False, False)
-    """
-    distinct = set(labels) - {"O"}
-    return all(parsed(label)[0] != "O" for label in distinct) and any(
-        label == "B" or label[1:2] == "-" for label in distinct
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class SequenceScorer:
     """A metric as scikit-learn's `scoring=` wants it: it scores the predictions of an estimator."""
@@ -236,8 +178,7 @@ class SequenceScorer:
     name: str
 
     def __post_init__(self) -> None:
-        if self.name not in _METRICS:
-            raise WidemarginError(f"there is no scorer {self.name!r}; choose one of {', '.join(_METRICS)}")
+        check_metric(self.name)
 
     def __call__(self, estimator: Any, X: Any, y: Sequence[Labels]) -> float:
         """Score what `estimator` predicts for `X` against `y`."""
@@ -257,6 +198,12 @@ def sequence_scorer(name: str) -> SequenceScorer:
     return SequenceScorer(name)
 
 
+def check_metric(name: str) -> None:
+    """Raise unless there is a metric of this name."""
+    if name not in _METRICS:
+        raise WidemarginError(f"there is no scorer {name!r}; choose one of {', '.join(_METRICS)}")
+
+
 def _span_f1(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
     return span_scores(gold, predicted).micro.f1
 
@@ -266,16 +213,6 @@ _METRICS: dict[str, Callable[[Sequence[Labels], Sequence[Labels]], float]] = {
     "f1": _span_f1,
     "sequence_accuracy": sequence_accuracy,
 }
-
-_STARTS = frozenset("BSU")
-_ENDS = frozenset("ESLU")
-_PREFIXES = _STARTS | _ENDS | {"I"}
-
-
-@lru_cache(maxsize=4096)
-def parsed(label: str) -> tuple[str, str]:
-    """The prefix and the type of a label; the prefix of one that marks no span is `O`."""
-    return (label[0], label[2:]) if label[:1] in _PREFIXES and label[1:2] in ("", "-") else ("O", "")
 
 
 def counted(right: Mapping[str, int], found: Mapping[str, int], wanted: Mapping[str, int]) -> Scores:

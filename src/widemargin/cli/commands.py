@@ -1,6 +1,6 @@
-"""All commands on one page; what options they share is in `options`.
+"""All commands on one page; the options that they share are in `options`.
 
-Options that are parameters of training are handed over under the names that those have (`widemargin.training`).
+`train` and `compare` have a command for every task, whose options are its parameters.
 """
 
 from importlib import import_module
@@ -10,29 +10,85 @@ import click
 
 from widemargin._version import __version__
 from widemargin.cli.options import (
+    Decorator,
     as_json,
+    collected,
     data_options,
     example,
-    file_options,
-    format_options,
-    function_options,
-    hash_bits,
     jobs,
     model,
     names,
     quiet,
-    run_options,
     span,
-    templates,
-    training_options,
+    task_options,
+    together,
+    train_files,
 )
 from widemargin.cli.program import Program
+from widemargin.tasks import TASKS, task
+
+Options = dict[str, Any]
 
 
-def run(command: str, options: dict[str, Any]) -> int | None:
-    """What the command does, from the file of its name; an exit code."""
+def run(command: str, options: Options) -> int | None:
+    """Do what the file of the command's name does; an exit code."""
     code: int | None = import_module(f"widemargin.cli.{command}").run(**options)
     return code
+
+
+class ByTask(click.Group):
+    """A command for every task, made when it is asked for; without a task, the `default` one.
+
+    Parameters
+    ----------
+    command : the file that does the work
+    options : options besides those of the task
+    defaults : of some parameters
+    remark : the last sentence of every help text
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        command: str,
+        options: Decorator,
+        defaults: Options,
+        remark: str,
+        default: str | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(*arguments, **more)
+        self.work, self.own, self.defaults, self.remark, self.default = command, options, defaults, remark, default
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The tasks that have a command line."""
+        return [name for name in TASKS if task(name).files is not None]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a task."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        found = task(cmd_name)
+        command = click.Command(
+            cmd_name,
+            callback=lambda **options: run(self.work, {"name": cmd_name, "options": options}),
+            help=f"{found.does}\n\n{self.remark}",
+            epilog=example(f"widemargin {self.work} {cmd_name} {self.shown(found.example)}"),
+        )
+        shared = collected(self.own)
+        first = [shared.pop(name) for name in ("train_file", "dev_file", "out")]
+        command.params = [*first, *task_options(found, **self.defaults), *shared.values()]
+        return command
+
+    def shown(self, text: str) -> str:
+        """The example of a task, as far as it is one of this command."""
+        return text if self.default is None else text.partition(" --out")[0]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put in the default task where there is none."""
+        if self.default is not None and args and args[0] not in (*self.list_commands(ctx), "-h", "--help"):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
 
 
 @click.group(
@@ -54,134 +110,50 @@ def main() -> None:
     """
 
 
-@main.group()
-def train() -> None:
-    """Learn a model from labelled data."""
-
-
-@train.command(
-    "tag", epilog=example("widemargin train tag --train train.conllu --dev dev.conllu --label upos --out upos.wm")
+main.add_command(
+    ByTask(
+        "train",
+        help="Learn a model from labelled data.",
+        command="train",
+        options=together(
+            train_files,
+            click.option("--out", required=True, metavar="MODEL", help="Where to write the model."),
+            click.option("--checkpoint", metavar="FILE", help="Keep the state of training in FILE while it goes on."),
+            click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
+            click.option("--curves", metavar="FILE", help="Draw objective, gap and development score into a PNG file."),
+            as_json,
+            quiet,
+        ),
+        defaults={},
+        remark="Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit code is 130.",
+    )
 )
-@training_options
-@click.option("--costs", metavar="FILE", help='Error costs as JSON: {"gold": 2, "other": {"predicted": 0.5}}.')
-def train_tag(**options: Any) -> int | None:
-    """Learn to label the tokens of sequences.
-
-    Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit code is 130.
-    """
-    return run("train_tag", options)
-
-
-@train.command(
-    "segment", epilog=example("widemargin train segment --train citations.xml --max-length 40 --out citations.wm")
+main.add_command(
+    ByTask(
+        "compare",
+        help="Train with several solvers, and report which of them gets how far how fast.\n\nThe report is a web page, "
+        "its picture, a table and all measurements as JSON. Without a task, taggers are compared.",
+        command="compare",
+        options=together(
+            train_files,
+            click.option("--out", default="report", show_default=True, metavar="FOLDER", help="Where the report goes."),
+            click.option(
+                "--solvers",
+                callback=names,
+                default="auto,dcd,sdm,adagrad,perceptron",
+                show_default=True,
+                metavar="A,B,…",
+                help="Which ones; parameters go into brackets.",
+            ),
+            as_json,
+            quiet,
+        ),
+        defaults={"max_epochs": 50, "tol": 0.001},
+        remark="Trains with each of the solvers. Ctrl-C ends the comparison early: what has been measured by then is "
+        "reported all the same, and the exit code is 130.",
+        default="tag",
+    )
 )
-@training_options
-@click.option("--segment-features", callback=names, metavar="A,B,…", help="Of whole segments; a wrong name lists all.")
-@click.option(
-    "--max-length",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Refuse data with longer segments. [default: any length]",
-)
-@click.option("--penalties", metavar="FILE", help='Error costs as JSON: {"recall": {"title": 2}, "precision": {}}.')
-def train_segment(**options: Any) -> int | None:
-    """Learn to cut sequences into labelled segments.
-
-    The labels of the data mark segments in BIO, or are XML fields, or spans in JSON. Ctrl-C ends training early: the
-    model learnt so far is saved all the same, and the exit code is 130.
-    """
-    return run("train_segment", options)
-
-
-@train.command(
-    "parse", epilog=example("widemargin train parse --train train.conllu --dev dev.conllu --epochs 10 --out english.wm")
-)
-@file_options
-@format_options
-@click.option(
-    "--decoder",
-    type=click.Choice(["projective", "nonprojective"]),
-    default="projective",
-    show_default=True,
-    help="Whether arcs may cross.",
-)
-@click.option(
-    "--order", type=click.Choice(["1", "2"]), default="1", show_default=True, help="2 scores pairs of siblings."
-)
-@click.option(
-    "--single-root/--several-roots",
-    default=None,
-    help="How many tokens may hang on the root. [default: one, if that is so in the data]",
-)
-@click.option(
-    "--templates",
-    "arc_templates",
-    metavar="FILE|TEXT",
-    help="Features of arcs, such as 'head:upos|modifier:upos'.",
-)
-@click.option("--label-templates", metavar="FILE|TEXT", help="The same for arcs with their relation.")
-@click.option(
-    "--sibling-templates", metavar="FILE|TEXT", help="The same for pairs of siblings, such as 'sibling:upos'."
-)
-@click.option(
-    "--feature-memory",
-    type=float,
-    default=512.0,
-    show_default=True,
-    help="Megabytes for features that are kept while training.",
-)
-@click.option("--head-cost", type=float, default=1.0, show_default=True, help="The error of a wrong head.")
-@click.option("--label-cost", type=float, default=1.0, show_default=True, help="Of a wrong relation to the right head.")
-@hash_bits(22)
-@run_options(C="0.01", tol=0.01, epochs=20)
-def train_parse(**options: Any) -> int | None:
-    """Learn to parse: dependency trees, from the columns head and deprel of CoNLL-U or CoNLL-X files.
-
-    Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit code is 130.
-    """
-    return run("train_parse", options)
-
-
-@train.command(
-    "bracket", epilog=example("widemargin train bracket --train train.mrg --dev dev.mrg --epochs 10 --out trees.wm")
-)
-@file_options
-@click.option("--keep-functions", is_flag=True, help="Learn function tags too: NP-SBJ is not NP.")
-@click.option("--templates", metavar="FILE|TEXT", help="Features of spans, such as 'first:word|last:word|length'.")
-@click.option(
-    "--missing-cost",
-    type=float,
-    default=1.0,
-    show_default=True,
-    help="The error of a missed constituent, against 1 for a wrong one.",
-)
-@hash_bits(24)
-@run_options(C="0.01", tol=0.01, epochs=20)
-def train_bracket(**options: Any) -> int | None:
-    """Learn to parse: trees of constituents, from files of trees in brackets.
-
-    Traces are left out. Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit code
-    is 130.
-    """
-    return run("train_bracket", options)
-
-
-@train.command("classify", epilog=example("widemargin train classify --train news.svm --dev dev.svm --out news.wm"))
-@file_options
-@run_options(C="1", tol=0.001, epochs=1000)
-@click.option("--costs", metavar="FILE", help='Error costs as JSON: {"gold": 2, "other": {"predicted": 0.5}}.')
-@click.option("--balanced", is_flag=True, help="Let all classes count the same, whatever their number of examples.")
-@click.option("--multilabel", is_flag=True, help="Predict sets of labels even if all examples have one.")
-@click.option("--pairwise/--no-pairwise", default=True, help="Weights for pairs of labels of a set. [default: yes]")
-@click.option("--intercept/--no-intercept", default=True, help="A bias for every label. [default: yes]")
-def train_classify(**options: Any) -> int | None:
-    """Learn to classify the examples of svmlight files.
-
-    A line holds labels and index:value pairs; where lines have several labels, with commas between them, the model
-    predicts sets of labels. Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit
-    code is 130.
-    """
-    return run("train_classify", options)
 
 
 @main.command(epilog=example("widemargin evaluate upos.wm test.conllu"))
@@ -193,7 +165,7 @@ def train_classify(**options: Any) -> int | None:
 @as_json
 @click.option("--quiet", is_flag=True, help="Print the main score alone: labelled attachment, F1 or accuracy.")
 def evaluate(**options: Any) -> int | None:
-    """Compare what a model predicts with what is in FILE."""
+    """Compare the predictions of a model with the labels in FILE."""
     return run("evaluate", options)
 
 
@@ -262,47 +234,6 @@ def inspect(**options: Any) -> int | None:
     With --explain a parser's choice in one sentence is compared with another, feature by feature; tokens count from 1.
     """
     return run("inspect", options)
-
-
-@main.command(
-    epilog=example(
-        "widemargin compare --train train.conllu --dev dev.conllu --label upos --solvers 'dcd,dcd(sweeps=1),perceptron'"
-    )
-)
-@click.option("--train", "train_file", required=True, metavar="FILE", help="The data to learn from; - for stdin.")
-@click.option("--dev", "dev_file", metavar="FILE", help="Development data, to score each epoch on.")
-@click.option("--out", default="report", show_default=True, metavar="FOLDER", help="Where the report goes.")
-@data_options
-@templates
-@click.option(
-    "--solvers",
-    callback=names,
-    default="auto,dcd,sdm,adagrad,perceptron",
-    show_default=True,
-    metavar="A,B,…",
-    help="Which ones; parameters go into brackets.",
-)
-@click.option("--C", "C", type=float, default=0.1, show_default=True, help="Weight of errors against large weights.")
-@function_options
-@click.option(
-    "--epochs",
-    "max_epochs",
-    type=int,
-    default=50,
-    show_default=True,
-    help="Stop each after so many passes over the data.",
-)
-@click.option("--tol", type=float, default=0.001, show_default=True, help="Stop each at this gap that it has proven.")
-@click.option("--seconds", "max_seconds", type=float, help="Stop each after so many seconds.")
-@as_json
-@quiet
-def compare(**options: Any) -> int | None:
-    """Train with several solvers, and report which of them gets how far how fast.
-
-    The report is a web page, its picture, a table and all measurements as JSON. Ctrl-C ends it early: what has been
-    measured by then is reported all the same, and the exit code is 130.
-    """
-    return run("compare", options)
 
 
 @main.command(epilog=example("widemargin demo --out demo"))

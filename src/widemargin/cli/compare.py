@@ -1,79 +1,42 @@
 """`widemargin compare`: several solvers on the same labelled file, and a report on them."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
-from widemargin.cli.documents import check_folder, read_corpus, read_like
 from widemargin.cli.output import Printer, print_json
 from widemargin.cli.program import INTERRUPTED
-from widemargin.cli.resources import check_templates, read_templates
-from widemargin.errors import UnsupportedError
-from widemargin.metrics import is_bio
-from widemargin.problem import Problem
-from widemargin.report.comparison import FILES, Comparison, compare
+from widemargin.cli.targets import check_folder
+from widemargin.cli.train import input_files, prepared
+from widemargin.errors import WidemarginError
+from widemargin.report.comparison import FILES, Comparison
 from widemargin.report.tables import cells, columns_of
-from widemargin.training import TaggerSettings
+from widemargin.tasks import task
+from widemargin.tasks.training import compare_solvers
 
 SHOWN = ("objective", "gap", "certificate", "seconds_to_10%", "seconds_to_1%", "seconds_to_0.1%", "score")
 """What fits on a terminal; the files have all."""
 
 
-def run(
-    *,
-    train_file: str,
-    dev_file: str | None,
-    out: str,
-    label: str | None,
-    file_format: str | None,
-    columns: Sequence[str] | None,
-    templates: str | None,
-    solvers: Sequence[str],
-    as_json: bool,
-    quiet: bool,
-    **parameters: Any,
-) -> int | None:
+def run(name: str, options: dict[str, Any]) -> int | None:
     """Train with each solver, write the report, and show its table."""
-    check_folder(out, FILES, inputs=[train_file, dev_file, templates])
-    settings = TaggerSettings(templates=read_templates(templates, [], {}), **parameters)
-    choices = {name: replace(settings, solver=name) for name in solvers}
-    chosen = {name: choice.chosen_solver() for name, choice in choices.items()}
-    train = read_corpus(train_file, file_format=file_format, names=columns)
-    if train.file_format == "brackets" and label is None:
-        raise UnsupportedError("compare trains taggers, not parsers; for the tags of these trees add --label pos")
-    name = train.label(label)
-    check_templates(settings.templates or (), train.document.columns, name)
-    dev = None if dev_file is None else read_like(train, dev_file, file_format, columns).labelled(label or name)
-    X, y = train.labelled(name)
-    task = settings.compile(X, y, dev)
-
-    def problem_for(solver: str) -> Problem:
-        return choices[solver].problem(task.examples)
-
-    data: dict[str, Any] = {
-        "training data": train_file,
-        "label": name,
-        "sequences": X.n_sequences,
-        "tokens": X.n_tokens,
-        "labels": len(task.labels),
-        "weights": task.examples.n_weights,
-    }
-    if dev is not None:
-        metric = "f1" if is_bio(task.labels) else "accuracy"
-        data |= {"development data": dev_file, "development tokens": dev[0].n_tokens, "score": metric}
-    comparison = compare(
-        problem_for,
-        chosen,
-        stop=settings.stop(),
-        score=task.score,
-        seed=parameters["random_state"],
-        verbose=not quiet,
-        data=data,
-        settings={"templates": settings.templates, "C": settings.C, "jobs": settings.n_jobs},
+    train_file, dev_file, out, solvers, as_json, quiet = (
+        options.pop(each) for each in ("train_file", "dev_file", "out", "solvers", "as_json", "quiet")
     )
+    chosen = task(name)
+    check_folder(out, FILES, inputs=[train_file, dev_file, *input_files(chosen, options)])
+    if options["C"] is not None:
+        if len(options["C"]) > 1:
+            raise WidemarginError("solvers are compared at one C; give a single value of --C")
+        (options["C"],) = options["C"]
+    job = prepared(chosen, options, train_file, dev_file, quiet=quiet)
+    label = {"label": job.train.about["label"]} if "label" in job.train.about else {}
+    about: dict[str, Any] = {"training data": train_file, **label, **job.train.size}
+    if job.dev is not None:
+        about |= {"development data": dev_file}
+        about |= {f"development {what}": count for what, count in job.dev.size.items()}
+    comparison = compare_solvers(job.kind.load("compile"), job.parameters, job.data, solvers, about)
     if comparison.interrupted and not comparison.functions:
         raise KeyboardInterrupt  # nothing has been measured yet
     comparison.save(out)

@@ -6,16 +6,18 @@ from pathlib import Path
 from rich.text import Text
 
 from widemargin._version import __version__
-from widemargin.cli.documents import check_target
 from widemargin.cli.output import Printer
 from widemargin.cli.program import INTERRUPTED
-from widemargin.data.atomic import replacing
+from widemargin.cli.targets import check_target
+from widemargin.core.atomic import replacing
+from widemargin.core.solution import Solution
 from widemargin.data.generators import addresses
-from widemargin.metrics import accuracy, sequence_accuracy, span_scores, spans
+from widemargin.metrics import accuracy, sequence_accuracy, span_scores
 from widemargin.report.curves import plot_curves
 from widemargin.report.numbers import bound, share
-from widemargin.solution import Solution
-from widemargin.training import TaggerSettings
+from widemargin.tasks import task
+from widemargin.tasks.training import Data, train
+from widemargin.text.spans import spans
 
 TEST_SHARE, N_SHOWN = 4, 4
 TEST_SEED, SHOWN_SEED = 1_000_003, 2_000_003  # added to the seed: addresses that training never saw
@@ -49,7 +51,9 @@ def run(*, out: str, sequences: int, seed: int, quiet: bool) -> int | None:
         f"{len(X):,} noisy addresses to learn from ({sum(map(len, X)):,} tokens), {len(X_test):,} others to test on. "
         "A first run also compiles, for about 20 seconds."
     )
-    tagger, solution = TaggerSettings(verbose=not quiet).train(X, y)
+    kind = task("tag").kinds["chain"]
+    parameters = kind.load("parameters")(verbose=not quiet)
+    tagger, solution = train(kind.load("compile"), parameters, Data(X, y))
     tagger.summary["data"] = {
         "label": "label",
         "format": "conll",

@@ -1,36 +1,19 @@
 """`widemargin inspect`: what a model has learnt."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from widemargin.cli.documents import remembered
 from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json, signed
-from widemargin.cli.strongest import Strongest, strongest_weights
+from widemargin.core.model_file import read_model
+from widemargin.core.solution import Solution
 from widemargin.errors import ModelFileError, WidemarginError
-from widemargin.model import read_model
-from widemargin.predictors.base import Predictor
-from widemargin.predictors.kinds import predictor_in
-from widemargin.solution import Solution
+from widemargin.tasks.base import Model, model_in
+from widemargin.tasks.strongest import Part, Strongest
 
 VISIBLE = 0.0005  # smaller weights would be printed as zero
-KINDS = {"features": "on labels", "transition_features": "on pairs of labels", "segment_features": "on whole segments"}
-HEADINGS = {
-    "features": "Features for and against",
-    "segment_features": "Features of whole segments for and against",
-    "lengths": "Lengths for and against",
-    "transitions": "Transitions",
-    "features_on_transitions": "Features on transitions",
-    "begin": "First label",
-    "end": "Last label",
-    "bias": "Biases",
-    "pairs": "Pairs of labels",
-    "left_halves": "Left halves in constituents",
-    "right_halves": "Right halves in constituents",
-}
-BY_LABEL = ("features", "segment_features", "lengths")
 
 
 def run(
@@ -48,22 +31,25 @@ def run(
     """Print a model's training, features and transitions, or explain what it predicts."""
     if explain is not None:
         from widemargin.cli import explain as explaining
+        from widemargin.report.explain import Question
 
         if len(labels) > 1 or (token is None and span is None and (head is not None or labels)):
             raise WidemarginError("--explain compares one part with one other: give a --token or a --span")
-        question = explaining.Question(sentence, token, head, span, labels[0] if labels else None)
-        explaining.run(model, explain, question, top=top, as_json=as_json)
+        question = Question(token, head, span, labels[0] if labels else None)
+        explaining.run(model, explain, sentence, question, top=top, as_json=as_json)
         return
     if token is not None or span is not None or head is not None:
         raise WidemarginError("--token, --head and --span need --explain FILE, whose sentences they are in")
     file = read_model(model)
-    predictor = predictor_in(file, model)
+    predictor: Model = model_in(file, model)
     known = [str(label) for label in predictor.labels]
     for label in labels:
         if label not in known:
             raise WidemarginError(f"the model has no label {label!r}; it has {', '.join(map(repr, known))}")
     chosen = [number for number, label in enumerate(known) if not labels or label in labels]
     summary, solution = predictor.summary, _solution(predictor, model)
+    parts = predictor.strongest(chosen, top)
+    templates: Any = dict(predictor.templates)
     results = {
         "model": model,
         "written_by": file.header.get("written_by"),
@@ -74,24 +60,20 @@ def run(
             "weights_not_zero": int(np.count_nonzero(predictor.w)),
         },
         "labels": known,
-        "templates": _templates(file.header),
-        "data": remembered(summary),
+        "templates": templates.get("", templates) or None,
+        "data": predictor.about,
         "parameters": summary.get("parameters", {}),
         "training": {key: value for key, value in solution.summary().items() if key != "trace"} if solution else None,
-        **strongest_weights(predictor, known, chosen, top),
+        **{name: part.by_label if part.strongest is None else part.strongest for name, part in parts.items()},
     }
     if as_json:
         print_json(results)
     else:
-        _print(Printer(), solution, results)
+        _print(Printer(), solution, results, predictor.templates)
+        _print_parts(Printer(), parts)
 
 
-def _templates(header: dict[str, Any]) -> Any:
-    """The templates of a model, in groups if it has them so; None where there are none."""
-    return header["templates"] if "templates" in header else header["features"].get("templates")
-
-
-def _solution(predictor: Predictor, name: str) -> Solution | None:
+def _solution(predictor: Model, name: str) -> Solution | None:
     """How training went, where the model tells."""
     try:
         return (
@@ -101,7 +83,9 @@ def _solution(predictor: Predictor, name: str) -> Solution | None:
         raise ModelFileError(f"the model {name} is damaged: it does not tell how it was trained") from None
 
 
-def _print(printer: Printer, solution: Solution | None, results: dict[str, Any]) -> None:
+def _print(
+    printer: Printer, solution: Solution | None, results: dict[str, Any], templates: Mapping[str, Sequence[str]]
+) -> None:
     size, data, parameters, labels = results["size"], results["data"], results["parameters"], results["labels"]
     facts = [
         ("model", f"{results['model']} ({file_size(results['model'])}, {results['written_by']})"),
@@ -109,10 +93,7 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any])
         ("features", _features(size)),
         ("weights", f"{size['weights']:,}, of which {size['weights_not_zero']:,} are not zero"),
     ]
-    templates = results["templates"] or []
-    for group, texts in templates.items() if isinstance(templates, dict) else [("", templates)]:
-        if texts:
-            facts.append((f"{group} templates".lstrip(), " ".join(texts)))
+    facts += [(f"{group} templates".lstrip(), " ".join(texts)) for group, texts in templates.items() if texts]
     if data:
         counts = [f"{data[what]:,} {what}" for what in ("sequences", "sentences", "tokens", "examples") if what in data]
         column = f"the column {data['label']} of " if "label" in data else ""
@@ -125,12 +106,6 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any])
         )
         facts.append(("certificate", certificate(solution)))
     printer.facts(facts)
-    for part, heading in HEADINGS.items():
-        if part in BY_LABEL:
-            for label, strongest in results.get(part, {}).items():
-                _print_strongest(printer, f"{heading} {label}", strongest)
-        elif part in results:
-            _print_strongest(printer, heading, results[part])
 
 
 def _listed(labels: Sequence[str]) -> str:
@@ -138,10 +113,19 @@ def _listed(labels: Sequence[str]) -> str:
     return (", " if any(" " in label for label in labels) else " ").join(filter(None, labels))
 
 
-def _features(size: dict[str, int]) -> str:
+def _features(size: Mapping[str, int]) -> str:
     if "templates" in size:
         return f"{size['templates']} templates, hashed: their names are known in sentences only (--explain FILE)"
-    return ", ".join(f"{size[key]:,} {what}" for key, what in KINDS.items() if key in size)
+    kinds = {what: count for what, count in size.items() if what.endswith("features")}
+    return ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in kinds.items() if count or len(kinds) == 1)
+
+
+def _print_parts(printer: Printer, parts: Mapping[str, Part]) -> None:
+    for part in parts.values():
+        if part.strongest is not None:
+            _print_strongest(printer, part.heading, part.strongest)
+        for label, strongest in (part.by_label or {}).items():
+            _print_strongest(printer, f"{part.heading} {label}", strongest)
 
 
 def _print_strongest(printer: Printer, heading: str, strongest: Strongest) -> None:

@@ -1,10 +1,16 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share, and those that are made of the parameters of a task."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import Field, fields
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin
 
 import click
+
+from widemargin.files.formats import FORMATS
+from widemargin.tasks import Task
+from widemargin.tasks.parameters import Parameters, text_of
 
 COMMA = re.compile(r",(?![^(]*\))")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -66,8 +72,8 @@ def together(*options: Decorator) -> Decorator:
 format_options = together(
     click.option(
         "--format",
-        "file_format",
-        type=click.Choice(["conll", "conllu", "conllx", "brackets", "jsonl", "xml", "svmlight"]),
+        "format",
+        type=click.Choice(list(FORMATS)),
         help="The format of the data. [default: by the file's name and first line]",
     ),
     click.option(
@@ -78,118 +84,93 @@ data_options = together(
     click.option("--label", metavar="COLUMN", help="The label column: its name, or its number counting from 1."),
     format_options,
 )
-templates = click.option(
-    "--templates", metavar="FILE|TEXT", help="Feature templates, such as 'word[-1..1] suffix1..3 lower|pos'."
-)
-function_options = together(
-    click.option("--objective", help="What counts as an error; an unknown name lists all. [default: the solver's own]"),
-    click.option(
-        "--loss", type=click.Choice(["squared_hinge", "hinge"]), help="Of each slack. [default: the solver's own]"
-    ),
-    click.option(
-        "--penalty",
-        type=click.Choice(["l2", "l1"]),
-        default="l2",
-        show_default=True,
-        help="On the size of the weights.",
-    ),
-    click.option(
-        "--memory",
-        "cut_memory",
-        type=float,
-        default=1024.0,
-        show_default=True,
-        help="Megabytes for a dual solver's cuts.",
-    ),
-    click.option("--jobs", "n_jobs", type=int, default=-1, show_default=True, help="Threads; -1 takes all cores."),
-    click.option(
-        "--seed",
-        "random_state",
-        type=click.IntRange(0),
-        default=0,
-        show_default=True,
-        help="The same seed, the same result.",
-    ),
-)
+
+
+def collected(options: Decorator) -> dict[str, click.Parameter]:
+    """The options that a decorator adds, by name."""
+    command = click.Command("")
+    options(command)
+    return {str(option.name): option for option in reversed(command.params)}  # collected from the last to the first
+
+
+READING = collected(data_options)
+"""The options that say how files are read."""
+
 jobs = click.option("--jobs", type=int, default=-1, help="Threads; -1 takes all cores.", show_default=True)
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 model = click.argument("model")
-
-
-file_options = together(
+train_files = together(
     click.option("--train", "train_file", required=True, metavar="FILE", help="The data to learn from; - for stdin."),
     click.option(
         "--dev", "dev_file", metavar="FILE", help="Development data: the epoch that scores best on it is kept."
     ),
-    click.option("--out", required=True, metavar="MODEL", help="Where to write the model."),
 )
 
-
-def run_options(C: str, tol: float, epochs: int) -> Decorator:
-    """How to train, with these defaults."""
-    return together(
-        click.option("--solver", default="auto", show_default=True, help="How to optimise; an unknown name lists all."),
-        click.option(
-            "--C",
-            "C",
-            callback=numbers,
-            default=C,
-            show_default=True,
-            metavar="C[,C…]",
-            help="Weight of errors against large weights; of several, the one that is best on --dev.",
-        ),
-        function_options,
-        click.option(
-            "--epochs",
-            "max_epochs",
-            type=int,
-            default=epochs,
-            show_default=True,
-            help="Stop after so many passes over the data.",
-        ),
-        click.option(
-            "--tol", type=float, default=tol, show_default=True, help="Stop at this proven gap to the optimum."
-        ),
-        click.option(
-            "--patience", type=int, metavar="N", help="Stop after N epochs without a better development score."
-        ),
-        click.option("--seconds", "max_seconds", type=float, help="Stop after so many seconds."),
-        click.option("--checkpoint", metavar="FILE", help="Keep the state of training in FILE while it goes on."),
-        click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
-        click.option("--curves", metavar="FILE", help="Draw objective, gap and development score into a PNG file."),
-        as_json,
-        quiet,
-    )
+GIVEN_AS: Mapping[str, Mapping[str, Any]] = {
+    "numbers": {"callback": numbers},
+    "names": {"callback": names},
+    "lexicons": {"callback": pairs, "multiple": True},
+    "clusters": {"callback": pairs, "multiple": True},
+    "seed": {"type": click.IntRange(0)},
+    "whole number": {"type": click.IntRange(1)},
+}
+"""How click takes values whose type does not tell, by what `tasks.parameters.parameter` calls them."""
 
 
-training_options = together(
-    file_options,
-    data_options,
-    templates,
-    click.option(
-        "--lexicon", "lexicons", multiple=True, callback=pairs, metavar="NAME=FILE", help="Entries, one a line."
-    ),
-    click.option(
-        "--clusters",
-        multiple=True,
-        callback=pairs,
-        metavar="NAME=FILE",
-        help="Word clusters: Brown's, or word TAB cluster.",
-    ),
-    click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Leave out rarer features."),
-    click.option("--hash-bits", type=int, metavar="N", help="Hash features into 2^N rows; keeps no names."),
-    run_options(C="0.1", tol=0.01, epochs=100),
-)
+def parameter_fields(task: Task) -> dict[str, tuple[type, "Field[Any]"]]:
+    """The parameters of all kinds of models of a task, and its own options, with the dataclasses they come from.
+
+    Those that only this task has come first.
+    """
+    owners = [
+        each for each in (task.load_options(), *(kind.load("parameters") for kind in task.kinds.values())) if each
+    ]
+    found = {field.name: (owner, field) for owner in owners for field in fields(owner)}
+    shared = {field.name for field in fields(Parameters)}
+    return dict(sorted(found.items(), key=lambda item: item[0] in shared))
 
 
-def hash_bits(default: int) -> Decorator:
-    """How large the table of weights is where features have no names."""
-    return click.option(
-        "--hash-bits",
-        type=click.IntRange(10, 28),
-        default=default,
-        show_default=True,
-        metavar="N",
-        help="All features share 2^N weights.",
-    )
+def task_options(task: Task, **defaults: Any) -> list[click.Parameter]:
+    """How files are read, and the parameters of a task, with some `defaults` that are not their own."""
+    chosen = [READING[name] for name in task.reads]
+    return [*chosen, *_options(parameter_fields(task), defaults)]
+
+
+def _options(
+    parameters: Mapping[str, tuple[type, "Field[Any]"]], defaults: Mapping[str, Any]
+) -> Iterator[click.Option]:
+    for name, (owner, field) in parameters.items():
+        about = field.metadata
+        if about["option"] is None:
+            continue
+        flag = about["option"] or "--" + name.replace("_", "-")
+        default = defaults.get(name, field.default)
+        more = dict(GIVEN_AS.get(about["given_as"]) or _by_type(field.type, flag))
+        text = f"{text_of(owner, field)} {about['on_command_line']}".rstrip()
+        if about["given_as"] in ("names", "lexicons", "clusters"):
+            default = None
+        yield click.Option(
+            [more.pop("flag", flag), name],
+            help=text,
+            default=default,
+            show_default=default is not None,
+            metavar=about["metavar"],
+            **more,
+        )
+
+
+def _by_type(kind: Any, flag: str) -> dict[str, Any]:
+    """How click takes a value of this type; texts as they are."""
+    wanted = [each for each in get_args(kind) if each is not type(None)] if get_origin(kind) is UnionType else [kind]
+    kind = wanted[0]
+    if kind is bool:
+        return {"is_flag": True, "flag": flag if "/" in flag else f"{flag}/--no-{flag[2:]}"}
+    if get_origin(kind) is Literal:
+        choices = get_args(kind)
+        back = {str(choice): choice for choice in choices}
+        return {
+            "type": click.Choice(list(back)),
+            "callback": lambda ctx, param, value: back.get(str(value)),
+        }
+    return {"type": kind} if kind in (int, float) else {}

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from widemargin.core.solution import Solution
 from widemargin.report.numbers import MARK, UNKNOWN, bound, finite
-from widemargin.solution import Solution
 
 WIDTH_OF_FILES = 200
 STOPPED = {

@@ -1,7 +1,19 @@
-"""Corpora of labelled tokens: reading them into columns, and writing them back with a column replaced."""
+"""Data: generated ones to try things on (`generators`, `treebanks`), and yours by `read`."""
 
-from widemargin.data.atomic import replacing
-from widemargin.data.document import Document, label_column
-from widemargin.data.formats import FORMATS, read
+from typing import TYPE_CHECKING
 
-__all__ = ["FORMATS", "Document", "label_column", "read", "replacing"]
+if TYPE_CHECKING:
+    from widemargin.files.document import Document as Document
+    from widemargin.files.document import label_column as label_column
+    from widemargin.files.formats import FORMATS as FORMATS
+    from widemargin.files.formats import read as read
+
+__all__ = ["FORMATS", "Document", "label_column", "read"]
+
+
+def __getattr__(name: str) -> object:
+    from widemargin.files import document, formats
+
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(formats if hasattr(formats, name) else document, name)

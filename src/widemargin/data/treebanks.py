@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from widemargin.columns import Column, Columns, boundaries
-from widemargin.data.brackets import text_of
-from widemargin.data.conllu import NAMES
-from widemargin.data.dependencies import arc_columns
+from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
-from widemargin.trees import Arc, Tree
+from widemargin.files.brackets import text_of
+from widemargin.files.conllu import NAMES
+from widemargin.tasks.parse.dependencies import arc_columns
+from widemargin.text.columns import Column, Columns
+from widemargin.text.trees import Arc, Tree
 
 HEAD = ""
 

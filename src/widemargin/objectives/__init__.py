@@ -1,8 +1,7 @@
 """Objectives: how decoded outputs become cuts."""
 
+from widemargin.core.objective import Margin, Objective
 from widemargin.objectives.approximate_slack import ApproximateSlack
-from widemargin.objectives.base import Objective
-from widemargin.objectives.margin import Margin
 from widemargin.objectives.positions import PositionWise
 from widemargin.objectives.slack import Slack
 from widemargin.objectives.softmax import Softmax

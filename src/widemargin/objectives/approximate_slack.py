@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.cuts import Cuts
+from widemargin.core.cuts import Cuts
+from widemargin.core.examples import Differences, Examples, HullSearch, KBest
+from widemargin.core.objective import Objective
+from widemargin.core.sparse import Rows, dots, scaled, stack, taken
 from widemargin.decoders.hull import SMALL, new_corners, next_scales
-from widemargin.objectives.base import Objective
-from widemargin.sparse import Rows, dots, scaled, stack, taken
-from widemargin.structures.base import Differences, Examples, HullSearch, KBest
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from typing import ClassVar, cast
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.cuts import Cuts
-from widemargin.objectives.base import Objective
-from widemargin.sparse import scaled
-from widemargin.structures.base import Examples, Positions
+from widemargin.core.cuts import Cuts
+from widemargin.core.examples import Examples, Positions
+from widemargin.core.objective import Objective
+from widemargin.core.sparse import scaled
 
 
 @dataclass(frozen=True, slots=True)

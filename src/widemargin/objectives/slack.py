@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.cuts import Cuts
-from widemargin.objectives.base import Objective
-from widemargin.sparse import scaled
-from widemargin.structures.base import ErrorCounts, Examples
+from widemargin.core.cuts import Cuts
+from widemargin.core.examples import ErrorCounts, Examples
+from widemargin.core.objective import Objective
+from widemargin.core.sparse import scaled
 
 
 @dataclass(frozen=True, slots=True)

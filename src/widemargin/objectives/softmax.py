@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.cuts import Cuts
-from widemargin.objectives.base import Kind, Objective
-from widemargin.sparse import dots
-from widemargin.structures.base import Examples, Marginals
+from widemargin.core.cuts import Cuts
+from widemargin.core.examples import Examples, Marginals
+from widemargin.core.objective import Kind, Objective
+from widemargin.core.sparse import dots
 
 
 @dataclass(frozen=True, slots=True)

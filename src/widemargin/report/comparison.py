@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from widemargin._version import __version__
-from widemargin.data.atomic import replacing
+from widemargin.core.atomic import replacing
+from widemargin.core.loop import Callback, Score, Stop, fit
+from widemargin.core.problem import Meter, Problem
+from widemargin.core.solution import relative_gap
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.loop import Callback, Score, Stop, fit
-from widemargin.problem import Meter, Problem
 from widemargin.report.curves import Curve, distinct
 from widemargin.report.grid import Row, drawn
 from widemargin.report.numbers import bound
@@ -31,7 +32,6 @@ from widemargin.report.page import Section, page
 from widemargin.report.progress import Progress
 from widemargin.report.tables import as_csv, as_json, row_of, with_winners
 from widemargin.report.verdict import THRESHOLDS, Function, Run, Verdict, judge
-from widemargin.solution import relative_gap
 from widemargin.solvers import Solver, named_solver
 
 STOP = Stop(epochs=50, gap=THRESHOLDS[-1])

@@ -6,7 +6,7 @@ the reasons.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Option(NamedTuple):
@@ -60,3 +60,31 @@ def _by_template(votes: Iterable[tuple[str, float]]) -> dict[str, tuple[str, flo
         before, so_far = sums.get(template, ("", 0.0))
         sums[template] = f"{before}, {values}".removeprefix(", "), so_far + weight
     return sums
+
+
+class Question(NamedTuple):
+    """Which part of a sentence is to be explained, and against what; numbers count from 1."""
+
+    token: int | None = None
+    head: int | None = None
+    span: tuple[int, int] | None = None
+    label: str | None = None
+
+
+Explanation = dict[str, Any]
+"""Under ``parts``, all parts with their margins; or the two options of `compared`, and the reasons for the one."""
+
+
+def listed(parts: Iterable[tuple[str, float, str]]) -> Explanation:
+    """All parts of an output, with how far each is ahead, and of what."""
+    return {"parts": [{"part": part, "margin": margin, "instead": instead} for part, margin, instead in parts]}
+
+
+def compared(one: Option, other: Option) -> Explanation:
+    """The part chosen against another."""
+    return {
+        "chosen": {"part": one.name, "score": one.score},
+        "other": {"part": other.name, "score": other.score},
+        "difference": one.score - other.score,
+        "reasons": [{**reason._asdict(), "difference": reason.difference} for reason in reasons(one, other)],
+    }

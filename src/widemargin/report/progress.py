@@ -14,8 +14,8 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from widemargin.loop import Callback
-from widemargin.solution import Epoch
+from widemargin.core.loop import Callback
+from widemargin.core.solution import Epoch
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

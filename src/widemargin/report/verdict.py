@@ -17,9 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf, isfinite
 from typing import NamedTuple
 
+from widemargin.core.choices import Loss, Penalty
+from widemargin.core.problem import Problem
+from widemargin.core.solution import Epoch, relative_gap
 from widemargin.objectives import OBJECTIVES
-from widemargin.problem import Loss, Penalty, Problem
-from widemargin.solution import Epoch, relative_gap
 
 THRESHOLDS = (0.1, 0.01, 0.001)
 TIE = 1.01  # whoever needs at most this many times the least has won as well

@@ -1,14 +1,15 @@
 """Solvers: one file per family, each consuming cuts through the one protocol of `base`."""
 
 import ast
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from widemargin.core.solver import Solver
 from widemargin.errors import WidemarginError
 from widemargin.solvers.adadelta import AdaDelta
 from widemargin.solvers.adagrad import AdaGrad
 from widemargin.solvers.auto import Auto
-from widemargin.solvers.base import Solver
 from widemargin.solvers.bundle import Bundle
 from widemargin.solvers.cutting_plane import CuttingPlane, CuttingPlaneDual
 from widemargin.solvers.dcd import DualCoordinateDescent
@@ -39,21 +40,19 @@ SOLVERS: dict[str, Solver] = {
     "bcfw": FrankWolfe(),
     "bundle": Bundle(),
     "lbfgs": LBFGS(),
-    "crf": LBFGS(),
-    "softmax-margin": LBFGS(),
 }
 """Every solver by the name that estimators and the command line know it by."""
 
 
-def named_solver(name: Any) -> Solver:
-    """The solver `name`, which may be followed by parameters.
+def named_solver(name: Any, also: Iterable[str] = ()) -> Solver:
+    """The solver `name`, which may be followed by parameters; complaints name what there is `also`.
 
     >>> named_solver("dcd(sweeps=3)")
     DualCoordinateDescent(sweeps=3, delta=1e-06, batch_size=None)
     """
     plain, bracket, _ = str(name).partition("(")
     if not isinstance(name, str) or plain not in SOLVERS:
-        raise WidemarginError(f"there is no solver {name!r}; there are {', '.join(SOLVERS)}")
+        raise WidemarginError(f"there is no solver {name!r}; there are {', '.join([*SOLVERS, *also])}")
     if not bracket:
         return SOLVERS[plain]
     try:

@@ -14,12 +14,13 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.cut_store import CutStore
-from widemargin.objectives.base import Kind
-from widemargin.problem import Penalty, Problem
+from widemargin.core.choices import Penalty
+from widemargin.core.cut_store import CutStore
+from widemargin.core.objective import Kind
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver, start_weights
 from widemargin.solvers import adaptive
 from widemargin.solvers.adaptive import AdaptiveState, Lagging, step
-from widemargin.solvers.base import Solver, start_weights
 from widemargin.solvers.subgradient import Gradient
 
 

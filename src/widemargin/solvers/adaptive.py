@@ -18,7 +18,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix
-from widemargin.problem import Problem
+from widemargin.core.problem import Problem
 from widemargin.solvers.subgradient import Gradient, everything, gradient, small_size, strength, tangents
 
 STRETCH = 256

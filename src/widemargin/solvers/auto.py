@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.problem import Problem
+from widemargin.core.problem import Problem
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
 from widemargin.solvers.dual import DualSolver, DualState, growing
 

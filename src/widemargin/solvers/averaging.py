@@ -10,10 +10,10 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector
-from widemargin.cut_store import CutStore
-from widemargin.problem import Problem
-from widemargin.solvers.base import start_weights
-from widemargin.sparse import Rows, add_scaled
+from widemargin.core.cut_store import CutStore
+from widemargin.core.problem import Problem
+from widemargin.core.solver import start_weights
+from widemargin.core.sparse import Rows, add_scaled
 
 
 @dataclass(slots=True)

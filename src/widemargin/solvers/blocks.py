@@ -15,10 +15,10 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.cuts import Cuts, WorkingSets, add, add_products, drop_idle, find, largest, product, violation
+from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, drop_idle, find, largest, product, violation
+from widemargin.core.sparse import add_scaled, dot, table_for
 from widemargin.solvers.dual import Dual, DualState
 from widemargin.solvers.qp import pair_steps
-from widemargin.sparse import add_scaled, dot, table_for
 
 
 class Room(NamedTuple):

@@ -14,10 +14,11 @@ from typing import ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.cut_store import CutStore
-from widemargin.objectives.base import Kind
-from widemargin.problem import Loss, Problem
-from widemargin.solvers.base import Solver, start_weights
+from widemargin.core.choices import Loss
+from widemargin.core.cut_store import CutStore
+from widemargin.core.objective import Kind
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver, start_weights
 from widemargin.solvers.planes import FLOOR, PRECISION, PlaneState, risk
 
 SERIOUS = 0.1  # the share of the promised fall that makes a step serious

@@ -18,10 +18,11 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector
-from widemargin.cuts import Cuts, WorkingSets, add, drop_idle, find, largest, violation
-from widemargin.problem import Loss, Problem
+from widemargin.core.choices import Loss
+from widemargin.core.cuts import Cuts, WorkingSets, add, drop_idle, find, largest, violation
+from widemargin.core.problem import Problem
+from widemargin.core.sparse import add_scaled, dot
 from widemargin.solvers.dual import DualSolver, DualState, growing
-from widemargin.sparse import add_scaled, dot
 
 
 @kernel

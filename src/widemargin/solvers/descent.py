@@ -18,10 +18,10 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix
-from widemargin.cut_store import CutStore
-from widemargin.cuts import Cuts
-from widemargin.problem import Problem
-from widemargin.solvers.base import start_weights
+from widemargin.core.cut_store import CutStore
+from widemargin.core.cuts import Cuts
+from widemargin.core.problem import Problem
+from widemargin.core.solver import start_weights
 from widemargin.solvers.subgradient import Gradient, gradient, tangents
 
 SMALLEST_SCALE = 1e-6

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.cut_store import CutStore
-from widemargin.cuts import WorkingSets
+from widemargin.core.cut_store import CutStore
+from widemargin.core.cuts import WorkingSets
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver
 from widemargin.errors import WidemarginError
-from widemargin.problem import Problem
-from widemargin.solvers.base import Solver
 
 
 class Dual(NamedTuple):

@@ -16,11 +16,12 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.cuts import Cuts, add, add_products, drop_idle, find, largest
-from widemargin.problem import Loss, Problem
+from widemargin.core.choices import Loss
+from widemargin.core.cuts import Cuts, add, add_products, drop_idle, find, largest
+from widemargin.core.problem import Problem
+from widemargin.core.sparse import add_scaled, dot, table_for
 from widemargin.solvers.blocks import append, gather, new_room
 from widemargin.solvers.dual import Dual, DualSolver, DualState, growing, value
-from widemargin.sparse import add_scaled, dot, table_for
 
 
 @dataclass(slots=True)

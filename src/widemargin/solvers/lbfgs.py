@@ -17,11 +17,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.cut_store import CutStore
+from widemargin.core.choices import Loss
+from widemargin.core.cut_store import CutStore
+from widemargin.core.objective import Kind
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver, start_weights
 from widemargin.errors import WidemarginError
-from widemargin.objectives.base import Kind
-from widemargin.problem import Loss, Problem
-from widemargin.solvers.base import Solver, start_weights
 from widemargin.solvers.planes import risk
 
 MAX_TRIALS = 10

@@ -18,16 +18,17 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.cut_store import CutStore
-from widemargin.cuts import Cuts
+from widemargin.core.cut_store import CutStore
+from widemargin.core.cuts import Cuts
+from widemargin.core.examples import KBest
+from widemargin.core.objective import BestCuts
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver
+from widemargin.core.sparse import dot, new_table, products
 from widemargin.errors import WidemarginError
-from widemargin.problem import Problem
 from widemargin.solvers import averaging
 from widemargin.solvers.averaging import AveragedState, add_averaged
-from widemargin.solvers.base import Solver
 from widemargin.solvers.qp import pair_steps
-from widemargin.sparse import dot, new_table, products
-from widemargin.structures.base import KBest
 
 TOLERANCE = 1e-8
 MAX_STEPS = 1000
@@ -85,6 +86,11 @@ class MIRA(Solver):
     def requires(self) -> tuple[type, ...]:
         """Several outputs per example, where k asks for them."""
         return (KBest,) if self.k > 1 else ()
+
+    @property
+    def requires_of_objective(self) -> tuple[type, ...]:
+        """The cuts of several outputs, where k asks for them."""
+        return (BestCuts,) if self.k > 1 else ()
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AveragedState:
         """Weights zero, or a copy of `w`."""

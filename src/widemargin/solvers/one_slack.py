@@ -13,13 +13,14 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.cut_store import CutStore
-from widemargin.cuts import Cuts, WorkingSets, add, find, remove, violation
-from widemargin.objectives.base import Kind
-from widemargin.problem import Loss, Problem
-from widemargin.solvers.base import Solver, start_weights
+from widemargin.core.choices import Loss
+from widemargin.core.cut_store import CutStore
+from widemargin.core.cuts import Cuts, WorkingSets, add, find, remove, violation
+from widemargin.core.objective import Kind
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver, start_weights
+from widemargin.core.sparse import add_scaled
 from widemargin.solvers.planes import FLOOR, PRECISION, PlaneState, risk
-from widemargin.sparse import add_scaled
 
 
 @dataclass(slots=True)

@@ -13,10 +13,10 @@ from typing import ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.cut_store import CutStore
-from widemargin.objectives.base import Kind
-from widemargin.problem import Problem
-from widemargin.solvers.base import Solver
+from widemargin.core.cut_store import CutStore
+from widemargin.core.objective import Kind
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver
 from widemargin.solvers.descent import DescentState, descend, new_state
 from widemargin.solvers.subgradient import small_size, strength
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.cut_store import CutStore
-from widemargin.problem import Problem
+from widemargin.core.cut_store import CutStore
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver
+from widemargin.core.sparse import Rows
 from widemargin.solvers import averaging
 from widemargin.solvers.averaging import AveragedState, add_averaged
-from widemargin.solvers.base import Solver
-from widemargin.sparse import Rows
 
 
 @kernel

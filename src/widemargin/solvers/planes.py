@@ -20,11 +20,11 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector
-from widemargin.cut_store import CutStore
-from widemargin.cuts import Cuts, WorkingSets, add, keep_products, product, remove, take_place
-from widemargin.problem import PASS_BATCH, Problem
+from widemargin.core.cut_store import CutStore
+from widemargin.core.cuts import Cuts, WorkingSets, add, keep_products, product, remove, take_place
+from widemargin.core.problem import PASS_BATCH, Problem
+from widemargin.core.sparse import Rows, add_rows, dot
 from widemargin.solvers.qp import pair_steps
-from widemargin.sparse import Rows, add_rows, dot
 
 MOST_STEPS = 100_000
 PRECISION = 1e-3  # the programme is solved to this share of the gap

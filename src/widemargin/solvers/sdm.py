@@ -18,7 +18,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from widemargin.problem import Loss, Problem
+from widemargin.core.choices import Loss
+from widemargin.core.problem import Problem
 from widemargin.solvers.blocks import SLIGHT, absorb, cached, sweep
 from widemargin.solvers.dual import DualSolver, DualState, growing
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix
-from widemargin.cuts import Cuts
-from widemargin.problem import Problem
-from widemargin.sparse import Rows, coalesce, new_table
+from widemargin.core.cuts import Cuts
+from widemargin.core.problem import Problem
+from widemargin.core.sparse import Rows, coalesce, new_table
 
 
 class Gradient(NamedTuple):

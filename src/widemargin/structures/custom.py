@@ -1,13 +1,13 @@
 """A structure of the user's own: three methods in plain Python, nothing compiled.
 
-    class MyProblem:
+    class MyStructure:
         def features(self, x, y): ...           # φ(x, y): a dict {index: value}, a pair (indices, values), or a vector
         def error(self, y, y_hat): ...          # Δ ≥ 0, and 0 for y itself
         def decode(self, x, w, y=None): ...     # argmax_ŷ ⟨w, φ(x, ŷ)⟩, plus error(y, ŷ) when the gold y is given
 
 That is all a solver needs. Two optional attributes: `n_weights`, the length of w, which is else taken from the gold
 outputs' features; and `exact = False` for a decoder that is only approximate, so that no gap is called proven.
-What else a problem may have methods for is in `structures.custom_positions`.
+What else a structure may have methods for is in `structures.custom_positions`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector, LongMatrix
+from widemargin.core.examples import Differences, Scale, per_example
+from widemargin.core.sparse import Rows
 from widemargin.errors import DataError
-from widemargin.sparse import Rows
-from widemargin.structures.base import Differences, Scale, per_example
 
 SparseVector = tuple[IntVector, FloatVector]
 
 
-class CustomProblem(Protocol):
+class CustomStructure(Protocol):
     """What the user writes."""
 
     def features(self, x: Any, y: Any) -> Any:
@@ -37,7 +37,7 @@ class CustomProblem(Protocol):
 
 
 class CustomExamples:
-    """Training examples of a user's problem. Decoding holds the interpreter, so it runs on one thread.
+    """Training examples of a user's structure. Decoding holds the interpreter, so it runs on one thread.
 
     `n_weights` is the length of w where it is known already, from data that came before.
     """
@@ -45,27 +45,27 @@ class CustomExamples:
     work = None
 
     def __init__(
-        self, problem: CustomProblem, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
+        self, structure: CustomStructure, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
     ) -> None:
         if y is not None and len(X) != len(y):
             raise DataError(f"there are {len(X)} inputs, but {len(y)} outputs")
-        self.problem, self.X, self.y = problem, X, y
+        self.structure, self.X, self.y = structure, X, y
         self.n_examples = len(X)
-        self.exact = bool(getattr(problem, "exact", True))
-        gold = [_sparse(problem.features(x, output), f"example {i}") for i, (x, output) in enumerate(self._pairs())]
+        self.exact = bool(getattr(structure, "exact", True))
+        gold = [_sparse(structure.features(x, output), f"example {i}") for i, (x, output) in enumerate(self._pairs())]
         self._gold = [vector for vector, _ in gold]
         largest = max((size for _, size in gold), default=0)
-        self.n_weights = int(getattr(problem, "n_weights", largest) if n_weights is None else n_weights)
+        self.n_weights = int(getattr(structure, "n_weights", largest) if n_weights is None else n_weights)
         self._check_size(largest, "the gold outputs")
 
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> list[Any]:
         """The user's decoder on every example; argmax ⟨w, φ⟩ + s·Δ is argmax ⟨w/s, φ⟩ + Δ."""
         scales = per_example(error_scale, batch).tolist()
         if self.y is None or not any(scales):
-            return [self.problem.decode(self.X[i], w) for i in batch]
+            return [self.structure.decode(self.X[i], w) for i in batch]
         scaled = {scale: w if scale == 1.0 else w / scale for scale in set(scales) if scale}
         return [
-            self.problem.decode(self.X[i], scaled[scale], self.y[i]) if scale else self.problem.decode(self.X[i], w)
+            self.structure.decode(self.X[i], scaled[scale], self.y[i]) if scale else self.structure.decode(self.X[i], w)
             for i, scale in zip(batch, scales, strict=True)
         ]
 
@@ -74,7 +74,7 @@ class CustomExamples:
         assert self.y is not None, "without gold outputs there is nothing to differ from"
         errors, parts = np.empty(len(batch)), []
         for k, (i, output) in enumerate(zip(batch.tolist(), outputs, strict=True)):
-            errors[k] = self.problem.error(self.y[i], output)
+            errors[k] = self.structure.error(self.y[i], output)
             if not (np.isfinite(errors[k]) and errors[k] >= 0):
                 raise DataError(f"error() of example {i} is {errors[k]}; an error is finite and not negative")
             parts.append(self._psi(i, output))
@@ -91,7 +91,7 @@ class CustomExamples:
         return np.array([[0, self.n_weights]], dtype=np.int64)
 
     def _psi(self, i: int, output: Any) -> SparseVector:
-        (indices, values), size = _sparse(self.problem.features(self.X[i], output), f"example {i}")
+        (indices, values), size = _sparse(self.structure.features(self.X[i], output), f"example {i}")
         self._check_size(size, f"example {i}")
         gold_indices, gold_values = self._gold[i]
         return _summed(np.concatenate([gold_indices, indices]), np.concatenate([gold_values, -values]))
@@ -103,7 +103,7 @@ class CustomExamples:
         if needed > self.n_weights:
             raise DataError(
                 f"features() of {where} uses the index {needed - 1}, but there are {self.n_weights} weights; "
-                "set n_weights on the problem to the number of all features there can be"
+                "set n_weights on the structure to the number of all features there can be"
             )
 
 

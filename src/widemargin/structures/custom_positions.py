@@ -18,32 +18,32 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
+from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.errors import DataError
-from widemargin.structures.base import Differences, Scale, at_positions, per_example
-from widemargin.structures.custom import CustomExamples, CustomProblem
+from widemargin.structures.custom import CustomExamples, CustomStructure
 
 
-class PositionalProblem(CustomProblem, Protocol):
-    """A problem whose decoder can be told where to be wrong."""
+class PositionalStructure(CustomStructure, Protocol):
+    """A structure whose decoder can be told where to be wrong."""
 
     def decode(self, x: Any, w: FloatVector, y: Any = None, wrong_at: int | None = None) -> Any:
         """As ever; if `wrong_at` is given, the best output with ŷ[wrong_at] ≠ y[wrong_at]."""
 
 
-class ListedProblem(CustomProblem, Protocol):
-    """A problem with few outputs."""
+class ListedStructure(CustomStructure, Protocol):
+    """A structure with few outputs."""
 
     def outputs(self, x: Any) -> Iterable[Any]:
         """All outputs of an input."""
 
 
 class PositionalExamples(CustomExamples):
-    """Examples of a problem whose decoder can be told where to be wrong (`structures.base.Positions`)."""
+    """Examples of a structure whose decoder can be told where to be wrong (`core.examples.Positions`)."""
 
     def __init__(
-        self, problem: CustomProblem, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
+        self, structure: CustomStructure, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
     ) -> None:
-        super().__init__(problem, X, y, n_weights)
+        super().__init__(structure, X, y, n_weights)
         golds = (output for _, output in self._pairs())
         self.n_positions = np.fromiter((len(self._position_errors(gold, gold)) for gold in golds), dtype=np.int64)
 
@@ -63,13 +63,13 @@ class PositionalExamples(CustomExamples):
         """For each position of example i: the best output that is wrong there, and L_c; 0 where that is no violator."""
         assert self.y is not None, "without gold outputs nothing is wrong"
         x, gold = self.X[i], self.y[i]
-        problem = cast("PositionalProblem", self.problem)
-        best = problem.decode(x, w)
+        structure = cast("PositionalStructure", self.structure)
+        best = structure.decode(x, w)
         errors = self._position_errors(gold, best)
         for c in range(self.n_positions[i]):
             output, error = best, errors[c]
             if not error:
-                output = problem.decode(x, w, gold, wrong_at=c)
+                output = structure.decode(x, w, gold, wrong_at=c)
                 error = self._position_errors(gold, output)[c]
             yield (error if self._distance(i, output, w) < 1.0 else 0.0), output
 
@@ -79,26 +79,26 @@ class PositionalExamples(CustomExamples):
         return float(values @ w[indices])
 
     def _position_errors(self, gold: Any, output: Any) -> Sequence[float]:
-        if hasattr(self.problem, "position_errors"):
-            errors: Sequence[float] = self.problem.position_errors(gold, output)
+        if hasattr(self.structure, "position_errors"):
+            errors: Sequence[float] = self.structure.position_errors(gold, output)
             return errors
         if isinstance(gold, str) or not isinstance(gold, Sequence | np.ndarray):
-            return [self.problem.error(gold, output)]
+            return [self.structure.error(gold, output)]
         if len(gold) != len(output):
             raise DataError(
                 f"outputs of {len(gold)} and of {len(output)} positions cannot be compared position by position; "
-                "give the problem a method position_errors(y, y_hat)"
+                "give the structure a method position_errors(y, y_hat)"
             )
         return [float(one != other) for one, other in zip(gold, output, strict=True)]
 
 
 class EnumeratedExamples(PositionalExamples):
-    """Examples of a problem that lists all its outputs: everything can be found by looking at each."""
+    """Examples of a structure that lists all its outputs: everything can be found by looking at each."""
 
     def decode_best(
         self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
     ) -> tuple[IntVector, list[Any]]:
-        """The `k` best outputs of each example (`structures.base.KBest`)."""
+        """The `k` best outputs of each example (`core.examples.KBest`)."""
         repeated, best = [], []
         for i, scale in zip(batch.tolist(), per_example(error_scale, batch).tolist(), strict=True):
             outputs, errors, distances = self._all(i, w)
@@ -108,7 +108,7 @@ class EnumeratedExamples(PositionalExamples):
         return np.array(repeated, dtype=np.int32), best
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> list[Any]:
-        """The worst outputs under slack scaling (`structures.base.ErrorCounts`)."""
+        """The worst outputs under slack scaling (`core.examples.ErrorCounts`)."""
         assert self.y is not None, "without gold outputs nothing is wrong"
         worst = []
         for i in batch.tolist():
@@ -128,19 +128,19 @@ class EnumeratedExamples(PositionalExamples):
 
     def _all(self, i: int, w: FloatVector) -> tuple[list[Any], FloatVector, FloatVector]:
         """All outputs of example i, their Δ, and their ⟨w, ψ⟩."""
-        outputs = list(cast("ListedProblem", self.problem).outputs(self.X[i]))
+        outputs = list(cast("ListedStructure", self.structure).outputs(self.X[i]))
         assert self.y is not None, "without gold outputs nothing is wrong"
-        errors = np.array([self.problem.error(self.y[i], output) for output in outputs], dtype=np.float64)
+        errors = np.array([self.structure.error(self.y[i], output) for output in outputs], dtype=np.float64)
         return outputs, errors, np.array([self._distance(i, output, w) for output in outputs])
 
 
 def custom_examples(
-    problem: CustomProblem, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
+    structure: CustomStructure, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
 ) -> CustomExamples:
-    """Training examples of a user's problem that offer as much as its methods allow."""
+    """Training examples of a user's structure that offer as much as its methods allow."""
     kind = CustomExamples
-    if hasattr(problem, "outputs"):
+    if hasattr(structure, "outputs"):
         kind = EnumeratedExamples
-    elif "wrong_at" in inspect.signature(problem.decode).parameters:
+    elif "wrong_at" in inspect.signature(structure.decode).parameters:
         kind = PositionalExamples
-    return kind(problem, X, y, n_weights)
+    return kind(structure, X, y, n_weights)

@@ -10,9 +10,8 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix
+from widemargin.core.sparse import Rows, add_features, distinct_entries
 from widemargin.errors import DataError
-from widemargin.sparse import Rows
-from widemargin.structures.chain_scores import add_features
 from widemargin.structures.support import distinct, runs
 
 
@@ -85,7 +84,7 @@ class LinearScores:
         self.n_weights = self.n_linear + n_rest
         if self.n_weights > np.iinfo(np.int32).max:
             raise DataError(f"{n_features:,} features × {n_labels} labels is more weights than can be indexed (2³¹)")
-        self.features = _with_distinct_entries(features, n_features)
+        self.features = distinct_entries(features, n_features)
         # As for chains: ten nanoseconds to fetch a feature's weights, one for two of them.
         self.work = np.diff(features.indptr) * (10 + n_labels / 2) / 1000
 
@@ -103,19 +102,3 @@ class LinearScores:
         examples = np.arange(self.n_examples + 1, dtype=np.int64)
         read = runs(distinct(self.features, examples, batch), self.n_labels, 0)
         return np.concatenate([read, [[self.n_features * self.n_labels, self.n_weights]]])
-
-
-def _with_distinct_entries(rows: Rows, width: int) -> Rows:
-    """The same rows, with distinct columns in each and no zeros."""
-    ascending = np.diff(rows.indices) > 0
-    starts = rows.indptr[1:-1]
-    ascending[starts[(starts > 0) & (starts < len(rows.indices))] - 1] = True
-    if ascending.all() and rows.values.all():
-        return rows
-    from scipy import sparse  # slow to import, and seldom needed
-
-    values = rows.values.copy() if len(rows.values) else np.ones(len(rows.indices))
-    matrix = sparse.csr_array((values, rows.indices.copy(), rows.indptr.copy()), shape=(len(rows.indptr) - 1, width))
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    return Rows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)

@@ -4,7 +4,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, IntVector, LongMatrix, LongVector
-from widemargin.sparse import Rows, new_table
+from widemargin.core.sparse import Rows, new_table
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.structures.base import Examples, Marginals
+from widemargin.core.examples import Examples, Marginals
 from widemargin.testing.rows import (
     NOTHING,
     ROUNDING,

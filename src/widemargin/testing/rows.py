@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.structures.base import Differences, Examples, Outputs
+from widemargin.core.examples import Differences, Examples, Outputs
 
 ROUNDING = 1e-9
 NOTHING = (np.empty(0, dtype=np.int32), np.empty(0))

@@ -9,11 +9,11 @@ from typing import Any, cast
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.cut_store import CutStore
-from widemargin.loop import Callback, Stop, fit
-from widemargin.problem import Meter, Problem
-from widemargin.solution import Epoch, Solution
-from widemargin.solvers.base import Solver
+from widemargin.core.cut_store import CutStore
+from widemargin.core.loop import Callback, Stop, fit
+from widemargin.core.problem import Meter, Problem
+from widemargin.core.solution import Epoch, Solution
+from widemargin.core.solver import Solver
 from widemargin.solvers.dual import DualState
 from widemargin.testing.rows import ROUNDING
 

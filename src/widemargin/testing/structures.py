@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.structures.base import ErrorCounts, Examples, HullSearch, KBest, Marginals, Outputs, Positions
+from widemargin.core.examples import ErrorCounts, Examples, HullSearch, KBest, Marginals, Outputs, Positions
 from widemargin.testing.abilities import check_best, check_hull, check_marginals, check_positions, check_slack
 from widemargin.testing.rows import NOTHING, ROUNDING, Row, equal, rows_of, size_of, steady, value_of
 

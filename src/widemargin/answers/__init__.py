@@ -1,1 +1,0 @@
-"""What trained models can be asked besides the best output: alternatives, margins, confidence, constraints."""

@@ -1,0 +1,95 @@
+"""The values of options that are not what they stand for: names of files to be read, lists with commas between."""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from widemargin.errors import WidemarginError
+from widemargin.files.costs import read_costs
+from widemargin.files.raw import RawText, shortened
+
+Pairs = Sequence[tuple[str, str]]
+
+BITS = re.compile("[01]+")
+
+
+class Given(NamedTuple):
+    """How a value is read, and which files that takes."""
+
+    read: Callable[[Any], Any]
+    files: Callable[[Any], Sequence[str]]
+
+
+def read_value(given_as: str, value: Any) -> Any:
+    """What the value of an option stands for."""
+    return value if value is None or given_as not in FILES else FILES[given_as].read(value)
+
+
+def files_of(given_as: str, value: Any) -> Sequence[str]:
+    """The files that reading the value of an option takes."""
+    return () if value is None or given_as not in FILES else FILES[given_as].files(value)
+
+
+def read_templates(given: str) -> str:
+    """Templates from a file, or their text itself."""
+    return "\n".join(RawText.load(given).lines) if _is_file(given) else given
+
+
+def _is_file(given: str) -> bool:
+    if os.sep in given:
+        return True  # no template has one, and that there is no such file is the better complaint
+    try:
+        return Path(given).is_file()
+    except (OSError, ValueError):
+        return False  # text too long for a file's name
+
+
+def read_lexicons(pairs: Pairs) -> dict[str, list[str]]:
+    """Entries of one or more words, one a line."""
+    return {
+        name: [line.strip() for line in RawText.load(path).lines if line.strip()] for name, path in _distinct(pairs)
+    }
+
+
+def read_clusters(pairs: Pairs) -> dict[str, dict[str, str]]:
+    """Word clusters: the output of Brown's algorithm (bits TAB word TAB count), or word TAB cluster."""
+    return {name: _clusters(RawText.load(path)) for name, path in _distinct(pairs)}
+
+
+def _clusters(raw: RawText) -> dict[str, str]:
+    rows = [(number, line.rstrip("\r").split("\t")) for number, line in enumerate(raw.lines) if line.strip()]
+    for number, row in rows:
+        if len(row) not in (2, 3):
+            raise raw.fault(
+                number,
+                f"expected 'bits TAB word TAB count' or 'word TAB cluster': {shortened(raw.lines[number])!r}",
+            )
+    brown = all(BITS.fullmatch(row[0]) for _, row in rows)
+    return {row[1]: row[0] for _, row in rows} if brown else {row[0]: row[1] for _, row in rows}
+
+
+def _distinct(pairs: Pairs) -> Pairs:
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise WidemarginError(f"the name {name!r} is given to two files; names must differ")
+    return pairs
+
+
+def _paths(pairs: Pairs) -> list[str]:
+    return [path for _, path in pairs]
+
+
+def _itself(path: str) -> list[str]:
+    return [path]
+
+
+FILES: Mapping[str, Given] = {
+    "templates": Given(read_templates, _itself),
+    "costs": Given(read_costs, _itself),
+    "lexicons": Given(read_lexicons, _paths),
+    "clusters": Given(read_clusters, _paths),
+}
+"""Values that are read from files, by what `tasks.parameters.parameter` calls them."""

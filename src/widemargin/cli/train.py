@@ -1,0 +1,212 @@
+"""`widemargin train`: from labelled data to a model file, whatever the task."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import inf
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from widemargin.cli.given import files_of, read_value
+from widemargin.cli.options import parameter_fields
+from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json
+from widemargin.cli.program import INTERRUPTED
+from widemargin.cli.targets import check_target
+from widemargin.core.solution import Solution
+from widemargin.errors import WidemarginError
+from widemargin.report.curves import plot_curves
+from widemargin.report.numbers import share
+from widemargin.tasks import Kind, Task, task
+from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.parameters import Parameters
+from widemargin.tasks.training import Data, train, train_path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The options that all `train` commands have besides the parameters of training; several C make a path."""
+
+    train_file: str
+    dev_file: str | None
+    out: str
+    C: Sequence[float] | None
+    checkpoint: str | None
+    resume: bool
+    curves: str | None
+    as_json: bool
+    quiet: bool
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> tuple["Plan", dict[str, Any]]:
+        """The plan, and the rest of the options, among them the first C."""
+        names = [field.name for field in fields(cls)]
+        plan = cls(**{name: options.pop(name) for name in names})
+        return plan, {**options, "C": None if plan.C is None else plan.C[0]}
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one C."""
+        return self.C is not None and len(self.C) > 1
+
+    def check(self, inputs: Sequence[str | None]) -> None:
+        """Complain before any work about options that do not go together, and targets that cannot be written."""
+        targets = [target for target in (self.out, self.curves, self.checkpoint) if target is not None]
+        for target in targets:
+            check_target(target, inputs=[self.train_file, self.dev_file, *inputs])
+            if targets.count(target) > 1:
+                raise WidemarginError(f"two results cannot both be written to {target}")
+        if self.resume and self.checkpoint is None:
+            raise WidemarginError("--resume needs --checkpoint FILE to go on from")
+        if self.several and self.dev_file is None:
+            raise WidemarginError("several values of --C need --dev FILE to choose the best one by")
+        if self.several and self.checkpoint is not None:
+            raise WidemarginError("--checkpoint keeps one training run; give a single value of --C")
+
+
+class Prepared(NamedTuple):
+    """A task with its files read: what to train, with which parameters, on what."""
+
+    kind: Kind
+    parameters: Parameters
+    train: Corpus
+    dev: Corpus | None
+
+    @property
+    def data(self) -> Data:
+        """What there is to learn from."""
+        return Data(self.train.X, self.train.y, dev=None if self.dev is None else (self.dev.X, self.dev.y))
+
+
+def input_files(task: Task, options: Mapping[str, Any]) -> list[str]:
+    """The files that options name, besides the data."""
+    found = parameter_fields(task).items()
+    return [path for name, (_, each) in found for path in files_of(each.metadata["given_as"], options.get(name))]
+
+
+def prepared(task: Task, options: dict[str, Any], train_file: str, dev_file: str | None, *, quiet: bool) -> Prepared:
+    """Read all files, and choose the kind of model and its parameters."""
+    reading = Reading(**{name: options.pop(name) for name in task.reads})
+    known = parameter_fields(task)
+    given = {name: read_value(known[name][1].metadata["given_as"], value) for name, value in options.items()}
+    given = {name: value for name, value in given.items() if value is not None or known[name][1].default is None}
+    own = {} if task.options is None else {field.name: given[field.name] for field in fields(task.load_options())}
+    files = task.load_files()
+    given = files.parameters(given)
+    corpus = files.read(train_file, reading, {}, gold=True, **own)
+    dev = None
+    if dev_file is not None:
+        if "label" in task.reads:
+            reading = reading._replace(label=reading.label or corpus.about["label"])
+        dev = files.read(dev_file, reading, corpus.about, gold=True, **own)
+    name = next(iter(task.kinds)) if len(task.kinds) == 1 else files.kind(corpus, own)
+    parameters = task.kinds[name].load("parameters")
+    wanted = {field.name for field in fields(parameters)}
+    chosen = {name: value for name, value in given.items() if name in wanted}
+    return Prepared(task.kinds[name], parameters(**chosen, verbose=not quiet), corpus, dev)
+
+
+def run(name: str, options: dict[str, Any]) -> int | None:
+    """Train, save, and say what came of it."""
+    plan, options = Plan.of(options)
+    chosen = task(name)
+    plan.check(input_files(chosen, options))
+    begin = perf_counter()
+    job = prepared(chosen, options, plan.train_file, plan.dev_file, quiet=plan.quiet)
+    read = perf_counter()
+    compile_ = job.kind.load("compile")
+    if plan.several and plan.C is not None:
+        path = train_path(compile_, job.parameters, job.data, plan.C)
+    else:
+        path = [train(compile_, job.parameters, job.data, checkpoint=plan.checkpoint, resume=plan.resume)]
+    model, solution = max(path, key=lambda point: _dev_score(point[1]))
+    interrupted = any(each.stopped == "interrupted" for _, each in path)
+    trained = perf_counter()
+    model.summary["data"] = job.train.about | job.train.size
+    model.save(plan.out)
+    if plan.curves is not None:
+        plot_curves({str(job.parameters.solver): solution.trace}, plan.curves, title=f"Training of {plan.out}")
+    results = job.train.size | _results(model, solution)
+    if job.dev is not None:
+        score = _point(model, solution)["score"]
+        results["dev"] = job.dev.size | {"metric": model.summary["metric"], "score": score}
+    results |= {
+        "label": job.train.about.get("label"),
+        "solver": job.parameters.solver,
+        "C": model.summary["parameters"]["C"],
+        "path": [_point(*point) for point in path],
+        "model": plan.out,
+        "interrupted": interrupted,
+        "seconds": {"reading": read - begin, "training": trained - read, "writing": perf_counter() - trained},
+    }
+    if plan.as_json:
+        print_json(results)
+    else:
+        dev_size = {} if job.dev is None else job.dev.size
+        _print(Printer(enabled=not plan.quiet), solution, results, job.train.size, dev_size)
+    return INTERRUPTED if interrupted else None
+
+
+def _dev_score(solution: Solution) -> float:
+    """The best development score; −∞ where there is none."""
+    return max((row.score for row in solution.trace if row.score is not None), default=-inf)
+
+
+def _point(model: Model, solution: Solution) -> dict[str, Any]:
+    """What there is to say of one C."""
+    score = _dev_score(solution)
+    return {"C": model.summary["parameters"]["C"], "score": None if score == -inf else score, "gap": solution.gap}
+
+
+def _results(model: Model, solution: Solution) -> dict[str, Any]:
+    return {
+        "labels": len(model.labels),
+        "features": sum(size for what, size in model.sizes.items() if what.endswith("features")),
+        "templates": model.sizes.get("templates"),
+        "weights": model.sizes["weights"],
+        "stopped": solution.stopped,
+        "epochs": len(solution.trace),
+        "best_epoch": solution.epoch,
+        "oracle_calls": solution.oracle_calls,
+        "objective": solution.primal,
+        "lower_bound": solution.dual,
+        "gap": solution.gap,
+        "certified": solution.certified,
+    }
+
+
+def _print(
+    printer: Printer, solution: Solution, results: dict[str, Any], size: dict[str, int], dev_size: dict[str, int]
+) -> None:
+    seconds, dev = results["seconds"], results.get("dev")
+    facts = [
+        ("data", _counted(size)),
+        ("labels", f"{results['labels']:,}" + (f" in the column {results['label']}" if results["label"] else "")),
+        ("features", f"{_features(results)}, {results['weights']:,} weights"),
+        (
+            "stopped",
+            f"{STOPPED[solution.stopped]}, after {len(solution.trace)} epochs and "
+            f"{solution.oracle_calls:,} oracle calls",
+        ),
+        ("certificate", certificate(solution)),
+    ]
+    if dev is not None and dev["score"] is not None:
+        kept = f"after epoch {solution.epoch}, whose weights are kept"
+        facts.append((f"dev {dev['metric']}", f"{share(dev['score'])} on {_counted(dev_size)}, {kept}"))
+    if len(results["path"]) > 1:
+        points = (
+            f"{point['C']:g} ({share(point['score'])})" for point in results["path"] if point["score"] is not None
+        )
+        facts.append(("C", f"{results['C']:g}, the best of {', '.join(points)}"))
+    facts.append(("model", f"{results['model']} ({file_size(results['model'])})"))
+    facts.append(("seconds", ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())))
+    printer.facts(facts)
+    if results["interrupted"]:
+        printer.line("Training was interrupted; the model as it was by then has been saved.")
+
+
+def _features(results: dict[str, Any]) -> str:
+    """How many there are; of hashed ones it is known only how many templates make them."""
+    return f"of {results['templates']:,} templates" if results["templates"] else f"{results['features']:,}"
+
+
+def _counted(size: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in size.items())

@@ -1,0 +1,273 @@
+"""The working sets of all blocks within a budget of memory.
+
+Kernels add and remove cuts in place (`cuts`); before each of them Python makes room (`reserve`). Where the budget is
+spent, cuts without weight go first. Then the cuts of a block are merged: their mean, weighted by α, is a cut as good
+as any, and with the sum of the α on it w and the dual stay what they are. Where even that does not help, new cuts are
+turned away, which slows training down and does no harm.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
+from widemargin.core.cuts import ALIVE, PLACES, SLOTS, USED, VACANT, Cuts, WorkingSets, add, add_products, drop_idle
+from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, table_for
+
+BYTES_PER_ENTRY = 12
+MERGE_SHARE = 8  # merging works in an eighth of the pool
+PER_SLOT = ("after", "b", "alpha", "norm", "begin", "end", "tail", "place")
+
+
+@kernel
+def _move_down(sets: WorkingSets, slots: LongVector) -> None:
+    """Squeeze out the gaps between the entries of `slots`, which come in the order of their entries."""
+    write = 0
+    for slot in slots:
+        begin, shift = sets.begin[slot], sets.begin[slot] - write
+        for k in range(begin, sets.tail[slot]):
+            sets.indices[k - shift] = sets.indices[k]
+            sets.values[k - shift] = sets.values[k]
+        sets.begin[slot] -= shift
+        sets.end[slot] -= shift
+        sets.tail[slot] -= shift
+        write = sets.tail[slot]
+    sets.tally[USED] = write
+
+
+@kernel
+def _linear_term(sets: WorkingSets) -> float:
+    total = 0.0
+    for block in range(len(sets.first)):
+        slot = sets.first[block]
+        while slot >= 0:
+            total += sets.b[slot] * sets.alpha[slot]
+            slot = sets.after[slot]
+    return total
+
+
+@kernel
+def _combine(sets: WorkingSets, w: FloatVector) -> None:
+    for block in range(len(sets.first)):
+        slot = sets.first[block]
+        while slot >= 0:
+            add_scaled(sets.alpha[slot], sets.indices, sets.values, sets.begin[slot], sets.end[slot], w)
+            slot = sets.after[slot]
+
+
+@kernel
+def _add_all(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool) -> None:
+    """Add the cuts with a positive α."""
+    table = table_for(cuts.a)
+    for k in range(len(alpha)):
+        if alpha[k] > 0.0:
+            slot = add(sets, cuts.block[k], cuts.b[k], cuts.a, cuts.a.indptr[k], cuts.a.indptr[k + 1])
+            if products:
+                add_products(sets, slot, table)
+            sets.alpha[slot] = alpha[k]
+            sets.mass[cuts.block[k]] += alpha[k]
+
+
+@kernel
+def _merge(sets: WorkingSets, block: int) -> None:
+    """Put one cut in the place of all those of the block, which have α > 0; the pool has room for their entries."""
+    start, mass, b = sets.tally[USED], 0.0, 0.0
+    slot = sets.first[block]
+    while slot >= 0:
+        mass += sets.alpha[slot]
+        slot = sets.after[slot]
+    write, slot = start, sets.first[block]
+    while slot >= 0:
+        share = sets.alpha[slot] / mass
+        b += share * sets.b[slot]
+        for k in range(sets.begin[slot], sets.end[slot]):
+            sets.indices[write] = sets.indices[k]
+            sets.values[write] = share * sets.values[k]
+            write += 1
+        sets.alpha[slot] = 0.0
+        slot = sets.after[slot]
+    end = coalesce(sets.indices, sets.values, start, write, start, new_table(write - start))
+    drop_idle(sets, block)
+    # The merged cut is where `add` would put it, so that adding it to itself only fills in the rest.
+    slot = add(sets, block, b, Rows(sets.begin, sets.indices, sets.values), start, end)
+    sets.alpha[slot] = mass
+    sets.place[slot] = 0
+
+
+class CutStore:
+    """The working sets of `n_blocks` blocks.
+
+    Parameters
+    ----------
+    n_blocks : how many there are
+    memory : how many megabytes the cuts may take
+    products : keep the products of the cuts of a block, too
+    """
+
+    def __init__(self, n_blocks: int, memory: float = np.inf, *, products: bool = False) -> None:
+        slots = 16
+        self.memory, self.products = memory, products
+        self.sets = WorkingSets(
+            first=np.full(n_blocks, -1, dtype=np.int32),
+            size=np.zeros(n_blocks, dtype=np.int32),
+            mass=np.zeros(n_blocks),
+            after=np.empty(slots, dtype=np.int32),
+            b=np.empty(slots),
+            alpha=np.empty(slots),
+            norm=np.empty(slots),
+            begin=np.empty(slots, dtype=np.int64),
+            end=np.empty(slots, dtype=np.int64),
+            tail=np.empty(slots, dtype=np.int64),
+            place=np.zeros(slots, dtype=np.int32),
+            indices=np.empty(64, dtype=np.int32),
+            values=np.empty(64),
+            tally=np.array([-1, 0, 0, 0, 0], dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        """How many cuts are kept."""
+        return int(self.sets.size.sum())
+
+    @property
+    def n_entries(self) -> int:
+        """How many numbers the kept cuts take in the pool."""
+        return int(self.sets.tally[ALIVE])
+
+    def n_entries_of(self, blocks: IntVector) -> float:
+        """About how many non-zeros the cuts of `blocks` have: as many as others, on average."""
+        return float(self.sets.size[blocks].sum() * self.n_entries / max(len(self), 1))
+
+    @property
+    def linear_term(self) -> float:
+        """Σ bα, the linear part of the dual."""
+        return float(_linear_term(self.sets))
+
+    def combination(self, n_weights: int) -> FloatVector:
+        """Σ αa, summed afresh."""
+        w = np.zeros(n_weights)
+        _combine(self.sets, w)
+        return w
+
+    def live(self) -> LongVector:
+        """The slots in use, in the order of their entries in the pool."""
+        sets = self.sets
+        used = np.ones(sets.tally[SLOTS], dtype=bool)
+        slot = int(sets.tally[VACANT])
+        while slot >= 0:
+            used[slot] = False
+            slot = int(sets.after[slot])
+        slots = np.flatnonzero(used)
+        return slots[np.argsort(sets.begin[slots], kind="stable")]
+
+    def scale(self, factor: float) -> None:
+        """Multiply every α by `factor`."""
+        self.sets.alpha[: self.sets.tally[SLOTS]] *= factor
+        self.sets.mass[:] *= factor
+
+    def insert(self, cuts: Cuts, alpha: FloatVector) -> None:
+        """Add the `cuts` whose `alpha` is positive, with it."""
+        kept = self.reserve(cuts)
+        _add_all(self.sets, kept, alpha[: len(kept.b)], self.products)
+
+    def adopt(self, other: "CutStore") -> None:
+        """Add copies of the cuts of another store, with their α."""
+        sets = other.sets
+        slots: list[int] = []
+        blocks: list[int] = []
+        for block in np.flatnonzero(other.sets.size).tolist():
+            first, slot = len(slots), int(sets.first[block])
+            while slot >= 0:
+                slots.insert(first, slot)  # the oldest first, since each one added becomes the head of its block
+                slot = int(sets.after[slot])
+            blocks += [block] * (len(slots) - first)
+        if slots:
+            begin, end = sets.begin[slots], sets.end[slots]
+            lengths = np.asarray(end - begin)
+            indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+            where = np.arange(indptr[-1]) + np.repeat(begin - indptr[:-1], lengths)
+            cuts = Cuts(
+                np.array(blocks, dtype=np.int32), sets.b[slots], Rows(indptr, sets.indices[where], sets.values[where])
+            )
+            self.insert(cuts, sets.alpha[slots])
+
+    def contents(self) -> dict[str, AnyArray]:
+        """Copies of the arrays of the working sets, as far as they are in use."""
+        tally = self.sets.tally
+        ends = dict.fromkeys(PER_SLOT, tally[SLOTS]) | dict.fromkeys(("indices", "values"), tally[USED])
+        return {name: array[: ends.get(name)].copy() for name, array in self.sets._asdict().items()}
+
+    def restore(self, contents: Mapping[str, AnyArray]) -> None:
+        """Become the store whose `contents` these are."""
+        # Copies, which own their memory and so can grow.
+        self.sets = WorkingSets(**{name: array.copy() for name, array in contents.items()})
+
+    def reserve(self, cuts: Cuts) -> Cuts:
+        """Make room for `cuts`, so that a kernel may add any of those returned: all, or as many as memory allows.
+
+        Growing is by half, and at first to what all blocks would need if their cuts were like these: memory that is
+        never written to costs nothing.
+        """
+        sets, n = self.sets, len(cuts.b)
+        self._grow(PER_SLOT, int(sets.tally[SLOTS]) + n, len(sets.first))
+        more = int(cuts.a.indptr[-1])
+        if self.products and n:
+            most = int(sets.tally[PLACES]) + int(np.unique(cuts.block, return_counts=True)[1].max())
+            more += n * most
+        used, alive = int(sets.tally[USED]), int(sets.tally[ALIVE])
+        limit = self._limit
+        if used + more > min(len(sets.indices), limit):
+            if used > alive * 5 // 4 or used + more > limit:
+                self.compact()
+            if alive + more > limit:
+                self._shrink(limit - more)
+            alive = int(sets.tally[USED])
+            if alive + more > limit:
+                return _first(cuts, 0) if n <= 1 else self.reserve(_first(cuts, n // 2))
+            like_these = int(more * len(sets.first) / max(n, 1))
+            self._grow(("indices", "values"), alive + more, min(like_these, limit), limit)
+        return cuts
+
+    def compact(self) -> None:
+        """Squeeze out the gaps that departed cuts left in the pool."""
+        _move_down(self.sets, self.live())
+
+    @property
+    def _limit(self) -> int:
+        """How many entries the pool may have."""
+        return int(min(self.memory * 2**20 / BYTES_PER_ENTRY, 2**40))
+
+    def _grow(self, names: tuple[str, ...], needed: int, at_least: int, at_most: int = 2**60) -> None:
+        for name in names:
+            array: AnyArray = getattr(self.sets, name)
+            if needed > len(array):
+                # In place: the system moves pages instead of copying, so that memory is not needed twice.
+                array.resize(min(max(needed * 3 // 2, at_least), max(at_most, needed)), refcheck=False)
+
+    def _shrink(self, target: int) -> None:
+        """Bring the pool down to `target` entries, if dropping idle cuts and merging the others can do it."""
+        sets = self.sets
+        for block in np.flatnonzero(sets.size).tolist():
+            drop_idle(sets, block)
+        self.compact()
+        entries = np.zeros(len(sets.first), dtype=np.int64)
+        for block in np.flatnonzero(sets.size > 1).tolist():
+            slot = int(sets.first[block])
+            while slot >= 0:
+                entries[block] += sets.tail[slot] - sets.begin[slot]
+                slot = int(sets.after[slot])
+        # An eighth below the target, lest the next batch start all over again.
+        target -= target // MERGE_SHARE
+        for block in np.argsort(-entries, kind="stable").tolist():
+            if sets.tally[ALIVE] <= target or not entries[block]:
+                break
+            if sets.tally[USED] + entries[block] > len(sets.indices):
+                self.compact()
+                self._grow(("indices", "values"), int(sets.tally[USED] + entries[block]), 0)
+            _merge(sets, block)
+        self.compact()
+
+
+def _first(cuts: Cuts, n: int) -> Cuts:
+    indptr = cuts.a.indptr[: n + 1]
+    return Cuts(cuts.block[:n], cuts.b[:n], Rows(indptr, cuts.a.indices[: indptr[-1]], cuts.a.values[: indptr[-1]]))

@@ -1,0 +1,218 @@
+"""Cuts, the only thing that passes from structures to solvers, and the working sets they are kept in.
+
+A cut (block i, a, b) is a linear lower bound on the slack of its block, valid for every w:
+
+    ξ_i(w) ≥ b − ⟨w, a⟩
+
+`Cuts` is a batch of them as an oracle returns it. `WorkingSets` holds those that a solver keeps, with a dual
+coefficient α per cut, in one pool that kernels add to and remove from in place; `cut_store` makes room for them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatVector, IntVector, LongVector
+from widemargin.core.sparse import Rows, clear, dot, dot_entered, enter, fitting, stack
+
+
+class Cuts(NamedTuple):
+    """A batch of cuts: cut k bounds the slack of block[k] by b[k] − ⟨w, row k of a⟩."""
+
+    block: IntVector
+    b: FloatVector
+    a: Rows
+
+
+def concatenate(parts: list[Cuts]) -> Cuts:
+    """The cuts of all `parts`, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    return Cuts(
+        np.concatenate([part.block for part in parts]),
+        np.concatenate([part.b for part in parts]),
+        stack([part.a for part in parts]),
+    )
+
+
+class WorkingSets(NamedTuple):
+    """The arrays of a `CutStore`, as kernels see them.
+
+    The cuts of block i form a list, newest first: first[i], then after[·], until −1. A cut lives in a slot with its
+    b, α, ‖a‖² and its range [begin, end) of the pooled entries. Vacant slots form a list through `after` as well.
+
+    Solvers that solve a block at once need the products ⟨a, a'⟩ of its cuts. Each cut then has a `place` in its block,
+    and in values[end:tail] its products with the cuts that were there before it, by their places.
+    """
+
+    first: IntVector
+    size: IntVector
+    mass: FloatVector
+    after: IntVector
+    b: FloatVector
+    alpha: FloatVector
+    norm: FloatVector
+    begin: LongVector
+    end: LongVector
+    tail: LongVector
+    place: IntVector
+    indices: IntVector
+    values: FloatVector
+    tally: LongVector
+
+
+# Entries of `tally`: the head of the vacant slots, slots ever used, pool entries ever used, those still alive, and the
+# number of places in the block with the most of them.
+VACANT, SLOTS, USED, ALIVE, PLACES = range(5)
+
+
+@kernel
+def largest(sets: WorkingSets) -> int:
+    """The size of the largest working set."""
+    most = 0
+    for size in sets.size:
+        most = max(most, size)
+    return most
+
+
+@kernel
+def add(sets: WorkingSets, block: int, b: float, a: Rows, begin: int, end: int) -> int:
+    """Put the cut (block, entries [begin:end] of a, b) at the head of its block with α = 0; return its slot."""
+    tally = sets.tally
+    slot = tally[VACANT]
+    if slot >= 0:
+        tally[VACANT] = sets.after[slot]
+    else:
+        slot = tally[SLOTS]
+        tally[SLOTS] += 1
+    start = tally[USED]
+    norm = 0.0
+    for k in range(begin, end):
+        sets.indices[start + k - begin] = a.indices[k]
+        sets.values[start + k - begin] = a.values[k]
+    # In a loop of its own: one that also writes is vectorised only where the arrays are found to lie far apart, and
+    # sums would then be rounded otherwise from one run to the next.
+    for k in range(begin, end):
+        norm += a.values[k] * a.values[k]
+    tally[USED] += end - begin
+    tally[ALIVE] += end - begin
+    sets.b[slot], sets.alpha[slot], sets.norm[slot] = b, 0.0, norm
+    sets.begin[slot], sets.end[slot], sets.tail[slot] = start, start + end - begin, start + end - begin
+    sets.after[slot] = sets.first[block]
+    sets.first[block] = slot
+    sets.size[block] += 1
+    return slot
+
+
+@kernel
+def take_place(sets: WorkingSets, newest: int) -> None:
+    """Give the newest cut of a block the least place that none of the others has."""
+    place = -1
+    taken = True
+    while taken:
+        place += 1
+        taken = False
+        slot = sets.after[newest]
+        while slot >= 0 and not taken:
+            taken = sets.place[slot] == place
+            slot = sets.after[slot]
+    sets.place[newest] = place
+    sets.tally[PLACES] = max(sets.tally[PLACES], place + 1)
+
+
+@kernel
+def keep_products(sets: WorkingSets, newest: int) -> None:
+    """Make the products that have been written behind the entries of the newest cut, by place, a part of it."""
+    width = 0
+    slot = sets.after[newest]
+    while slot >= 0:
+        width = max(width, sets.place[slot] + 1)
+        slot = sets.after[slot]
+    sets.tail[newest] = sets.end[newest] + width
+    sets.tally[USED] += width
+    sets.tally[ALIVE] += width
+
+
+@kernel
+def add_products(sets: WorkingSets, newest: int, table: IntVector) -> None:
+    """Give the cut that `add` has just put into the slot `newest` its place and its products with the older ones.
+
+    `table` comes from `sparse.new_table`, is as large as the cut asks for, and all −1 before and after.
+    """
+    take_place(sets, newest)
+    begin, end = sets.begin[newest], sets.end[newest]
+    used = fitting(table, end - begin)
+    enter(sets.indices, begin, end, used)
+    slot = sets.after[newest]
+    while slot >= 0:
+        sets.values[end + sets.place[slot]] = dot_entered(
+            sets.indices, sets.values, sets.begin[slot], sets.end[slot], begin, used
+        )
+        slot = sets.after[slot]
+    clear(used)
+    keep_products(sets, newest)
+
+
+@kernel
+def product(sets: WorkingSets, newer: int, older: int) -> float:
+    """⟨a, a'⟩ of two cuts of one block."""
+    return sets.values[sets.end[newer] + sets.place[older]]
+
+
+@kernel
+def find(sets: WorkingSets, block: int, b: float, a: Rows, begin: int, end: int) -> int:
+    """The slot of the block's cut equal to this one, or −1."""
+    slot = sets.first[block]
+    while slot >= 0:
+        if sets.b[slot] == b and sets.end[slot] - sets.begin[slot] == end - begin:
+            shift = sets.begin[slot] - begin
+            k = begin
+            while k < end and sets.indices[k + shift] == a.indices[k] and sets.values[k + shift] == a.values[k]:
+                k += 1
+            if k == end:
+                return slot
+        slot = sets.after[slot]
+    return -1
+
+
+@kernel
+def _unlink(sets: WorkingSets, block: int, before: int, slot: int) -> None:
+    """Take the cut in `slot` out of its block, where it follows the one in `before`, or is the first if that is −1."""
+    if before >= 0:
+        sets.after[before] = sets.after[slot]
+    else:
+        sets.first[block] = sets.after[slot]
+    sets.after[slot] = sets.tally[VACANT]
+    sets.tally[VACANT] = slot
+    sets.tally[ALIVE] -= sets.tail[slot] - sets.begin[slot]
+    sets.size[block] -= 1
+
+
+@kernel
+def drop_idle(sets: WorkingSets, block: int) -> None:
+    """Remove the block's cuts whose α is zero."""
+    before, slot = -1, sets.first[block]
+    while slot >= 0:
+        following = sets.after[slot]
+        if sets.alpha[slot] > 0.0:
+            before = slot
+        else:
+            _unlink(sets, block, before, slot)
+        slot = following
+
+
+@kernel
+def remove(sets: WorkingSets, block: int, slot: int) -> None:
+    """Remove one cut of the block, whose α is zero."""
+    before = -1
+    other = sets.first[block]
+    while other != slot:
+        before, other = other, sets.after[other]
+    _unlink(sets, block, before, slot)
+
+
+@kernel
+def violation(sets: WorkingSets, slot: int, w: FloatVector) -> float:
+    """b − ⟨w, a⟩ of the cut in `slot`."""
+    return sets.b[slot] - dot(sets.indices, sets.values, sets.begin[slot], sets.end[slot], w)

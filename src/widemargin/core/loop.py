@@ -1,0 +1,385 @@
+"""The only training loop: epochs, clock, stop rules, development score, callbacks, Ctrl-C, certificate.
+
+Solvers know nothing of all this, so each of them gets it, and each of them gets it alike.
+"""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.core.checkpoint import Checkpoint, Moment
+from widemargin.core.cut_store import CutStore
+from widemargin.core.problem import Problem, check_offers
+from widemargin.core.solution import Epoch, Solution, relative_gap
+from widemargin.core.solver import Solver
+from widemargin.errors import UnsupportedError, WidemarginError
+
+Score = Callable[[FloatVector], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """When to stop; whichever rule holds first. None switches a rule off.
+
+    Parameters
+    ----------
+    epochs : after so many epochs
+    seconds : so early that the closing certificate is done by then as well
+    gap : when the relative duality gap is proven to be at most this; where the oracle is not exact, when a full pass
+        of it shows no more
+    patience : after so many epochs in a row without a better development score
+    """
+
+    epochs: int | None = 20
+    seconds: float | None = None
+    gap: float | None = 1e-2
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 0), ("seconds", 0), ("gap", 0), ("patience", 1)):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value >= least):
+                raise WidemarginError(f"the stop rule {name} must be a number of at least {least}, not {value!r}")
+        if self.epochs is None and self.seconds is None and self.gap is None and self.patience is None:
+            raise WidemarginError(
+                "without any stop rule training would never end; give epochs, seconds, gap or patience"
+            )
+
+
+class Callback:
+    """Hears of training as it goes on; override what is wanted."""
+
+    def on_start(self, max_epochs: int | None, n_examples: int) -> None:
+        """Training begins."""
+
+    def on_batch(self, visited: int) -> None:
+        """The oracle is about to be called; `visited` examples of this epoch are done."""
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        """An epoch is over."""
+
+    def on_stop(self, reason: str) -> None:
+        """Training is over."""
+
+
+class _Halt(Exception):  # noqa: N818 — it ends an epoch; nothing went wrong
+    """Ends an epoch early, at a moment when the solver's state is whole."""
+
+
+def fit(
+    problem: Problem,
+    solver: Solver,
+    *,
+    stop: Stop | None = None,
+    score: Score | None = None,
+    callbacks: Sequence[Callback] = (),
+    seed: int | np.random.Generator | None = 0,
+    w: FloatVector | None = None,
+    cuts: CutStore | None = None,
+    audit: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 30.0,
+) -> Solution:
+    """Train: move `solver` through epochs over `problem` until a stop rule holds.
+
+    Ctrl-C ends training at the next oracle call and returns the best weights so far. The same seed gives the same
+    weights, whatever the number of threads.
+
+    Parameters
+    ----------
+    problem, solver : what to minimise, and how
+    stop : when to stop
+    score : maps weights to a development score, higher being better; the weights of the best epoch are returned
+    callbacks : hear of training as it goes on
+    seed : of everything random
+    w : weights to start from. A primal solver goes on from them; a dual one from the cuts found there
+    cuts : working sets and their α to start from, `Solution.cuts` of an earlier run on the same examples; for dual
+        solvers. Where C is another one now, α is scaled along.
+    audit : make a full oracle pass after every epoch, so that every row of the trace is exact; neither these passes
+        nor development scores then count as seconds or oracle calls. For comparing solvers.
+    checkpoint : a file that the run is kept in as it goes on; when training ends, also by Ctrl-C, it holds the last
+        whole epoch
+    resume : go on from the checkpoint, if there is one, exactly as the run in it would have; stop rules are those
+        given now, and count from its beginning. `seed`, `w` and `cuts` are ignored when a run is resumed.
+    checkpoint_seconds : how long to wait between two writes
+    """
+    check(problem, solver)
+    if resume and checkpoint is None:
+        raise WidemarginError("there is nothing to resume from without a checkpoint")
+    if w is not None and (w.shape != (problem.n_weights,) or not np.isfinite(w).all()):
+        raise WidemarginError(f"w must hold {problem.n_weights} finite numbers to start from")
+    run = _Run(problem, solver, stop or Stop(), score, callbacks, np.random.default_rng(seed), audit)
+    if checkpoint is not None:
+        run.checkpoint = Checkpoint(checkpoint, problem, solver, checkpoint_seconds)
+    with _interrupt_flag() as interrupted:
+        problem.meter.watch = lambda n: run.watch(n, interrupted)
+        try:
+            return run.result(w, cuts, resume)
+        finally:
+            problem.meter.watch = None
+
+
+def check(problem: Problem, solver: Solver) -> None:
+    """Raise unless the solver can minimise what the problem asks for."""
+    name = type(solver).__name__
+    for able, wanted in ((solver.losses, problem.loss), (solver.penalties, problem.penalty)):
+        if wanted not in able:
+            raise UnsupportedError(f"{name} minimises {' or '.join(able)}, not {wanted}; choose another solver")
+    if problem.objective.kind not in solver.kinds:
+        raise UnsupportedError(
+            f"{name} minimises {' or '.join(solver.kinds)} objectives, and {problem.objective} is none; "
+            "choose another solver"
+        )
+    check_offers(solver, solver.requires, "a structure", problem.examples)
+    check_offers(solver, solver.requires_of_objective, "an objective", problem.objective)
+
+
+@contextmanager
+def _interrupt_flag() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets instead of raising at any odd moment; a second Ctrl-C raises as usual."""
+    flag = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    ours = threading.current_thread() is threading.main_thread() and before is signal.default_int_handler
+
+    def set_flag(number: int, frame: FrameType | None) -> None:
+        flag.set()
+        signal.signal(signal.SIGINT, before)
+
+    if ours:
+        signal.signal(signal.SIGINT, set_flag)
+    try:
+        yield flag
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, before)
+
+
+class _Run:
+    """One call of `fit`: everything that changes while it lasts."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        stop: Stop,
+        score: Score | None,
+        callbacks: Sequence[Callback],
+        rng: np.random.Generator,
+        audit: bool,
+    ) -> None:
+        self.problem, self.solver, self.stop, self.score = problem, solver, stop, score
+        self.callbacks, self.rng, self.audit = callbacks, rng, audit
+        # Seconds and oracle calls are counted from these, which time-outs move on.
+        self.begin, self.calls_before = perf_counter(), problem.meter.calls
+        self.visited, self.certifying = 0, False
+        self.state: Any = None
+        self.bound = -np.inf
+        self.trace: list[Epoch] = []
+        self.best: tuple[float, int, FloatVector] | None = None
+        self.halted = ""
+        self.checkpoint: Checkpoint | None = None
+
+    def _check_that_it_ends(self) -> None:
+        stop = self.stop
+        provable = self.problem.exact and (self.audit or self.solver.dual(self.problem, self.state) is not None)
+        rules = (stop.epochs, stop.seconds, stop.gap if provable else None, stop.patience if self.score else None)
+        if all(rule is None for rule in rules):
+            raise WidemarginError(
+                "training would never end: the stop rule gap needs a solver with a dual and an exact decoder, "
+                "patience a development score; give epochs or seconds"
+            )
+
+    def watch(self, n_examples: int, interrupted: threading.Event) -> None:
+        """Called before every oracle call: the one place where training can be cut short."""
+        if interrupted.is_set():
+            raise _Halt("interrupted")
+        if self.certifying:
+            return
+        if self.stop.seconds is not None and self._time_is_up(self.stop.seconds):
+            raise _Halt("seconds")
+        for callback in self.callbacks:
+            callback.on_batch(self.visited)
+        self.visited += n_examples
+
+    def result(self, w: FloatVector | None, cuts: CutStore | None, resume: bool) -> Solution:
+        """Start, then epoch after epoch until a stop rule holds."""
+        self.problem.forget()
+        self.certifying = True  # a warm start may need an oracle pass, which belongs to no epoch
+        if not (resume and self._resume()):
+            self.state = self.solver.start(self.problem, w, cuts)
+        self.certifying = False
+        self._check_that_it_ends()
+        for callback in self.callbacks:
+            callback.on_start(self.stop.epochs, len(self.problem.weighted))
+        reason = self._rule()
+        while not reason:
+            self.visited = 0
+            try:
+                self.solver.epoch(self.problem, self.state, self.rng)
+                reason = self._end_of_epoch()
+                self._note()
+            except _Halt as halt:
+                reason = str(halt)
+                self._record(score=None)
+        if self.checkpoint is not None:
+            self.checkpoint.write()
+        solution = self._solution(reason)
+        for callback in self.callbacks:
+            callback.on_stop(solution.stopped)
+        return solution
+
+    def _end_of_epoch(self) -> str:
+        """Score, record, and say which stop rule holds, if any."""
+        score = None
+        if self.score is not None:
+            w = self.solver.weights(self.state)
+            with self._time_out():
+                score = float(self.score(w))
+            if self.best is None or score > self.best[0]:
+                self.best = score, len(self.trace) + 1, w.copy()
+        self._record(score)
+        return self.halted or self._rule()
+
+    def _rule(self) -> str:
+        """The stop rule that holds after the last epoch, if any."""
+        stop = self.stop
+        if not self.trace:
+            return "epochs" if stop.epochs == 0 else ""
+        row = self.trace[-1]
+        # Where the oracle is not exact no gap is ever proven, and one seen in a full pass is as good as it gets.
+        known = row.certified or not self.problem.exact
+        if stop.gap is not None and known and row.gap is not None and row.gap <= stop.gap:
+            return "gap"
+        if stop.patience is not None and self.best is not None and row.epoch - self.best[1] >= stop.patience:
+            return "patience"
+        return "epochs" if stop.epochs is not None and row.epoch >= stop.epochs else ""
+
+    def _record(self, score: float | None) -> None:
+        """Append a row to the trace; make a full pass when the free estimate of the gap is small enough to stop at."""
+        w = self.solver.weights(self.state)
+        primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
+        gap, certified = relative_gap(primal, dual), False
+        promising = gap is not None and self.stop.gap is not None and gap <= self.stop.gap
+        if self.audit or promising:
+            try:
+                with self._time_out():
+                    primal, dual = self._certify(w)
+                gap, certified = relative_gap(primal, dual), self.problem.exact
+            except _Halt as halt:
+                self.halted = str(halt)
+        row = Epoch(len(self.trace) + 1, self._seconds(), self._calls(), primal, dual, gap, score, certified)
+        self.trace.append(row)
+        for callback in self.callbacks:
+            callback.on_epoch(row)
+
+    def _note(self) -> None:
+        """Keep this moment between two epochs, unless the epoch's proof was cut short: its row would be another."""
+        if self.checkpoint is None or self.halted:
+            return
+        score, epoch, w = self.best or (None, 0, None)
+        rng = json.loads(json.dumps(self.rng.bit_generator.state, default=lambda array: array.tolist()))
+        rows = [list(row) for row in self.trace]
+        self.checkpoint.note(
+            Moment(
+                self.state,
+                rng,
+                rows,
+                score,
+                epoch,
+                w,
+                self.problem.slacks,
+                self.bound,
+                self._calls(),
+                self._seconds(),
+            )
+        )
+
+    def _resume(self) -> bool:
+        """Take up the run in the checkpoint; False if there is none."""
+        assert self.checkpoint is not None
+        moment = self.checkpoint.read(self.solver.start(self.problem))
+        if moment is None:
+            return False
+        try:
+            self.rng.bit_generator.state = moment.rng
+        except ValueError:
+            raise WidemarginError(
+                f"the checkpoint {self.checkpoint.path} needs a generator of the kind {moment.rng['bit_generator']}"
+            ) from None
+        self.state, self.bound = moment.state, moment.bound
+        if moment.slacks is not None:
+            self.problem.slacks = moment.slacks
+        self.trace = [Epoch(*row) for row in moment.trace]
+        if moment.best_score is not None and moment.best_w is not None:
+            self.best = moment.best_score, moment.best_epoch, moment.best_w
+        self.begin, self.calls_before = perf_counter() - moment.seconds, self.problem.meter.calls - moment.calls
+        return True
+
+    def _solution(self, reason: str) -> Solution:
+        """The best weights, certified by a full oracle pass unless the last row already is or the user wants out."""
+        dual = self.solver.dual(self.problem, self.state)
+        last = self.trace[-1] if self.trace else None
+        if self.best is not None:
+            _, epoch, w = self.best
+        else:
+            epoch, w = len(self.trace), self.solver.weights(self.state)
+        primal, proven = None, False
+        if last and epoch == last.epoch:
+            primal, dual, proven = last.primal, last.dual, last.certified
+        if not proven and reason != "interrupted":
+            try:
+                (primal, dual), proven = self._certify(w), self.problem.exact
+            except _Halt as halt:
+                reason = str(halt)
+        gap = relative_gap(primal, dual)
+        certified = proven and gap is not None
+        cuts = getattr(self.state, "store", None)
+        return Solution(
+            w, tuple(self.trace), primal, dual, gap, certified, reason, epoch, self._calls(), self._seconds(), cuts
+        )
+
+    def _certify(self, w: FloatVector) -> tuple[float, float | None]:
+        """P(w) and the best lower bound known, the solver's own or else what the pass itself shows."""
+        dual = self.solver.dual(self.problem, self.state)
+        self.certifying = True
+        try:
+            if dual is not None:
+                return self.problem.primal(w), dual
+            primal, bound = self.problem.bounds(w)
+            self.bound = max(self.bound, bound)
+            return primal, self.bound
+        finally:
+            self.certifying = False
+
+    @contextmanager
+    def _time_out(self) -> Iterator[None]:
+        """When auditing, what happens inside counts neither as seconds nor as oracle calls."""
+        begin, calls = perf_counter(), self.problem.meter.calls
+        try:
+            yield
+        finally:
+            if self.audit:
+                self.begin += perf_counter() - begin
+                self.calls_before += self.problem.meter.calls - calls
+
+    def _time_is_up(self, seconds: float) -> bool:
+        meter = self.problem.meter
+        closing_pass = meter.seconds_a_call * len(self.problem.weighted)
+        return self._seconds() + closing_pass > seconds
+
+    def _seconds(self) -> float:
+        return perf_counter() - self.begin
+
+    def _calls(self) -> int:
+        return self.problem.meter.calls - self.calls_before

@@ -1,0 +1,65 @@
+"""Objectives: the rule by which decoded outputs become cuts, and the plainest of them, margin scaling.
+
+    ξ_i(w) = max_y Δ_i(y) − ⟨w, ψ_i(y)⟩   (Tsochantaridis et al. 2005)
+
+The cut of an output y under margin scaling is a = ψ_i(y), b = Δ_i(y), one block per example; the most violated one
+comes from the loss-augmented argmax of ⟨w, φ⟩ + Δ. The other objectives are in `widemargin.objectives`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.core.cuts import Cuts
+from widemargin.core.examples import Examples
+
+Kind = Literal["maximum", "smooth"]
+
+
+class Objective(Protocol):
+    """Turns decoded outputs into cuts.
+
+    A slack is the ``"maximum"`` of one cut per output, or it is ``"smooth"`` and its cuts are tangents, infinitely
+    many. `requires` names the protocols (`core.examples`) that the examples must offer beyond decoding. Where the
+    cuts are not always the most violated ones although decoding is `exact`, nothing is called proven.
+    """
+
+    kind: ClassVar[Kind] = "maximum"
+    requires: ClassVar[tuple[type, ...]] = ()
+    exact: ClassVar[bool] = True
+
+    def blocks(self, examples: Examples) -> IntVector:
+        """The example that each block belongs to, in ascending order; one block per example unless told otherwise."""
+        return np.arange(examples.n_examples, dtype=np.int32)
+
+    def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
+        """The most violated cut at `w` of every block of the batch's examples."""
+
+
+@runtime_checkable
+class BestCuts(Protocol):
+    """Objectives that know the cuts of the k best outputs; solvers that need them require this (`core.solver`)."""
+
+    def best_cuts(self, k: int, examples: Any, w: FloatVector, batch: IntVector) -> Cuts:
+        """The cuts of the `k` best outputs of each example, best first; the examples offer `KBest`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Margin(Objective):
+    """Margin scaling; with `error_scale` 0 the cut of the plain prediction, which mistake-driven solvers consume."""
+
+    error_scale: float = 1.0
+
+    def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
+        """The cut ψ, Δ of each example's loss-augmented argmax."""
+        outputs = examples.decode(w, batch, error_scale=self.error_scale)
+        errors, psi = examples.difference(batch, outputs)
+        return Cuts(batch, errors, psi)
+
+    def best_cuts(self, k: int, examples: Any, w: FloatVector, batch: IntVector) -> Cuts:
+        """The cuts of the `k` best outputs of each example, best first; the examples offer `KBest`."""
+        repeated, outputs = examples.decode_best(w, batch, k, error_scale=self.error_scale)
+        errors, psi = examples.difference(repeated, outputs)
+        return Cuts(repeated, errors, psi)

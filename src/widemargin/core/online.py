@@ -1,0 +1,46 @@
+"""Training on data that come piece by piece: an epoch over each, the solver's state going on from one to the next.
+
+Only for solvers that learn from each example as it comes; others would forget the cuts of one piece over the next.
+"""
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from widemargin.core.loop import check
+from widemargin.core.problem import Problem
+from widemargin.core.solution import Epoch, Solution
+from widemargin.core.solver import Solver
+from widemargin.errors import UnsupportedError, WidemarginError
+
+
+class Online:
+    """A solver at work on one piece of data after the other; all pieces have the same weights."""
+
+    def __init__(self, solver: Solver, seed: int | None = 0) -> None:
+        if not solver.online:
+            raise UnsupportedError(
+                f"{type(solver).__name__} needs all data at once; take one that learns piece by piece, such as "
+                "perceptron, mira, sgd, pegasos or adagrad"
+            )
+        self.solver, self.rng = solver, np.random.default_rng(seed)
+        self.trace: list[Epoch] = []
+        self.calls, self.seconds = 0, 0.0
+        self._state: Any = None
+
+    def learn(self, problem: Problem) -> Solution:
+        """One epoch over the examples of `problem`: the weights after it, which no one has compared with an optimum."""
+        check(problem, self.solver)
+        if self._state is None:
+            self._state = self.solver.start(problem)
+        elif len(self.solver.weights(self._state)) != problem.n_weights:
+            raise WidemarginError(f"the pieces before had other weights than these {problem.n_weights}")
+        begin, calls = perf_counter(), problem.meter.calls
+        self.solver.epoch(problem, self._state, self.rng)
+        w = self.solver.weights(self._state).copy()
+        self.calls += problem.meter.calls - calls
+        self.seconds += perf_counter() - begin
+        primal, epoch = problem.primal_estimate(w), len(self.trace) + 1
+        self.trace.append(Epoch(epoch, self.seconds, self.calls, primal, None, None, None, False))
+        return Solution(w, tuple(self.trace), primal, None, None, False, "epochs", epoch, self.calls, self.seconds)

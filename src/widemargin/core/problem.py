@@ -1,0 +1,287 @@
+"""The optimisation problem that every solver sees.
+
+    hinge            P(w) = ½‖w‖² + C Σ c_i ξ_i(w)
+    squared hinge    P(w) = ½‖w‖² + C Σ c_i ξ_i(w)²
+
+with ξ_i(w) the slack of block i under the objective and c_i its weight; the penalty ½‖w‖² may be ‖w‖₁ instead. C
+multiplies the *sum* of the slacks. Solvers learn about the data through `Problem.cuts` alone, so calls, time, threads,
+interruption and progress are dealt with here, once.
+
+**A bound for any w.** Cuts found at w bound the optimum from below: with α_i = C c_i (hinge) or 2 C c_i ξ_i (squared
+hinge) on them and s = Σ αa, A_i = Σ α of block i,
+
+    ½‖w‖²    P* ≥ max_t  t Σ bα − ½t²‖s‖² − t² Σ A_i² / (4 C c_i)
+    ‖w‖₁     P* ≥ max_t  t Σ bα − t² Σ A_i² / (4 C c_i)   over t‖s‖_∞ ≤ 1
+
+(t ≤ 1 and no last term for the hinge). Where P is smooth the bound meets P at the optimum, so that solvers without a
+dual of their own have a certificate, too.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from widemargin._threads import run, shares
+from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin.core.choices import Loss, Penalty
+from widemargin.core.cuts import Cuts, concatenate
+from widemargin.core.examples import Examples, Outputs
+from widemargin.core.objective import BestCuts, Margin, Objective
+from widemargin.core.sparse import add_rows, dots
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
+
+T = TypeVar("T")
+Oracle = Callable[[Examples, FloatVector, IntVector], Cuts]
+
+PLAIN = Margin(error_scale=0.0)
+PASS_BATCH = 1024
+BATCH_MICROSECONDS = 12000.0
+
+
+@dataclass(slots=True)
+class Meter:
+    """What the oracle has been asked so far.
+
+    `watch` is called with the number of examples about to be visited, at a moment when the solver's state is whole: it
+    may raise to end the epoch.
+    """
+
+    calls: int = 0
+    seconds: float = 0.0
+    watch: Callable[[int], None] | None = None
+    first: tuple[int, float] = (0, 0.0)
+
+    def count(self, calls: int, seconds: float) -> None:
+        """Add what has been asked at one time."""
+        if not self.calls:
+            self.first = calls, seconds
+        self.calls += calls
+        self.seconds += seconds
+
+    @property
+    def seconds_a_call(self) -> float:
+        """How long a call takes, the first time left out, which may have had to compile; 0 before there is another."""
+        calls, seconds = self.first
+        return (self.seconds - seconds) / max(self.calls - calls, 1)
+
+
+@dataclass(slots=True)
+class Problem:
+    """Examples, an objective and a trade-off.
+
+    Parameters
+    ----------
+    examples : the training examples of some structure
+    objective : how decoded outputs become cuts
+    C : trade-off; multiplies the sum of the slacks
+    sample_weight : one non-negative weight per example; None weighs all 1. Weight 0 leaves an example out.
+    loss : ``"squared_hinge"`` or ``"hinge"``
+    penalty : ``"l2"``, ½‖w‖², or ``"l1"``, ‖w‖₁
+    n_threads : how many threads decode a batch; results do not depend on it
+    cut_memory : how many megabytes the cuts that a dual solver keeps may take
+    """
+
+    examples: Examples
+    objective: Objective = field(default_factory=Margin)
+    C: float = 0.1
+    sample_weight: FloatVector | None = None
+    loss: Loss = "squared_hinge"
+    penalty: Penalty = "l2"
+    n_threads: int = 1
+    cut_memory: float = 1024.0
+    meter: Meter = field(default_factory=Meter, repr=False)
+    example_weight: FloatVector = field(init=False, repr=False)
+    c: FloatVector = field(init=False, repr=False)
+    slacks: FloatVector = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.C) and self.C > 0):
+            raise WidemarginError(f"C must be a positive number, not {self.C!r}")
+        if self.loss not in ("squared_hinge", "hinge"):
+            raise WidemarginError(f"loss must be 'squared_hinge' or 'hinge', not {self.loss!r}")
+        if self.penalty not in ("l2", "l1"):
+            raise WidemarginError(f"penalty must be 'l2' or 'l1', not {self.penalty!r}")
+        if not self.cut_memory > 0:
+            raise WidemarginError(f"cut_memory must be a positive number of megabytes, not {self.cut_memory!r}")
+        if self.objective.kind == "smooth" and self.loss != "hinge":
+            raise WidemarginError(f"{self.objective} is smooth by itself; its loss is 'hinge', not {self.loss!r}")
+        check_offers(self.objective, self.objective.requires, "a structure", self.examples)
+        self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
+        self.c = self.example_weight[self.objective.blocks(self.examples)]
+        self.forget()
+
+    @property
+    def n_weights(self) -> int:
+        """The length of w."""
+        return self.examples.n_weights
+
+    @property
+    def n_blocks(self) -> int:
+        """How many slacks the objective sums."""
+        return len(self.c)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the oracle finds the most violated cuts, so that a duality gap is a proof."""
+        return self.examples.exact and self.objective.exact
+
+    @property
+    def batch_size(self) -> int:
+        """How many examples may be decoded at one w once training has settled; solvers start with fewer.
+
+        Some milliseconds' worth, to keep several threads busy whatever their number, so that results do not depend on
+        it; but a small part of all, since cuts go stale; and one where decoding holds the interpreter anyway.
+        """
+        work = self.examples.work
+        if work is None or not len(work):
+            return 1
+        return int(np.clip(BATCH_MICROSECONDS / max(work.mean(), 1e-9), 1, max(1, len(work) // 16)))
+
+    @property
+    def weighted(self) -> IntVector:
+        """The examples that count: those with a positive weight."""
+        return np.flatnonzero(self.example_weight).astype(np.int32)
+
+    def batches(self, rng: np.random.Generator, size: int | None = None) -> list[IntVector]:
+        """All examples with a positive weight, shuffled, in batches."""
+        order = rng.permutation(self.weighted)
+        size = size or self.batch_size
+        return [order[begin : begin + size] for begin in range(0, len(order), size)]
+
+    def cuts(self, w: FloatVector, batch: IntVector) -> Cuts:
+        """The most violated cuts at `w` of the batch's blocks."""
+        cuts = self._ask(self.objective.cuts, w, batch)
+        self.slacks[cuts.block] = cuts.b - dots(cuts.a, w)
+        return cuts
+
+    def best_cuts(self, w: FloatVector, batch: IntVector, k: int) -> Cuts:
+        """The cuts of the `k` best outputs at `w` of each example, best first, one example after the other."""
+        cuts = self._ask(partial(cast("BestCuts", self.objective).best_cuts, k), w, batch)
+        first = np.flatnonzero(np.diff(cuts.block, prepend=-1))
+        self.slacks[cuts.block[first]] = (cuts.b - dots(cuts.a, w))[first]
+        return cuts
+
+    def mistakes(self, w: FloatVector, batch: IntVector) -> Cuts:
+        """The cuts of the batch's plain predictions, decoded without the error term."""
+        return self._ask(PLAIN.cuts, w, batch)
+
+    def regulariser(self, w: FloatVector) -> float:
+        """½‖w‖², or ‖w‖₁."""
+        return 0.5 * float(w @ w) if self.penalty == "l2" else float(np.abs(w).sum())
+
+    def primal(self, w: FloatVector) -> float:
+        """P(w), by a full pass of the oracle."""
+        total = sum(self.losses(cuts.block, cuts.b - dots(cuts.a, w)) for cuts in self.full_pass(w))
+        return self.regulariser(w) + self.C * total
+
+    def bounds(self, w: FloatVector) -> tuple[float, float]:
+        """P(w) and a lower bound on the least P, by a full pass of the oracle."""
+        total = linear = quadratic = 0.0
+        s = np.zeros(self.n_weights)
+        for cuts in self.full_pass(w):
+            slacks = cuts.b - dots(cuts.a, w)
+            total += self.losses(cuts.block, slacks)
+            alpha = self.slopes(cuts.block, slacks)
+            linear += float(cuts.b @ alpha)
+            if self.loss == "squared_hinge":
+                quadratic += float((alpha**2 / (4.0 * self.C * self.c[cuts.block])).sum())
+            add_rows(alpha, cuts.a, s)
+        most = np.inf if self.loss == "squared_hinge" else 1.0
+        if self.penalty == "l2":
+            quadratic += 0.5 * float(s @ s)
+        else:
+            most = min(most, 1.0 / max(float(np.abs(s).max(initial=0.0)), 1e-300))
+        t = min(most, linear / (2.0 * quadratic)) if quadratic > 0 else most if linear > 0 else 0.0
+        bound = t * linear - t * t * quadratic if np.isfinite(t) else 0.0
+        return self.regulariser(w) + self.C * total, max(bound, 0.0)
+
+    def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
+        """The α of each cut with which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
+        return self.slopes(cuts.block, cuts.b - dots(cuts.a, w))
+
+    def slopes(self, blocks: IntVector, slacks: FloatVector) -> FloatVector:
+        """C c_i ℓ'(ξ_i) of blocks with these slacks, which count as 0 where they are negative."""
+        c = self.C * self.c[blocks]
+        return c * (slacks > 0) if self.loss == "hinge" else 2.0 * c * np.maximum(slacks, 0.0)
+
+    def losses(self, blocks: AnyArray, slacks: FloatVector) -> float:
+        """Σ c_i ℓ(ξ_i) of blocks with these slacks."""
+        slacks = np.maximum(slacks, 0.0)
+        return float(self.c[blocks] @ (slacks if self.loss == "hinge" else slacks**2))
+
+    def full_pass(self, w: FloatVector) -> Iterator[Cuts]:
+        """The cuts at `w` of all examples that count, in batches; the slacks remembered are left alone."""
+        examples = self.weighted
+        for begin in range(0, len(examples), PASS_BATCH):
+            yield self._ask(self.objective.cuts, w, examples[begin : begin + PASS_BATCH])
+
+    def primal_estimate(self, w: FloatVector) -> float | None:
+        """P at `w` with the slacks that `cuts` last showed, each at the weights of its moment; None before any.
+
+        Blocks that have not been seen yet are taken to be like those that have.
+        """
+        seen = np.flatnonzero(~np.isnan(self.slacks) & (self.c > 0))
+        if not len(seen):
+            return None if self.c.any() else self.regulariser(w)
+        total = self.losses(seen, self.slacks[seen])
+        return self.regulariser(w) + self.C * total * float(np.count_nonzero(self.c) / len(seen))
+
+    def per_example(self, of_blocks: FloatVector) -> FloatVector:
+        """The sums over each example's blocks."""
+        blocks = self.objective.blocks(self.examples)
+        sums: FloatVector = np.zeros(self.examples.n_examples)
+        np.add.at(sums, blocks, of_blocks)
+        return sums
+
+    def forget(self) -> None:
+        """Forget the slacks that have been seen."""
+        self.slacks = np.full(len(self.c), np.nan)
+
+    def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
+        if self.meter.watch is not None:
+            self.meter.watch(len(batch))
+        begin = perf_counter()
+        parts = shares(batch, self.examples.work, self.n_threads)
+        cuts = concatenate(run([partial(oracle, self.examples, w, part) for part in parts]))
+        self.meter.count(len(batch), perf_counter() - begin)
+        return cuts
+
+
+def check_offers(who: Any, requires: tuple[type, ...], what: str, given: Any) -> None:
+    """Raise unless `given`, which is `what`, offers every protocol that `who` requires."""
+    for protocol in requires:
+        if not isinstance(given, protocol):
+            raise UnsupportedError(
+                f"{type(who).__name__} needs {what} that offers {protocol.__name__}; {type(given).__name__} does not"
+            )
+
+
+def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:
+    """`sample_weight` as a vector of finite, non-negative numbers, ones where it is None."""
+    if sample_weight is None:
+        return np.ones(n_examples)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_examples,):
+        raise DataError(f"sample_weight has the shape {weight.shape}, but there are {n_examples} examples")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise DataError(f"sample_weight[{bad[0]}] is {weight[bad[0]]}; weights must be finite and not negative")
+    return weight
+
+
+def in_shares(examples: Examples, task: Callable[[IntVector], T], n_threads: int = 1) -> list[T]:
+    """What `task` returns for batches that together are all examples, one for each thread."""
+    everything = np.arange(examples.n_examples, dtype=np.int32)
+    return run([partial(task, part) for part in shares(everything, examples.work, n_threads)])
+
+
+def predict(examples: Examples, w: Any, n_threads: int = 1) -> list[Outputs]:
+    """The plain argmax outputs of all examples, a list with one batch's outputs per thread's share.
+
+    `w` is a weight vector, or whatever else `examples.decode` takes for one.
+    """
+    return in_shares(examples, partial(examples.decode, w), n_threads)

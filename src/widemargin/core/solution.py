@@ -1,0 +1,81 @@
+"""What training returns: weights, how they were reached, and how far from the optimum they can be at most."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+from widemargin._types import FloatVector
+from widemargin.core.cut_store import CutStore
+
+
+class Epoch(NamedTuple):
+    """One row of the training trace, taken after an epoch.
+
+    `primal` is the objective as seen by the epoch's own oracle calls, each at the weights of its moment: an estimate
+    that costs nothing. When `certified`, it comes from a full oracle pass at the weights after the epoch, and
+    `gap` = (primal − dual) / primal is then a proven bound on the relative distance to the optimum.
+    """
+
+    epoch: int
+    seconds: float
+    oracle_calls: int
+    primal: float | None
+    dual: float | None
+    gap: float | None
+    score: float | None
+    certified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The weights that training returns, with their certificate.
+
+    `stopped` says why: ``"gap"``, ``"epochs"``, ``"seconds"``, ``"patience"`` or ``"interrupted"``. `epoch` is the one
+    whose weights these are: the best on the development data where there were any, else the last. `cuts` are the
+    working sets that a dual solver ended with, to start another run from.
+    """
+
+    w: FloatVector
+    trace: tuple[Epoch, ...]
+    primal: float | None
+    dual: float | None
+    gap: float | None
+    certified: bool
+    stopped: str
+    epoch: int
+    oracle_calls: int
+    seconds: float
+    cuts: CutStore | None = field(default=None, repr=False, compare=False)
+
+    def summary(self) -> dict[str, Any]:
+        """All but weights and cuts, as JSON can hold it."""
+        everything = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("w", "cuts")
+        }
+        return everything | {"trace": [row._asdict() for row in self.trace]}
+
+    @classmethod
+    def restored(cls, w: FloatVector, summary: Mapping[str, Any]) -> "Solution":
+        """The solution that `summary` described."""
+        return cls(w, **{**summary, "trace": tuple(Epoch(**row) for row in summary["trace"])})
+
+    def __str__(self) -> str:
+        """One sentence for people.
+
+        >>> import numpy as np
+        >>> print(Solution(np.zeros(1), (), 2.0, 1.9, 0.05, True, "epochs", 7, 70, 0.25))
+        stopped by epochs after 0.2 s and 70 oracle calls: objective 2, proven to be within 5% of the optimum
+        """
+        text = f"stopped by {self.stopped} after {self.seconds:.1f} s and {self.oracle_calls:,} oracle calls"
+        if self.primal is not None:
+            text += f": objective {self.primal:.6g}"
+        if self.gap is not None:
+            text += f", {'proven to be' if self.certified else 'perhaps'} within {100 * self.gap:.3g}% of the optimum"
+        return text
+
+
+def relative_gap(primal: float | None, dual: float | None) -> float | None:
+    """(P − D) / P, never below zero: an estimate of P may undershoot; a certified one does so by rounding only."""
+    if primal is None or dual is None:
+        return None
+    return max(primal - dual, 0.0) / primal if primal > 0 else 0.0

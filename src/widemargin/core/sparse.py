@@ -1,0 +1,319 @@
+"""Sparse vectors in compressed rows: how features, feature differences and cuts are stored."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+
+
+class Rows(NamedTuple):
+    """Row r holds `values[indptr[r]:indptr[r + 1]]` at the columns `indices[indptr[r]:indptr[r + 1]]`.
+
+    Empty `values` stand for ones throughout: binary features need no memory for their values.
+    """
+
+    indptr: LongVector
+    indices: IntVector
+    values: FloatVector
+
+
+class Matrix(NamedTuple):
+    """Rows, and how many columns they could have."""
+
+    rows: Rows
+    width: int
+
+
+NO_ROWS = Rows(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
+
+
+def boundaries(lengths: Iterable[int] | LongVector) -> LongVector:
+    """Where sequences of these `lengths` begin when laid end to end, and where the last one ends.
+
+    >>> boundaries([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    if not isinstance(lengths, np.ndarray):
+        lengths = np.fromiter(lengths, dtype=np.int64)
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def compressed(matrix: FloatMatrix) -> Rows:
+    """The rows of `matrix` without their zeros; those that are not sparse are stored whole."""
+    present = matrix != 0.0
+    present[present.sum(axis=1) > matrix.shape[1] // 3] = True
+    rows, columns = np.nonzero(present)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(matrix)))]).astype(np.int64)
+    return Rows(indptr, columns.astype(np.int32), matrix[rows, columns])
+
+
+def expanded(rows: Rows, width: int) -> FloatMatrix:
+    """The matrix with these rows, `width` columns wide."""
+    counts = np.diff(rows.indptr)
+    matrix = np.zeros((len(counts), width))
+    matrix[np.repeat(np.arange(len(counts)), counts), rows.indices] = rows.values
+    return matrix
+
+
+def stack(parts: list[Rows]) -> Rows:
+    """The rows of all `parts`, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+    indptr = np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends, strict=False))])
+    return Rows(
+        indptr.astype(np.int64),
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([part.values for part in parts]),
+    )
+
+
+def scaled(rows: Rows, factors: FloatVector) -> Rows:
+    """Every row times its factor; rows whose factor is 0 must be empty."""
+    return rows._replace(values=rows.values * np.repeat(factors, np.diff(rows.indptr)))
+
+
+def taken(rows: Rows, numbers: LongVector) -> Rows:
+    """The rows with these numbers, in this order."""
+    begin, counts = rows.indptr[numbers], np.diff(rows.indptr)[numbers]
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    places = np.repeat(begin - indptr[:-1], counts) + np.arange(indptr[-1])
+    return Rows(indptr, rows.indices[places], rows.values[places] if len(rows.values) else rows.values)
+
+
+@kernel
+def dot(indices: IntVector, values: FloatVector, begin: int, end: int, w: FloatVector) -> float:
+    """⟨w, a⟩ for the sparse vector a = (indices, values)[begin:end]."""
+    # Unsigned indices here and below: one that might be negative is wrapped around at run time, at half the speed.
+    total = 0.0
+    for k in range(begin, end):
+        total += values[np.uint64(k)] * w[np.uint64(indices[np.uint64(k)])]
+    return total
+
+
+@kernel
+def add_scaled(step: float, indices: IntVector, values: FloatVector, begin: int, end: int, w: FloatVector) -> None:
+    """w += step · a for the sparse vector a = (indices, values)[begin:end]."""
+    for k in range(begin, end):
+        w[np.uint64(indices[np.uint64(k)])] += step * values[np.uint64(k)]
+
+
+@kernel
+def dots(rows: Rows, w: FloatVector) -> FloatVector:
+    """⟨w, a⟩ for every row a."""
+    out = np.empty(len(rows.indptr) - 1)
+    for r in range(len(out)):
+        out[r] = dot(rows.indices, rows.values, rows.indptr[r], rows.indptr[r + 1], w)
+    return out
+
+
+@kernel
+def add_rows(steps: FloatVector, rows: Rows, w: FloatVector) -> None:
+    """w += Σ step · a over all rows a."""
+    for r in range(len(steps)):
+        if steps[r] != 0.0:
+            add_scaled(steps[r], rows.indices, rows.values, rows.indptr[r], rows.indptr[r + 1], w)
+
+
+@kernel
+def new_table(n: int) -> IntVector:
+    """An empty hash table for `coalesce`, large enough for rows of up to `n` entries."""
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    return np.full(size, -1, dtype=np.int32)
+
+
+@kernel
+def fitting(table: IntVector, n: int) -> IntVector:
+    """As much of the table as a row of `n` entries needs, for that much must be cleared again."""
+    size = len(table)
+    while size >= 4 * n and size > 16:
+        size //= 2
+    return table[:size]
+
+
+@kernel
+def enter(indices: IntVector, begin: int, end: int, table: IntVector) -> None:
+    """Enter the row whose distinct indices are [begin:end] into a `table` that is all −1, large enough for it."""
+    mask = len(table) - 1
+    for k in range(begin, end):
+        h = (int(indices[k]) * 40503) & mask
+        while table[h] >= 0:
+            h = (h + 1) & mask
+        table[h] = k - begin
+
+
+@kernel
+def dot_entered(indices: IntVector, values: FloatVector, begin: int, end: int, entered: int, table: IntVector) -> float:
+    """⟨a, a'⟩ for a = (indices, values)[begin:end] and the row that begins at `entered`, which `table` holds."""
+    mask = len(table) - 1
+    total = 0.0
+    for k in range(begin, end):
+        index = indices[k]
+        h = (int(index) * 40503) & mask
+        while table[h] >= 0 and indices[entered + table[h]] != index:
+            h = (h + 1) & mask
+        if table[h] >= 0:
+            total += values[k] * values[entered + table[h]]
+    return total
+
+
+@kernel
+def clear(table: IntVector) -> None:
+    """All −1 again."""
+    for k in range(len(table)):
+        table[k] = -1
+
+
+@kernel
+def products(rows: Rows, first: int, last: int, table: IntVector, K: FloatMatrix) -> None:
+    """K[p, q] = ⟨a, a'⟩ of the rows first + p and first + q, for all rows [first:last].
+
+    `table` comes from `new_table`, is large enough for each of them, and all −1 before and after.
+    """
+    indptr, indices, values = rows.indptr, rows.indices, rows.values
+    for p in range(first, last):
+        norm = 0.0
+        for k in range(indptr[p], indptr[p + 1]):
+            norm += values[k] * values[k]
+        K[p - first, p - first] = norm
+        if p + 1 < last:
+            used = fitting(table, indptr[p + 1] - indptr[p])
+            enter(indices, indptr[p], indptr[p + 1], used)
+            for q in range(p + 1, last):
+                product = dot_entered(indices, values, indptr[q], indptr[q + 1], indptr[p], used)
+                K[p - first, q - first] = K[q - first, p - first] = product
+            clear(used)
+
+
+@kernel
+def table_for(rows: Rows) -> IntVector:
+    """An empty hash table for any of the rows."""
+    longest = rows.indptr[0]
+    for r in range(len(rows.indptr) - 1):
+        longest = max(longest, rows.indptr[r + 1] - rows.indptr[r])
+    return new_table(longest)
+
+
+@kernel
+def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, write: int, table: IntVector) -> int:
+    """Sum the entries [begin:end] that share an index, drop zeros, move the rest to `write` ≤ begin; return their end.
+
+    Entries keep the order of their first appearance, so equal outputs give equal rows. `table` is all −1 before and
+    after.
+    """
+    table = fitting(table, end - begin)
+    mask = len(table) - 1
+    fill = write
+    for k in range(begin, end):
+        index, value = indices[k], values[k]
+        h = (int(index) * 40503) & mask
+        while table[h] >= 0 and indices[table[h]] != index:
+            h = (h + 1) & mask
+        if table[h] >= 0:
+            values[table[h]] += value
+        else:
+            table[h] = fill
+            indices[fill] = index
+            values[fill] = value
+            fill += 1
+    keep = write
+    for k in range(write, fill):
+        if values[k] != 0.0:
+            indices[keep] = indices[k]
+            values[keep] = values[k]
+            keep += 1
+    clear(table)
+    return keep
+
+
+class Draft(NamedTuple):
+    """Entries that are being written, with room for more, and a table to coalesce them with."""
+
+    indices: IntVector
+    values: FloatVector
+    table: IntVector
+
+
+@kernel
+def with_room(draft: Draft, used: int, wanted: int) -> Draft:
+    """The draft with room for `wanted` entries more than those `used`."""
+    indices, values, table = draft.indices, draft.values, draft.table
+    if len(table) < 2 * wanted:
+        table = new_table(wanted)
+    if len(indices) < used + wanted:
+        indices, values = np.empty(2 * (used + wanted), dtype=np.int32), np.empty(2 * (used + wanted))
+        for k in range(used):
+            indices[k], values[k] = draft.indices[k], draft.values[k]
+    return Draft(indices, values, table)
+
+
+@kernel
+def add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector) -> None:
+    """out += Σ_f x_tf weights[f], over rows of any one length."""
+    indices, values = features.indices, features.values
+    n = len(out)
+    k, end = features.indptr[t], features.indptr[t + 1]
+    if len(values) == 0:
+        # Four rows at a time: they come from memory side by side, and `out` is loaded and stored a quarter as often.
+        while k + 4 <= end:
+            first, second, third, fourth = (
+                weights[indices[k]],
+                weights[indices[k + 1]],
+                weights[indices[k + 2]],
+                weights[indices[k + 3]],
+            )
+            for j in range(n):
+                out[j] += (first[j] + second[j]) + (third[j] + fourth[j])
+            k += 4
+        while k < end:
+            row = weights[indices[k]]
+            for j in range(n):
+                out[j] += row[j]
+            k += 1
+    else:
+        while k < end:
+            row, value = weights[indices[k]], values[k]
+            for j in range(n):
+                out[j] += value * row[j]
+            k += 1
+
+
+@kernel
+def add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) -> None:
+    """out += Σ_f x_tf weights[f], over sparse rows of weights, some of them whole."""
+    for k in range(features.indptr[t], features.indptr[t + 1]):
+        begin, end = weights.indptr[features.indices[k]], weights.indptr[features.indices[k] + 1]
+        value = features.values[k] if len(features.values) > 0 else 1.0
+        # Unsigned, since an index that might be negative keeps loops from vectorising.
+        if end - begin == len(out):
+            for j in range(len(out)):
+                out[j] += value * weights.values[np.uint64(begin + j)]
+        else:
+            for j in range(begin, end):
+                out[weights.indices[np.uint64(j)]] += value * weights.values[np.uint64(j)]
+
+
+def distinct_entries(rows: Rows, width: int) -> Rows:
+    """The same rows, with distinct columns in each and no zeros."""
+    ascending = np.diff(rows.indices) > 0
+    starts = rows.indptr[1:-1]
+    ascending[starts[(starts > 0) & (starts < len(rows.indices))] - 1] = True
+    if ascending.all() and rows.values.all():
+        return rows
+    from scipy import sparse  # slow to import, and seldom needed
+
+    values = rows.values.copy() if len(rows.values) else np.ones(len(rows.indices))
+    matrix = sparse.csr_array((values, rows.indices.copy(), rows.indptr.copy()), shape=(len(rows.indptr) - 1, width))
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return Rows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
+
+
+def binary(rows: Rows) -> Rows:
+    """The rows without values where all of them are 1."""
+    return rows._replace(values=np.empty(0)) if np.all(rows.values == 1.0) else rows

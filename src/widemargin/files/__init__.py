@@ -1,0 +1,1 @@
+"""Files: readers and writers by format, each of which keeps what it does not replace."""

@@ -1,0 +1,65 @@
+"""CoNLL columns: one token a line, TAB- or blank-separated, a blank line between sequences.
+
+There are no comments: `#` is a token like any other. The columns are called `word`, `column2`, `column3`, … unless they
+are given names; the last one is the label, and `label` is a second name for it. A file whose label column is missing
+can be read for prediction and the labels appended: one that has a single column, or one fewer than there are names.
+"""
+
+import re
+from collections.abc import Sequence
+
+from widemargin.errors import DataError
+from widemargin.files.raw import RawText
+from widemargin.files.table import BLANKS, TABS, Layout, Rows, Table, table
+
+
+def parse(raw: RawText, names: Sequence[str] | None = None) -> Table:
+    r"""Read CoNLL columns.
+
+    >>> document = parse(RawText.of("a DT O\nfly NN B\n"))
+    >>> document.columns.names, document.columns["label"].strings()
+    (['word', 'column2', 'column3'], ['O', 'B'])
+    """
+    lines, breaks = _tokens(raw)
+    tokens = [raw.lines[line].rstrip("\r") for line in lines]
+    layout = _layout(tokens)
+    rows = Rows(tokens if layout is TABS else _tabbed(tokens), lines, breaks)
+    width = rows.fields[0].count("\t") + 1 if tokens else 1
+    names = _default_names(width) if names is None else _checked_names(names, width, raw)
+    aliases = {} if "label" in names else {"label": names[-1]}
+    return table(raw, rows, names=names, aliases=aliases, label="label", width=width, layout=layout)
+
+
+def _tokens(raw: RawText) -> tuple[list[int], list[int]]:
+    """The lines that hold tokens, and how many tokens precede each of the others."""
+    lines: list[int] = []
+    breaks: list[int] = []
+    for number, line in enumerate(raw.lines):
+        if line.strip(" \t\r"):
+            lines.append(number)
+        else:
+            breaks.append(len(lines))
+    return lines, breaks
+
+
+def _layout(tokens: list[str]) -> Layout:
+    """TABs if the first line has one; also if there is no blank to be seen, so that a column is appended with a TAB."""
+    return TABS if not tokens or "\t" in tokens[0] or not any(" " in token for token in tokens) else BLANKS
+
+
+def _tabbed(tokens: list[str]) -> list[str]:
+    return re.sub(r"[ \t]+", "\t", "\n".join(token.strip(" \t\r") for token in tokens)).split("\n")
+
+
+def _default_names(width: int) -> list[str]:
+    return ["word", *(f"column{number}" for number in range(2, max(width, 2) + 1))]
+
+
+def _checked_names(names: Sequence[str], width: int, raw: RawText) -> list[str]:
+    if len(set(names)) != len(names):
+        raise DataError(f"the column names {', '.join(map(repr, names))} are not distinct")
+    if len(names) not in (width, width + 1):
+        raise DataError(
+            f"{raw.source} has {width} columns, but {len(names)} names were given: {', '.join(map(repr, names))}"
+        )
+    return [*names, "column2"] if len(names) == 1 else list(names)

@@ -1,0 +1,109 @@
+"""A corpus that was read: its columns, and enough of the file to write it back with a column replaced."""
+
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from widemargin.core.atomic import replacing
+from widemargin.errors import DataError
+from widemargin.files.raw import RawText
+from widemargin.text.columns import Columns
+
+
+@dataclass(frozen=True)
+class Document(ABC):
+    """Columns of tokens and the file they came from.
+
+    `label` names the column that holds the labels unless the user says otherwise; a file made for prediction may lack
+    it.
+    """
+
+    raw: RawText
+    columns: Columns
+    label: str
+
+    def __post_init__(self) -> None:
+        if self.columns.n_tokens == 0:
+            raise DataError(f"{self.raw.source} holds no tokens")
+
+    def text(self, replaced: Mapping[str, Sequence[str]] | None = None) -> str:
+        """The file's text with some columns replaced, or appended where the format allows it, and the rest untouched.
+
+        Parameters
+        ----------
+        replaced
+            For each column to replace its new values: one string per token, all sequences end to end.
+        """
+        lines = self.raw.lines
+        for name, values in (replaced or {}).items():
+            if len(values) != self.columns.n_tokens:
+                raise DataError(
+                    f"{self.raw.source} has {self.columns.n_tokens} tokens, but {len(values)} values were given for "
+                    f"its column {name!r}"
+                )
+            lines = self._with_column(lines, name, values)
+        return self.raw.text(lines)
+
+    def write(
+        self, target: str | os.PathLike[str] | TextIO, replaced: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """Write `text(replaced)` to a path, atomically, to `-` for the standard output, or to an open text file."""
+        write_text(target, self.text(replaced))
+
+    @abstractmethod
+    def _with_column(self, lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
+        """Replace the column `name` in `lines`, which are the file's own but for columns replaced before."""
+
+
+def label_column(document: Document, wanted: str | None = None) -> str:
+    """The name of the column that holds the labels.
+
+    Parameters
+    ----------
+    document
+        The corpus.
+    wanted
+        A column's name, or its number counting from 1; None for the format's own label column.
+
+    Raises
+    ------
+    DataError
+        If the document has no such column; the message lists those it has.
+    """
+    names = document.columns.names
+    name = document.label if wanted is None else wanted
+    if name in document.columns:
+        return name
+    if name.isdecimal() and 1 <= int(name) <= len(names):
+        return names[int(name) - 1]
+    raise DataError(
+        f"{document.raw.source} has no label column {name!r}; its columns, numbered from 1, are "
+        f"{', '.join(map(repr, names))}"
+    )
+
+
+def write_text(target: str | os.PathLike[str] | TextIO, text: str) -> None:
+    """Write to a path, atomically, to `-` for the standard output, or to an open text file."""
+    if target == "-":
+        _write_to_standard_output(text)
+    elif isinstance(target, str | os.PathLike):
+        with replacing(target) as stream:
+            stream.write(text)
+    else:
+        target.write(text)
+
+
+def _write_to_standard_output(text: str) -> None:
+    sys.stdout.flush()
+    if hasattr(sys.stdout, "buffer"):
+        # The bytes: the terminal's encoding and newline translation are not the file's. In pieces: where Python runs
+        # unbuffered, a disk that fills up takes a part and says so only when asked to take the rest.
+        rest = memoryview(text.encode())
+        while rest:
+            rest = rest[sys.stdout.buffer.write(rest) :]
+    else:
+        sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,0 +1,98 @@
+"""The formats of files, and how one is chosen. `FORMATS` is the only list of their names."""
+
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from widemargin.errors import DataError
+from widemargin.files.raw import RawText, Source
+
+if TYPE_CHECKING:
+    from widemargin.files.document import Document
+
+
+class Format(NamedTuple):
+    """A format: the suffixes that files of it have, and whether they hold sequences of tokens.
+
+    The module of its name has a function `parse`, and is imported when it is called.
+    """
+
+    module: str
+    suffixes: tuple[str, ...]
+    has_tokens: bool = True
+
+    def parse(self, raw: RawText, **options: Any) -> Any:
+        """Read a file."""
+        return import_module(self.module).parse(raw, **options)
+
+
+FORMATS = {
+    "conll": Format("widemargin.files.conll", (".tsv", ".conll", ".txt", ".bio", ".iob")),
+    "conllu": Format("widemargin.files.conllu", (".conllu",)),
+    "conllx": Format("widemargin.files.conllx", (".conllx",)),
+    "brackets": Format("widemargin.files.brackets", (".ptb", ".mrg", ".brackets")),
+    "jsonl": Format("widemargin.files.jsonlines", (".jsonl", ".ndjson")),
+    "xml": Format("widemargin.files.xml", (".xml",)),
+    "svmlight": Format("widemargin.files.svmlight", (".svm", ".svmlight", ".libsvm"), has_tokens=False),
+}
+
+
+def read(source: Source, *, format: str | None = None, names: Sequence[str] | None = None) -> "Document":  # noqa: A002 — its name
+    """Read a corpus of tokens.
+
+    Parameters
+    ----------
+    source
+        A path, `-` for the standard input, or an open file. Bytes are decoded as UTF-8.
+    format
+        One of `FORMATS`; None to go by the file's suffix and its first line.
+    names
+        What to call the columns of a `conll` file, in order; the last is the label column, which the file may lack.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or is malformed; the message names the file, the line and what is wrong there.
+    """
+    raw = RawText.load(source)
+    return parse(raw, guess(raw) if format is None else format, names)
+
+
+def parse(raw: RawText, chosen: str, names: Sequence[str] | None = None, **options: Any) -> "Document":
+    """The corpus of tokens in a file that has been loaded; `options` are those of the format's own reader."""
+    if chosen not in FORMATS:
+        raise DataError(f"the format {chosen!r} is unknown; choose one of {', '.join(FORMATS)}")
+    if not FORMATS[chosen].has_tokens:
+        raise DataError(f"{raw.source} cannot be read as {chosen}: this needs sequences of tokens")
+    if names is not None and chosen != "conll":
+        raise DataError(f"{raw.source} is read as {chosen}, where columns have names already; leave out --columns")
+    if names is not None:
+        options["names"] = names
+    document: Document = FORMATS[chosen].parse(raw, **options)
+    return document
+
+
+def guess(raw: RawText) -> str:
+    """The format that the suffix or, where it leaves a choice, the first line of the file speaks for.
+
+    >>> guess(RawText.of('{"tokens": ["a"]}'))
+    'jsonl'
+    """
+    from widemargin.files import brackets, conllu, xml
+
+    suffix = PurePath(raw.source).suffix.lower()
+    by_suffix = next((name for name, format_ in FORMATS.items() if suffix in format_.suffixes), None)
+    if by_suffix not in ("conll", None):
+        return by_suffix
+    first = next((line for line in raw.lines if line.strip() and not line.startswith("#")), "")
+    if conllu.is_conllu(first):
+        return "conllu"
+    if by_suffix is None and re.match(r'\s*\{\s*("|$)', first):
+        return "jsonl"
+    if by_suffix is None and brackets.is_bracketed(first):
+        return "brackets"
+    if by_suffix is None and xml.is_xml(raw):
+        return "xml"
+    return "conll"

@@ -1,0 +1,135 @@
+"""Files with one token a line and its attributes in columns: what CoNLL columns and CoNLL-U have in common.
+
+For reading, every token line becomes a row: its fields with a single TAB between them. A column is then one `str.split`
+per row, and only for the columns that are asked for. For writing, a field is replaced inside the line it came from, so
+whatever else the line holds (runs of blanks, a carriage return) stays as it was.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from widemargin.errors import DataError
+from widemargin.files.document import Document
+from widemargin.files.raw import RawText, shortened
+from widemargin.text.columns import Columns, LazyColumns
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the fields of a line are told apart.
+
+    `skip` matches a field with the separator after it, `field` and `end` a field and what may follow it; a value that
+    `unwritable` matches would not be read back as one field.
+    """
+
+    separator: str
+    indent: str
+    skip: str
+    field: str
+    end: str
+    unwritable: str
+
+    def locate(self, index: int) -> re.Pattern[str]:
+        """Compile a pattern whose group 1 is the field at `index` of a line."""
+        return re.compile(f"{self.indent}(?:{self.skip}){{{index}}}({self.field})(?={self.end})")
+
+
+TABS = Layout(
+    separator="\t", indent="", skip=r"[^\t]*\t", field=r"[^\t]*?", end=r"\t|\r*\Z", unwritable=r"[\t\r\n\ud800-\udfff]"
+)
+BLANKS = Layout(
+    separator=" ",
+    indent=r"[ \t]*",
+    skip=r"[^ \t]+[ \t]+",
+    field=r"[^ \t]+?",
+    end=r"[ \t]|[ \t\r]*\Z",
+    unwritable=r"[ \t\r\n\ud800-\udfff]",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The tokens of a file: `fields[t]` holds those of token t, TAB-separated, from the line at `lines[t]`.
+
+    `breaks` tells for every blank line how many tokens precede it.
+    """
+
+    fields: list[str]
+    lines: list[int]
+    breaks: list[int]
+
+
+@dataclass(frozen=True)
+class Table(Document):
+    """A file with one token a line.
+
+    `names` may count one column more than the `width` columns of the file: a last one that can be appended.
+    """
+
+    layout: Layout
+    token_lines: list[int]
+    names: Sequence[str]
+    aliases: Mapping[str, str]
+    width: int
+
+    def _with_column(self, lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
+        index = self._index(name)
+        self._check_writable(name, values)
+        appends = index == self.width
+        locate = self.layout.locate(index - appends).match
+        written = list(lines)
+        for number, value in zip(self.token_lines, values, strict=True):
+            line = written[number]
+            found = locate(line)
+            assert found is not None, "the fields of every row were counted when the file was read"
+            start, end = found.span(1)
+            written[number] = f"{line[: end if appends else start]}{self.layout.separator * appends}{value}{line[end:]}"
+        return written
+
+    def _index(self, name: str) -> int:
+        own_name = self.aliases.get(name, name)
+        if own_name not in self.names:
+            raise DataError(
+                f"{self.raw.source} has no column {name!r} to write; it has {', '.join(map(repr, self.names))}"
+            )
+        return self.names.index(own_name)
+
+    def _check_writable(self, name: str, values: Sequence[str]) -> None:
+        unwritable = re.compile(self.layout.unwritable)
+        for number, value in zip(self.token_lines, values, strict=True):
+            if not value or unwritable.search(value):
+                raise self.raw.fault(
+                    number, f"{shortened(value)!r} cannot be written into column {name!r}, because it is not one field"
+                )
+
+
+def table(
+    raw: RawText,
+    rows: Rows,
+    *,
+    names: Sequence[str],
+    aliases: Mapping[str, str],
+    label: str,
+    width: int,
+    layout: Layout,
+) -> Table:
+    """Make a table of `rows` that all have `width` fields, or complain about the first that has not."""
+    separators = [fields.count("\t") for fields in rows.fields]
+    if separators.count(width - 1) != len(separators):
+        token = next(t for t, count in enumerate(separators) if count != width - 1)
+        line = rows.lines[token]
+        raise raw.fault(
+            line, f"expected {width} columns, found {separators[token] + 1}: {shortened(raw.lines[line].strip())!r}"
+        )
+    strings = {name: partial(_column, rows.fields, index) for index, name in enumerate(names[:width])}
+    indptr = np.unique(np.array([0, *rows.breaks, len(rows.lines)], dtype=np.int64))
+    columns = Columns(LazyColumns(strings, aliases), indptr, raw.source)
+    return Table(raw, columns, label, layout, rows.lines, names, aliases, width)
+
+
+def _column(rows: list[str], index: int) -> list[str]:
+    return [row.split("\t", index + 1)[index] for row in rows]

@@ -1,0 +1,202 @@
+"""Trees of constituents as labelled binary trees, one for one, and back.
+
+A chain of constituents over the same words, such as a sentence that is nothing but a verb phrase, becomes one node
+whose label is the whole chain, ``"S VP"``: blanks cannot be in labels. A constituent with more than two children is
+folded from the right: its first child is the left half, and all others together are the right half, a *rest*, which
+knows what it is a rest of. Rests are right halves of their own constituents and of their own rests only, so that no two
+binary trees are the same tree of constituents. Words in no chain have the empty label.
+
+A binary tree over n words is an array of 2 n − 1 rows (begin, end, label) in preorder (`decoders.cky`). Tags and words
+are not part of it. Where every tree has the same constituent on top with a single child (``ROOT``, ``S1``, ``TOP``), it
+tells nothing, and is taken off and put back.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin._types import BoolMatrix, IntMatrix, IntVector
+from widemargin.errors import DataError
+from widemargin.text.columns import Columns
+from widemargin.text.trees import Tree
+
+
+class Node(NamedTuple):
+    """A node of a binary tree: where it begins, its chain or what it is a rest of, and how many halves it has."""
+
+    begin: int
+    label: str
+    is_rest: bool
+    n_halves: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bracketing:
+    """The labels of binary trees: first `chains`, the empty one before all others, then the rests of `folded`.
+
+    `on_words` and `on_spans` say for each of the chains whether single words and longer spans may have it.
+    """
+
+    root: str | None
+    chains: list[str]
+    folded: list[str]
+    on_words: list[bool]
+    on_spans: list[bool]
+    _chain_codes: dict[str, int] = field(init=False, repr=False, compare=False)
+    _rest_codes: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_chain_codes", {chain: code for code, chain in enumerate(self.chains)})
+        rests = {label: code for code, label in enumerate(self.folded, len(self.chains))}
+        object.__setattr__(self, "_rest_codes", rests)
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree]) -> "Bracketing":
+        """The labels that these trees need.
+
+        >>> trees = [Tree.parse("(TOP (S (VP (VB take) (NP (NN care)) (RB now))))")]
+        >>> found = Bracketing.of(trees)
+        >>> found.root, found.chains, found.folded
+        ('TOP', ['', 'NP', 'S VP'], ['VP'])
+        """
+        root = common_root(trees)
+        on_words, on_spans, folded = {""}, set[str](), set[str]()
+        for tree in trees:
+            for node in _nodes(tree, root):
+                if node.is_rest:
+                    folded.add(node.label)
+                else:
+                    (on_spans if node.n_halves else on_words).add(node.label)
+        if not on_spans:
+            raise DataError("there is no tree with more than one word to learn from")
+        chains = sorted(on_words | on_spans)
+        return cls(
+            root, chains, sorted(folded), [each in on_words for each in chains], [each in on_spans for each in chains]
+        )
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels nodes may have."""
+        return len(self.chains) + len(self.folded)
+
+    @property
+    def names(self) -> list[str]:
+        """What to call the labels; that of words in no chain is a dash."""
+        return [chain or "–" for chain in self.chains] + [f"{label} …" for label in self.folded]
+
+    @property
+    def rests(self) -> IntVector:
+        """For each label, that of the rests of what has it; −1 where it is always halved at once."""
+        bottoms = [chain.rpartition(" ")[2] for chain in self.chains]
+        return np.array([self._rest_codes.get(label, -1) for label in [*bottoms, *self.folded]], dtype=np.int32)
+
+    @property
+    def allowed(self) -> BoolMatrix:
+        """(3, L): which labels may be on words, on longer spans, and on top."""
+        rests = [False] * len(self.folded), [True] * len(self.folded)
+        return np.array([self.on_words + rests[0], self.on_spans + rests[1], self.on_spans + rests[0]])
+
+    def encode(self, tree: Tree) -> IntMatrix:
+        """The nodes of a tree, all of whose labels are known."""
+        nodes = np.array(
+            [
+                (each.begin, each.n_halves, (self._rest_codes if each.is_rest else self._chain_codes)[each.label])
+                for each in _nodes(tree, self.root)
+            ],
+            dtype=np.int32,
+        )
+        ends: list[int] = []
+        for row in nodes[::-1]:
+            if row[1]:
+                ends.pop()  # of its left half; that of the right one is its own
+            else:
+                ends.append(row[0] + 1)
+            row[1] = ends[-1]
+        return nodes
+
+    def decode(self, nodes: IntMatrix, words: Sequence[str], tags: Sequence[str]) -> Tree:
+        """The tree of such nodes."""
+        halves: list[list[Tree]] = []
+        for begin, end, code in nodes[::-1].tolist():
+            if end - begin == 1:
+                trees = [Tree(tags[begin], (words[begin],))]
+            else:
+                trees = halves.pop()
+                trees = trees + halves.pop()
+            if code < len(self.chains) and code > 0:
+                for label in reversed(self.chains[code].split(" ")):
+                    trees = [Tree(label, tuple(trees))]
+            halves.append(trees)
+        (tree,) = halves[0]
+        return tree if self.root is None else Tree(self.root, (tree,))
+
+
+def as_trees(X: Columns, y: Any) -> list[Tree]:
+    """Gold trees, or their texts in brackets, checked to be over the words of `X`."""
+    trees = [Tree.parse(each) if isinstance(each, str) else each for each in y]
+    words = X.sequences("word")
+    if len(trees) != len(words):
+        raise DataError(f"there are {len(words)} sentences, but {len(trees)} trees")
+    for i, (tree, sentence) in enumerate(zip(trees, words, strict=True)):
+        if not isinstance(tree, Tree):
+            raise DataError(f"y[{i}] must be a Tree, or a text in brackets, not {tree!r:.60}")
+        if tree.words() != sentence:
+            raise DataError(f"the tree of sentence {i} is not over its words")
+    return trees
+
+
+def common_root(trees: Sequence[Tree]) -> str | None:
+    """What every one of the trees has on top with a single child; None where there is no such thing."""
+    labels = {tree.label for tree in trees if tree.word is None and len(tree.children) == 1}
+    same = len(labels) == 1 and all(tree.word is None and len(tree.children) == 1 for tree in trees)
+    return labels.pop() if same else None
+
+
+def _nodes(tree: Tree, root: str | None) -> Iterator[Node]:
+    """The nodes of a tree's binary tree in preorder."""
+    # A constituent, or what a rest is a rest of and what is in it.
+    waiting: list[Tree | tuple[str, tuple[Tree, ...]]] = [tree] if root is None else [*_parts(tree)]
+    begin = 0
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Tree):
+            chain, children = _chain(each)
+            node = Node(begin, " ".join(chain), False, min(len(children), 2))
+            folded = chain[-1] if chain else ""
+        else:
+            folded, children = each
+            node = Node(begin, folded, True, 2)
+        yield node
+        begin += node.n_halves == 0
+        if len(children) == 2:
+            waiting += children[::-1]
+        elif children:
+            waiting += [(folded, children[1:]), children[0]]
+
+
+def _chain(tree: Tree) -> tuple[list[str], tuple[Tree, ...]]:
+    """The labels of constituents over the same words, and the children of the lowest, none if it is over a word."""
+    chain, children = [], _parts(tree)
+    while children:
+        chain.append(_checked(tree.label))
+        if len(children) > 1:
+            break
+        tree = children[0]
+        children = _parts(tree)
+    return chain, children
+
+
+def _parts(tree: Tree) -> tuple[Tree, ...]:
+    """The constituents and tags right below a constituent; nothing below a tag."""
+    return tuple(child for child in tree.children if isinstance(child, Tree))
+
+
+def _checked(label: str) -> str:
+    if not label or " " in label:
+        raise DataError(
+            f"a constituent has the label {label!r:.60}; blanks cannot be in labels, and only what is on top of all "
+            "trees, with one child each, may have none"
+        )
+    return label

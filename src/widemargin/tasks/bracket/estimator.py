@@ -1,0 +1,50 @@
+"""Parsing into constituents as a scikit-learn estimator."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from widemargin.tasks.bracket.binary import as_trees
+from widemargin.tasks.bracket.compile import compile_brackets
+from widemargin.tasks.bracket.metrics import bracket_scores
+from widemargin.tasks.bracket.model import Bracketer
+from widemargin.tasks.bracket.parameters import BracketerParameters
+from widemargin.tasks.estimator import Estimator
+from widemargin.tasks.parameters import documented
+from widemargin.text.inputs import as_tagged
+
+
+@documented
+@dataclass(kw_only=True, repr=False, eq=False)
+class ConstituencyParser(BracketerParameters, Estimator[Bracketer]):
+    """Large-margin parsing of tagged sentences into trees of constituents.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels of constituents, chains of them over the same words being one; the empty one is that of words.
+    solution_ : Solution
+        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
+    model_ : Bracketer
+        The trained model, free of scikit-learn.
+
+    Notes
+    -----
+    `fit` takes as X a list of pairs (words, tags), or `Columns` with ``word`` and ``pos``, as readers return them; as y
+    a list of `widemargin.text.trees.Tree`, or of their texts in brackets. `widemargin.files.brackets.columns_of` makes
+    X of trees.
+
+    Examples
+    --------
+    >>> X = [(["dogs", "bark"], ["N", "V"]), (["big", "dogs", "sleep"], ["A", "N", "V"])]
+    >>> y = ["(S (NP (N dogs)) (VP (V bark)))", "(S (NP (A big) (N dogs)) (VP (V sleep)))"]
+    >>> parser = ConstituencyParser(hash_bits=14).fit(X, y)
+    >>> print(parser.predict([(["big", "cats", "bark"], ["A", "N", "V"])])[0])
+    (S (NP (A big) (N cats)) (VP (V bark)))
+    """
+
+    _compile = staticmethod(compile_brackets)
+
+    def score(self, X: Any, y: Any) -> float:
+        """F1 of labelled brackets."""
+        columns = as_tagged(X)
+        return bracket_scores(as_trees(columns, y), self.predict(columns)).micro.f1

@@ -1,0 +1,156 @@
+"""Trees of constituents: the best labelled binary tree over a sentence (`bracketings`, `decoders.cky`).
+
+    ⟨w, φ(x, y)⟩ = Σ over nodes (i, j, l) of span(i, j, l) + Σ over halves of left or right and rules
+
+`bracket_scores` says what the parts score. The error Δ(ŷ) is how many nodes (i, j, l) of ŷ the gold tree has not, rests
+and words without a constituent included: every binary tree over n words has 2 n − 1 nodes, so this is also how many
+nodes of gold are missed. Wrong rests, and words wrongly without a constituent, stand where gold has constituents: they
+may cost more than other wrong nodes, which makes for fewer missed constituents and more wrong ones. Trees of
+constituents and binary trees are one for one, so that Δ = 0 for gold alone.
+"""
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.core.examples import Differences, Scale, per_example
+from widemargin.core.sparse import boundaries
+from widemargin.decoders.cky import cky
+from widemargin.errors import DataError, WidemarginError
+from widemargin.structures.support import marked_runs
+from widemargin.tasks.bracket.binary import Bracketing
+from widemargin.tasks.bracket.difference import Layout, difference
+from widemargin.tasks.bracket.scores import (
+    BracketData,
+    BracketKeys,
+    BracketWeights,
+    new_charts,
+    pair_slot,
+    part_scores,
+    rule_scores,
+)
+
+
+@kernel
+def _decode(
+    data: BracketData,
+    weights: BracketWeights,
+    batch: IntVector,
+    starts: LongVector,
+    scales: FloatVector,
+    nodes: IntMatrix,
+) -> None:
+    charts, rules = new_charts(data, batch), rule_scores(data, weights)
+    for position in range(len(batch)):
+        n = part_scores(data, weights, batch[position], scales[position], charts)
+        out = nodes[starts[position] : starts[position + 1]]
+        cky(n, charts.span, charts.left, charts.right, rules[0], rules[1], out)
+
+
+@kernel
+def _mark(slot: int, n_labels: int, read: BoolVector) -> None:
+    for label in range(n_labels):
+        read[slot + label] = True
+
+
+@kernel
+def _mark_read(data: BracketData, layout: Layout, batch: IntVector, read: BoolVector) -> None:
+    """Mark the weights of all features of the batch."""
+    keys = data.keys
+    for i in batch:
+        begin, end = data.indptr[i], data.indptr[i + 1]
+        for single in (keys.first, keys.last, keys.split):
+            for t in range(begin, end):
+                for template in range(single.shape[1]):
+                    _mark(int(single[t, template]) & layout.mask, layout.n_labels, read)
+        for pairs in (keys.spans, keys.lefts, keys.rights):
+            for t in range(begin, end):
+                for u in range(t + 1, end + 1):
+                    for template in range(pairs.begin.shape[1]):
+                        slot = pair_slot(pairs, keys.sums, keys.powers, t, u, template, layout.mask)
+                        _mark(slot, layout.n_labels, read)
+
+
+class BracketExamples:
+    """Sentences with their gold trees (or without, for prediction only), compiled to arrays.
+
+    Parameters
+    ----------
+    bracketing : the labels
+    hash_bits : the weights of features are a table of 2^hash_bits numbers
+    indptr : (n + 1,) where each sentence begins among the tokens; every sentence has a word at least
+    keys : the keys of the features
+    gold : (2 tokens − n, 3) nodes of the gold trees, end to end; None when the sentences are only to be parsed
+    missing_cost : the error of a wrong node that is no constituent; that of one that is, is 1
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        bracketing: Bracketing,
+        hash_bits: int,
+        indptr: LongVector,
+        keys: BracketKeys,
+        gold: IntMatrix | None = None,
+        *,
+        missing_cost: float = 1.0,
+    ) -> None:
+        self.lengths = np.diff(indptr)
+        if len(self.lengths) and self.lengths.min() < 1:
+            raise DataError(f"sentence {int(self.lengths.argmin())} has no words, and so no tree")
+        gold = np.empty((0, 3), dtype=np.int32) if gold is None else gold
+        if len(gold) and len(gold) != 2 * indptr[-1] - len(self.lengths):
+            raise DataError(f"there are {len(gold)} nodes of gold trees, not two for each token but one a sentence")
+        if not missing_cost > 0.0:
+            raise WidemarginError(f"missing_cost must be above 0, not {missing_cost!r}")
+        n_labels, n_chains = bracketing.n_labels, len(bracketing.chains)
+        costs = np.full(n_labels, missing_cost)
+        costs[1:n_chains] = 1.0
+        self.data = BracketData(indptr, keys, gold, bracketing.allowed, bracketing.rests, n_chains, costs)
+        self.layout = Layout(n_labels, 2**hash_bits - 1, 2**hash_bits + n_labels - 1)
+        self.n_examples = len(self.lengths)
+        self.n_weights = self.count_weights(n_labels, hash_bits)
+
+    @staticmethod
+    def count_weights(n_labels: int, hash_bits: int) -> int:
+        """How many weights there are: the table with room for the labels of its last slot, and two for each rule."""
+        return 2**hash_bits + n_labels - 1 + 2 * n_labels**2
+
+    @property
+    def work(self) -> FloatVector:
+        """About how many microseconds parsing each sentence takes."""
+        keys, L = self.data.keys, self.layout.n_labels
+        n_pairs = sum(pairs.begin.shape[1] for pairs in (keys.spans, keys.lefts, keys.rights))
+        n = self.lengths.astype(np.float64)
+        nanoseconds = n**2 / 2 * (n_pairs * (30 + L / 2) + L**2 / 2) + n**3 / 6 * L / 2
+        return nanoseconds / 1000
+
+    def parts(self, w: FloatVector | BracketWeights) -> BracketWeights:
+        """Weights as their parts, whichever form they have."""
+        if isinstance(w, BracketWeights):
+            return w
+        table, rules = np.split(w, [self.layout.rules])
+        return BracketWeights(table, rules.reshape(2, self.layout.n_labels, self.layout.n_labels))
+
+    def boundaries(self, batch: IntVector) -> LongVector:
+        """Where the nodes of each of the batch's trees begin, and where those of the last end."""
+        return boundaries(2 * self.lengths[batch] - 1)
+
+    def decode(self, w: FloatVector | BracketWeights, batch: IntVector, *, error_scale: Scale = 0.0) -> IntMatrix:
+        """The nodes of the best trees of the batch, end to end."""
+        starts = self.boundaries(batch)
+        nodes = np.empty((starts[-1], 3), dtype=np.int32)
+        _decode(self.data, self.parts(w), batch, starts, per_example(error_scale, batch), nodes)
+        return nodes
+
+    def difference(self, batch: IntVector, outputs: IntMatrix) -> Differences:
+        """Errors and feature differences of the batch's trees, their nodes end to end, against gold."""
+        return Differences(*difference(self.data, self.layout, batch, self.boundaries(batch), outputs))
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """Runs of weights that parsing the batch reads: those of its features, and all rules."""
+        read = np.zeros(self.n_weights, dtype=np.bool_)
+        _mark_read(self.data, self.layout, batch, read)
+        read[self.layout.rules :] = True
+        return marked_runs(read)

@@ -1,0 +1,103 @@
+"""Why some words are a constituent, or none, and not something else.
+
+A constituent cannot be there by itself, so that trees are compared: the predicted one, and the best of those that have
+a given constituent, or that do not have the given one. What only the one and only the other has are the two parts to
+be weighed (`report.explain`); the difference of their scores is that of the trees, and never negative.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from widemargin.decoders.cky import cell, cky
+from widemargin.errors import WidemarginError
+from widemargin.report.explain import Option
+from widemargin.tasks.bracket.features import parse_bracket_templates
+from widemargin.tasks.bracket.model import Bracketer
+from widemargin.tasks.bracket.scores import Charts, new_charts, part_scores, rule_scores
+from widemargin.tasks.bracket.votes import Node, SpanVotes, nodes_of
+from widemargin.text.columns import Columns
+
+Place = tuple[int, int, int]
+"""Begin, end and label of a node."""
+
+ONLY = np.zeros(1, dtype=np.int32)
+
+
+class SpanExplainer:
+    """One sentence, `sentence` having its columns alone, and what a parser makes of it."""
+
+    def __init__(self, parser: Bracketer, sentence: Columns) -> None:
+        self._examples = parser.examples(sentence)
+        self._weights = self._examples.parts(parser.w)
+        self._n_chains = len(parser.bracketing.chains)
+        self._names = parser.bracketing.names
+        self._voters = SpanVotes(parse_bracket_templates(parser.texts), sentence, self._weights, self._names)
+        self.n_tokens = sentence.n_tokens
+        self.nodes = self._best(self._charts())
+
+    def constituents(self) -> list[tuple[int, int, str]]:
+        """Begin, end and label of all constituents that are predicted; those of the same words are one."""
+        return [
+            (node.begin, node.end, self._names[node.label]) for node in self.nodes if 0 < node.label < self._n_chains
+        ]
+
+    def label(self, begin: int, end: int) -> str | None:
+        """The constituents that the words begin … end − 1 are in the predicted tree; None if they are none."""
+        return next((label for i, j, label in self.constituents() if (i, j) == (begin, end)), None)
+
+    def alternative(self, begin: int, end: int, label: str | None = None) -> list[Node]:
+        """The best tree in which the words begin … end − 1 are a constituent `label`.
+
+        Without a label: the best without the constituent that they are, or the best in which they are any.
+        """
+        chosen = self.label(begin, end)
+        if not 0 <= begin < end <= self.n_tokens:
+            raise WidemarginError(f"there are no words {begin + 1} to {end} in a sentence of {self.n_tokens} words")
+        if label is not None and label not in self._names[1 : self._n_chains]:
+            known = ", ".join(repr(name) for name in self._names[1 : self._n_chains])
+            raise WidemarginError(f"the model has no constituents {label!r}; it has {known}")
+        if label is not None and label == chosen:
+            raise WidemarginError(f"the words {begin + 1} to {end} are predicted to be {label}; name another label")
+        charts = self._charts()
+        here = charts.span[cell(begin, end)]
+        if label is None and chosen is not None:
+            here[self._names.index(chosen)] = -np.inf
+        else:
+            for i, j in _crossing(begin, end, self.n_tokens):
+                charts.span[cell(i, j)] = -np.inf
+            wanted = [self._names.index(label)] if label is not None else range(1, self._n_chains)
+            here[np.isin(np.arange(len(here)), wanted, invert=True)] = -np.inf
+        return self._best(charts)
+
+    def options(self, other: Sequence[Node]) -> tuple[Option, Option]:
+        """What the predicted tree has and the other has not, and the other way round."""
+        votes, others = self._votes(self.nodes), self._votes(other)
+        return self._only(votes, others), self._only(others, votes)
+
+    def _votes(self, nodes: Sequence[Node]) -> dict[Place, dict[str, float]]:
+        return {node[:3]: dict(self._voters.votes(node)) for node in nodes}
+
+    def _only(self, votes: dict[Place, dict[str, float]], others: dict[Place, dict[str, float]]) -> Option:
+        places = [place for place in votes if place not in others]
+        spelt = [f"{self._names[label]} {begin + 1}:{end}" for begin, end, label in places]
+        own = [vote for place, named in votes.items() for vote in named.items() if vote[0] not in others.get(place, ())]
+        return Option(", ".join(spelt), own)
+
+    def _charts(self) -> Charts:
+        charts = new_charts(self._examples.data, ONLY)
+        part_scores(self._examples.data, self._weights, 0, 0.0, charts)
+        return charts
+
+    def _best(self, charts: Charts) -> list[Node]:
+        rules = rule_scores(self._examples.data, self._weights)
+        rows = np.empty((2 * self.n_tokens - 1, 3), dtype=np.int32)
+        if cky(self.n_tokens, *charts, rules[0], rules[1], rows) == -np.inf:
+            raise WidemarginError("no tree can be like that: the model has not seen any such constituent")
+        return nodes_of(rows.tolist())
+
+
+def _crossing(begin: int, end: int, n: int) -> list[tuple[int, int]]:
+    """All spans that share words with this one, but are neither within nor around it."""
+    spans = [(i, j) for j in range(1, n + 1) for i in range(j)]
+    return [(i, j) for i, j in spans if i < begin < j < end or begin < i < end < j]

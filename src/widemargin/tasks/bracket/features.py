@@ -1,0 +1,175 @@
+"""Features of constituents (after Hall, Durrett & Klein 2014): templates of tokens in three roles (`features.roles`).
+
+    first:pos[-1]|last:pos[1]    the tags before and after a span
+    first:pos|last:pos|length    its first and last tag with how long it is, in steps
+    tags                         the sequence of its tags
+    shapes                       the sequence of its words' shapes
+    split:word[-1]|last:pos      the word before the split into halves with the last tag of the right half
+
+`split` is the first token of the right half. Templates with it describe how a constituent is split: of its left half
+with `first`, of its right half with `last`; all others describe the span of a constituent. Measures are those of the
+span or half at hand. Every feature goes with the label of the constituent.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from widemargin._types import AnyArray, IntMatrix, KeyVector, LongMatrix, LongVector
+from widemargin.errors import WidemarginError
+from widemargin.tasks.bracket.scores import MODULUS_MASK, BracketKeys, PairKeys
+from widemargin.text.attributes import Resources
+from widemargin.text.columns import Columns
+from widemargin.text.hashing import hash_strings
+from widemargin.text.roles import KEY_BITS, RoleKeys, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.text.templates import Atom, Atoms
+
+ROLES = ("first", "last", "split")
+SEQUENCES = {"tags": ("pos", "value"), "shapes": ("word", "shape")}
+MEASURES = ("length", *SEQUENCES)
+STEPS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31, 41)
+"""Lengths from each of these on, up to the next, are not told apart."""
+
+DEFAULT_BRACKET_TEMPLATES = (
+    "length",
+    "tags",
+    "shapes",
+    "first:word",
+    "last:word",
+    "first:word[-1]",
+    "last:word[1]",
+    "first:pos[-1..0]",
+    "last:pos[0..1]",
+    "first:pos|length",
+    "last:pos|length",
+    "first:pos[-1]|first:pos",
+    "last:pos|last:pos[1]",
+    "first:pos|first:pos[1]",
+    "last:pos[-1]|last:pos",
+    "first:pos[-2]|first:pos[-1]|first:pos",
+    "last:pos|last:pos[1]|last:pos[2]",
+    "first:pos[-1]|first:word",
+    "last:word|last:pos[1]",
+    "first:word[-1]|first:word",
+    "last:word|last:word[1]",
+    "first:pos|last:pos",
+    "first:pos|last:pos|length",
+    "first:pos[-1]|first:pos|last:pos",
+    "first:pos|last:pos|last:pos[1]",
+    "first:word|last:word",
+    "first:word|last:pos",
+    "first:pos|last:word",
+    "first:pos[-1]|last:pos[1]",
+    "first:word[-1]|last:pos[1]",
+    "first:pos[-1]|last:word[1]",
+    "first:pos[-1]|first:pos|last:pos|last:pos[1]",
+    "split:word[-1..0]",
+    "split:pos[-1..0]",
+    "split:pos[-1]|split:pos",
+    "split:word[-1]|split:pos",
+    "split:pos[-1]|split:word",
+    "first:pos|split:pos",
+    "first:pos|split:pos[-1]|split:pos",
+    "first:word|split:word",
+    "split:pos|last:pos",
+    "split:pos[-1]|split:pos|last:pos",
+    "split:word|last:word",
+)
+"""What a parser of constituents looks at unless told otherwise; tags are a column ``pos``."""
+
+_MULTIPLIER = np.uint64(0x9E3779B1)
+_INVERSE = np.uint64(pow(0x9E3779B1, -1, 2**64))
+
+
+def parse_bracket_templates(templates: str | Sequence[str]) -> tuple[RoleTemplate, ...]:
+    """Templates of constituents from their text."""
+    parsed = parse_role_templates(templates, ROLES, MEASURES)
+    if not parsed:
+        raise WidemarginError("there are no templates; give at least one, such as 'first:word|last:word'")
+    for template in parsed:
+        roles = set(template.roles)
+        if roles == set(ROLES) or (roles == {"split"} and template.measures):
+            raise WidemarginError(
+                f"the template {template.text!r} is about more than one half; what goes with 'split' is 'first' or "
+                "'last', not both, and measures only with one of these"
+            )
+    return parsed
+
+
+def columns_read(templates: Sequence[RoleTemplate]) -> list[str]:
+    """The columns of tokens that templates look at."""
+    atoms = [atom.column for each in templates for part in each.roles.values() for atom in part.atoms]
+    return sorted({*atoms, *(SEQUENCES[name][0] for each in templates for name in each.measures if name in SEQUENCES)})
+
+
+def bracket_keys(columns: Columns, templates: Sequence[RoleTemplate]) -> BracketKeys:
+    """The keys of a corpus for templates that `parse_bracket_templates` has read."""
+    single: dict[str, list[RoleTemplate]] = {role: [] for role in ROLES}
+    spans, lefts, rights = list[RoleTemplate](), list[RoleTemplate](), list[RoleTemplate]()
+    halves: dict[tuple[str, ...], list[RoleTemplate]] = {("first", "split"): lefts, ("last", "split"): rights}
+    for template in templates:
+        roles = tuple(template.roles)
+        if len(roles) == 1 and not template.measures:
+            single[roles[0]].append(template)
+        else:
+            halves.get(roles, spans).append(template)
+    used = {name for template in templates for name in template.measures}
+    sequences = [name for name in SEQUENCES if name in used]
+
+    def keys_of(role: str, of: Sequence[RoleTemplate]) -> IntMatrix:
+        return RoleKeys(columns, of).of(role, "outside")[1:]
+
+    def pair_keys(of: Sequence[RoleTemplate], begin: str, end: str) -> PairKeys:
+        ends = keys_of(end, of)
+        # A half that ends before the split ends right after the token before it.
+        shifted = np.roll(ends, -1, axis=0) if end == "split" else ends
+        return PairKeys(keys_of(begin, of), shifted, _lengths(of), _factors(of, sequences))
+
+    sums, powers = _sequences(columns, sequences)
+    return BracketKeys(
+        keys_of("first", single["first"]),
+        keys_of("last", single["last"]),
+        keys_of("split", single["split"]),
+        pair_keys(spans, "first", "last"),
+        pair_keys(lefts, "first", "split"),
+        pair_keys(rights, "split", "last"),
+        sums,
+        powers,
+    )
+
+
+def _lengths(templates: Sequence[RoleTemplate]) -> IntMatrix:
+    """A row for each length up to the last step."""
+    keys = measure_keys(templates, "length", [str(step) for step in STEPS])
+    return keys[np.searchsorted(STEPS, np.maximum(np.arange(STEPS[-1] + 1), 1), side="right") - 1]
+
+
+def _factors(templates: Sequence[RoleTemplate], sequences: Sequence[str]) -> LongMatrix:
+    """A row for each sequence: an odd number for templates with it, else 0."""
+    factors = np.zeros((len(sequences), len(templates)), dtype=np.int64)
+    for q, name in enumerate(sequences):
+        for t, template in enumerate(templates):
+            if name in template.measures:
+                factors[q, t] = int(hash_strings([f"{name} of {template.text}"])[0] >> np.uint64(64 - KEY_BITS)) | 1
+    return factors
+
+
+def _sequences(columns: Columns, sequences: Sequence[str]) -> tuple[LongMatrix, LongVector]:
+    """S_t for each of the sequences, and r^t, all modulo 2³¹ (`structures.bracket_scores`)."""
+    n = columns.n_tokens
+    atoms, sums = Atoms(columns, Resources()), np.zeros((len(sequences), n + 1), dtype=np.uint64)
+    for q, name in enumerate(sequences):
+        codes, keys, _ = atoms.part(Atom(*SEQUENCES[name], 0))
+        terms: KeyVector = keys[codes] * _powers(_INVERSE, n)
+        sums[q, 1:] = np.cumsum(terms, dtype=np.uint64)
+    return _cut(sums), _cut(_powers(_MULTIPLIER, n + 1))
+
+
+def _powers(base: np.uint64, n: int) -> KeyVector:
+    powers = np.full(n, base)
+    powers[:1] = 1
+    return np.cumprod(powers, dtype=np.uint64)
+
+
+def _cut(numbers: KeyVector) -> AnyArray:
+    return (numbers & np.uint64(MODULUS_MASK)).astype(np.int64)

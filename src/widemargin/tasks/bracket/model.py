@@ -1,0 +1,175 @@
+"""A trained parser of constituents: labels, features and weights.
+
+Model files call its structure ``brackets``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import AnyArray, IntMatrix
+from widemargin.errors import DataError, WidemarginError
+from widemargin.files.brackets import Brackets, text_of
+from widemargin.files.document import Document
+from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.explain import Explanation, Question, compared, listed
+from widemargin.report.numbers import share
+from widemargin.report.svg import Picture
+from widemargin.tasks.base import Arrays, Corpus, Reading, are_numbers
+from widemargin.tasks.bracket.binary import Bracketing, as_trees
+from widemargin.tasks.bracket.examples import BracketExamples
+from widemargin.tasks.bracket.features import bracket_keys, columns_read, parse_bracket_templates
+from widemargin.tasks.bracket.metrics import bracket_scores
+from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
+from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
+from widemargin.tasks.trees import TreeModel, checked_bits, packed_weights, stored_weights
+from widemargin.text.columns import Columns
+from widemargin.text.inputs import as_tagged
+from widemargin.text.labels import are_labels
+from widemargin.text.trees import Tree
+
+
+@dataclass
+class Bracketer(TreeModel):
+    """Labels, templates and weights of a parser of constituents; `labels` are the chains of `bracketing`."""
+
+    kind = "brackets"
+    predicts = "trees of constituents"
+
+    bracketing: Bracketing
+    texts: tuple[str, ...]
+    hash_bits: int
+
+    def __post_init__(self) -> None:
+        self._parsed = parse_bracket_templates(self.texts)
+
+    @property
+    def templates(self) -> Mapping[str, Sequence[str]]:
+        """The templates of spans."""
+        return {"": list(self.texts)}
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that are looked at; trees have tags in any case."""
+        return sorted({"word", "pos", *columns_read(self._parsed)})
+
+    def examples(self, X: Any) -> BracketExamples:
+        """Sentences as examples to be parsed."""
+        columns = as_tagged(X)
+        return BracketExamples(self.bracketing, self.hash_bits, columns.indptr, bracket_keys(columns, self._parsed))
+
+    def predict(self, X: Any, n_threads: int = 1) -> list[Tree]:
+        """The best tree of every sentence."""
+        columns = as_tagged(X)
+        return spelt(self.bracketing, self.decoded(columns, n_threads), columns)
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """F1 of labelled brackets."""
+        columns = as_tagged(X)
+        gold = as_trees(columns, y)
+        predicted, seconds = self.timed(columns, n_threads)
+        scores = bracket_scores(gold, predicted)
+        results = {
+            **overall(scores.micro),
+            "brackets": scores.micro.support,
+            "exact": scores.exact,
+            "by_label": plain(scores.by_label),
+        }
+        facts = [spelt_f1(scores.micro), ("trees", f"{share(scores.exact)} all right")]
+        tables = [score_table("Brackets by label", "label", by_support(scores.by_label))]
+        return Evaluation(results, "f1", facts, tables, seconds)
+
+    def gold(self, document: Document, X: Columns) -> list[Tree]:
+        """The trees of a file in brackets."""
+        if not isinstance(document, Brackets):
+            raise DataError(f"{document.raw.source} holds no trees in brackets to compare with")
+        return document.trees
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """Trees in brackets, one a line."""
+        return text_of(outputs)
+
+    def pictures(self, corpus: Corpus, trees: Sequence[Tree]) -> list[Picture]:
+        """A picture of every tree."""
+        return [brackets_picture(tree) for tree in trees]
+
+    def lines(self, corpus: Corpus, trees: Sequence[Tree]) -> list[list[str]]:
+        """Lines of text that draw every tree."""
+        return [brackets_lines(tree) for tree in trees]
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The labels of halves within constituents; features have no names where there is no sentence."""
+        names = self.bracketing.names
+        n = len(names)
+        concerned = pairs_with(chosen if len(chosen) < len(self.labels) else range(n), n)
+        rules = self.w[len(self.w) - 2 * n**2 :].reshape(2, n, n)
+        return {
+            f"{side}_halves": Part(
+                f"{side.capitalize()} halves in constituents",
+                strongest(masked(weights, concerned), top, pair_name(names, "in")),
+            )
+            for side, weights in zip(("left", "right"), rules, strict=True)
+        }
+
+    def explain(self, X: Columns, question: Question) -> Explanation:
+        """Why some words are a constituent; without a span, how far each constituent is ahead."""
+        from widemargin.tasks.bracket.explain import SpanExplainer
+
+        if question.token is not None:
+            raise WidemarginError(f"the model predicts {self.predicts}; ask for a --span, not for a token")
+        explainer, (words,) = SpanExplainer(self, X), X.sequences("word")
+        if question.span is not None:
+            begin, end = question.span
+            return compared(*explainer.options(explainer.alternative(begin - 1, end, question.label)))
+        parts = []
+        for begin, end, label in explainer.constituents():
+            one, other = explainer.options(explainer.alternative(begin, end))
+            part = f"{begin + 1}:{end} {label}: {' '.join(words[begin:end])}"
+            parts.append((part, one.score - other.score, other.name))
+        return listed(parts)
+
+    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        bracketing = self.bracketing
+        header = {
+            "root": bracketing.root,
+            "folded": bracketing.folded,
+            "on_words": bracketing.on_words,
+            "on_spans": bracketing.on_spans,
+            "templates": list(self.texts),
+            "hash_bits": self.hash_bits,
+        }
+        return header, packed_weights(self.weights)
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> "Bracketer":
+        labels, hash_bits = header["labels"], checked_bits(header["hash_bits"])
+        places = (header[name] for name in ("folded", "on_words", "on_spans"))
+        bracketing = Bracketing(header["root"], labels, *places)
+        weights = stored_weights(tensors, BracketExamples.count_weights(bracketing.n_labels, hash_bits))
+        templates = tuple(map(str, header["templates"]))
+        return cls(labels, bracketing, templates, hash_bits, weights=weights, summary=header["summary"])
+
+    def _is_sound(self) -> bool:
+        bracketing, n = self.bracketing, len(self.labels)
+        places = bracketing.on_words, bracketing.on_spans
+        return (
+            are_labels(self.labels)
+            and self.labels[0] == ""
+            and (bracketing.root is None or isinstance(bracketing.root, str))
+            and (not bracketing.folded or (are_labels(bracketing.folded) and isinstance(bracketing.folded[0], str)))
+            and all(len(each) == n and all(type(flag) is bool for flag in each) for each in places)
+            and bracketing.on_words[0]
+            and any(bracketing.on_spans)
+            and not bracketing.on_spans[0]
+            and are_numbers(self.weights, (BracketExamples.count_weights(bracketing.n_labels, self.hash_bits),))
+        )
+
+
+def spelt(bracketing: Bracketing, nodes: IntMatrix, columns: Columns) -> list[Tree]:
+    """The trees of sentences with these columns whose nodes lie end to end."""
+    words, tags = columns.sequences("word"), columns.sequences("pos")
+    ends = np.cumsum(2 * np.diff(columns.indptr) - 1)
+    parts: Sequence[IntMatrix] = np.split(nodes, ends[:-1])
+    return [bracketing.decode(*each) for each in zip(parts, words, tags, strict=True)]

@@ -1,0 +1,38 @@
+"""Parameters of parsers of constituents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from widemargin.tasks.parameters import Parameters, changed, parameter
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class BracketerParameters(Parameters):
+    """Parameters of parsers of constituents; trees are slow to decode and have many features, hence the defaults."""
+
+    usual_C: ClassVar[float] = 0.01
+
+    max_epochs: int | None = changed(Parameters, "max_epochs", 20)
+    templates: "str | Sequence[str] | None" = parameter(
+        None,
+        "Features of spans, such as 'first:word|last:word|length'. By default those of the library.",
+        given_as="templates",
+        metavar="FILE|TEXT",
+    )
+    hash_bits: int = parameter(24, "All features share 2^N weights.", metavar="N")
+    missing_cost: float = parameter(
+        1.0,
+        "The error of a wrong node that is no constituent, against 1 for one that is: above 1, fewer constituents are "
+        "missed and more are wrong.",
+    )
+    dev_metric: Literal["f1", "exact"] = parameter(
+        "f1", "The development score: F1 of labelled brackets, or the share of trees all right."
+    )
+
+
+@dataclass(kw_only=True)
+class BracketOptions:
+    """Options of the command line that are no parameters."""
+
+    keep_functions: bool = parameter(False, "Learn function tags too: NP-SBJ is not NP.")

@@ -1,0 +1,28 @@
+"""Classify the rows of a matrix: one class, or a set of labels."""
+
+from widemargin.tasks import Kind, Task
+
+TASK = Task(
+    __name__,
+    {
+        "classes": Kind(
+            __name__,
+            "parameters.ClassifierParameters",
+            "compile.compile_classes",
+            "model.Classifier",
+            "estimator.LinearClassifier",
+        ),
+        "multilabel": Kind(
+            __name__,
+            "parameters.MultilabelParameters",
+            "compile.compile_sets",
+            "model.MultilabelModel",
+            "estimator.MultilabelClassifier",
+        ),
+    },
+    does="Learn to classify the examples of svmlight files.\n\nA line holds labels and index:value pairs; where lines "
+    "have several labels, with commas between them, the model predicts sets of labels.",
+    example="--train news.svm --dev dev.svm --out news.wm",
+    files="files.ClassifyFiles",
+    options="parameters.ClassifyOptions",
+)

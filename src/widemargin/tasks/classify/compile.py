@@ -1,0 +1,181 @@
+"""From the rows of a matrix and their labels to examples."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from widemargin._threads import count_threads
+from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
+from widemargin.core.examples import Examples
+from widemargin.core.loop import Score
+from widemargin.core.problem import checked_weights, predict
+from widemargin.core.solution import Solution
+from widemargin.core.solver import Solver
+from widemargin.core.sparse import Matrix, Rows, binary, taken
+from widemargin.errors import DataError, WidemarginError
+from widemargin.solvers import SOLVERS
+from widemargin.structures.linear import LinearScores
+from widemargin.tasks.classify.classes import ClassExamples
+from widemargin.tasks.classify.labels import class_numbers, indicators, set_costs
+from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
+from widemargin.tasks.classify.multilabel import multilabel_kind
+from widemargin.tasks.classify.parameters import ClassifierParameters, LinearParameters, MultilabelParameters
+from widemargin.tasks.training import Compiled, Data
+from widemargin.text.labels import cost_matrix
+from widemargin.text.matrices import MatrixExtractor, as_matrix
+
+M = TypeVar("M", bound=LinearModel)
+FEW_WEIGHTS = 200
+
+
+def compile_classes(
+    parameters: ClassifierParameters, data: Data, labels: Sequence[Any] | None = None, *, piece: bool = False
+) -> Compiled[Classifier]:
+    """Features and classes as arrays; `labels` are those of the data if None."""
+    X, y, weight = as_matrix(data.X), data.y, data.sample_weight
+    if not piece:
+        X, y, weight = merged(X, y, _weighed(parameters.class_weight, y, weight))
+    known, gold = class_numbers(y, None if labels is None else list(labels))
+    if len(known) < 2:
+        raise DataError(f"there is only one class, {known[0]!r}; at least two are needed to tell them apart")
+    _check_lengths(X.rows, gold)
+    intercept, extractor = _intercept(parameters), MatrixExtractor(X.width)
+    costs = cost_matrix(parameters.costs, known)
+    examples = ClassExamples(binary(X.rows), X.width, len(known), gold, costs=costs, intercept=intercept)
+    score = None
+    if data.dev is not None:
+        dev = ClassExamples(extractor.rows(data.dev[0]), X.width, len(known), intercept=intercept)
+        number = {label: code for code, label in enumerate(known)}
+        right = np.array([number.get(label, -1) for label in np.asarray(data.dev[1]).tolist()], dtype=np.int32)
+        score = _accuracy(dev, right, parameters.n_jobs)
+    return Compiled(
+        examples,
+        partial(_model, Classifier, known, extractor, examples.linear),
+        known,
+        score,
+        "accuracy",
+        weight,
+        _solver_for(examples),
+        lambda more: compile_classes(parameters, more, known, piece=True),
+    )
+
+
+def compile_sets(
+    parameters: MultilabelParameters, data: Data, labels: Sequence[Any] | None = None, *, piece: bool = False
+) -> Compiled[MultilabelModel]:
+    """Features and sets of labels as arrays; `labels` are those of the data if None."""
+    X = as_matrix(data.X)
+    known, gold = indicators(data.y, None if labels is None else list(labels))
+    _check_lengths(X.rows, gold)
+    kind, n = multilabel_kind(len(known), pairwise=parameters.pairwise), len(known)
+    intercept, extractor = _intercept(parameters), MatrixExtractor(X.width)
+    costs = set_costs(parameters.costs, known)
+    examples = kind(binary(X.rows), X.width, n, gold, costs=costs, intercept=intercept)
+    score = None
+    if data.dev is not None:
+        dev = kind(extractor.rows(data.dev[0]), X.width, n, intercept=intercept)
+        score = _f1(dev, indicators(data.dev[1], known)[1], parameters.n_jobs)
+    return Compiled(
+        examples,
+        partial(_model, MultilabelModel, known, extractor, examples.linear),
+        known,
+        score,
+        "f1",
+        data.sample_weight,
+        _solver_for(examples),
+        lambda more: compile_sets(parameters, more, known, piece=True),
+    )
+
+
+def _model(
+    kind: type[M],
+    labels: list[Any],
+    extractor: MatrixExtractor,
+    linear: LinearScores,
+    solution: Solution,
+    summary: dict[str, Any],
+) -> M:
+    W, pairs = solution.w[: linear.n_linear].reshape(-1, len(labels)), solution.w[linear.n_linear :]
+    bias = linear.intercept * W[-1] if linear.intercept else np.zeros(len(labels))
+    return kind(labels, extractor, W[: linear.n_features].copy(), bias, pairs.copy(), summary=summary)
+
+
+def _solver_for(examples: Examples) -> Solver | None:
+    # A few planes under the whole objective describe it; block by block, `auto` would take many epochs.
+    return SOLVERS["bundle"] if examples.n_weights <= FEW_WEIGHTS else None
+
+
+def _intercept(parameters: LinearParameters) -> float:
+    scaling = parameters.intercept_scaling
+    if not parameters.fit_intercept:
+        return 0.0
+    if not (np.isfinite(scaling) and scaling > 0):
+        raise WidemarginError(f"intercept_scaling must be a positive number, not {scaling!r}")
+    return float(scaling)
+
+
+def _weighed(class_weight: Mapping[Any, float] | str | None, y: Any, sample_weight: Any) -> Any:
+    """The weights of examples, times those of their classes."""
+    if class_weight is None:
+        return sample_weight
+    labels, gold = class_numbers(y)
+    weight = checked_weights(sample_weight, len(gold))
+    of_class = np.ones(len(labels))
+    if class_weight == "balanced":
+        sums = np.bincount(gold, weight, len(labels))
+        of_class = sums.sum() / (np.count_nonzero(sums) * np.where(sums > 0, sums, 1.0))
+    elif isinstance(class_weight, Mapping):
+        for label, each in class_weight.items():
+            if label not in labels:
+                raise DataError(f"class_weight names the class {label!r}, which the training data do not have")
+            of_class[labels.index(label)] = each
+    else:
+        raise DataError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r:.60}")
+    return weight * of_class[gold]
+
+
+def merged(X: Matrix, y: Any, sample_weight: Any) -> tuple[Matrix, AnyArray, FloatVector]:
+    """Every distinct example once, with the sum of its weights, in an order of their own.
+
+    So an example that is repeated is the same to the last digit as one that weighs more, and the order of examples does
+    not matter.
+    """
+    rows, labels = X.rows, np.asarray(y)
+    if labels.shape != (len(rows.indptr) - 1,):
+        return X, labels, sample_weight  # for others to complain about
+    weight, numbers = checked_weights(sample_weight, len(labels)), class_numbers(labels)[1]
+    keys = [
+        (rows.indices[a:b].tobytes(), rows.values[a:b].tobytes(), number)
+        for (a, b), number in zip(pairwise(rows.indptr.tolist()), numbers.tolist(), strict=True)
+    ]
+    # Without examples that do not count, but for classes that have no others.
+    kept = np.flatnonzero((weight > 0) | (np.bincount(numbers, weight) == 0)[numbers])
+    order = np.array(sorted(kept.tolist(), key=keys.__getitem__))
+    first = np.flatnonzero([k == 0 or keys[order[k]] != keys[order[k - 1]] for k in range(len(order))])
+    distinct = order[first]
+    return Matrix(taken(rows, distinct), X.width), labels[distinct], np.add.reduceat(weight[order], first)
+
+
+def _check_lengths(features: Rows, gold: IntVector | IntMatrix) -> None:
+    if len(features.indptr) - 1 != len(gold):
+        raise DataError(f"X has {len(features.indptr) - 1} rows, but y has {len(gold)}")
+
+
+def _accuracy(examples: Examples, gold: IntVector, n_jobs: int | None) -> Score:
+    """The share of right classes as a function of the weights."""
+    n_threads = count_threads(n_jobs)
+    return lambda w: float(np.mean(np.concatenate(predict(examples, w, n_threads)) == gold))
+
+
+def _f1(examples: Examples, gold: IntMatrix, n_jobs: int | None) -> Score:
+    """F1 of the labels, over all examples, as a function of the weights."""
+    n_threads = count_threads(n_jobs)
+
+    def score(w: FloatVector) -> float:
+        predicted = np.concatenate(predict(examples, w, n_threads))
+        return float(2.0 * (predicted * gold).sum() / max(predicted.sum() + gold.sum(), 1))
+
+    return score

@@ -1,0 +1,197 @@
+"""Linear classifiers as scikit-learn estimators: one class, or any number of labels, for each row of a matrix."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, _check_y, column_or_1d, validate_data
+
+from widemargin._threads import count_threads
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongMatrix
+from widemargin.core.solution import Solution
+from widemargin.errors import WidemarginError
+from widemargin.tasks.classify.compile import compile_classes, compile_sets
+from widemargin.tasks.classify.labels import indicators
+from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
+from widemargin.tasks.classify.parameters import ClassifierParameters, MultilabelParameters
+from widemargin.tasks.constraints import Constraints
+from widemargin.tasks.estimator import AnsweringEstimator, Estimator
+from widemargin.tasks.parameters import documented
+from widemargin.tasks.training import Data, chosen
+
+M = TypeVar("M", bound=LinearModel)
+
+
+def _learns_online(estimator: Any) -> bool:
+    try:
+        return chosen(estimator).solver.online
+    except WidemarginError:
+        return False
+
+
+class LinearEstimator(Estimator[M]):
+    """A classifier of either kind."""
+
+    @available_if(_learns_online)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """One epoch over these data, going on from the call before; only with solvers that learn piece by piece.
+
+        `classes` are all labels there will be, at the first call; None takes those of its `y`.
+        """
+        data = Data(*self._checked(X, y, sample_weight, reset=self._pieces is None))
+        return self._learn(data, None if classes is None else np.unique(classes).tolist())
+
+    def _fitted(self, model: M, solution: Solution | None = None) -> Self:
+        super()._fitted(model, solution)
+        self.classes_ = np.array(model.labels)
+        self.n_features_in_ = model.extractor.width
+        self.n_iter_ = len(self.solution_.trace) if solution is not None else len(model.summary["solution"]["trace"])
+        return self
+
+    @abstractmethod
+    def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
+        """What `fit` was given, as training takes it."""
+
+    def _inputs(self, X: Any) -> Any:
+        self._check_fitted()
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+@documented
+@dataclass(kw_only=True, repr=False, eq=False)
+class LinearClassifier(
+    ClassifierParameters,
+    ClassifierMixin,  # type: ignore[misc]  # scikit-learn has no types
+    LinearEstimator[Classifier],
+    AnsweringEstimator[Classifier],
+):
+    """Large-margin classification into two or more classes, all at once (Crammer & Singer 2001), with costs.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes.
+    coef_, intercept_ : ndarray
+        A row and a number per class; of two classes those of the second less those of the first.
+    n_features_in_, n_iter_ : int
+        How many features there are, and how many epochs training took.
+    solution_ : Solution
+        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
+    model_ : Classifier
+        The trained model, free of scikit-learn.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 1.0], [0.5, 1.0], [2.0, 0.0], [2.0, 0.5]], ["cat", "cat", "dog", "dog"]
+    >>> LinearClassifier().fit(X, y).predict([[0.0, 2.0], [3.0, 0.0]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+
+    _compile = staticmethod(compile_classes)
+
+    def predict(self, X: Any, constraints: Constraints | None = None) -> AnyArray:
+        """The class of every row, of those that are `allowed` if there are constraints."""
+        return np.array(super().predict(X, constraints), dtype=self.classes_.dtype)
+
+    def decision_function(self, X: Any) -> FloatVector | FloatMatrix:
+        """The score of every class for every row; of two classes that of the second less that of the first."""
+        X = self._inputs(X)
+        return _binary(self.model_.scores(X))
+
+    @property
+    def coef_(self) -> FloatMatrix:
+        """The weights of the features, a row per class."""
+        return np.atleast_2d(_binary(self._model.W).T)
+
+    @property
+    def intercept_(self) -> FloatVector:
+        """The biases of the classes."""
+        return np.atleast_1d(_binary(self._model.bias))
+
+    @property
+    def _model(self) -> Classifier:
+        if not hasattr(self, "model_"):
+            raise AttributeError("there are no weights before fit")
+        return self.model_
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=reset)
+        check_classification_targets(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X)
+        return X, column_or_1d(y, warn=True), sample_weight
+
+
+def _binary(of_classes: FloatMatrix) -> FloatMatrix:
+    """The last axis as it is for several classes; of two classes the difference alone."""
+    return of_classes[..., 1] - of_classes[..., 0] if of_classes.shape[-1] == 2 else of_classes
+
+
+@documented
+@dataclass(kw_only=True, repr=False, eq=False)
+class MultilabelClassifier(
+    MultilabelParameters,
+    ClassifierMixin,  # type: ignore[misc]  # scikit-learn has no types
+    LinearEstimator[MultilabelModel],
+):
+    """Large-margin prediction of sets of labels, which may attract and repel each other.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, in the order of the columns that `predict` returns.
+    n_features_in_, n_iter_ : int
+        How many features there are, and how many epochs training took.
+    solution_ : Solution
+        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
+    model_ : MultilabelModel
+        The trained model, free of scikit-learn.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [["salty"], ["sweet"], ["salty", "sweet"]]
+    >>> classifier = MultilabelClassifier(C=10.0).fit(X, y)
+    >>> classifier.predict([[0.0, 1.0], [1.0, 1.0]])
+    array([[1, 0],
+           [1, 1]])
+    """
+
+    _compile = staticmethod(compile_sets)
+
+    def predict(self, X: Any) -> LongMatrix:
+        """A row of indicators for every row, a column per label."""
+        X = self._inputs(X)
+        return self.model_.predict_codes(X, count_threads(self.n_jobs)).astype(np.int64)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of examples whose labels are all right."""
+        predicted = self.predict(X)
+        return float(accuracy_score(indicators(y, self.model_.labels)[1], predicted, sample_weight=sample_weight))
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
+        if y is None:
+            validate_data(self, X, y, accept_sparse="csr", reset=reset)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X)
+        if hasattr(y, "__array__"):
+            y = _check_y(y, multi_output=True)
+            check_classification_targets(y)
+        return X, y, sample_weight
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.single_output, tags.target_tags.multi_output = False, True
+        return tags

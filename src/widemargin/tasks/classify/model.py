@@ -1,0 +1,274 @@
+"""Trained classifiers: labels, features and weights.
+
+Model files call their structures ``classes`` and ``multilabel``.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
+from widemargin.core.model_file import vector
+from widemargin.core.problem import predict
+from widemargin.errors import DataError, UnsupportedError
+from widemargin.metrics import Scores, label_scores, quotient, set_scores
+from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.numbers import share
+from widemargin.tasks.answers import Answers, Ranked, checked_k, together
+from widemargin.tasks.base import Arrays, Corpus, Model, Reading, are_numbers
+from widemargin.tasks.calibration import Judged
+from widemargin.tasks.classify.classes import ClassExamples
+from widemargin.tasks.classify.files import read_svmlight
+from widemargin.tasks.classify.multilabel import MultilabelExamples, multilabel_kind
+from widemargin.tasks.constraints import Constraints, check_possible
+from widemargin.tasks.margins import Margins
+from widemargin.tasks.strongest import Part, strongest
+from widemargin.text.inputs import describe
+from widemargin.text.matrices import MatrixExtractor
+
+
+@dataclass
+class LinearModel(Model):
+    """A trained classifier of either kind.
+
+    `W` is features × labels, `bias` one number a label, `pairs` one a pair of labels, if there are any.
+    """
+
+    counts: ClassVar[str] = "examples"
+
+    extractor: MatrixExtractor
+    W: FloatMatrix
+    bias: FloatVector
+    pairs: FloatVector
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many labels, features and weights there are."""
+        return {"labels": len(self.labels), "features": self.extractor.n_features, "weights": len(self.w)}
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights as one vector, in the order of the structure with an intercept of 1."""
+        return np.concatenate([self.W.ravel(), self.bias, self.pairs])
+
+    @abstractmethod
+    def examples(self, X: Any) -> Any:
+        """The rows of the matrix `X` as examples to be decoded."""
+
+    @abstractmethod
+    def spelt(self, outputs: Any) -> list[list[str]]:
+        """The labels of every example, as strings."""
+
+    def predict_codes(self, X: Any, n_threads: int = 1) -> Any:
+        """The outputs of all rows of the matrix `X`, as the structure has them."""
+        return np.concatenate(predict(self.examples(X), self.w, n_threads))
+
+    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+        """An svmlight file; features that training has not seen are left out."""
+        data = read_svmlight(path, reading)
+        X, y = data.matrix(self.extractor.width or 0), self.gold(data) if gold else None
+        return Corpus(X, y, {"format": "svmlight"}, {"examples": len(data.labels)}, data)
+
+    @abstractmethod
+    def gold(self, data: Any) -> Any:
+        """The labels of a file."""
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """A line of labels per example, or the file with its labels replaced if its format is asked for."""
+        labels = [",".join(each) for each in self.spelt(outputs)]
+        if reading.format is not None:
+            text: str = corpus.document.relabelled(labels)
+            return text
+        return "".join(f"{label}\n" for label in labels)
+
+    @abstractmethod
+    def _scored(self, gold: Any, predicted: Any) -> Scores:
+        """The scores of outputs against gold, both as strings."""
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """Which labels are right, and how fast they come."""
+        begin = perf_counter()
+        outputs = self.predict(X, n_threads)
+        seconds = {"classifying": perf_counter() - begin}
+        several = isinstance(self, MultilabelModel)
+        gold, predicted = self.spelt(y), self.spelt(outputs)
+        scores = self._scored(gold, predicted)
+        right = quotient(sum(set(g) == set(p) for g, p in zip(gold, predicted, strict=True)), len(gold))
+        results = {"accuracy": right, **overall(scores.micro), "by_label": plain(scores.by_label)}
+        facts = [("accuracy", share(right) + (" of the sets are all right" if several else ""))]
+        if several:
+            facts.append(spelt_f1(scores.micro))
+        if isinstance(self, Classifier) and self.calibration is not None:
+            errors = {kind: each.after for kind, each in self.judge_confidence(X, y).items()}
+            results["calibration"] = errors
+            facts += [("expected calibration error", f"{error:.4f}") for error in errors.values()]
+        tables = [score_table("By label", "label", by_support(scores.by_label))]
+        return Evaluation(results, "f1" if several else "accuracy", facts, tables, seconds)
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """Features, biases, and pairs of labels."""
+        labels, names, bias = list(map(str, self.labels)), self.extractor.names(), np.zeros(len(self.labels))
+        bias[list(chosen)] = self.bias[list(chosen)]
+        features = {labels[j]: strongest(self.W[:, j], top, names.__getitem__) for j in chosen}
+        parts = {
+            "features": Part("Features for and against", by_label=features),
+            "bias": Part("Biases", strongest(bias, top, labels.__getitem__)),
+        }
+        if len(self.pairs):
+            first, second = (each.tolist() for each in np.triu_indices(len(labels), 1))
+            at = [k for k, both in enumerate(zip(first, second, strict=True)) if not set(chosen).isdisjoint(both)]
+            pairs = strongest(self.pairs[at], top, lambda k: f"{labels[first[at[k]]]} and {labels[second[at[k]]]}")
+            parts["pairs"] = Part("Pairs of labels", pairs)
+        return parts
+
+    def compacted(self) -> Self:
+        """The same model without the features that have no weight at all."""
+        used = (self.W != 0.0).any(axis=1)
+        return replace(self, extractor=self.extractor.keep(used), W=self.W[used])
+
+    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        described, tensors = describe(self.extractor)
+        return {"features": described}, tensors | {"weights": self.W, "bias": self.bias, "pairs": self.pairs}
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> Self:
+        extractor = MatrixExtractor.restore(header["features"], tensors)
+        bias, pairs = vector(tensors, "bias", np.float64), vector(tensors, "pairs", np.float64)
+        return cls(header["labels"], extractor, tensors["weights"], bias, pairs, summary=header["summary"])
+
+    def _is_sound(self) -> bool:
+        labels, n = self.labels, len(self.labels)
+        return (
+            isinstance(labels, list)
+            and {type(label) for label in labels} in ({str}, {int}, {float}, {bool})
+            and len(set(labels)) == n
+            and are_numbers(self.W, (self.extractor.n_features, n))
+            and len(self.bias) == n
+            and len(self.pairs) in (0, n * (n - 1) // 2)
+        )
+
+
+class Classifier(LinearModel, Answers):
+    """One class out of several for each row of a matrix; every answer is a line on the matrix of scores.
+
+    Classes support only the `allowed` constraint: for each row, a set of classes, or None.
+    """
+
+    kind = "classes"
+    predicts = "classes"
+
+    def examples(self, X: Any) -> ClassExamples:
+        """The rows of the matrix `X` as examples to be decoded."""
+        return ClassExamples(self.extractor.rows(X), self.extractor.n_features, len(self.labels), intercept=1.0)
+
+    def scores(self, X: Any) -> FloatMatrix:
+        """The score of every class for every row."""
+        examples = self.examples(X)
+        return examples.max_marginals(self.w, np.arange(examples.n_examples, dtype=np.int32))
+
+    def gold(self, data: Any) -> list[str]:
+        """The one label of every example."""
+        classes: list[str] = data.classes()
+        return classes
+
+    def spelt(self, outputs: Any) -> list[list[str]]:
+        """The class of every example, as a list of one string."""
+        return [[str(label)] for label in outputs]
+
+    def _scored(self, gold: Any, predicted: Any) -> Scores:
+        return label_scores(gold, predicted)
+
+    def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Any]:
+        """The class of every row."""
+        return [self.labels[code] for code in self._margins(X, constraints).codes.tolist()]
+
+    def predict_best(
+        self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> list[list[Ranked]]:
+        """The `k` best classes of every row, best first; fewer where no more are allowed."""
+        scores = self._limited(X, constraints)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, : checked_k(k)]
+        return [
+            [Ranked(row[c], self.labels[c]) for c in best if row[c] > -np.inf]
+            for row, best in zip(scores.tolist(), order.tolist(), strict=True)
+        ]
+
+    def answers(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, best: int | None, confidence: bool
+    ) -> list[dict[str, Any]]:
+        """An object an example: its class, with the confidence in it and alternatives as far as wanted."""
+        parts: list[list[dict[str, Any]]] = [[{"label": label} for label in self.predict(X, n_threads, constraints)]]
+        if confidence:
+            parts.append([{"confidence": each} for each in self.confidence(X, n_threads, constraints).tolist()])
+        if best is not None:
+            ranked = self.predict_best(X, best, n_threads, constraints)
+            parts.append([{"alternatives": [{"score": s, "label": label} for s, label in each]} for each in ranked])
+        return together(*parts)
+
+    def max_marginals(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """The score of every class for every row."""
+        return self.scores(X)
+
+    def confidence(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> FloatVector:
+        """For each predicted class, the probability that it is right."""
+        return self.curve("labels")(self._margins(X, constraints).of_labels())
+
+    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+        """The classes predicted for `X`, judged by `y`."""
+        margins = self._margins(X)
+        if len(margins.codes) != len(y):
+            raise DataError(f"there are {len(margins.codes)} examples, but {len(y)} classes")
+        # As strings, which is what classes are that have been read from a file.
+        right = [str(self.labels[c]) == str(g) for c, g in zip(margins.codes.tolist(), y, strict=True)]
+        return {"labels": Judged.of([margins.of_labels()], right)} if right else {}
+
+    def _margins(self, X: Any, constraints: Constraints | None = None) -> Margins:
+        scores = self._limited(X, constraints)
+        return Margins.of(scores.argmax(axis=1).astype(np.int32), scores)
+
+    def _limited(self, X: Any, constraints: Constraints | None) -> FloatMatrix:
+        scores = self.scores(X)
+        if constraints is None:
+            return scores
+        if constraints != Constraints(allowed=constraints.allowed):
+            raise UnsupportedError("classes support only the `allowed` constraint")
+        sets: Sequence[Any] | None = constraints.allowed
+        rows = None if sets is None else [None if each is None else [each] for each in sets]
+        number = {label: k for k, label in enumerate(self.labels)}
+        possible = replace(constraints, allowed=rows).possible_labels([1] * len(scores), number)
+        scores = np.where(possible, scores, -np.inf)
+        check_possible(np.arange(len(scores), dtype=np.int32), scores.max(axis=1, initial=-np.inf))
+        return scores
+
+
+class MultilabelModel(LinearModel):
+    """Any number of labels for each row of a matrix."""
+
+    kind = "multilabel"
+    predicts = "sets of labels"
+
+    def examples(self, X: Any) -> MultilabelExamples:
+        """The rows of the matrix `X` as examples to be decoded."""
+        kind = multilabel_kind(len(self.labels), pairwise=len(self.pairs) > 0)
+        return kind(self.extractor.rows(X), self.extractor.n_features, len(self.labels), intercept=1.0)
+
+    def predict(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
+        """The labels of every row."""
+        sets: IntMatrix = self.predict_codes(X, n_threads)
+        return [[label for label, has in zip(self.labels, row, strict=True) if has] for row in sets.tolist()]
+
+    def gold(self, data: Any) -> list[list[str]]:
+        """The labels of every example."""
+        labels: list[list[str]] = data.labels
+        return labels
+
+    def spelt(self, outputs: Any) -> list[list[str]]:
+        """The labels of every example as strings."""
+        return [list(map(str, each)) for each in outputs]
+
+    def _scored(self, gold: Any, predicted: Any) -> Scores:
+        return set_scores(gold, predicted)

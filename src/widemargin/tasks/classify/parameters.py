@@ -1,0 +1,57 @@
+"""Parameters of linear classifiers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from widemargin.tasks.parameters import Parameters, changed, parameter
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class LinearParameters(Parameters):
+    """Parameters of all linear classifiers; where weights are few, the solver ``"auto"`` is ``"bundle"``."""
+
+    usual_C: ClassVar[float] = 1.0
+
+    max_epochs: int | None = changed(Parameters, "max_epochs", 1000)
+    tol: float | None = changed(Parameters, "tol", 0.001)
+    fit_intercept: bool = parameter(
+        True, "Whether every label has a bias, which is a weight like the others.", option="--intercept/--no-intercept"
+    )
+    intercept_scaling: float = parameter(
+        1.0, "The value of the feature that the bias belongs to; the larger, the less the penalty on it counts."
+    )
+    costs: "Mapping[Any, float] | None" = parameter(
+        None,
+        "How bad errors are: {(gold, predicted): cost} or {gold: cost} for classes, {label: cost} for sets of "
+        'labels; in a JSON file, {"gold": 2, "other": {"predicted": 0.5}}. Unnamed errors cost 1.',
+        given_as="costs",
+        metavar="FILE",
+    )
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class ClassifierParameters(LinearParameters):
+    """Parameters of classifiers into one class out of several."""
+
+    class_weight: "Mapping[Any, float] | str | None" = parameter(
+        None,
+        'How much the examples of each class count, {class: weight} with 1 for the others; or "balanced", so that '
+        "all classes count the same in sum.",
+        option=None,
+    )
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class MultilabelParameters(LinearParameters):
+    """Parameters of classifiers into sets of labels."""
+
+    pairwise: bool = parameter(True, "Whether pairs of labels of a set have weights, too: which labels go together.")
+
+
+@dataclass(kw_only=True)
+class ClassifyOptions:
+    """Options of the command line that are no parameters."""
+
+    balanced: bool = parameter(False, "Let all classes count the same, whatever their number of examples.")
+    multilabel: bool = parameter(False, "Predict sets of labels even if all examples have one.")

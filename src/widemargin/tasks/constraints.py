@@ -1,0 +1,149 @@
+"""What predictions must comply with, given anew with every call; nothing of it is learnt.
+
+A constraint is a weight of −∞ on what it forbids, so that decoders need not know of it. Only `at_most_one` is none on
+parts of an output: it is met by branch and bound. The best output of all bounds what any branch can reach; where it has
+two spans of a type, the first beginning at b, whatever has only one is in one of two branches,
+
+    no span of the type begins at or before b      or      none begins after b
+
+and the branch with the highest bound is always the next to be split.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from widemargin._types import BoolMatrix, FloatVector, IntVector
+from widemargin.core.sparse import boundaries
+from widemargin.errors import DataError
+from widemargin.text.spans import Span
+
+T = TypeVar("T")
+
+Windows: TypeAlias = Mapping[str, tuple[int, int]]
+"""For some types, the first and the last position that a span may begin at."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraints:
+    """What predictions must comply with.
+
+    Parameters
+    ----------
+    allowed : for each sequence, for each position, the labels that are possible; None is no constraint, on a position
+        or on a whole sequence
+    spans : for each sequence, spans (start, end, type) that must be found
+    forbidden : pairs of labels (before, after) that may not follow each other
+    bio : whether labels must mark spans properly: in BIO, no I-X but after B-X or I-X
+    at_most_one : types that a sequence may have one span of, but not more; implies `bio`
+
+    Examples
+    --------
+    >>> Constraints(allowed=[[None, {"O"}]]).allowed_labels([2])
+    [(0, 1, {'O'})]
+    """
+
+    allowed: Sequence[Sequence[Collection[Any] | None] | None] | None = None
+    spans: Sequence[Sequence[tuple[int, int, str]]] | None = None
+    forbidden: Collection[tuple[Any, Any]] = ()
+    bio: bool = False
+    at_most_one: Collection[str] = ()
+
+    def allowed_labels(self, lengths: Sequence[int]) -> list[tuple[int, int, Collection[Any]]]:
+        """Sequence, position and labels, wherever there is a constraint; checked against the `lengths`."""
+        found = []
+        for i, positions in self._each("allowed", self.allowed, lengths):
+            if positions is not None and len(positions) != lengths[i]:
+                raise DataError(f"sequence {i} has {lengths[i]} positions, but {len(positions)} sets of allowed labels")
+            for t, labels in enumerate(positions or ()):
+                if isinstance(labels, str):
+                    raise DataError(f"sequence {i}, position {t}: a set of labels is wanted, not {labels!r}")
+                if labels is not None:
+                    found.append((i, t, labels))
+        return found
+
+    def possible_labels(self, lengths: Sequence[int], number: Mapping[Any, int]) -> BoolMatrix:
+        """Which of the numbered labels `allowed` leaves to each position, sequences end to end."""
+        possible = np.ones((sum(lengths), len(number)), dtype=bool)
+        starts = boundaries(lengths)
+        for i, t, labels in self.allowed_labels(lengths):
+            numbers = numbers_of(labels, number)
+            possible[starts[i] + t] = False
+            possible[starts[i] + t, numbers] = True
+        return possible
+
+    def possible_pairs(self, number: Mapping[Any, int]) -> BoolMatrix:
+        """Whether `forbidden` lets the column's label follow the row's."""
+        pairs = np.ones((len(number), len(number)), dtype=bool)
+        for pair in self.forbidden:
+            before, after = numbers_of(pair, number)
+            pairs[before, after] = False
+        return pairs
+
+    def forced_spans(self, lengths: Sequence[int]) -> list[tuple[int, Span]]:
+        """Sequence and span, for each that must be found; checked against the `lengths`."""
+        found = [(i, Span(*span)) for i, spans in self._each("spans", self.spans, lengths) for span in spans]
+        for i, span in found:
+            if not 0 <= span.start < span.end <= lengths[i]:
+                raise DataError(f"sequence {i} has {lengths[i]} positions; it cannot have the span {tuple(span)}")
+        return found
+
+    def _each(self, name: str, given: Sequence[Any] | None, lengths: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        if given is not None and len(given) != len(lengths):
+            raise DataError(f"there are {len(lengths)} sequences, but {name} is given for {len(given)}")
+        yield from enumerate(given or ())
+
+
+def numbers_of(labels: Collection[Any], known: Mapping[Any, int]) -> list[int]:
+    """The numbers of the labels that a constraint names."""
+    for label in labels:
+        if label not in known:
+            raise DataError(f"a constraint names the label {label!r}, which the model does not know")
+    return [known[label] for label in labels]
+
+
+def impossible(i: int) -> DataError:
+    """The error that there is nothing to predict."""
+    return DataError(f"nothing that could be predicted for sequence {i} complies with the constraints")
+
+
+def check_possible(batch: IntVector, scores: FloatVector) -> None:
+    """Raise an error that names the first sequence of the batch whose best output scores −∞."""
+    wrong = np.flatnonzero(scores == -np.inf)
+    if len(wrong):
+        raise impossible(int(batch[wrong[0]]))
+
+
+def best_without_repetition(
+    decode: Callable[[Windows], tuple[float, T]], repeated: Callable[[T], tuple[str, int] | None], last: int
+) -> T | None:
+    """The best output that has at most one span of each type in question; None if there is none.
+
+    Parameters
+    ----------
+    decode : the best output with spans beginning in these windows only, and its score, −inf if there is none
+    repeated : a type that an output has several spans of, and where the first of them begins; or None
+    last : the last position
+    """
+    order, branches = count(), list[tuple[float, int, T, Windows]]()
+
+    def branch(windows: Windows) -> None:
+        score, output = decode(windows)
+        if score > float("-inf"):
+            heappush(branches, (-score, next(order), output, windows))
+
+    branch({})
+    while branches:
+        _, _, output, windows = heappop(branches)
+        found = repeated(output)
+        if found is None:
+            return output
+        type_, begin = found
+        low, high = windows.get(type_, (0, last))
+        branch({**windows, type_: (begin + 1, high)})
+        branch({**windows, type_: (low, begin)})
+    return None

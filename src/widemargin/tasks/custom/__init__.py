@@ -1,0 +1,16 @@
+"""Structures of the user's own: three methods in plain Python, or compiled examples."""
+
+from widemargin.tasks import Kind, Task
+
+TASK = Task(
+    __name__,
+    {
+        "custom": Kind(
+            __name__,
+            "parameters.CustomParameters",
+            "compile.compile_custom",
+            "model.CustomModel",
+            "estimator.StructuredPredictor",
+        )
+    },
+)

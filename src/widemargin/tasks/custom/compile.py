@@ -1,0 +1,42 @@
+"""From inputs and outputs of the user's own to examples."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from widemargin.core.solution import Solution
+from widemargin.errors import DataError
+from widemargin.tasks.custom.model import CustomModel, examples_of, mean_error
+from widemargin.tasks.custom.parameters import CustomParameters
+from widemargin.tasks.training import Compiled, Data
+
+
+def compile_custom(
+    parameters: CustomParameters,
+    data: Data,
+    labels: Sequence[Any] | None = None,
+    *,
+    piece: bool = False,
+    n_weights: int | None = None,
+) -> Compiled[CustomModel]:
+    """Inputs and outputs as examples; `n_weights` is known where there were others before.
+
+    Outputs need not be listed: `labels` are there for scikit-learn's sake.
+    """
+    if data.y is None or not len(data.y):
+        raise DataError("there are no gold outputs to learn from")
+    structure = parameters.structure
+    examples = examples_of(structure, data.X, data.y, n_weights)
+    error = None if data.dev is None else mean_error(structure, *data.dev)
+    return Compiled(
+        examples,
+        partial(_model, structure),
+        score=None if error is None else lambda w: -error(w),
+        metric="minus the mean error",
+        sample_weight=data.sample_weight,
+        followed_by=lambda more: compile_custom(parameters, more, piece=True, n_weights=examples.n_weights),
+    )
+
+
+def _model(structure: Any, solution: Solution, summary: dict[str, Any]) -> CustomModel:
+    return CustomModel([], solution.w, structure, summary=summary)

@@ -1,0 +1,79 @@
+"""Any structure of the user's own as an estimator (`widemargin.structures.custom`)."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from widemargin.errors import ModelFileError
+from widemargin.tasks.custom.compile import compile_custom
+from widemargin.tasks.custom.model import CustomModel, mean_error
+from widemargin.tasks.custom.parameters import CustomParameters
+from widemargin.tasks.estimator import Estimator, load
+from widemargin.tasks.parameters import documented
+from widemargin.tasks.training import Data
+
+
+@documented
+@dataclass(kw_only=True, repr=False, eq=False)
+class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
+    """Large-margin learning for a structure of one's own: three methods in plain Python, or compiled examples.
+
+    Attributes
+    ----------
+    solution_ : Solution
+        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
+    model_ : CustomModel
+        The trained model, free of scikit-learn.
+
+    Notes
+    -----
+    `fit` takes a list of inputs and a list of gold outputs, whatever they are.
+
+    Examples
+    --------
+    >>> class Sign:  # the simplest structure: ŷ ∈ {−1, 1}
+    ...     def features(self, x, y):
+    ...         return {0: y * x}
+    ...     def error(self, y, y_hat):
+    ...         return float(y != y_hat)
+    ...     def decode(self, x, w, y=None):
+    ...         return max((-1, 1), key=lambda s: w[0] * s * x + (y is not None and s != y))
+    >>> StructuredPredictor(Sign(), C=1.0).fit([2.0, -1.0], [1, -1]).predict([3.0, -0.5])
+    [1, -1]
+    """
+
+    _compile = staticmethod(compile_custom)
+
+    def partial_fit(self, X: Sequence[Any], y: Sequence[Any], classes: Any = None, sample_weight: Any = None) -> Self:
+        """One epoch over these data, going on from the call before; for solvers that learn piece by piece.
+
+        The weights are as many as the first call needs, or as the structure says by `n_weights`. `classes` are there
+        for scikit-learn's sake; outputs need not be listed.
+        """
+        return self._learn(Data(X, y, sample_weight), None)
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """Minus the mean error: the higher the better, 0 at best."""
+        self._check_fitted()
+        return -mean_error(self.structure, X, y)(self.model_.w)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], structure: Any) -> Self:
+        """A fitted predictor for `structure` with the weights that `save` wrote."""
+        predictor = load(path, structure=structure)
+        if not isinstance(predictor, cls):
+            raise ModelFileError(
+                f"the model {os.fspath(path)} is not one of a structure of your own; use widemargin.load"
+            )
+        return predictor
+
+    @classmethod
+    def from_model(cls, model: CustomModel, **given: Any) -> Self:
+        """A fitted predictor around a trained model, for the structure that is given."""
+        if "structure" not in given:
+            raise ModelFileError(
+                "the model is of a structure of your own, which is not in the file: name it on loading"
+            )
+        model.structure = given["structure"]
+        return super().from_model(model, **given)

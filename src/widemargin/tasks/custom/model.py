@@ -1,0 +1,134 @@
+"""A trained model of a structure of the user's own: weights. The structure itself is code, and stays with the user.
+
+Model files call it ``custom``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from widemargin._types import AnyArray, FloatVector
+from widemargin.core.examples import Examples, Listed
+from widemargin.core.model_file import vector
+from widemargin.core.problem import predict
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.report.evaluation import Evaluation
+from widemargin.structures.custom_positions import custom_examples
+from widemargin.tasks.base import Arrays, Corpus, Model, Reading
+from widemargin.tasks.strongest import Part, strongest
+
+
+@dataclass
+class CustomModel(Model):
+    """Weights, and the user's structure (`tasks.custom.parameters`), None where it is not at hand."""
+
+    kind = "custom"
+    predicts = "outputs of a structure of the user's own"
+    counts: ClassVar[str] = "examples"
+
+    weights: FloatVector
+    structure: Any = None
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights."""
+        return self.weights
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many weights there are."""
+        return {"labels": 0, "features": 0, "weights": len(self.weights)}
+
+    def predict(self, X: Sequence[Any], n_threads: int = 1) -> list[Any]:
+        """The best output for every input."""
+        structure = self._structure
+        if not is_factory(structure):
+            return [structure.decode(x, self.weights) for x in X]
+        examples = examples_of(structure, X, None, len(self.weights))
+        parts = predict(examples, self.weights, n_threads)
+        outputs = [
+            output for part in parts for output in (examples.listed(part) if isinstance(examples, Listed) else part)
+        ]
+        if len(outputs) != examples.n_examples:
+            raise WidemarginError(
+                f"{type(examples).__name__}.decode gives {len(outputs)} outputs for {examples.n_examples} examples; "
+                "give it a method listed(outputs) that makes a list of them, one per example"
+            )
+        return outputs
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """The mean error."""
+        begin = perf_counter()
+        error = mean_error(self._structure, X, y)(self.weights)
+        seconds = {"decoding": perf_counter() - begin}
+        return Evaluation({"mean_error": error}, "mean_error", [("mean error", f"{error:.6g}")], [], seconds)
+
+    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+        """There are no files of what only the user knows."""
+        raise UnsupportedError(f"the model predicts {self.predicts}; it is used from Python")
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """There are no files of what only the user knows."""
+        raise UnsupportedError(f"the model predicts {self.predicts}; it is used from Python")
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest weights by their numbers."""
+        return {"weights": Part("Weights", strongest(self.weights, top, lambda at: f"weight {at}"))}
+
+    def compacted(self) -> Self:
+        """The same model: only the user knows what the weights are for."""
+        return self
+
+    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        return {}, {"weights": self.weights}
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> Self:
+        return cls([], vector(tensors, "weights", np.float64), summary=header["summary"])
+
+    def _is_sound(self) -> bool:
+        return isinstance(self.summary, dict)
+
+    @property
+    def _structure(self) -> Any:
+        if self.structure is None:
+            raise WidemarginError("the model does not hold the structure that it was trained for; load it with it")
+        return self.structure
+
+
+def is_factory(structure: Any) -> bool:
+    """Whether this makes compiled examples, instead of having the three methods of a structure itself."""
+    return callable(structure) and not all(hasattr(structure, name) for name in ("features", "error", "decode"))
+
+
+def examples_of(structure: Any, X: Any, y: Any, n_weights: int | None = None) -> Any:
+    """Inputs and gold outputs, or None, as examples of a structure of either kind."""
+    if not is_factory(structure):
+        return custom_examples(structure, X, y, n_weights)
+    examples: Examples = structure(X, y)
+    if n_weights is not None and examples.n_weights != n_weights:
+        raise DataError(f"these examples have {examples.n_weights} weights, but there were {n_weights} before")
+    return examples
+
+
+def mean_error(structure: Any, X: Sequence[Any], y: Sequence[Any]) -> Callable[[FloatVector], float]:
+    """The mean error of the best outputs as a function of the weights; 0 where there are none."""
+    if len(X) != len(y):
+        raise DataError(f"there are {len(X)} inputs, but {len(y)} outputs")
+    if not is_factory(structure):
+
+        def of_decoded(w: FloatVector) -> float:
+            errors = [structure.error(gold, structure.decode(x, w)) for x, gold in zip(X, y, strict=True)]
+            return float(np.mean(errors)) if errors else 0.0
+
+        return of_decoded
+
+    def of_compiled(w: FloatVector) -> float:
+        examples = examples_of(structure, X, y, len(w))
+        batch = np.arange(examples.n_examples, dtype=np.int32)
+        return float(np.mean(examples.difference(batch, examples.decode(w, batch)).errors)) if len(batch) else 0.0
+
+    return of_compiled

@@ -1,0 +1,148 @@
+"""Parameters: what there is to choose in training, once for Python and for the command line.
+
+A parameter is a field of a dataclass. Its text, type and default are what `help` of the estimators shows, and what the
+options of the command line are made of (`cli.options`). Nothing here is slow to import, so that ``--help`` answers at
+once.
+"""
+
+import inspect
+from dataclasses import MISSING, Field, dataclass, field, fields
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+
+from widemargin.core.choices import Loss, Penalty
+
+if TYPE_CHECKING:
+    from widemargin.core.objective import Objective
+    from widemargin.core.solver import Solver
+
+T = TypeVar("T")
+
+
+def parameter(
+    default: Any,
+    text: str,
+    *,
+    option: str | None = "",
+    given_as: str = "",
+    metavar: str | None = None,
+    on_command_line: str = "",
+    **more: Any,
+) -> Any:
+    """A field with a description.
+
+    Parameters
+    ----------
+    default : its default
+    text : what it is, for `help` and for the command line
+    option : its option on the command line; "" for one of the same name, None for none
+    given_as : how the command line is given its value, where the type does not tell (`cli.options.GIVEN_AS`)
+    metavar : what the help of the command line shows for the value
+    on_command_line : more of the text, for the command line only
+    more : options of `dataclasses.field`
+    """
+    about = {"option": option, "given_as": given_as, "metavar": metavar, "on_command_line": on_command_line}
+    return field(default=default, metadata={"text": text, **about}, **more)
+
+
+def changed(of: Any, name: str, default: Any) -> Any:
+    """The field `name` of another dataclass with another default."""
+    return field(default=default, metadata=of.__dataclass_fields__[name].metadata)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class Parameters:
+    """Parameters of training, whatever is trained."""
+
+    usual_C: ClassVar[float] = 0.1
+
+    solver: "str | Solver" = parameter(
+        "auto",
+        "How to optimise: the name of a solver or preset, perhaps with parameters as in 'dcd(sweeps=3)', or a solver "
+        "object. An unknown name lists all.",
+    )
+    C: float | None = parameter(
+        None,
+        "Weight of errors against large weights: multiplies the sum of the slacks. By default what suits the preset, "
+        "or else {usual_C}.",
+        on_command_line="Of several, the one that is best on --dev.",
+        metavar="C[,C…]",
+        given_as="numbers",
+    )
+    objective: "str | Objective | None" = parameter(
+        None,
+        "What counts as an error: the name of an objective, or an objective object. By default that of the preset, or "
+        "else 'margin'. An unknown name lists all.",
+    )
+    loss: Loss | None = parameter(None, "Of each slack. By default what the solver prefers.")
+    penalty: Penalty = parameter("l2", "On the size of the weights; 'l1' where the solver can.")
+    max_epochs: int | None = parameter(100, "Stop after so many passes over the data.", option="--epochs")
+    tol: float | None = parameter(0.01, "Stop at this proven relative gap to the optimum.")
+    patience: int | None = parameter(None, "Stop after so many epochs without a better development score.", metavar="N")
+    max_seconds: float | None = parameter(None, "Stop after so many seconds.", option="--seconds")
+    n_jobs: int | None = parameter(
+        -1, "Threads that decode; -1 takes all cores. The result does not depend on it.", option="--jobs"
+    )
+    random_state: int | None = parameter(
+        0, "The same seed, the same result. None takes a fresh one.", option="--seed", given_as="seed"
+    )
+    cut_memory: float = parameter(1024.0, "Megabytes for the cuts that a dual solver keeps.", option="--memory")
+    verbose: bool = parameter(False, "Show progress.", option=None)
+
+
+def documented(cls: type[T]) -> type[T]:
+    """Describe all parameters of a dataclass in its docstring, right behind the first sentence, as numpydoc has it."""
+    first, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
+    described = [line for each in fields(cls) for line in _described(cls, each)]  # type: ignore[arg-type]  # a dataclass
+    cls.__doc__ = "\n".join([first, "", "Parameters", "----------", *described, "", rest]).rstrip() + "\n"
+    return cls
+
+
+def text_of(cls: Any, parameter: "Field[Any]") -> str:
+    """The description of a parameter."""
+    text: str = parameter.metadata["text"]
+    return text.replace("{usual_C}", f"{getattr(cls, 'usual_C', 0):g}")
+
+
+def _described(cls: Any, parameter: "Field[Any]") -> list[str]:
+    default = "" if parameter.default is MISSING else f", default={_spelt_default(parameter.default)}"
+    return [f"{parameter.name} : {spelt_type(parameter.type)}{default}", f"    {text_of(cls, parameter)}"]
+
+
+def _spelt_default(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def spelt_type(kind: Any) -> str:
+    """A type as people write it.
+
+    >>> spelt_type(float | None), spelt_type(Literal["l2", "l1"]), spelt_type(dict[str, float])
+    ('float or None', '{"l2", "l1"}', 'dict[str, float]')
+    """
+    if isinstance(kind, str):
+        return kind.replace(" | ", " or ")
+    if get_origin(kind) is Literal:
+        return "{" + ", ".join(f'"{value}"' for value in get_args(kind)) + "}"
+    if get_origin(kind) in (UnionType, Union):
+        return " or ".join(map(spelt_type, get_args(kind)))
+    if kind is type(None):
+        return "None"
+    if get_origin(kind) is not None:
+        inside = ", ".join(map(spelt_type, get_args(kind)))
+        return f"{getattr(get_origin(kind), '__name__', kind).lower()}[{inside}]"
+    return str(getattr(kind, "__name__", kind))
+
+
+class Preset(NamedTuple):
+    """What the name of a preset stands for; whatever the user says of `objective` or `C` goes before it."""
+
+    solver: str
+    objective: str
+    C: float
+
+
+PRESETS = {
+    "crf": Preset("lbfgs", "likelihood", 1.0),
+    "softmax-margin": Preset("lbfgs", "softmax-margin", 1.0),
+}
+"""Every preset by the name that is given in place of a solver's."""

@@ -1,0 +1,20 @@
+"""Parse sentences into dependency trees."""
+
+from widemargin.tasks import Kind, Task
+
+TASK = Task(
+    __name__,
+    {
+        "tree": Kind(
+            __name__,
+            "parameters.ParserParameters",
+            "compile.compile_trees",
+            "model.Parser",
+            "estimator.DependencyParser",
+        )
+    },
+    does="Learn to parse: dependency trees, from the columns head and deprel of CoNLL-U or CoNLL-X files.",
+    example="--train train.conllu --dev dev.conllu --epochs 10 --out english.wm",
+    files="files.ParseFiles",
+    reads=("format", "columns"),
+)

@@ -1,0 +1,74 @@
+"""The k best dependency trees of the examples; compiled only where they are asked for."""
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS, new_tree_scratch, tree_kbest
+from widemargin.tasks.parse.decode import Scores, siblings_of
+from widemargin.tasks.parse.scores import TreeData, arc_scores, augment, label_row, node_labels, sibling_scores
+
+KINDS = {("projective", 1): PROJECTIVE, ("projective", 2): SIBLINGS, ("nonprojective", 1): NON_PROJECTIVE}
+"""The decoders by the numbers that `tree_kbest` knows them by."""
+
+
+@kernel
+def _labelled(
+    data: TreeData,
+    w: FloatVector,
+    i: int,
+    scale: float,
+    nodes: FloatMatrix,
+    labelled: FloatMatrix,
+) -> None:
+    """labelled[h, m, l] = the score of an arc with a label; errors count `scale` times."""
+    keys, first = data.keys, data.indptr[i]
+    n = data.indptr[i + 1] - first
+    arcs = np.empty((n + 1, n + 1))
+    arc_scores(data, w, i, arcs)
+    node_labels(keys, w, data.mask, first, n, nodes)
+    for h in range(n + 1):
+        for m in range(1, n + 1):
+            if h != m:
+                label_row(keys, w, data.mask, first, h, m, nodes, labelled[h], m)
+                if scale != 0.0:
+                    augment(data, first, h, m, scale, labelled[h], m)
+                for label in range(data.n_labels):
+                    labelled[h, m, label] += arcs[h, m]
+
+
+@kernel
+def best_trees(
+    data: TreeData,
+    w: FloatVector,
+    batch: IntVector,
+    scales: FloatVector,
+    scores: Scores,
+    kind: int,
+    single_root: bool,
+    k: int,
+) -> tuple[IntVector, IntVector]:
+    """How many trees each example of the batch has, at most k, and their codes, end to end.
+
+    Of `scores` only the room for those of siblings is used: arcs are wanted with each of their labels.
+    """
+    longest = room = 0
+    for size in scores.sizes:
+        longest, room = max(longest, size), room + k * size
+    nodes = np.empty((6 * (longest + 1), data.n_labels))
+    scratch, totals = new_tree_scratch(longest), np.empty(k)
+    counts, codes = np.ones(len(batch), dtype=np.int32), np.empty(room, dtype=np.int32)
+    write = 0
+    for position in range(len(batch)):
+        n = scores.sizes[position]
+        if n > 0:
+            labelled = np.empty((n + 1, n + 1, data.n_labels))
+            _labelled(data, w, batch[position], scales[position], nodes, labelled)
+            pairs = np.empty((0, 0, 0))
+            if kind == SIBLINGS:
+                pairs = siblings_of(scores, position)
+                sibling_scores(data.keys, w, data.mask, data.indptr[batch[position]], n, pairs)
+            out = codes[write : write + k * n].reshape(k, n)
+            counts[position] = tree_kbest(kind, labelled, pairs, single_root, out, totals, scratch)
+            write += counts[position] * n
+    return counts, codes[:write]

@@ -1,0 +1,102 @@
+"""From dependency trees to examples."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from widemargin._threads import count_threads
+from widemargin._types import FloatVector, IntVector
+from widemargin.core.loop import Score
+from widemargin.core.problem import predict
+from widemargin.core.solution import Solution
+from widemargin.errors import DataError, WidemarginError
+from widemargin.tasks.parse.dependencies import as_dependencies
+from widemargin.tasks.parse.examples import TreeExamples, Trees
+from widemargin.tasks.parse.features import ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, ArcExtractor, readable
+from widemargin.tasks.parse.model import Parser
+from widemargin.tasks.parse.parameters import ParserParameters
+from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.trees import checked_bits
+from widemargin.text.columns import Columns
+from widemargin.text.inputs import as_columns
+from widemargin.text.templates import listed
+
+METRICS = ("las", "uas")
+
+
+def compile_trees(parameters: ParserParameters, data: Data) -> Compiled[Parser]:
+    """Features and trees as arrays."""
+    if parameters.dev_metric not in METRICS:
+        raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
+    columns = as_columns(data.X)
+    if not columns.n_tokens:
+        raise DataError("there are no tokens to learn from")
+    heads, column = as_dependencies(columns, data.y)
+    labels = [label for label, _ in Counter(column.strings()).most_common()]
+    extractor = _extractor(parameters, columns)
+    single_root = parameters.single_root
+    if single_root is None:
+        single_root = has_single_roots(columns, heads)
+    trees = Trees(len(labels), extractor.hash_bits, parameters.decoder, parameters.order, bool(single_root))
+    examples = TreeExamples(
+        trees,
+        columns.indptr,
+        extractor.keys(columns),
+        heads,
+        _numbers(column.values, labels)[column.codes],
+        head_cost=parameters.head_cost,
+        label_cost=parameters.label_cost,
+        memory=parameters.feature_memory,
+    )
+    score = None if data.dev is None else _score(parameters, trees, extractor, labels, *data.dev)
+    model = partial(_parser, labels, trees, extractor)
+    return Compiled(examples, model, labels, score, parameters.dev_metric, data.sample_weight)
+
+
+def _parser(
+    labels: list[str], trees: Trees, extractor: ArcExtractor, solution: Solution, summary: dict[str, Any]
+) -> Parser:
+    return Parser(labels, trees, extractor, weights=solution.w, summary=summary)
+
+
+def _extractor(parameters: ParserParameters, columns: Columns) -> ArcExtractor:
+    defaults = {"arc": ARC_TEMPLATES, "label": LABEL_TEMPLATES, "sibling": SIBLING_TEMPLATES}
+    chosen = {}
+    for part, default in defaults.items():
+        given = getattr(parameters, f"{part}_templates")
+        chosen[part] = readable(default, columns) if given is None else listed(given)
+    if parameters.order == 1:
+        chosen["sibling"] = ()
+    return ArcExtractor(**chosen, hash_bits=checked_bits(parameters.hash_bits))
+
+
+def _score(
+    parameters: ParserParameters, trees: Trees, extractor: ArcExtractor, labels: list[str], X: Any, y: Any
+) -> Score:
+    columns = as_columns(X)
+    heads, column = as_dependencies(columns, y)
+    gold = _numbers(column.values, labels)[column.codes]
+    examples = TreeExamples(trees, columns.indptr, extractor.keys(columns))
+    n_threads, labelled = count_threads(parameters.n_jobs), parameters.dev_metric == "las"
+
+    def score(w: FloatVector) -> float:
+        found, relations = np.divmod(np.concatenate(predict(examples, w, n_threads)), len(labels))
+        right = found == heads
+        return float(np.mean(right & (relations == gold) if labelled else right))
+
+    return score
+
+
+def has_single_roots(columns: Columns, heads: IntVector) -> bool:
+    """Whether no sentence has more than one token that is attached to the root."""
+    roots = np.concatenate([[0], np.cumsum(heads == 0)])[columns.indptr]
+    return bool(np.all(np.diff(roots) <= 1))
+
+
+def _numbers(values: Sequence[str], labels: Sequence[str]) -> IntVector:
+    """The numbers of labels; −1 for those that training has not seen."""
+    number = {label: k for k, label in enumerate(labels)}
+    return np.array([number.get(value, -1) for value in values], dtype=np.int32)

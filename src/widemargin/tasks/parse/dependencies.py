@@ -1,0 +1,173 @@
+"""Gold dependency trees: the columns `head` and `deprel` of a corpus, or lists of arcs, checked and as arrays.
+
+Every token has one head, another token of its sentence or the root, 0, and from every token the heads lead to the root;
+several tokens may hang on the root. A relation is any text; a corpus whose relations are all `_` has none, which makes
+`_` the only one.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin._types import IntVector, LongVector
+from widemargin.core.sparse import boundaries
+from widemargin.errors import DataError
+from widemargin.files.document import Document
+from widemargin.files.raw import shortened
+from widemargin.files.table import Table
+from widemargin.text.columns import Column, Columns, split
+from widemargin.text.trees import Arc
+
+UNKNOWN = ("_", "")
+
+Place = Callable[[int], str]
+"""Says where the token of a number is, counted over all sentences."""
+
+
+class Dependencies(NamedTuple):
+    """The head of every token, counted within its sentence from 1 with 0 for the root, and its relation."""
+
+    heads: IntVector
+    labels: Column
+
+
+def arcs(given: Document | Columns) -> Dependencies:
+    """The trees in the columns `head` and `deprel`.
+
+    >>> X = Columns({"head": Column.of(["2", "0"]), "deprel": Column.of(["det", "root"])}, np.array([0, 2]))
+    >>> arcs(X).heads
+    array([2, 0], dtype=int32)
+
+    Raises
+    ------
+    DataError
+        If something is no tree; the message names the file and the line, or the sentence and the token.
+    """
+    columns = given.columns if isinstance(given, Document) else given
+    place = _line(given) if isinstance(given, Table) else _token(columns.indptr, columns.source)
+    heads, labels = columns["head"], columns["deprel"]
+    numbers = np.array([_number(value) for value in heads.values], dtype=np.int64)
+    _complain(
+        numbers[heads.codes] < 0,
+        place,
+        lambda t: _no_number(heads.values[heads.codes[t]]),
+    )
+    return _checked(numbers[heads.codes], labels, columns.indptr, place)
+
+
+def as_arcs(sizes: Sequence[int], y: Any) -> Dependencies:
+    """The trees in `y`, a list of pairs (head, relation) for every sentence; `sizes` counts their tokens.
+
+    >>> as_arcs([2], [[(2, "det"), (0, "root")]]).labels.strings()
+    ['det', 'root']
+    """
+    if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
+        raise DataError(f"y must be a list of (head, relation) for every sentence, not {y!r:.60}")
+    if len(y) != len(sizes):
+        raise DataError(f"X has {len(sizes)} sentences, but y has {len(y)}")
+    flat: list[Arc] = []
+    for i, (sentence, size) in enumerate(zip(y, sizes, strict=True)):
+        if isinstance(sentence, str | bytes) or not hasattr(sentence, "__len__") or len(sentence) != size:
+            raise DataError(f"y[{i}] must be a list of {size} arcs, as many as there are tokens, not {sentence!r:.60}")
+        flat += (_arc(i, t, arc) for t, arc in enumerate(sentence))
+    indptr = boundaries(sizes)
+    heads = np.array([arc.head for arc in flat], dtype=np.int64)
+    return _checked(heads, Column.of([arc.label for arc in flat]), indptr, _token(indptr, "y"))
+
+
+def as_dependencies(columns: Columns, y: Any) -> Dependencies:
+    """Gold trees for these sentences: `Dependencies`, or for each sentence a list of (head, label)."""
+    if not isinstance(y, Dependencies):
+        return as_arcs(np.diff(columns.indptr).tolist(), y)
+    if len(y.heads) != columns.n_tokens:
+        raise DataError(f"{columns.source} has {columns.n_tokens} tokens, but there are {len(y.heads)} heads")
+    return y
+
+
+def arc_lists(dependencies: Dependencies, indptr: LongVector) -> list[list[Arc]]:
+    """The trees as lists of arcs, one per sentence."""
+    heads, labels = dependencies
+    return split(list(map(Arc, heads.tolist(), labels.strings())), indptr)
+
+
+def arc_columns(trees: Iterable[Sequence[Arc]]) -> dict[str, list[str]]:
+    """Trees as the columns `head` and `deprel`, sentences end to end."""
+    flat = [arc for tree in trees for arc in tree]
+    return {"head": [str(arc.head) for arc in flat], "deprel": [arc.label for arc in flat]}
+
+
+def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place) -> Dependencies:
+    """Heads and labels that have been found to be trees."""
+    sizes = np.diff(indptr)
+    first, size = np.repeat(indptr[:-1], sizes), np.repeat(sizes, sizes)
+    token = np.arange(len(heads)) - first + 1
+    _complain(
+        (heads < 0) | (heads > size),
+        place,
+        lambda t: f"the head {heads[t]} is not one of 0 … {size[t]}, the tokens of the sentence",
+    )
+    _complain(heads == token, place, lambda t: f"the head of token {token[t]} is this token itself")
+    if labels.values != ["_"]:
+        _complain(
+            np.isin(labels.codes, [code for code, value in enumerate(labels.values) if value in UNKNOWN]),
+            place,
+            lambda t: f"the relation to the head {heads[t]} is missing",
+        )
+    above = _ancestor(heads, first, int(sizes.max(initial=0)))
+    on_cycle = np.zeros(len(heads) + 1, dtype=bool)
+    on_cycle[above] = True
+    _complain(
+        on_cycle[:-1],
+        place,
+        lambda t: f"the head of token {token[t]}, {heads[t]}, leads back to this token and never to the root",
+    )
+    return Dependencies(heads.astype(np.int32), labels)
+
+
+def _ancestor(heads: LongVector, first: LongVector, longest: int) -> LongVector:
+    """For every token one that is at least `longest` steps above it: the root, n, unless there is a cycle.
+
+    The steps double each time: who knows the ancestors of 2^k steps knows those of 2^(k + 1).
+    """
+    n = len(heads)
+    above = np.append(np.where(heads == 0, n, first + heads - 1), n)
+    for _ in range(longest.bit_length()):
+        above = above[above]
+    return above[:-1]
+
+
+def _complain(wrong: Any, place: Place, complaint: Callable[[int], str]) -> None:
+    """Raise an error about the first token that is wrong, if there is one."""
+    if wrong.any():
+        t = int(np.argmax(wrong))
+        raise DataError(f"{place(t)}: {complaint(t)}")
+
+
+def _line(document: Table) -> Place:
+    return lambda t: f"{document.raw.source}, line {document.token_lines[t] + 1}"
+
+
+def _token(indptr: LongVector, source: str) -> Place:
+    def place(t: int) -> str:
+        sentence = int(np.searchsorted(indptr, t, side="right"))
+        return f"{source}, sentence {sentence}, token {t - int(indptr[sentence - 1]) + 1}"
+
+    return place
+
+
+def _number(text: str) -> int:
+    """The number that `text` is; −1 if it is none that a sentence can have."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
+
+
+def _no_number(text: str) -> str:
+    return "the token has no head" if text in UNKNOWN else f"the head {shortened(text)!r} is not a number"
+
+
+def _arc(sentence: int, token: int, given: Any) -> Arc:
+    parts = list(given) if isinstance(given, list | tuple) else []
+    head, label = parts if len(parts) == 2 else (None, None)
+    if isinstance(head, bool) or not isinstance(head, int | np.integer) or not isinstance(label, str):
+        raise DataError(f"y[{sentence}][{token}] must be (head, relation), a number and a text, not {given!r:.60}")
+    return Arc(int(head), label)

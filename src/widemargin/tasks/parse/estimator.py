@@ -1,0 +1,50 @@
+"""Dependency parsing as a scikit-learn estimator."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from widemargin.tasks.estimator import Estimator
+from widemargin.tasks.parameters import documented
+from widemargin.tasks.parse.compile import compile_trees
+from widemargin.tasks.parse.dependencies import arc_lists, as_dependencies
+from widemargin.tasks.parse.metrics import attachment_scores
+from widemargin.tasks.parse.model import Parser
+from widemargin.tasks.parse.parameters import ParserParameters
+from widemargin.text.inputs import as_columns
+
+
+@documented
+@dataclass(kw_only=True, repr=False, eq=False)
+class DependencyParser(ParserParameters, Estimator[Parser]):
+    """Large-margin dependency parsing.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels of arcs.
+    solution_ : Solution
+        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
+    model_ : Parser
+        The trained model, free of scikit-learn.
+
+    Notes
+    -----
+    `fit` takes as X a list of sentences whose tokens are dicts of columns (``{"word": …, "upos": …}``) or words alone,
+    or `Columns`, as readers return them; as y for each sentence a list of (head, label), where heads count from 1 and 0
+    is the root, or what `widemargin.tasks.parse.dependencies.arcs` finds in a file.
+
+    Examples
+    --------
+    >>> X = [["dogs", "bark"], ["big", "dogs", "sleep"]]
+    >>> y = [[(2, "nsubj"), (0, "root")], [(2, "amod"), (3, "nsubj"), (0, "root")]]
+    >>> DependencyParser(hash_bits=14).fit(X, y).predict([["big", "dogs", "bark"]])[0][0]
+    Arc(head=2, label='amod')
+    """
+
+    _compile = staticmethod(compile_trees)
+
+    def score(self, X: Any, y: Any) -> float:
+        """The labelled attachment score: the share of tokens with the right head and label."""
+        columns = as_columns(X)
+        gold = arc_lists(as_dependencies(columns, y), columns.indptr)
+        return attachment_scores(gold, self.predict(columns)).overall.las

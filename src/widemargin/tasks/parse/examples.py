@@ -1,0 +1,233 @@
+"""Dependency trees: every token has a head, another token or the artificial root, and the arc to it has a label.
+
+    ⟨w, φ(x, y)⟩ = Σ over arcs (h, m, l) of arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)]
+
+Features are hashed into one table of 2^bits weights (`tree_keys`); one with labels has as many neighbouring weights.
+Trees are projective or not, with one root or several. The error counts wrong arcs: those with the wrong head, and those
+with the right head and the wrong label, each times its cost.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.core.examples import Differences, Scale, at_positions, per_example
+from widemargin.core.sparse import Rows
+from widemargin.errors import DataError, WidemarginError
+from widemargin.structures.support import marked_runs
+from widemargin.tasks.parse.best import KINDS, best_trees
+from widemargin.tasks.parse.decode import DECODERS, Decoder, Scores
+from widemargin.tasks.parse.difference import difference, mark_read
+from widemargin.tasks.parse.keys import STEPS, TreeKeys
+from widemargin.tasks.parse.positions import every_sentence, worst_trees
+from widemargin.tasks.parse.scores import TreeData, keep_slots, part_scores
+
+MOST_SCORES = 1 << 20
+"""How many part scores are held at a time, unless a single sentence has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """The kind of trees, and the layout of the weights.
+
+    Parameters
+    ----------
+    n_labels : how many labels arcs have
+    hash_bits : features share 2^hash_bits weights
+    decoder : ``"projective"`` or ``"nonprojective"``
+    order : 1, or 2 for scores of pairs of siblings
+    single_root : whether exactly one token is attached to the root
+    """
+
+    n_labels: int
+    hash_bits: int
+    decoder: str = "projective"
+    order: int = 1
+    single_root: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.decoder, self.order) not in DECODERS:
+            known = ", ".join(f"{name} of order {order}" for name, order in DECODERS)
+            raise WidemarginError(f"there is no {self.decoder} decoder of order {self.order}; there are {known}")
+
+    @property
+    def n_weights(self) -> int:
+        """The table, and room for the last slot's neighbours."""
+        return (1 << self.hash_bits) + max(self.n_labels, len(STEPS) + 1)
+
+    @property
+    def decode(self) -> Decoder:
+        """The kernel that decodes."""
+        return DECODERS[self.decoder, self.order]
+
+
+class TreeExamples:
+    """Sentences with their gold trees (or without, for prediction only), compiled to arrays.
+
+    Parameters
+    ----------
+    trees : the kind of trees
+    indptr : (n + 1,) where each sentence begins among the tokens
+    keys : of the features of arcs
+    heads, labels : of the gold arcs: 0 for the root, else the number of a token in its sentence, counting from 1
+    head_cost, label_cost : of a wrong head, and of a wrong label at the right head, which may not cost more
+    memory : megabytes for the slots of arcs, which are kept for as many sentences as there is room for; the others' are
+        worked out each time
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        trees: Trees,
+        indptr: LongVector,
+        keys: TreeKeys,
+        heads: IntVector | None = None,
+        labels: IntVector | None = None,
+        *,
+        head_cost: float = 1.0,
+        label_cost: float = 1.0,
+        memory: float = 0.0,
+    ) -> None:
+        if not 0.0 <= label_cost <= head_cost or head_cost == 0.0:
+            raise WidemarginError(
+                f"a wrong label costs {label_cost:g} and a wrong head {head_cost:g}; both must be at least 0, and the "
+                "wrong head must cost something, and not less than the label"
+            )
+        none = np.empty(0, dtype=np.int32)
+        self.trees = trees
+        self.data = TreeData(
+            indptr,
+            keys,
+            (1 << trees.hash_bits) - 1,
+            trees.n_labels,
+            none if heads is None else heads,
+            none if labels is None else labels,
+            np.array([head_cost, label_cost]),
+            *self._kept(indptr, int(keys.edges[1]), memory),
+        )
+        self.n_examples = len(indptr) - 1
+        self.n_weights = trees.n_weights
+        self.lengths = self.n_positions = np.diff(indptr)
+        # Measured: about half a microsecond an arc, and 20 nanoseconds a pair of siblings.
+        self.work = 0.5 * self.lengths * (self.lengths + 1.0)
+        if trees.order == 2:
+            self.work += 0.02 * self.lengths**3
+        self._check()
+        if len(self.data.slots):
+            keep_slots(self.data)
+
+    @staticmethod
+    def _kept(indptr: LongVector, n_templates: int, memory: float) -> tuple[IntMatrix, LongVector]:
+        """Room for the slots of the first sentences, and where those of each begin."""
+        sizes = np.diff(indptr)
+        arcs = np.cumsum(sizes * (sizes + 1))
+        inside = arcs * n_templates * 4 <= memory * 1e6
+        kept = np.where(inside, arcs - sizes * (sizes + 1), -1)
+        return np.empty((int(arcs[inside].max(initial=0)), n_templates), dtype=np.int32), kept
+
+    def _check(self) -> None:
+        """Raise unless every index is within bounds: kernels do not check."""
+        data, n_tokens = self.data, int(self.data.indptr[-1])
+        for role in ("head", "modifier", "other"):
+            rows = len(getattr(data.keys, role))
+            if rows != n_tokens + 1:
+                raise DataError(f"there are {n_tokens} tokens, and keys of the root, but {rows} rows of keys as {role}")
+        if len(data.heads):
+            sizes = np.repeat(self.lengths, self.lengths)
+            if len(data.heads) != n_tokens or np.any((data.heads < 0) | (data.heads > sizes)):
+                raise DataError("heads must be token numbers in their sentences, or 0, for each token")
+            if len(data.labels) != n_tokens or np.any((data.labels < 0) | (data.labels >= data.n_labels)):
+                raise DataError(f"labels must be numbers from 0 to {data.n_labels - 1} for each token")
+
+    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
+        """The best trees of the batch, end to end: head · labels + label of each token."""
+        trees, n_labels = self.trees, self.trees.n_labels
+        parts = []
+        scales = per_example(error_scale, batch)
+        for chunk in self._chunks(batch):
+            sizes, starts = self.lengths[batch[chunk]], self._starts(batch[chunk])
+            scores = self._scores(w, batch[chunk], scales[chunk])
+            heads = np.empty(starts[-1], dtype=np.int32)
+            trees.decode(scores, every_sentence(sizes, starts), trees.single_root, heads, np.empty(len(sizes)))
+            modifiers = np.arange(len(heads)) - np.repeat(starts[:-1], sizes) + 1
+            arcs = np.repeat(scores.at_arc, sizes) + heads * (np.repeat(sizes, sizes) + 1) + modifiers
+            parts.append(heads * np.int32(n_labels) + scores.labels[arcs])
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
+
+    def decode_best(
+        self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
+    ) -> tuple[IntVector, IntVector]:
+        """The batch with each example once per output, and their `k` best trees, best first, end to end."""
+        trees, scales = self.trees, per_example(error_scale, batch)
+        counts, codes = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
+        for chunk in self._chunks(batch):
+            scores = self._room(batch[chunk])
+            kind = KINDS[trees.decoder, trees.order]
+            found = best_trees(self.data, w, batch[chunk], scales[chunk], scores, kind, trees.single_root, k)
+            counts.append(found[0])
+            codes.append(found[1])
+        return np.repeat(batch, np.concatenate(counts)), np.concatenate(codes)
+
+    def violators(self, w: FloatVector, batch: IntVector) -> Differences:
+        """The worst trees that are wrong at each token (`structures.base.Positions`)."""
+        errors, codes = [np.empty(0)], [np.empty(0, dtype=np.int32)]
+        for chunk in self._chunks(batch):
+            part = batch[chunk]
+            scores = self._scores(w, part, np.zeros(len(part)))
+            found = worst_trees(
+                self.data, w, part, self._starts(part), scores, self.trees.decode, self.trees.single_root
+            )
+            errors.append(found[0])
+            codes.append(found[1])
+        all_errors = np.concatenate(errors)
+        wrong = np.repeat(batch, self.lengths[batch])[all_errors > 0]
+        return at_positions(all_errors, self.difference(wrong, np.concatenate(codes)).psi)
+
+    def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
+        """Errors and feature differences of trees laid end to end."""
+        return Differences(*difference(self.data, batch, self._starts(batch), outputs))
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights of all arcs of the batch."""
+        read = np.zeros(self.n_weights, dtype=np.bool_)
+        longest = int(self.lengths[batch].max(initial=0))
+        room = 2 * int(self.data.keys.edges[-1]) * max(longest, 1)
+        slots = Rows(np.zeros(1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
+        mark_read(self.data, batch, slots, read)
+        return marked_runs(read)
+
+    def _scores(self, w: FloatVector, batch: IntVector, scales: FloatVector) -> Scores:
+        """The part scores of a batch."""
+        scores = self._room(batch)
+        part_scores(self.data, w, batch, scales, scores)
+        return scores
+
+    def _room(self, batch: IntVector) -> Scores:
+        """Room for the part scores of a batch."""
+        sizes = self.lengths[batch]
+        arcs = (sizes + 1) ** 2
+        pairs = arcs * (sizes + 1) if self.trees.order == 2 else np.zeros_like(arcs)
+        return Scores(
+            sizes,
+            np.cumsum(arcs) - arcs,
+            np.cumsum(pairs) - pairs,
+            np.empty(arcs.sum()),
+            np.empty(arcs.sum(), dtype=np.int32),
+            np.empty(pairs.sum()),
+        )
+
+    def _chunks(self, batch: IntVector) -> Iterator[slice]:
+        """Pieces of the batch whose part scores are not too many to hold."""
+        sizes = (self.lengths[batch] + 1.0) ** (self.trees.order + 1)
+        numbers = np.cumsum(sizes) // MOST_SCORES
+        edges = np.flatnonzero(np.diff(numbers, prepend=-1, append=np.inf))
+        for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            yield slice(begin, end)
+
+    def _starts(self, batch: IntVector) -> LongVector:
+        starts = np.zeros(len(batch) + 1, dtype=np.int64)
+        np.cumsum(self.lengths[batch], out=starts[1:])
+        return starts

@@ -1,0 +1,91 @@
+"""Why a token hangs on this head, by this relation, and not on another.
+
+Scores are those of single arcs, all else in the tree being as it is: where a model looks at siblings, an arc's sibling
+is the one that it has, or would have, in the predicted tree. A tree is chosen as a whole, so that a single arc of it
+may well score less than another that did not fit in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from widemargin._types import FloatVector
+from widemargin.errors import WidemarginError
+from widemargin.report.explain import Option
+from widemargin.tasks.parse.votes import ArcVotes
+from widemargin.text.trees import Arc
+
+
+@dataclass(frozen=True)
+class ArcExplainer:
+    """One sentence with its predicted tree.
+
+    Parameters
+    ----------
+    voters : the features of its arcs
+    words : its words
+    arcs : the tree
+    labels : all that the model knows
+    """
+
+    voters: ArcVotes
+    words: Sequence[str]
+    arcs: Sequence[Arc]
+    labels: Sequence[str]
+
+    def option(self, token: int, arc: Arc) -> Option:
+        """The arc to a token in words, and the votes for it; the token counts from 1."""
+        votes = self.voters.votes(arc.head, token, self.labels.index(arc.label), self._sibling(arc.head, token))
+        return Option(self.spelt(token, arc), votes)
+
+    def alternative(self, token: int, head: int | None = None, label: str | None = None) -> Arc:
+        """The best other arc to a token: of this head or with this label if given, else from the best other head."""
+        chosen = self.arcs[token - 1]
+        heads = [h for h in range(len(self.arcs) + 1) if h != token]
+        if head is not None and head not in heads:
+            raise WidemarginError(
+                f"token {token} cannot have the head {head}; there are tokens 1 to {len(self.arcs)} and 0, the root"
+            )
+        if label is not None and label not in self.labels:
+            raise WidemarginError(f"the model has no label {label!r}; it has {', '.join(map(repr, self.labels))}")
+        if head is not None:
+            heads = [head]
+        elif label is not None and label != chosen.label:
+            heads = [chosen.head]
+        elif len(heads) > 1:
+            heads.remove(chosen.head)
+        candidates = {
+            Arc(h, name): float(score)
+            for h in heads
+            for name, score in zip(self.labels, self._scores(h, token), strict=True)
+            if label in (None, name) and (h, name) != chosen
+        }
+        if not candidates:
+            raise WidemarginError(f"the arc {self.spelt(token, chosen)} is the one chosen; name another")
+        return max(candidates, key=candidates.__getitem__)
+
+    def margins(self) -> list[tuple[Arc, float]]:
+        """For every token the best arc from another head, and how much more than that the chosen one scores."""
+        found = []
+        for token, chosen in enumerate(self.arcs, 1):
+            other = self.alternative(token)
+            found.append((other, self._score(token, chosen) - self._score(token, other)))
+        return found
+
+    def _score(self, token: int, arc: Arc) -> float:
+        return float(self._scores(arc.head, token)[self.labels.index(arc.label)])
+
+    def _scores(self, head: int, token: int) -> FloatVector:
+        return self.voters.scores(head, token, self._sibling(head, token))
+
+    def _sibling(self, head: int, token: int) -> int:
+        """The nearest token towards the head that hangs on it as well; 0 for none."""
+        step = 1 if head > token else -1
+        between = range(token + step, head, step)
+        return next((t for t in between if self.arcs[t - 1].head == head), 0)
+
+    def spelt(self, token: int, arc: Arc) -> str:
+        """The arc to a token in words."""
+        return f"{self._named(arc.head)} → {self._named(token)}, {arc.label}"
+
+    def _named(self, token: int) -> str:
+        return f"{token} {self.words[token - 1]}" if token else "0 root"

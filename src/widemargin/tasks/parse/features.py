@@ -1,0 +1,158 @@
+"""Features of dependency arcs by templates (McDonald et al. 2005), hashed (`features.roles`).
+
+Three lists of templates: on arcs, on arcs with their label, and on pairs of siblings. The roles are ``head``,
+``modifier``, ``between`` (each distinct value among the tokens between the two) and ``sibling`` (the next modifier of
+the same head towards it). Features without labels count alone, and once more with the signed distance of head and
+modifier, or of sibling and modifier. Templates on labels name what they want of it: ``direction`` or ``distance``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from widemargin.core.sparse import boundaries
+from widemargin.tasks.parse.keys import DIRECTIONS, GROUPS, STEPS, TreeKeys
+from widemargin.text.columns import Columns
+from widemargin.text.roles import RoleKeys, RoleTemplate, measure_keys, parse_role_templates
+
+MEASURES = {"distance": STEPS, "direction": DIRECTIONS}
+OUTSIDE = {"head": "<root>", "modifier": "<root>", "between": "<none>", "sibling": "<none>"}
+
+
+ARC_TEMPLATES = (
+    "head:word|head:xpos",
+    "head:word",
+    "head:xpos",
+    "modifier:word|modifier:xpos",
+    "modifier:word",
+    "modifier:xpos",
+    "head:word|head:xpos|modifier:word|modifier:xpos",
+    "head:xpos|modifier:word|modifier:xpos",
+    "head:word|modifier:word|modifier:xpos",
+    "head:word|head:xpos|modifier:xpos",
+    "head:word|head:xpos|modifier:word",
+    "head:word|modifier:word",
+    "head:xpos|modifier:xpos",
+    "head:upos|modifier:upos",
+    "head:word|modifier:upos",
+    "head:upos|modifier:word",
+    "head:lemma|modifier:lemma",
+    "head:lemma|modifier:upos",
+    "head:upos|modifier:lemma",
+    "head:xpos|modifier:xpos|head:xpos[1]|modifier:xpos[-1]",
+    "head:xpos|modifier:xpos|head:xpos[-1]|modifier:xpos[-1]",
+    "head:xpos|modifier:xpos|head:xpos[1]|modifier:xpos[1]",
+    "head:xpos|modifier:xpos|head:xpos[-1]|modifier:xpos[1]",
+    "head:upos|modifier:upos|head:upos[1]|modifier:upos[-1]",
+    "head:upos|modifier:upos|head:upos[-1]|modifier:upos[-1]",
+    "head:upos|modifier:upos|head:upos[1]|modifier:upos[1]",
+    "head:upos|modifier:upos|head:upos[-1]|modifier:upos[1]",
+    "head:xpos|modifier:xpos|head:xpos[1]",
+    "head:xpos|modifier:xpos|head:xpos[-1]",
+    "head:xpos|modifier:xpos|modifier:xpos[1]",
+    "head:xpos|modifier:xpos|modifier:xpos[-1]",
+    "head:feats|modifier:feats",
+    "head:upos|modifier:feats",
+    "head:feats|modifier:upos",
+    "head:upos|modifier:upos|between:upos",
+    "head:xpos|modifier:xpos|between:upos",
+)
+LABEL_TEMPLATES = (
+    "modifier:bias|direction",
+    "modifier:word|direction",
+    "modifier:lemma|modifier:upos|direction",
+    "modifier:xpos|direction",
+    "modifier:word|modifier:xpos|direction",
+    "modifier:feats|modifier:upos|direction",
+    "modifier:xpos[-1]|modifier:xpos|direction",
+    "modifier:xpos|modifier:xpos[1]|direction",
+    "modifier:upos[-1]|modifier:upos|modifier:upos[1]|direction",
+    "modifier:word[-1]|modifier:xpos|direction",
+    "modifier:xpos|modifier:word[1]|direction",
+    "head:word|direction",
+    "head:lemma|head:upos|direction",
+    "head:xpos|direction",
+    "head:word|head:xpos|direction",
+    "head:feats|head:upos|direction",
+    "head:xpos[-1]|head:xpos|head:xpos[1]|direction",
+    "head:xpos|modifier:xpos|direction",
+    "head:upos|modifier:upos|distance",
+    "head:lemma|modifier:xpos|direction",
+)
+SIBLING_TEMPLATES = (
+    "sibling:upos|modifier:upos",
+    "head:upos|sibling:upos|modifier:upos",
+    "head:xpos|sibling:xpos|modifier:xpos",
+    "sibling:word|modifier:word",
+    "sibling:word|modifier:upos",
+    "sibling:upos|modifier:word",
+    "sibling:xpos|modifier:xpos",
+    "sibling:lemma|modifier:lemma",
+    "head:lemma|sibling:upos|modifier:upos",
+    "head:upos|sibling:lemma|modifier:upos",
+    "head:upos|sibling:upos|modifier:lemma",
+)
+
+
+@dataclass(frozen=True)
+class ArcExtractor:
+    """Keys of arcs.
+
+    Parameters
+    ----------
+    arc, label, sibling : texts of templates
+    hash_bits : features share a table of 2^hash_bits weights
+    """
+
+    arc: Sequence[str] = ARC_TEMPLATES
+    label: Sequence[str] = LABEL_TEMPLATES
+    sibling: Sequence[str] = ()
+    hash_bits: int = 22
+
+    @cached_property
+    def groups(self) -> dict[str, tuple[RoleTemplate, ...]]:
+        """The templates by the parts of `TreeKeys`."""
+        arc = parse_role_templates(self.arc, ["head", "modifier", "between"], ())
+        label = parse_role_templates(self.label, ["head", "modifier"], list(MEASURES))
+        sibling = parse_role_templates(self.sibling, ["head", "modifier", "sibling"], ())
+        alone = {
+            role: tuple(each for each in label if set(each.roles) <= {role} and "distance" not in each.measures)
+            for role in ("head", "modifier")
+        }
+        return {
+            "arc": tuple(each for each in arc if "between" not in each.roles),
+            "between": tuple(each for each in arc if "between" in each.roles),
+            "sibling": sibling,
+            "label": tuple(each for each in label if each not in alone["head"] and each not in alone["modifier"]),
+            "label_head": alone["head"],
+            "label_modifier": alone["modifier"],
+        }
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns that the templates look at."""
+        templates = [template for group in self.groups.values() for template in group]
+        return sorted(set[str]().union(*(template.columns_read for template in templates)))
+
+    def keys(self, columns: Columns) -> TreeKeys:
+        """The keys of all tokens of a corpus."""
+        templates = [template for group in GROUPS for template in self.groups[group]]
+        keys = RoleKeys(columns, templates)
+        # No template has both, between and sibling.
+        other = keys.of("between", OUTSIDE["between"]) + keys.of("sibling", OUTSIDE["sibling"])
+        measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
+        return TreeKeys(
+            keys.of("head", OUTSIDE["head"]),
+            keys.of("modifier", OUTSIDE["modifier"]),
+            other,
+            np.asarray(measure, dtype=np.int32),
+            boundaries(len(self.groups[group]) for group in GROUPS),
+        )
+
+
+def readable(templates: Sequence[str], columns: Columns) -> tuple[str, ...]:
+    """Those of the templates that look at no column but what there is."""
+    parsed = parse_role_templates(templates, list(OUTSIDE), list(MEASURES))
+    return tuple(template.text for template in parsed if template.columns_read <= set(columns.names))

@@ -1,0 +1,191 @@
+"""A trained dependency parser: labels, features and weights.
+
+Model files call its structure ``tree``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import AnyArray
+from widemargin.errors import WidemarginError
+from widemargin.files.conllu import parse as parse_conllu
+from widemargin.files.document import Document
+from widemargin.files.raw import RawText
+from widemargin.report.evaluation import Evaluation, Table, by_support, plain, score_table
+from widemargin.report.explain import Explanation, Question, compared, listed
+from widemargin.report.numbers import share
+from widemargin.report.svg import Picture
+from widemargin.tasks.base import Arrays, Corpus, Reading, are_numbers
+from widemargin.tasks.parse.dependencies import Dependencies, arc_columns, arc_lists, arcs, as_dependencies
+from widemargin.tasks.parse.examples import TreeExamples, Trees
+from widemargin.tasks.parse.explain import ArcExplainer
+from widemargin.tasks.parse.features import ArcExtractor
+from widemargin.tasks.parse.metrics import Attachment, attachment_scores
+from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
+from widemargin.tasks.parse.votes import ArcVotes
+from widemargin.tasks.strongest import Part
+from widemargin.tasks.trees import TreeModel, checked_bits, packed_weights, shown_tags, stored_weights
+from widemargin.text.columns import Columns, split
+from widemargin.text.inputs import as_columns
+from widemargin.text.labels import are_labels
+from widemargin.text.trees import Arc
+
+PARTS = ("arc", "label", "sibling")
+"""The lists of templates that an extractor has."""
+
+
+@dataclass
+class Parser(TreeModel):
+    """Labels, templates and weights of a dependency parser."""
+
+    kind = "tree"
+    predicts = "dependency trees"
+    evaluation_options = frozenset({"punctuation"})
+
+    trees: Trees
+    extractor: ArcExtractor
+
+    @property
+    def templates(self) -> Mapping[str, Sequence[str]]:
+        """The templates of arcs, of labels and of siblings."""
+        return {part: list(getattr(self.extractor, part)) for part in PARTS}
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that are looked at."""
+        return self.extractor.columns_read
+
+    def examples(self, X: Any) -> TreeExamples:
+        """Sentences as examples to be parsed."""
+        columns = as_columns(X)
+        return TreeExamples(self.trees, columns.indptr, self.extractor.keys(columns))
+
+    def predict(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
+        """The best tree of every sentence."""
+        columns = as_columns(X)
+        heads, labels = np.divmod(self.decoded(columns, n_threads), len(self.labels))
+        arcs = [Arc(head, self.labels[label]) for head, label in zip(heads.tolist(), labels.tolist(), strict=True)]
+        return split(arcs, columns.indptr)
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, *, punctuation: bool = True, **options: Any) -> Evaluation:
+        """Attachment scores, with punctuation or without."""
+        columns = as_columns(X)
+        gold = arc_lists(as_dependencies(columns, y), columns.indptr)
+        predicted, seconds = self.timed(columns, n_threads)
+        scores = attachment_scores(gold, predicted, None if punctuation else columns.sequences("word"))
+        results = {
+            **_shares(scores.overall),
+            "exact": scores.exact,
+            "by_relation": plain(scores.by_relation),
+            "by_length": plain(scores.by_length),
+            "by_sentence_length": {length: _shares(each) for length, each in scores.by_sentence_length.items()},
+        }
+        of, n_tokens = scores.overall, scores.overall.n_tokens
+        facts = [
+            *([("scored", f"{n_tokens:,} tokens, all but punctuation")] if n_tokens < columns.n_tokens else []),
+            ("UAS", f"{share(of.uas)} of the heads are right"),
+            ("LAS", f"{share(of.las)} of the heads with their relation"),
+            ("relations", share(of.labels)),
+            ("trees", f"{share(scores.exact)} all right"),
+        ]
+        rows = [
+            [length, share(each.uas), share(each.las), f"{each.n_tokens:,}"]
+            for length, each in scores.by_sentence_length.items()
+        ]
+        tables = [
+            score_table("By relation, with the right head", "relation", by_support(scores.by_relation)),
+            score_table("Heads by the length of arcs", "length", scores.by_length),
+            Table("By the length of sentences", ["tokens", "UAS", "LAS", "number"], rows),
+        ]
+        return Evaluation(results, "las", facts, tables, seconds)
+
+    def gold(self, document: Document, X: Columns) -> Dependencies:
+        """The trees in the columns `head` and `deprel`."""
+        return arcs(document)
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """The text of the document with the columns `head` and `deprel` filled in; plain text becomes CoNLL-U."""
+        document = _as_conllu(corpus.document) if reading.text else corpus.document
+        text: str = document.text(arc_columns(outputs))
+        return text
+
+    def pictures(self, corpus: Corpus, trees: Sequence[Sequence[Arc]]) -> list[Picture]:
+        """A picture of every tree."""
+        return [arcs_picture(*each) for each in self._sentences(corpus, trees)]
+
+    def lines(self, corpus: Corpus, trees: Sequence[Sequence[Arc]]) -> list[list[str]]:
+        """Lines of text that draw every tree."""
+        return [arcs_lines(*each) for each in self._sentences(corpus, trees)]
+
+    def _sentences(self, corpus: Corpus, trees: Sequence[Sequence[Arc]]) -> Any:
+        X = corpus.document.columns
+        return zip(X.sequences("word"), trees, shown_tags(X), strict=True)
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """Nothing: hashed features have names only in sentences."""
+        return {}
+
+    def explain(self, X: Columns, question: Question) -> Explanation:
+        """Why a token hangs on its head; without a token, how far each is ahead."""
+        if question.span is not None:
+            raise WidemarginError(f"the model predicts {self.predicts}, which have no spans; ask for a --token")
+        (words,), (arcs,) = X.sequences("word"), self.predict(X)
+        explainer = ArcExplainer(ArcVotes(self.extractor, X, self.w, self.labels), words, arcs, self.labels)
+        token = question.token
+        if token is None:
+            parts = zip(arcs_lines(words, arcs), explainer.margins(), strict=True)
+            return listed(
+                (line, margin, explainer.spelt(t, other)) for t, (line, (other, margin)) in enumerate(parts, 1)
+            )
+        if not 1 <= token <= len(words):
+            raise WidemarginError(f"there is no token {token} in a sentence of {len(words)}")
+        other = explainer.alternative(token, question.head, question.label)
+        return compared(explainer.option(token, arcs[token - 1]), explainer.option(token, other))
+
+    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        trees, extractor = self.trees, self.extractor
+        header = {
+            "decoder": trees.decoder,
+            "order": trees.order,
+            "single_root": trees.single_root,
+            "hash_bits": trees.hash_bits,
+            "templates": {part: list(getattr(extractor, part)) for part in PARTS},
+        }
+        return header, packed_weights(self.weights)
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> "Parser":
+        labels = header["labels"]
+        try:
+            bits = checked_bits(header["hash_bits"])
+            arc, label, sibling = (header["templates"][part] for part in PARTS)
+            extractor = ArcExtractor(arc, label, sibling, bits)
+            trees = Trees(len(labels), bits, header["decoder"], header["order"], header["single_root"])
+        except WidemarginError as error:
+            raise ValueError("settings that no parser has") from error
+        weights = stored_weights(tensors, trees.n_weights)
+        return cls(labels, trees, extractor, weights=weights, summary=header["summary"])
+
+    def _is_sound(self) -> bool:
+        return (
+            are_labels(self.labels)
+            and type(self.trees.single_root) is bool
+            and bool(self.trees.order == 2) == bool(self.extractor.groups["sibling"])
+            and are_numbers(self.weights, (self.trees.n_weights,))
+        )
+
+
+def _shares(scores: Attachment) -> dict[str, Any]:
+    return {"uas": scores.uas, "las": scores.las, "label_accuracy": scores.labels, "scored_tokens": scores.n_tokens}
+
+
+def _as_conllu(document: Document) -> Document:
+    """Words as a CoNLL-U document that has nothing but them."""
+    lines = [
+        "".join(f"{t}\t{word}" + "\t_" * 8 + "\n" for t, word in enumerate(words, 1))
+        for words in document.columns.sequences("word")
+    ]
+    return parse_conllu(RawText.of("\n".join(lines), document.raw.source))

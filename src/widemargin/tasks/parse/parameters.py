@@ -1,0 +1,48 @@
+"""Parameters of dependency parsers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from widemargin.tasks.parameters import Parameters, changed, parameter
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class ParserParameters(Parameters):
+    """Parameters of dependency parsers; trees are slow to decode and have many features, hence the defaults."""
+
+    usual_C: ClassVar[float] = 0.01
+
+    max_epochs: int | None = changed(Parameters, "max_epochs", 20)
+    decoder: Literal["projective", "nonprojective"] = parameter("projective", "Whether arcs may cross.")
+    order: Literal[1, 2] = parameter(
+        1, "2 adds features of pairs of siblings, which take longer; for projective trees only."
+    )
+    single_root: bool | None = parameter(
+        None,
+        "Whether exactly one token hangs on the root. By default as in the training data.",
+        option="--single-root/--several-roots",
+    )
+    arc_templates: "str | Sequence[str] | None" = parameter(
+        None,
+        "Features of arcs, such as 'head:upos|modifier:upos'. By default those of the library for which the "
+        "data have all columns.",
+        option="--templates",
+        given_as="templates",
+        metavar="FILE|TEXT",
+    )
+    label_templates: "str | Sequence[str] | None" = parameter(
+        None, "The same for arcs with their relation.", given_as="templates", metavar="FILE|TEXT"
+    )
+    sibling_templates: "str | Sequence[str] | None" = parameter(
+        None, "The same for pairs of siblings, such as 'sibling:upos'.", given_as="templates", metavar="FILE|TEXT"
+    )
+    hash_bits: int = parameter(22, "All features share 2^N weights.", metavar="N")
+    feature_memory: float = parameter(
+        512.0, "Megabytes for features of arcs that are kept while training; the rest are worked out each time."
+    )
+    head_cost: float = parameter(1.0, "The error of a wrong head.")
+    label_cost: float = parameter(1.0, "The error of a wrong relation to the right head.")
+    dev_metric: Literal["las", "uas"] = parameter(
+        "las", "The development score: right heads with right labels, or right heads."
+    )

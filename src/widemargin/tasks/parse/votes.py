@@ -1,0 +1,103 @@
+"""Who votes for an arc: the features of one sentence's arcs by name, with their weights.
+
+Hashed features have no names in a model, but for a given sentence they can be spelt again: every template with the
+values that it finds there. The votes for an arc add up to its score,
+
+    arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)]
+
+so that they tell why the arc was chosen, and not another (`structures.tree`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.tasks.parse.features import MEASURES, OUTSIDE, ArcExtractor
+from widemargin.tasks.parse.keys import BETWEEN, GROUPS, step_of
+from widemargin.text.attributes import Resources
+from widemargin.text.columns import Columns
+from widemargin.text.roles import RoleTemplate, spell_roles
+from widemargin.text.templates import Atoms
+
+
+class _Feature(NamedTuple):
+    template: RoleTemplate
+    at: int
+    nodes: dict[str, int]
+    step: int
+    labelled: bool
+    distant: bool = False
+
+
+class ArcVotes:
+    """The votes in one sentence.
+
+    Parameters
+    ----------
+    extractor : what features arcs have
+    sentence : columns of this sentence alone
+    w : the weights
+    labels : the labels that arcs may have
+    """
+
+    def __init__(self, extractor: ArcExtractor, sentence: Columns, w: FloatVector, labels: Sequence[str]) -> None:
+        self.n_tokens = sentence.n_tokens
+        self._extractor, self._w, self._labels = extractor, w, labels
+        self._keys = extractor.keys(sentence)
+        self._atoms = Atoms(sentence, Resources())
+
+    def scores(self, head: int, modifier: int, sibling: int = 0) -> FloatVector:
+        """The score of an arc with each of the labels; the token `sibling` is the next towards the head, 0 for none."""
+        scores = np.zeros(len(self._labels))
+        for feature in self._features(head, modifier, sibling):
+            end = len(self._labels) if feature.labelled else 1
+            scores += self._w[feature.at : feature.at + end]
+        return scores
+
+    def votes(self, head: int, modifier: int, label: int, sibling: int = 0) -> list[tuple[str, float]]:
+        """All votes for an arc with a label: features, ``template=values``, and their weights."""
+        return [
+            (self._spelt(feature, label), float(self._w[feature.at + label * feature.labelled]))
+            for feature in self._features(head, modifier, sibling)
+        ]
+
+    def _features(self, head: int, modifier: int, sibling: int) -> Iterator[_Feature]:
+        ends = {"head": head, "modifier": modifier}
+        keys = self._keys
+        for name, begin, end in zip(GROUPS, keys.edges[:-1], keys.edges[1:], strict=True):
+            templates = self._extractor.groups[name]
+            step, labelled = step_of(head, modifier), name.startswith("label")
+            others = [0]
+            if name == "between":
+                others = self._between(head, modifier)
+            elif name == "sibling":
+                others, step = [sibling], step_of(sibling or head, modifier)
+            for other in others:
+                nodes = {**ends, "between": other, "sibling": other}
+                slots = keys.head[head] + keys.modifier[modifier] + keys.other[other] + keys.measure[step]
+                for template, slot in zip(templates, (slots & self._mask)[begin:end].tolist(), strict=True):
+                    yield _Feature(template, slot, nodes, step, labelled)
+                    if not labelled:  # once more with the distance
+                        yield _Feature(template, slot + 1 + step, nodes, step, labelled, distant=True)
+
+    @property
+    def _mask(self) -> int:
+        return (1 << self._extractor.hash_bits) - 1
+
+    def _between(self, head: int, modifier: int) -> list[int]:
+        """The tokens between the two, of each value the one nearest to the head."""
+        step, begin = 1 if modifier > head else -1, self._keys.edges[BETWEEN]
+        if begin == self._keys.edges[BETWEEN + 1]:
+            return []
+        return list({int(self._keys.other[t, begin]): t for t in range(modifier - step, head, -step)}.values())
+
+    def _spelt(self, feature: _Feature, label: int) -> str:
+        tokens = {role: node - 1 if node else OUTSIDE[role] for role, node in feature.nodes.items()}
+        measured = {name: values[feature.step] for name, values in MEASURES.items()} | {"label": self._labels[label]}
+        template = feature.template
+        for measure in ("label",) * feature.labelled + ("distance",) * feature.distant:
+            template = replace(template, text=f"{template.text}|{measure}", measures=(*template.measures, measure))
+        return spell_roles(self._atoms, template, tokens, measured)

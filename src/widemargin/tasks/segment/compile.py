@@ -1,0 +1,62 @@
+"""From segmented sequences to the examples of a semi-Markov model."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from widemargin.core.solution import Solution
+from widemargin.tasks.segment.check import gold_lengths
+from widemargin.tasks.segment.examples import SegmentExamples
+from widemargin.tasks.segment.features import SegmentExtractor
+from widemargin.tasks.segment.labels import Penalties, as_labels, as_spans, bio_names, encode_segments, max_lengths
+from widemargin.tasks.segment.model import SegmentModel
+from widemargin.tasks.segment.parameters import SegmenterParameters
+from widemargin.tasks.segment.weights import Segmentation
+from widemargin.tasks.token_scores import dev_score
+from widemargin.tasks.training import Compiled, Data
+from widemargin.text.attributes import Resources
+from widemargin.text.inputs import as_columns, check_templates
+from widemargin.text.spans import OUTSIDE
+from widemargin.text.template_extractor import TemplateExtractor
+from widemargin.text.templates import DEFAULT_TEMPLATES
+
+
+def compile_segments(parameters: SegmenterParameters, data: Data) -> Compiled[SegmentModel]:
+    """Features and segments as arrays."""
+    columns = as_columns(data.X)
+    spans = as_spans(columns, data.y)
+    labels, gold = encode_segments(spans, np.diff(columns.indptr).tolist())
+    longest = max_lengths(parameters.max_length, labels, spans)
+    tokens = TemplateExtractor(
+        DEFAULT_TEMPLATES if parameters.templates is None else parameters.templates,
+        Resources(parameters.lexicons or {}, parameters.clusters or {}),
+        min_count=parameters.min_count,
+        hash_bits=parameters.hash_bits,
+    )
+    check_templates(tokens, columns, data.y)
+    extractor = SegmentExtractor(tokens, parameters.segment_features, min_count=parameters.segment_min_count)
+    inside = np.array([label != OUTSIDE for label in labels])[gold >> 1]
+    features = extractor.fit(columns, gold_lengths(columns.indptr, gold) * inside, max(longest))
+    shape = Segmentation(len(labels), extractor.n_features, extractor.n_segment_features, longest)
+    penalties = Penalties.of(labels, parameters.precision, parameters.recall, parameters.confusion)
+    score = None
+    if data.dev is not None:
+        X_dev = as_columns(data.dev[0])
+        dev = SegmentExamples(shape, *extractor.transform(X_dev, shape.longest))
+        gold_dev = as_labels(X_dev, data.dev[1])
+        score = dev_score(parameters.dev_metric, dev, X_dev.indptr, bio_names(labels), gold_dev, parameters.n_jobs)
+    return Compiled(
+        SegmentExamples(shape, *features, gold, **penalties._asdict()),
+        partial(_segmenter, labels, extractor, shape),
+        labels,
+        score,
+        parameters.dev_metric,
+        data.sample_weight,
+    )
+
+
+def _segmenter(
+    labels: list[str], extractor: SegmentExtractor, shape: Segmentation, solution: Solution, summary: dict[str, Any]
+) -> SegmentModel:
+    return SegmentModel(labels, extractor, shape.parts(solution.w).thinned(), shape.max_lengths, summary=summary)

@@ -1,0 +1,49 @@
+"""Segmentation as a scikit-learn estimator."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from widemargin.metrics import scores_of_spans
+from widemargin.tasks.estimator import TokenEstimator
+from widemargin.tasks.parameters import documented
+from widemargin.tasks.segment.compile import compile_segments
+from widemargin.tasks.segment.labels import as_spans
+from widemargin.tasks.segment.model import SegmentModel
+from widemargin.tasks.segment.parameters import SegmenterParameters
+from widemargin.text.inputs import as_columns
+
+
+@documented
+@dataclass(kw_only=True, repr=False, eq=False)
+class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
+    """Large-margin segmentation: a semi-Markov model, whose features may be about whole segments.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels of segments; ``"O"`` is that of tokens outside.
+    solution_ : Solution
+        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
+    model_ : SegmentModel
+        The trained model, free of scikit-learn.
+
+    Notes
+    -----
+    `fit` takes as X a list of sequences of tokens (strings), or `Columns`, as readers return them; as y for each
+    sequence a list of spans (start, end, label), or a list of BIO labels; or a `Column` of these.
+
+    Examples
+    --------
+    >>> X = [["in", "New", "York", "now"], ["from", "Rome"]] * 3
+    >>> y = [[(1, 3, "city")], [(1, 2, "city")]] * 3
+    >>> Segmenter(templates=["lower", "shape"]).fit(X, y).predict([["now", "in", "New", "York"]])
+    [[Span(start=2, end=4, type='city')]]
+    """
+
+    _compile = staticmethod(compile_segments)
+
+    def score(self, X: Any, y: Any) -> float:
+        """F1 of the segments."""
+        self._check_fitted()
+        columns = as_columns(X)
+        return scores_of_spans(as_spans(columns, y), self.predict(columns)).micro.f1

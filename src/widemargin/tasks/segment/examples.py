@@ -1,0 +1,201 @@
+"""Semi-Markov models: segmentation of a sequence into labelled segments (Sarawagi & Cohen 2004).
+
+    ⟨w, φ(x, y)⟩ = first[y_1] + Σ_j segment(t_j, u_j, y_j) + Σ_{j>1} T[y_j-1, y_j] + last[y_p]
+
+over the segments (t_j, u_j, y_j) of y: from token t_j to token u_j, with the label y_j. `segment_scores` says what a
+segment scores and what its error is, `segment_weights` where the weights are, `segment_spans` how spans are numbered
+and outputs written: an int32 code per token, twice the label, plus one where a segment begins.
+"""
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.examples import Differences, Scale, at_positions, per_example, whole_costs
+from widemargin.core.sparse import NO_ROWS, Rows, boundaries
+from widemargin.decoders.semimarkov import semimarkov
+from widemargin.structures.support import distinct, runs
+from widemargin.tasks.segment.check import check, gold_lengths
+from widemargin.tasks.segment.difference import Layout, difference
+from widemargin.tasks.segment.positions import hull_segmentations, violators
+from widemargin.tasks.segment.scores import NO_LIMITS, Limits, SegmentData, new_scores, part_scores
+from widemargin.tasks.segment.search import best_segmentations, scores, span_marginals, worst_segmentations
+from widemargin.tasks.segment.spans import span_boundaries
+from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
+
+
+@kernel
+def _decode(
+    data: SegmentData,
+    weights: SegmentWeights,
+    batch: IntVector,
+    starts: LongVector,
+    scales: FloatVector,
+    codes: IntVector,
+) -> None:
+    tokens, segment = new_scores(data, weights, batch)
+    arrival, best = np.empty((len(tokens), len(weights.begin))), np.empty((len(tokens), len(weights.begin)))
+    for position in range(len(batch)):
+        n = part_scores(data, weights, batch[position], scales[position], tokens, segment)
+        if n > 0:
+            out = codes[starts[position] : starts[position + 1]]
+            semimarkov(segment[:n], weights.transition, weights.begin, weights.end, arrival, best, out)
+
+
+class SegmentExamples:
+    """Sequences with their gold segments (or without, for prediction only), compiled to arrays.
+
+    Parameters
+    ----------
+    shape : the shape of the model
+    indptr : (n + 1,) where each sequence begins among the tokens
+    features : the features of each token, a row a token
+    segment_features : the features of each candidate span, a row a span; None where the model has none
+    gold : the code of each token (`segment_spans`); None when the sequences are only to be decoded
+    precision : (L,) error of a wrong segment, by its label; None for ones
+    recall : (L,) error of missing a gold segment, by its label; None for ones
+    confusion : (L, L) error of the column's label on a gold segment with the row's; None counts wrong ones
+    limits : which segments are possible; None for all that are not too long
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        shape: Segmentation,
+        indptr: LongVector,
+        features: Rows,
+        segment_features: Rows | None = None,
+        gold: IntVector | None = None,
+        *,
+        precision: FloatVector | None = None,
+        recall: FloatVector | None = None,
+        confusion: FloatMatrix | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        n_labels = shape.n_labels
+        gold = np.empty(0, dtype=np.int32) if gold is None else gold
+        self.shape = shape
+        self.data = SegmentData(
+            indptr,
+            span_boundaries(indptr, shape.longest),
+            features,
+            segment_features or NO_ROWS,
+            gold,
+            gold_lengths(indptr, gold),
+            np.array(shape.max_lengths, dtype=np.int32),
+            np.ones(n_labels) if precision is None else np.ascontiguousarray(precision, dtype=np.float64),
+            np.ones(n_labels) if recall is None else np.ascontiguousarray(recall, dtype=np.float64),
+            1.0 - np.eye(n_labels) if confusion is None else np.ascontiguousarray(confusion, dtype=np.float64),
+            NO_LIMITS if limits is None else Limits(*map(np.ascontiguousarray, limits)),
+        )
+        check(shape, self.data)
+        self.n_examples = len(indptr) - 1
+        self.n_weights = shape.n_weights
+        self.lengths = np.diff(indptr)
+        self.work = self._work()
+
+    def _work(self) -> FloatVector:
+        # As for chains; and measured, errors included, 8 nanoseconds for a label of a span.
+        n_labels, data = self.shape.n_labels, self.data
+        tokens, spans = self.lengths, self.n_positions
+        of_tokens, of_spans = (
+            np.diff(rows.indptr[at]) if len(rows.indptr) > 1 else 0
+            for rows, at in ((data.features, data.indptr), (data.segment_features, data.spans[data.indptr]))
+        )
+        nanoseconds = (
+            tokens * n_labels**2 / 6
+            + spans * 8 * n_labels
+            + of_tokens * (10 + ROLES * n_labels / 2)
+            + of_spans * (10 + n_labels / 2)
+        )
+        return nanoseconds / 1000
+
+    @property
+    def layout(self) -> Layout:
+        """Where the parts of the weight vector begin."""
+        shape, labels = self.shape, self.shape.n_labels
+        rows = np.cumsum([ROLES * shape.n_features, shape.n_segment_features, shape.longest, labels, 1]) * labels
+        return Layout(labels, *rows.tolist())
+
+    def parts(self, w: FloatVector | SegmentWeights) -> SegmentWeights:
+        """Weights as their parts, whichever form they have."""
+        return w if isinstance(w, SegmentWeights) else self.shape.parts(w)
+
+    def decode(self, w: FloatVector | SegmentWeights, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
+        """The codes of the best segmentations of the batch, end to end."""
+        starts = boundaries(self.lengths[batch])
+        codes = np.empty(starts[-1], dtype=np.int32)
+        _decode(self.data, self.parts(w), batch, starts, per_example(error_scale, batch), codes)
+        return codes
+
+    def decode_best(
+        self, w: FloatVector | SegmentWeights, batch: IntVector, k: int, *, error_scale: Scale = 0.0
+    ) -> tuple[IntVector, IntVector]:
+        """The batch with each example once per output, and their `k` best segmentations, best first, end to end."""
+        counts, codes = best_segmentations(self.data, self.parts(w), batch, k, per_example(error_scale, batch))
+        return np.repeat(batch, counts), codes
+
+    def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> tuple[IntVector, LongVector]:
+        """The worst segmentations that decoding can find (`structures.base.HullSearch`)."""
+        starts = boundaries(self.lengths[batch])
+        codes = np.empty(starts[-1], dtype=np.int32)
+        n_decodes = hull_segmentations(self.data, self.parts(w), batch, starts, most_decodes, codes)
+        return codes, n_decodes
+
+    def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
+        """The worst segmentations under slack scaling (`structures.base.ErrorCounts`)."""
+        n_labels, data = self.shape.n_labels, self.data
+        whole = whole_costs(self._penalties)[0].astype(np.float64)
+        precision, recall, confusion = np.split(whole, [n_labels, 2 * n_labels])
+        data = data._replace(precision=precision, recall=recall, confusion=confusion.reshape(n_labels, n_labels))
+        starts = boundaries(self.lengths[batch])
+        codes = np.empty(starts[-1], dtype=np.int32)
+        worst_segmentations(data, self.parts(w), batch, starts, codes)
+        return codes
+
+    @property
+    def _penalties(self) -> FloatVector:
+        return np.concatenate([self.data.precision, self.data.recall, self.data.confusion.ravel()])
+
+    @property
+    def n_positions(self) -> LongVector:
+        """How many candidate spans each example has."""
+        return np.diff(self.data.spans[self.data.indptr])
+
+    def violators(self, w: FloatVector, batch: IntVector) -> Differences:
+        """For each candidate span the worst segmentation that is wrong there (`structures.base.Positions`)."""
+        counts = self.n_positions[batch]
+        errors = np.zeros(counts.sum())
+        codes = violators(self.data, self.parts(w), batch, errors)
+        return at_positions(errors, self.difference(np.repeat(batch, counts)[errors > 0], codes).psi)
+
+    def max_marginals(self, w: FloatVector | SegmentWeights, batch: IntVector) -> tuple[FloatMatrix, LongVector]:
+        """For each candidate span of the batch, a row of scores: of the best segmentations with each label there.
+
+        The second array tells where the rows of each example begin; −inf marks what no segmentation can have.
+        """
+        starts = boundaries(self.n_positions[batch])
+        best = np.empty((starts[-1], self.shape.n_labels))
+        span_marginals(self.data, self.parts(w), batch, starts, best)
+        return best, starts
+
+    def scores(self, w: FloatVector | SegmentWeights, batch: IntVector, outputs: IntVector) -> FloatVector:
+        """⟨w, φ(x_i, y)⟩ of the batch's outputs, segmentations laid end to end."""
+        totals = np.zeros(len(batch))
+        scores(self.data, self.parts(w), batch, boundaries(self.lengths[batch]), outputs, totals)
+        return totals
+
+    def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
+        """Errors and feature differences of segmentations laid end to end."""
+        return Differences(*difference(self.data, self.layout, batch, boundaries(self.lengths[batch]), outputs))
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights of the batch's features, and those of all lengths and transitions."""
+        data, layout, n_labels = self.data, self.layout, self.shape.n_labels
+        of_tokens = distinct(data.features, data.indptr, batch)
+        parts = [runs(of_tokens, ROLES * n_labels, 0), np.array([[layout.length, self.n_weights]])]
+        if self.shape.n_segment_features:
+            of_spans = distinct(data.segment_features, data.spans[data.indptr], batch)
+            parts.append(runs(of_spans, n_labels, layout.segment))
+        return np.concatenate(parts)

@@ -1,0 +1,208 @@
+"""Features of segments: those of their tokens, and those that a whole span of tokens has.
+
+| segment feature | a span has it where |
+| --- | --- |
+| ``string``, ``lower``, ``shape`` | its words as they are, in lower case, or as shapes are those of a known segment |
+| ``ends`` | its first and last word, in lower case, are those of a known segment of two words or more |
+| ``lexicon`` | it is an entry of a lexicon: a feature for each lexicon |
+| ``similarity`` | the entry most like it shares half of the words, three quarters, or all (`features.lexicons`) |
+
+Known are the segments of the training data. Where one alone has a feature, training would know it by heart and learn
+nothing that holds elsewhere, so `min_count` of them are wanted, usually two. A run of words has a 64-bit key that grows
+word by word: no string is ever put together, but for the names of features.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin._types import AnyArray, BoolVector, IntVector, KeyVector, LongVector
+from widemargin.core.model_file import pack_strings, unpack_strings
+from widemargin.core.sparse import Rows, boundaries
+from widemargin.errors import WidemarginError
+from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
+from widemargin.tasks.segment.spans import span_boundaries
+from widemargin.text.alphabet import Alphabet
+from widemargin.text.columns import Columns
+from widemargin.text.extractor import Arrays, packed_strings, selected, stored_alphabet
+from widemargin.text.hashing import combine, hash_strings, rolled
+from widemargin.text.lexicons import Lexicon, Words
+from widemargin.text.template_extractor import TemplateExtractor
+from widemargin.text.templates import Atom, Atoms
+
+LEVELS = (0.5, 0.75, 1.0)
+"""How similar a span and an entry of a lexicon must be for each of the features of similarity."""
+
+_ATTRIBUTES = {"string": "value", "lower": "lower", "shape": "shape", "ends": "lower"}
+
+
+class SegmentFeatures(NamedTuple):
+    """Sequences as rows of features: a row per token, and a row per candidate span (`structures.segment_spans`)."""
+
+    indptr: LongVector
+    rows: Rows
+    segment_rows: Rows
+
+
+class SegmentExtractor:
+    """Features of tokens by templates, and features of spans.
+
+    Parameters
+    ----------
+    tokens : the extractor of the tokens' features; lexicons are those of its resources
+    segment_features : some of `SEGMENT_FEATURES`
+    min_count : features that fewer segments of the training data have are left out
+    """
+
+    def __init__(
+        self, tokens: TemplateExtractor, segment_features: Sequence[str] = SEGMENT_FEATURES, *, min_count: int = 2
+    ) -> None:
+        for name in segment_features:
+            if name not in SEGMENT_FEATURES:
+                raise WidemarginError(f"there is no segment feature {name!r}; there are {', '.join(SEGMENT_FEATURES)}")
+        if tokens.transition_templates:
+            text = tokens.transition_templates[0].text
+            raise WidemarginError(
+                f"the template {text!r} describes pairs of labels, of which segments have no features"
+            )
+        self.tokens, self.segment_features, self.min_count = tokens, tuple(segment_features), min_count
+        self.index, self._names = Alphabet(), list[str]()
+        self.lexicons = {name: Lexicon(entries) for name, entries in sorted(tokens.resources.lexicons.items())}
+
+    @property
+    def n_features(self) -> int:
+        """How many features describe a token."""
+        return self.tokens.n_features
+
+    @property
+    def n_segment_features(self) -> int:
+        """How many features describe a span."""
+        return self.index.size + len(self._names_of_lexicons())
+
+    def names(self) -> list[str]:
+        """The names of the tokens' features, then those of the spans' features."""
+        return [*self.tokens.names(), *self._names, *self._names_of_lexicons()]
+
+    def fit(self, X: Columns, lengths: IntVector, longest: int) -> SegmentFeatures:
+        """Number the features of training sequences.
+
+        Parameters
+        ----------
+        X : the sequences
+        lengths : how long the segment is that begins at each token; 0 where none does whose features are wanted
+        longest : how many tokens a span may have
+        """
+        rows = self.tokens.fit(X).rows
+        self.index, self._names = Alphabet(), []
+        atoms = Atoms(X, self.tokens.resources)
+        for name, by_length in self._runs(atoms, longest):
+            known = [
+                (starts[gold], np.full(np.count_nonzero(gold), length), keys[gold])
+                for length, (starts, keys) in enumerate(by_length, 1)
+                for gold in [lengths[starts] == length]
+            ]
+            if known:
+                self._learn(atoms, name, *map(np.concatenate, zip(*known, strict=True)))
+        return SegmentFeatures(X.indptr, rows, self._segment_rows(X, longest))
+
+    def transform(self, X: Columns, longest: int) -> SegmentFeatures:
+        """The known features of any sequences."""
+        return SegmentFeatures(X.indptr, self.tokens.transform(X).rows, self._segment_rows(X, longest))
+
+    def keep(self, used: BoolVector, used_in_segments: BoolVector) -> "SegmentExtractor":
+        """An extractor of the `used` features only; features of tokens are kept if hashed, those of lexicons always."""
+        kept = SegmentExtractor(self.tokens.keep(used) or self.tokens, self.segment_features, min_count=self.min_count)
+        kept.index = Alphabet(self.index.keys()[used_in_segments[: self.index.size]])
+        kept._names = selected(self._names, used_in_segments[: self.index.size])
+        return kept
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """All there is to know about it, as JSON and arrays."""
+        header, arrays = self.tokens.describe()
+        arrays |= {"segment_keys": self.index.keys(), **pack_strings("segment_names", self._names)}
+        return {**header, "segment_features": list(self.segment_features)}, arrays
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: Arrays) -> "SegmentExtractor":
+        """The extractor that `describe` described."""
+        extractor = cls(TemplateExtractor.restore(header, arrays), header["segment_features"])
+        extractor.index = stored_alphabet(arrays, "segment_keys")
+        extractor._names = unpack_strings("segment_names", packed_strings("segment_names", arrays))
+        if len(extractor._names) != extractor.index.size:
+            raise ValueError("segment features without a name")
+        return extractor
+
+    def _names_of_lexicons(self) -> list[str]:
+        matches = [f"lexicon({name})" for name in self.lexicons] if "lexicon" in self.segment_features else []
+        if "similarity" in self.segment_features:
+            matches += [f"similarity({name})={level}" for name in self.lexicons for level in LEVELS]
+        return matches
+
+    def _runs(self, atoms: Atoms, longest: int) -> Iterator[tuple[str, Iterator[tuple[LongVector, KeyVector]]]]:
+        """For every feature of words its name, and the places and keys of spans by their length."""
+        indptr = atoms.columns.indptr
+        for name, attribute in _ATTRIBUTES.items():
+            if name in self.segment_features and atoms.columns.n_tokens:
+                keys, seed = _token_keys(atoms, attribute), hash_strings([f"segment {name}"])
+                runs = _outermost(keys, indptr, longest) if name == "ends" else rolled(keys, indptr, longest)
+                yield name, ((starts, combine(np.broadcast_to(seed, len(each)), each)) for starts, each in runs)
+
+    def _learn(self, atoms: Atoms, name: str, starts: LongVector, lengths: LongVector, keys: KeyVector) -> None:
+        """Number the keys that segments have often enough, and spell them."""
+        distinct, first, counts = np.unique(keys, return_index=True, return_counts=True)
+        frequent = counts >= self.min_count
+        self.index.intern(distinct[frequent])
+        codes, _, values = atoms.part(Atom("word", _ATTRIBUTES[name], 0))
+        for at in first[frequent].tolist():
+            words = [values[code] or "" for code in codes[starts[at] : starts[at] + lengths[at]].tolist()]
+            self._names.append(f"{name}={' … '.join([words[0], words[-1]]) if name == 'ends' else ' '.join(words)}")
+
+    def _segment_rows(self, X: Columns, longest: int) -> Rows:
+        atoms, spans = Atoms(X, self.tokens.resources), span_boundaries(X.indptr, longest)
+        found = list(chain(self._found(atoms, spans, longest), self._found_in_lexicons(atoms, spans, longest)))
+        if not found:
+            return Rows(np.zeros(spans[-1] + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
+        rows, numbers = map(np.concatenate, zip(*found, strict=True))
+        order = np.argsort(rows, kind="stable")
+        counts = np.bincount(rows, minlength=spans[-1])
+        return Rows(boundaries(counts), numbers[order].astype(np.int32), np.empty(0))
+
+    def _found(self, atoms: Atoms, spans: LongVector, longest: int) -> Iterator[tuple[LongVector, IntVector]]:
+        """Spans and the numbers of the features of words that they have."""
+        for _, by_length in self._runs(atoms, longest):
+            for length, (starts, keys) in enumerate(by_length, 1):
+                numbers = self.index.lookup(keys)
+                yield spans[starts[numbers >= 0]] + length - 1, numbers[numbers >= 0]
+
+    def _found_in_lexicons(
+        self, atoms: Atoms, spans: LongVector, longest: int
+    ) -> Iterator[tuple[LongVector, LongVector]]:
+        if not self.lexicons or not atoms.columns.n_tokens:
+            return
+        words = Words.of(atoms.columns.indptr, _token_keys(atoms, "lower"))
+        number = self.index.size
+        if "lexicon" in self.segment_features:
+            for length, (starts, keys) in enumerate(rolled(words.keys, words.indptr, longest), 1):
+                for k, lexicon in enumerate(self.lexicons.values(), number):
+                    entries = spans[starts[lexicon.holds(keys)]] + length - 1
+                    yield entries, np.full(len(entries), k)
+            number += len(self.lexicons)
+        if "similarity" in self.segment_features:
+            for k, lexicon in enumerate(self.lexicons.values()):
+                level = np.searchsorted(LEVELS, lexicon.similarities(words, spans), side="right") - 1
+                similar = np.flatnonzero(level >= 0)
+                yield similar, number + k * len(LEVELS) + level[similar]
+
+
+def _token_keys(atoms: Atoms, attribute: str) -> KeyVector:
+    codes, keys, _ = atoms.part(Atom("word", attribute, 0))
+    return keys[codes]
+
+
+def _outermost(keys: KeyVector, indptr: LongVector, longest: int) -> Iterator[tuple[LongVector, KeyVector]]:
+    """As `rolled`, with a key for the first and the last alone, where these are two."""
+    for length, (starts, _) in enumerate(rolled(keys, indptr, longest), 1):
+        first = starts if length > 1 else starts[:0]
+        yield first, combine(keys[first], keys[first + length - 1])

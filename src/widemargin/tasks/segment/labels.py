@@ -1,0 +1,177 @@
+"""Segmentations as users give and get them: checked spans of each sequence, numbered, and what errors in them cost.
+
+Tokens outside of all spans are segments of their own, of one token and the label ``"O"``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.core.sparse import boundaries
+from widemargin.errors import DataError
+from widemargin.text.columns import Column
+from widemargin.text.inputs import lengths
+from widemargin.text.labels import as_sequences, cost_matrix
+from widemargin.text.spans import OUTSIDE, Span, bio, labels_of, spans_of
+
+Lengths = int | Mapping[str, int] | None
+"""How many tokens segments may have: any, one number for all labels, or one for some of them."""
+
+
+class Penalties(NamedTuple):
+    """What errors cost: wrong segments and missed ones by label, and right spans with a wrong label."""
+
+    precision: FloatVector
+    recall: FloatVector
+    confusion: FloatMatrix | None
+
+    @classmethod
+    def of(
+        cls,
+        labels: Sequence[str],
+        precision: Mapping[str, float] | None,
+        recall: Mapping[str, float] | None,
+        confusion: Mapping[Any, float] | None,
+    ) -> "Penalties":
+        """Penalties by label; a wrong label on a right span costs a wrong segment and a missed one, unless given."""
+        wrong, missed = _by_label("precision", precision, labels), _by_label("recall", recall, labels)
+        both = (missed[:, None] + wrong[None, :]) * (1.0 - np.eye(len(labels)))
+        return cls(wrong, missed, cost_matrix(confusion, labels, both))
+
+
+def as_spans(X: Any, y: Any) -> list[list[Span]]:
+    """The spans of every sequence of `X`: `y` holds a list of (start, end, label) or of BIO labels for each."""
+    if not isinstance(y, Column) and not _holds_labels(y):
+        found = _given_spans(lengths(X), y)
+    else:
+        found = [_checked(i, spans_of, sequence) for i, sequence in enumerate(as_sequences(X, y))]
+    for i, spans in enumerate(found):
+        for span in spans:
+            if span.type == OUTSIDE:
+                raise DataError(f"sequence {i} has a span labelled 'O', which is what tokens outside of spans are")
+    return found
+
+
+def as_labels(X: Any, y: Any) -> list[list[str]]:
+    """The same as BIO labels."""
+    return [bio(spans, size) for spans, size in zip(as_spans(X, y), lengths(X), strict=True)]
+
+
+def encode_segments(spans: Sequence[Sequence[Span]], sizes: Sequence[int]) -> tuple[list[str], IntVector]:
+    """The labels, those of most tokens first, and for each token 2 · label, plus 1 where a segment begins."""
+    tokens: dict[str, int] = {OUTSIDE: sum(sizes)}
+    for span in (span for each in spans for span in each):
+        tokens[span.type] = tokens.get(span.type, 0) + span.end - span.start
+        tokens[OUTSIDE] -= span.end - span.start
+    labels = sorted((label for label, count in tokens.items() if count), key=lambda label: (-tokens[label], label))
+    if not labels:
+        raise DataError("there is no token to learn from")
+    number = {label: 2 * k for k, label in enumerate(labels)}
+    codes = np.full(sum(sizes), number.get(OUTSIDE, 0) + 1, dtype=np.int32)
+    for begin, each in zip(boundaries(sizes).tolist(), spans, strict=False):
+        for start, end, type_ in each:
+            codes[begin + start : begin + end] = number[type_]
+            codes[begin + start] += 1
+    return labels, codes
+
+
+def bio_names(labels: Sequence[str]) -> list[str]:
+    """What each code is called in a column of BIO labels.
+
+    >>> bio_names(["O", "city"])
+    ['O', 'O', 'I-city', 'B-city']
+    """
+    return [label if label == OUTSIDE else f"{prefix}-{label}" for label in labels for prefix in "IB"]
+
+
+def decode_segments(codes: IntVector, labels: Sequence[str], indptr: LongVector) -> list[list[Span]]:
+    """The spans that codes stand for, sequence by sequence, without the tokens outside.
+
+    >>> decode_segments(np.array([3, 2, 1, 1]), ["O", "city"], np.array([0, 3, 4]))
+    [[Span(start=0, end=2, type='city')], []]
+    """
+    begins = np.flatnonzero(codes & 1)
+    ends = np.append(begins, len(codes))[1:]
+    sequence = np.searchsorted(indptr, begins, side="right") - 1
+    found: list[list[Span]] = [[] for _ in range(len(indptr) - 1)]
+    for i, begin, end, label in zip(
+        sequence.tolist(), begins.tolist(), ends.tolist(), (codes[begins] >> 1).tolist(), strict=True
+    ):
+        if labels[label] != OUTSIDE:
+            found[i].append(Span(begin - int(indptr[i]), end - int(indptr[i]), labels[label]))
+    return found
+
+
+def max_lengths(given: Lengths, labels: Sequence[str], spans: Sequence[Sequence[Span]]) -> tuple[int, ...]:
+    """How many tokens the segments of each label may have: as many as the longest has, where nothing is `given`."""
+    longest = dict.fromkeys(labels, 1)
+    for span in (span for each in spans for span in each):
+        longest[span.type] = max(longest[span.type], span.end - span.start)
+    limits = given if isinstance(given, Mapping) else {} if given is None else dict.fromkeys(longest, given)
+    for label, limit in limits.items():
+        if label not in longest:
+            raise DataError(f"max_length names the label {label!r}, which the training data do not have")
+        if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
+            raise DataError(f"max_length must be a positive whole number, not {limit!r}")
+        if longest[label] > limit:
+            raise DataError(
+                f"max_length allows segments of {limit} tokens with the label {label!r}, but the training data have "
+                f"one of {longest[label]}"
+            )
+    if isinstance(given, Mapping):
+        longest |= {label: int(limit) for label, limit in limits.items() if label != OUTSIDE}
+    return tuple(longest[label] for label in labels)
+
+
+def _holds_labels(y: Any) -> bool:
+    """Whether the first entry of all is a label rather than a span."""
+    if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
+        raise DataError(f"y must be a list of spans or labels for every sequence, not {y!r:.60}")
+    first = next((entry for each in y if hasattr(each, "__len__") for entry in each), None)
+    return isinstance(first, str)
+
+
+def _given_spans(sizes: Sequence[int], y: Any) -> list[list[Span]]:
+    if len(y) != len(sizes):
+        raise DataError(f"X has {len(sizes)} sequences, but y has {len(y)}")
+    found = []
+    for i, (each, size) in enumerate(zip(y, sizes, strict=True)):
+        if isinstance(each, str | bytes | Mapping) or not hasattr(each, "__len__"):
+            raise DataError(f"y[{i}] must be a list of spans, not {each!r:.60}")
+        spans = sorted(_span(i, entry) for entry in each)
+        _checked(i, labels_of, spans, size)
+        found.append(spans)
+    return found
+
+
+def _span(sequence: int, entry: Any) -> Span:
+    parts = list(entry) if isinstance(entry, list | tuple) else []
+    whole = len(parts) == 3 and all(
+        isinstance(part, int | np.integer) and not isinstance(part, bool) for part in parts[:2]
+    )
+    if not whole or not isinstance(parts[2], str):
+        raise DataError(f"sequence {sequence}: a span is (start, end, label), not {entry!r:.60}")
+    return Span(int(parts[0]), int(parts[1]), parts[2])
+
+
+def _checked(sequence: int, function: Any, *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except DataError as error:
+        raise DataError(f"sequence {sequence}: {error}") from None
+
+
+def _by_label(name: str, given: Mapping[str, float] | None, labels: Sequence[str]) -> FloatVector:
+    """A penalty for every label: 1, or 0 for what is outside, unless given."""
+    if not isinstance(given, Mapping | None):
+        raise DataError(f"{name} must be a dict of penalties by label, not {given!r:.60}")
+    penalty = {label: float(label != OUTSIDE) for label in labels}
+    for label, value in (given or {}).items():
+        if label not in penalty:
+            raise DataError(f"{name} names the label {label!r}, which the training data do not have")
+        if not isinstance(value, int | float | np.number) or not (np.isfinite(value) and value >= 0):
+            raise DataError(f"{name}[{label!r}] is {value!r}; penalties are finite and not negative")
+        penalty[label] = float(value)
+    return np.array([penalty[label] for label in labels])

@@ -1,0 +1,224 @@
+"""A trained segmenter: labels, features and weights.
+
+Model files call its structure ``segment``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.files.jsonlines import SPANS
+from widemargin.tasks.answers import SureSpan
+from widemargin.tasks.base import Arrays, Corpus, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
+from widemargin.tasks.calibration import Judged
+from widemargin.tasks.constraints import Constraints
+from widemargin.tasks.margins import segment_margin
+from widemargin.tasks.segment.constrained import ConstrainedSegments
+from widemargin.tasks.segment.examples import SegmentExamples
+from widemargin.tasks.segment.features import SegmentExtractor
+from widemargin.tasks.segment.labels import as_labels, as_spans, bio_names, decode_segments
+from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
+from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_by_label
+from widemargin.tasks.tokens import TokenModel
+from widemargin.text.columns import Columns
+from widemargin.text.inputs import as_columns
+from widemargin.text.labels import are_labels
+from widemargin.text.spans import Span, bio
+
+DENSE = ("length", "transition", "begin", "end")
+ROLE_NAMES = ("first token", "any token", "last token")
+
+
+@dataclass
+class SegmentModel(TokenModel[SegmentExamples]):
+    """Labels, features and weights of a segmentation model; `max_lengths` holds the most tokens of each label."""
+
+    kind = "segment"
+    predicts = "segments"
+    outputs_are = "spans"
+
+    extractor: SegmentExtractor
+    weights: SegmentWeights
+    max_lengths: tuple[int, ...]
+
+    @property
+    def shape(self) -> Segmentation:
+        """The layout of the weights."""
+        extractor = self.extractor
+        return Segmentation(
+            len(self.labels), extractor.n_features, extractor.n_segment_features, tuple(self.max_lengths)
+        )
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights as one vector."""
+        return self.weights.flat()
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How much of everything there is."""
+        shape = self.shape
+        return {
+            "labels": shape.n_labels,
+            "features": shape.n_features,
+            "segment_features": shape.n_segment_features,
+            "weights": shape.n_weights,
+        }
+
+    @property
+    def code_names(self) -> list[str]:
+        """The BIO labels of codes, which are 2 · label, plus 1 where a segment begins."""
+        return bio_names(self.labels)
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that the features look at."""
+        return sorted({"word", *self.extractor.tokens.columns_read})
+
+    def examples(self, X: Any) -> SegmentExamples:
+        """Sequences as examples to be decoded."""
+        shape = self.shape
+        return SegmentExamples(shape, *self.extractor.transform(as_columns(X), shape.longest))
+
+    @property
+    def templates(self) -> Mapping[str, Sequence[str]]:
+        """The templates of tokens."""
+        return {"": self.extractor.tokens.texts}
+
+    def spelt(self, outputs: list[list[Any]], X: Columns) -> list[str]:
+        """Segments as a column of BIO labels."""
+        sizes = np.diff(X.indptr).tolist()
+        return [label for spans, size in zip(outputs, sizes, strict=True) for label in bio(spans, size)]
+
+    def column_to_write(self, corpus: Corpus, wanted: str | None) -> str:
+        """As for all tokens; but JSON without labels gets spans."""
+        document = corpus.document
+        if wanted is None and corpus.about["format"] == "jsonl" and document.label not in document.columns:
+            return SPANS
+        return super().column_to_write(corpus, wanted)
+
+    def gold_labels(self, X: Any, y: Any) -> Sequence[Sequence[str]]:
+        """Gold segments as BIO labels."""
+        return as_labels(X, y)
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """Features of tokens and of segments, lengths, transitions, and what sequences begin and end with."""
+        weights, labels, names = self.weights, self.labels, self.extractor.names()
+        n_features = self.extractor.n_features
+        in_roles = [f"{name} ({role})" for name in names[:n_features] for role in ROLE_NAMES]
+        of_tokens = strongest_by_label(weights.thin_roles, in_roles, labels, chosen, top)
+        of_segments = strongest_by_label(weights.thin_segment, names[n_features:], labels, chosen, top)
+        lengths = {
+            labels[j]: strongest(weights.length[:, j], top, lambda d: f"{d + 1} token{'s' * (d > 0)}") for j in chosen
+        }
+        return {
+            "features": Part("Features for and against", by_label=of_tokens),
+            "segment_features": Part("Features of whole segments for and against", by_label=of_segments),
+            "lengths": Part("Lengths for and against", by_label=lengths),
+            **label_parts(weights, labels, chosen, top),
+        }
+
+    def constrained(self, examples: SegmentExamples, constraints: Constraints) -> ConstrainedSegments:
+        """The sequences under constraints."""
+        return ConstrainedSegments(examples, self.weights, self.labels, constraints)
+
+    def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Span]]:
+        """The spans of every sequence."""
+        return decode_segments(codes, self.labels, indptr)
+
+    def marginals(self, examples: SegmentExamples, weights: Any, batch: IntVector) -> FloatMatrix:
+        """For each candidate span, the best score with each of the `labels`."""
+        return examples.max_marginals(weights, batch)[0]
+
+    def max_marginals(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
+        """For each candidate span of every sequence, by start and length, the best score with each of the `labels`."""
+        examples, _, best = self.compared(X, n_threads)
+        return np.split(best, examples.data.spans[examples.data.indptr[1:-1]])
+
+    def margins(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> list[tuple[list[Span], FloatVector]]:
+        """The spans predicted for every sequence, and how far each is ahead of all outputs without it."""
+        examples, codes, best = self.compared(X, n_threads, constraints)
+        indptr, rows = examples.data.indptr, examples.data.spans
+        found = []
+        for i, predicted in enumerate(self.outputs(codes, indptr)):
+            own = rows[indptr[i] : indptr[i + 1] + 1]
+            ahead = [segment_margin(best, own, start, end, self.labels.index(type_)) for start, end, type_ in predicted]
+            found.append((predicted, np.array(ahead, dtype=np.float64)))
+        return found
+
+    def confidence(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatVector]:
+        """For each predicted span of every sequence, the probability that it is right."""
+        curve = self.curve("spans")
+        return [curve(ahead) for _, ahead in self.margins(X, n_threads, constraints)]
+
+    def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+        """The spans that are predicted for every sequence, each with the probability that it is right."""
+        curve = self.curve("spans")
+        return [
+            [SureSpan(*span, sure) for span, sure in zip(found, curve(ahead).tolist(), strict=True)]
+            for found, ahead in self.margins(X, n_threads, constraints)
+        ]
+
+    def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
+        """Spans with the confidence in each."""
+        found = self.predict_spans(X, n_threads, constraints)
+        return [{"spans": [span._asdict() for span in each]} for each in found]
+
+    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+        """The spans predicted for `X`, judged by `y`."""
+        gold, margins = as_spans(X, y), self.margins(X, n_threads)
+        right = [span in own for (found, _), own in zip(margins, gold, strict=True) for span in found]
+        return {"spans": Judged.of([ahead for _, ahead in margins], right)} if right else {}
+
+    def compacted(self) -> "SegmentModel":
+        """The same segmenter without the features that have no weight at all."""
+        weights, before = self.weights, self.extractor
+        used, in_segments = (np.diff(rows.indptr) > 0 for rows in (weights.thin_roles, weights.thin_segment))
+        in_segments[before.index.size :] = True
+        extractor = before.keep(used, in_segments)
+        if extractor.n_features == before.n_features:
+            used[:] = True  # hashed features stay, whether they are used or not
+        kept = weights._replace(
+            thin_roles=selected_rows(weights.thin_roles, used),
+            thin_segment=selected_rows(weights.thin_segment, in_segments),
+        )
+        return replace(self, extractor=extractor, weights=kept)
+
+    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        described, tensors = self.extractor.describe()
+        tensors |= {f"weights.{name}": getattr(self.weights, name) for name in DENSE}
+        tensors |= packed_rows("weights.roles", self.weights.thin_roles)
+        tensors |= packed_rows("weights.segment", self.weights.thin_segment)
+        return {"features": described, "max_lengths": list(self.max_lengths)}, tensors
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> "SegmentModel":
+        n_labels = len(header["labels"])
+        weights = SegmentWeights(
+            np.empty((0, ROLES * n_labels)),
+            np.empty((0, n_labels)),
+            **{part: tensors[f"weights.{part}"] for part in DENSE},
+            thin_roles=stored_rows("weights.roles", tensors),
+            thin_segment=stored_rows("weights.segment", tensors),
+        )
+        extractor = SegmentExtractor.restore(header["features"], tensors)
+        lengths = tuple(header["max_lengths"])
+        return cls(header["labels"], extractor, weights, lengths, summary=header["summary"])
+
+    def _is_sound(self) -> bool:
+        n = len(self.labels)
+        if not (are_labels(self.labels) and all(type(each) is int for each in self.max_lengths)):
+            return False
+        shape, weights = self.shape, self.weights
+        shapes = {"length": (shape.longest, n), "transition": (n, n), "begin": (n,), "end": (n,)}
+        return (
+            isinstance(self.labels[0], str)
+            and all(are_numbers(getattr(weights, part), form) for part, form in shapes.items())
+            and are_rows(weights.thin_roles, shape.n_features, ROLES * n)
+            and are_rows(weights.thin_segment, shape.n_segment_features, n)
+        )

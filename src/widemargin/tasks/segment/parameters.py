@@ -1,0 +1,52 @@
+"""Parameters of segmenters."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from widemargin.tasks.parameters import parameter
+from widemargin.tasks.token_parameters import TokenParameters
+
+SEGMENT_FEATURES = ("string", "lower", "shape", "ends", "lexicon", "similarity")
+"""The features of whole segments (`tasks.segment.features`)."""
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class SegmenterParameters(TokenParameters):
+    """Parameters of segmenters."""
+
+    segment_features: Sequence[str] = parameter(
+        SEGMENT_FEATURES, "Features of whole segments; a wrong name lists all.", given_as="names", metavar="A,B,…"
+    )
+    segment_min_count: int = parameter(2, "Leave out features that fewer segments of the training data have.")
+    max_length: "int | Mapping[str, int] | None" = parameter(
+        None,
+        "Refuse data with longer segments; a dict has a number for each label. By default the length of the longest "
+        "segment of each label.",
+        given_as="whole number",
+        metavar="N",
+    )
+    precision: "Mapping[str, float] | None" = parameter(
+        None, 'The cost of a wrong segment by label; 1 unless named, 0 for "O", tokens outside.', option=None
+    )
+    recall: "Mapping[str, float] | None" = parameter(
+        None, 'The cost of a missed segment by label; 1 unless named, 0 for "O".', option=None
+    )
+    confusion: "Mapping[Any, float] | None" = parameter(
+        None,
+        "The cost of a wrong label on a right segment, {(gold, predicted): cost} or {gold: cost}. Unless named, it is "
+        "that of a wrong segment and a missed one.",
+        option=None,
+    )
+    dev_metric: Literal["f1", "accuracy", "sequence_accuracy"] = parameter(
+        "f1", "The development score: F1 of segments, or the share of right tokens or sequences."
+    )
+
+
+@dataclass(kw_only=True)
+class SegmentOptions:
+    """Options of the command line that are no parameters."""
+
+    penalties: str | None = parameter(
+        None, 'Error costs as JSON: {"recall": {"title": 2}, "precision": {}}.', metavar="FILE"
+    )

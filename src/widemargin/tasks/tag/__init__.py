@@ -1,0 +1,16 @@
+"""Label the tokens of sequences: a first-order chain."""
+
+from widemargin.tasks import Kind, Task
+
+TASK = Task(
+    __name__,
+    {
+        "chain": Kind(
+            __name__, "parameters.TaggerParameters", "compile.compile_tags", "model.Tagger", "estimator.SequenceTagger"
+        )
+    },
+    does="Learn to label the tokens of sequences.",
+    example="--train train.conllu --dev dev.conllu --label upos --out upos.wm",
+    files="files.TagFiles",
+    reads=("label", "format", "columns"),
+)

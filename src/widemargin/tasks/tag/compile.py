@@ -1,0 +1,83 @@
+"""From labelled sequences to the examples of a chain."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from widemargin._types import FloatMatrix, IntVector
+from widemargin.core.solution import Solution
+from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.model import Tagger
+from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.token_scores import dev_score
+from widemargin.tasks.training import Compiled, Data
+from widemargin.text.attributes import Resources
+from widemargin.text.extractor import Extractor, Features
+from widemargin.text.inputs import check_templates, choose_extractor, prepared
+from widemargin.text.labels import as_sequences, checked_labels, cost_matrix, encode_labels
+from widemargin.text.spans import is_bio
+
+
+def compile_tags(
+    parameters: TaggerParameters, data: Data, labels: Sequence[Any] | None = None, *, piece: bool = False
+) -> Compiled[Tagger]:
+    """Features and labels as arrays; `labels` are those of the data if None."""
+    extractor = choose_extractor(
+        data.X,
+        parameters.templates,
+        Resources(parameters.lexicons or {}, parameters.clusters or {}),
+        min_count=parameters.min_count,
+        hash_bits=parameters.hash_bits,
+    )
+    X = prepared(data.X, extractor)
+    check_templates(extractor, X, data.y)
+    known, gold = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
+    features = extractor.fit(X)
+    chain = Chain(len(known), extractor.n_features, extractor.n_transition_features)
+    costs = cost_matrix(parameters.costs, known)
+    metric = parameters.dev_metric
+    if metric == "auto":
+        metric = "f1" if isinstance(known[0], str) and is_bio(known) else "accuracy"
+    score = None
+    if data.dev is not None:
+        X_dev = prepared(data.dev[0], extractor)
+        dev = _examples(chain, extractor.transform(X_dev))
+        score = dev_score(metric, dev, dev.data.indptr, known, as_sequences(X_dev, data.dev[1]), parameters.n_jobs)
+    return Compiled(
+        _examples(chain, features, gold, costs),
+        partial(_tagger, known, extractor, chain),
+        known,
+        score,
+        metric,
+        data.sample_weight,
+        followed_by=partial(_followed_by, known, extractor, chain, costs),
+    )
+
+
+def _tagger(
+    labels: list[Any], extractor: Extractor, chain: Chain, solution: Solution, summary: dict[str, Any]
+) -> Tagger:
+    return Tagger(labels, extractor, chain.parts(solution.w).thinned(), summary=summary)
+
+
+def _followed_by(
+    labels: list[Any], extractor: Extractor, chain: Chain, costs: FloatMatrix | None, data: Data
+) -> Compiled[Tagger]:
+    """Other sequences with the same labels, features and costs."""
+    X = prepared(data.X, extractor)
+    _, gold = encode_labels(X, data.y, labels)
+    return Compiled(
+        _examples(chain, extractor.transform(X), gold, costs),
+        partial(_tagger, labels, extractor, chain),
+        labels,
+        followed_by=partial(_followed_by, labels, extractor, chain, costs),
+    )
+
+
+def _examples(
+    chain: Chain, features: Features, gold: IntVector | None = None, costs: FloatMatrix | None = None
+) -> ChainExamples:
+    return ChainExamples(
+        chain, features.indptr, features.rows, gold, costs=costs, transition_features=features.transition_rows
+    )

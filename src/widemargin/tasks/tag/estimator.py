@@ -1,0 +1,67 @@
+"""Sequence labelling as a scikit-learn estimator."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from widemargin.metrics import accuracy
+from widemargin.tasks.estimator import TokenEstimator
+from widemargin.tasks.parameters import documented
+from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.model import Tagger
+from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.training import Data
+from widemargin.text.inputs import prepared
+from widemargin.text.labels import as_sequences
+
+
+@documented
+@dataclass(kw_only=True, repr=False, eq=False)
+class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
+    """Large-margin sequence labelling: a first-order chain.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels.
+    solution_ : Solution
+        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
+    model_ : Tagger
+        The trained model, free of scikit-learn.
+    tagger_ : Tagger
+        The same.
+
+    Notes
+    -----
+    `fit` takes as X a list of sequences of tokens (strings), of ready-made features, or of matrix rows
+    (`widemargin.text.inputs`), or `Columns`, as readers return them; as y a list of label lists, or a `Column`.
+
+    Examples
+    --------
+    >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"]] * 3
+    >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"]] * 3
+    >>> SequenceTagger(templates=["lower", "suffix1"]).fit(X, y).predict([["the", "cat", "barks"]])
+    [['DET', 'NOUN', 'VERB']]
+    """
+
+    _compile = staticmethod(compile_tags)
+
+    @property
+    def tagger_(self) -> Tagger:
+        """The trained model."""
+        return self.model_
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SequenceTagger":
+        """One epoch over these data, going on from the call before; for solvers that learn piece by piece.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`. Features that the first call has not seen are ignored, but with `hash_bits`
+        classes : all labels there will be, at the first call; None takes those of its `y`
+        """
+        return self._learn(Data(X, y, sample_weight), classes)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right labels; 0 where there are none at all."""
+        self._check_fitted()
+        X = prepared(X, self.model_.extractor)
+        return accuracy(as_sequences(X, y), self.predict(X), sample_weight)

@@ -1,0 +1,204 @@
+"""A trained sequence tagger: labels, features and weights.
+
+Model files call its structure ``chain``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.tasks.answers import SureSpan
+from widemargin.tasks.base import Arrays, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
+from widemargin.tasks.calibration import Judged
+from widemargin.tasks.constraints import Constraints
+from widemargin.tasks.margins import Margins
+from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
+from widemargin.tasks.tag.bio import SpanLabels, marks_spans
+from widemargin.tasks.tag.constrained import ConstrainedChain
+from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.weights import Chain, ChainWeights
+from widemargin.tasks.tokens import TokenModel
+from widemargin.text.columns import Columns, split
+from widemargin.text.extractor import Extractor
+from widemargin.text.inputs import describe, prepared, restore
+from widemargin.text.labels import are_labels, as_sequences
+from widemargin.text.spans import spans
+from widemargin.text.template_extractor import TemplateExtractor
+
+DENSE = ("transition", "begin", "end", "conditional")
+
+
+@dataclass
+class Tagger(TokenModel[ChainExamples]):
+    """Labels, features and weights of a chain model."""
+
+    kind = "chain"
+    predicts = "label sequences"
+    outputs_are = "labels"
+
+    extractor: Extractor
+    weights: ChainWeights
+
+    @property
+    def chain(self) -> Chain:
+        """The layout of the weights."""
+        return Chain(len(self.labels), self.extractor.n_features, self.extractor.n_transition_features)
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights as one vector."""
+        return self.weights.flat()
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How much of everything there is."""
+        chain = self.chain
+        return {
+            "labels": chain.n_labels,
+            "features": chain.n_features,
+            "transition_features": chain.n_transition_features,
+            "weights": chain.n_weights,
+        }
+
+    @property
+    def code_names(self) -> list[str]:
+        """The labels as strings."""
+        return [str(label) for label in self.labels]
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that the templates look at."""
+        return self.extractor.columns_read if isinstance(self.extractor, TemplateExtractor) else []
+
+    def examples(self, X: Any) -> ChainExamples:
+        """Sequences as examples to be decoded."""
+        features = self.extractor.transform(prepared(X, self.extractor))
+        return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
+
+    @property
+    def templates(self) -> Mapping[str, Sequence[str]]:
+        """The templates, unless features were given ready-made."""
+        return {"": self.extractor.texts} if isinstance(self.extractor, TemplateExtractor) else {}
+
+    def spelt(self, outputs: list[list[Any]], X: Columns) -> list[str]:
+        """Labels as a column."""
+        return [str(label) for labels in outputs for label in labels]
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """Features, transitions, and what sequences begin and end with."""
+        weights, labels, names = self.weights, self.code_names, self.extractor.names()
+        n, n_features, pair = len(labels), self.extractor.n_features, pair_name(labels)
+        on_transitions = strongest(
+            masked(weights.conditional, pairs_with(chosen, n)),
+            top,
+            lambda number: f"{names[n_features + number // n**2]}: {pair(number % n**2)}",
+        )
+        features = strongest_by_label(weights.thin_emission, names[:n_features], labels, chosen, top)
+        rest = label_parts(weights, labels, chosen, top)
+        return {
+            "features": Part("Features for and against", by_label=features),
+            "transitions": rest.pop("transitions"),
+            "features_on_transitions": Part("Features on transitions", on_transitions),
+            **rest,
+        }
+
+    def constrained(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
+        """The sequences under constraints."""
+        return ConstrainedChain(examples, self.weights, self.labels, constraints)
+
+    def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
+        """The labels of every sequence."""
+        return split(self._names(codes), indptr)
+
+    def marginals(self, examples: ChainExamples, weights: Any, batch: IntVector) -> FloatMatrix:
+        """For each position, the best score with each of the `labels` there."""
+        return examples.max_marginals(weights, batch)
+
+    def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Margins]:
+        """The predicted labels of every sequence, and how far they are ahead of others."""
+        examples, codes, best = self.compared(X, n_threads, constraints)
+        cuts = examples.data.indptr[1:-1]
+        return [Margins.of(*each) for each in zip(np.split(codes, cuts), np.split(best, cuts), strict=True)]
+
+    def max_marginals(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
+        """For each position of every sequence, the best score with each of the `labels` there."""
+        return [each.best for each in self.margins(X, n_threads)]
+
+    def confidence(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatVector]:
+        """For each predicted label of every sequence, the probability that it is right."""
+        curve = self.curve("labels")
+        return [curve(each.of_labels()) for each in self.margins(X, n_threads, constraints)]
+
+    def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+        """The spans that are predicted for every sequence, each with the probability that it is right."""
+        return [self.sure_spans(each) for each in self.margins(X, n_threads, constraints)]
+
+    def sure_spans(self, margins: Margins) -> list[SureSpan]:
+        """The spans of one sequence with these margins, each with the probability that it is right."""
+        marks, curve = SpanLabels(self.labels), self.curve("spans")
+        found = spans(self._names(margins.codes))
+        sure = curve(margins.of_spans(found, marks)).tolist()
+        return [SureSpan(*span, confidence) for span, confidence in zip(found, sure, strict=True)]
+
+    def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
+        """Labels, the confidence in each, and the spans that they mark, if the model is calibrated for them."""
+        curve, found = self.curve("labels"), list[dict[str, Any]]()
+        for each in self.margins(X, n_threads, constraints):
+            found.append({"labels": self._names(each.codes), "confidence": curve(each.of_labels()).tolist()})
+            if self.calibration is not None and "spans" in self.calibration.curves:
+                found[-1]["spans"] = [span._asdict() for span in self.sure_spans(each)]
+        return found
+
+    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+        """The labels predicted for `X`, and the spans that they mark, judged by `y`."""
+        gold, margins = as_sequences(X, y), self.margins(X, n_threads)
+        predicted = [self._names(each.codes) for each in margins]
+        # As strings, which is what labels are that have been read from a file.
+        right = [str(p) == str(g) for pair in zip(predicted, gold, strict=True) for p, g in zip(*pair, strict=True)]
+        judged = {"labels": Judged.of([each.of_labels() for each in margins], right)}
+        if marks_spans(self.labels):
+            marks, found = SpanLabels(self.labels), [spans(each) for each in predicted]
+            ahead = [each.of_spans(marked, marks) for each, marked in zip(margins, found, strict=True)]
+            right = [span in spans(g) for marked, g in zip(found, gold, strict=True) for span in marked]
+            judged["spans"] = Judged.of(ahead, right)
+        return {kind: each for kind, each in judged.items() if len(each.right)}
+
+    def _names(self, codes: IntVector) -> list[Any]:
+        names = self.labels
+        return [names[code] for code in codes.tolist()]
+
+    def compacted(self) -> "Tagger":
+        """The same tagger without the features that have no weight at all."""
+        weights = self.weights
+        used = np.concatenate([np.diff(weights.thin_emission.indptr) > 0, weights.conditional.any(axis=(1, 2))])
+        extractor = self.extractor.keep(used)
+        if extractor is None:
+            return self
+        n = self.extractor.n_features
+        thin = selected_rows(weights.thin_emission, used[:n])
+        kept = weights._replace(thin_emission=thin, conditional=weights.conditional[used[n:]])
+        return replace(self, extractor=extractor, weights=kept)
+
+    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        described, tensors = describe(self.extractor)
+        tensors |= {f"weights.{name}": getattr(self.weights, name) for name in DENSE}
+        return {"features": described}, tensors | packed_rows("weights.emission", self.weights.thin_emission)
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> "Tagger":
+        labels, thin = header["labels"], stored_rows("weights.emission", tensors)
+        dense = {part: tensors[f"weights.{part}"] for part in DENSE}
+        weights = ChainWeights(np.empty((0, len(labels))), thin_emission=thin, **dense)
+        return cls(labels, restore(header["features"], tensors), weights, summary=header["summary"])
+
+    def _is_sound(self) -> bool:
+        chain, weights, n = self.chain, self.weights, len(self.labels)
+        shapes = {"transition": (n, n), "begin": (n,), "end": (n,), "conditional": (chain.n_transition_features, n, n)}
+        return (
+            are_labels(self.labels)
+            and all(are_numbers(getattr(weights, part), shape) for part, shape in shapes.items())
+            and are_rows(weights.thin_emission, chain.n_features, n)
+        )

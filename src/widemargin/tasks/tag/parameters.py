@@ -1,0 +1,24 @@
+"""Parameters of sequence taggers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from widemargin.tasks.parameters import parameter
+from widemargin.tasks.token_parameters import TokenParameters
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class TaggerParameters(TokenParameters):
+    """Parameters of sequence taggers; where `templates` are None, sequences may also be features given ready-made."""
+
+    costs: "Mapping[Any, float] | None" = parameter(
+        None,
+        "How bad it is to predict one label for another: {(gold, predicted): cost}, or {gold: cost} for any confusion "
+        'of a label; in a JSON file, {"gold": 2, "other": {"predicted": 0.5}}. Unnamed confusions cost 1.',
+        given_as="costs",
+        metavar="FILE",
+    )
+    dev_metric: Literal["auto", "accuracy", "f1", "sequence_accuracy"] = parameter(
+        "auto", "The development score; 'auto' is F1 of spans where labels are BIO, else accuracy."
+    )

@@ -1,0 +1,121 @@
+"""Files of labelled tokens, as taggers and segmenters take them, and constraints given as options and columns."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from widemargin.errors import WidemarginError
+from widemargin.files.document import Document, label_column
+from widemargin.tasks.answers import Limits
+from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.constraints import Constraints
+from widemargin.tasks.files import Files, gold_column, known_columns, open_tokens, size_of
+from widemargin.text.templates import DEFAULT_TEMPLATES, listed
+
+FREE = ("*", "_", "")
+BITS = re.compile("[01]+")
+PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
+
+
+class TokenFiles(Files):
+    """Files whose label column is to be learnt."""
+
+    def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
+        """A file of tokens with its column of labels."""
+        return read_tokens(path, reading, about, gold=gold)
+
+    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Without templates the default ones, and some for each lexicon and cluster; else these must be used."""
+        lexicons, clusters = given.get("lexicons") or {}, given.get("clusters") or {}
+        if given["templates"] is None:
+            return given | {"templates": default_templates(lexicons, clusters)}
+        texts = listed(given["templates"])
+        needed = (("lexicon", lexicons if self.lexicons_need_templates(given) else ()), ("cluster", clusters))
+        for kind, name in ((kind, name) for kind, names in needed for name in names):
+            if not any(re.search(rf"\b{kind}\({re.escape(name)}[,)]", text) for text in texts):
+                raise WidemarginError(f"no template makes use of the {kind} {name!r}; add one like {kind}({name})")
+        return given | {"templates": texts}
+
+    def lexicons_need_templates(self, given: Mapping[str, Any]) -> bool:
+        """Whether lexicons that no template makes use of would not be used at all."""
+        return True
+
+
+def default_templates(lexicons: Mapping[str, Any], clusters: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The default templates, and some for each lexicon and cluster."""
+    chosen = [*DEFAULT_TEMPLATES, *(f"lexicon({name})[-1..1]" for name in lexicons)]
+    for name, words in clusters.items():
+        chosen.append(f"cluster({name})[-1..1]")
+        if all(map(BITS.fullmatch, words.values())):
+            chosen += [f"cluster({name},{length})" for length in PREFIXES]
+    return chosen
+
+
+def read_tokens(
+    path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, columns: Sequence[str] = ()
+) -> Corpus:
+    """A file of tokens; with `gold`, its labels are the wanted column, that of training, or the format's own."""
+    document, format_ = open_tokens(path, reading, about)
+    X = known_columns(document.columns, columns)
+    found: dict[str, Any] = {"format": format_, "columns": X.names}
+    label = gold_column(document, reading.label, about.get("label")) if gold else None
+    if label is not None:
+        found = {"label": label, **found}
+    return Corpus(X, None if label is None else X[label], found, size_of(X, "sequences"), document)
+
+
+def stated_constraints(limits: Limits, document: Document, labels: Sequence[Any]) -> Constraints | None:
+    """The options of the command line as constraints of a model with these labels; None if there are none."""
+    if not any(limits):
+        return None
+    known = {str(label): label for label in labels}
+    return Constraints(
+        allowed=_allowed(limits, document, known),
+        forbidden=[_pair(text, known) for text in limits.forbid],
+        bio=limits.bio,
+        at_most_one=limits.at_most_one,
+    )
+
+
+def _allowed(limits: Limits, document: Document, known: dict[str, Any]) -> list[list[set[Any] | None]] | None:
+    """The labels that both columns leave to each position."""
+    cuts = [
+        [_cells(document, column, i, cells, known, separator) for i, cells in enumerate(sequences)]
+        for column, separator in ((limits.allowed, ","), (limits.forced, None))
+        if column is not None
+        for sequences in [document.columns.sequences(label_column(document, column))]
+    ]
+    if len(cuts) == 2:
+        return [[_both(*pair) for pair in zip(*pairs, strict=True)] for pairs in zip(*cuts, strict=True)]
+    return cuts[0] if cuts else None
+
+
+def _cells(
+    document: Document, column: str, i: int, cells: Sequence[str], known: dict[str, Any], separator: str | None
+) -> list[set[Any] | None]:
+    """The labels that a column leaves to the positions of sequence i; None where it leaves all."""
+    found: list[set[Any] | None] = []
+    for t, cell in enumerate(cells):
+        named = [name.strip() for name in cell.split(separator)] if separator else [cell]
+        for name in () if cell in FREE else named:
+            if name not in known:
+                raise WidemarginError(
+                    f"{document.raw.source}, sequence {i + 1}, token {t + 1}: the column {column} names the label "
+                    f"{name!r}, which the model does not know"
+                )
+        found.append(None if cell in FREE else {known[name] for name in named})
+    return found
+
+
+def _both(one: set[Any] | None, other: set[Any] | None) -> set[Any] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+def _pair(text: str, known: Mapping[str, Any]) -> tuple[Any, Any]:
+    """A:B, cut at the colon that leaves a label on either side."""
+    for at in range(len(text)):
+        if text[at] == ":" and text[:at] in known and text[at + 1 :] in known:
+            return known[text[:at]], known[text[at + 1 :]]
+    raise WidemarginError(f"--forbid {text} does not name two labels of the model with a colon between them")

@@ -1,0 +1,34 @@
+"""Parameters of all tasks whose features are about tokens."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from widemargin.tasks.parameters import Parameters, parameter
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class TokenParameters(Parameters):
+    """Parameters of the features of tokens."""
+
+    templates: "str | Sequence[str] | None" = parameter(
+        None,
+        "Feature templates, such as 'word[-1..1] suffix1..3 lower|pos'. By default those of the library.",
+        given_as="templates",
+        metavar="FILE|TEXT",
+    )
+    lexicons: "Mapping[str, Sequence[str]] | None" = parameter(
+        None,
+        "The lists of entries that the template 'lexicon(name)' refers to, by name; in a file, one a line.",
+        option="--lexicon",
+        given_as="lexicons",
+        metavar="NAME=FILE",
+    )
+    clusters: "Mapping[str, Mapping[str, str]] | None" = parameter(
+        None,
+        "The cluster of each word that the template 'cluster(name)' refers to, by name; in a file, Brown's output or "
+        "word TAB cluster.",
+        given_as="clusters",
+        metavar="NAME=FILE",
+    )
+    min_count: int = parameter(1, "Leave out features rarer than this in the training data.")
+    hash_bits: int | None = parameter(None, "Hash features into 2^N rows instead of keeping their names.", metavar="N")

@@ -1,0 +1,183 @@
+"""Scores of labelled tokens: while training, on integer codes alone; in an evaluation, with all that people ask for."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin._threads import count_threads
+from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
+from widemargin.core.examples import Examples
+from widemargin.core.loop import Score
+from widemargin.core.problem import predict
+from widemargin.metrics import (
+    Confusion,
+    Scores,
+    accuracy,
+    check_metric,
+    confusion,
+    label_scores,
+    quotient,
+    sequence_accuracy,
+    span_scores,
+)
+from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.numbers import share
+from widemargin.text.spans import ENDS, STARTS, is_bio, parsed
+
+MOST_CONFUSIONS = 10
+MOST_TYPES = 60
+
+
+def dev_score(
+    metric: str,
+    examples: Examples,
+    indptr: LongVector,
+    names: Sequence[Any],
+    gold: Sequence[Sequence[Any]],
+    n_jobs: int | None,
+) -> Score:
+    """The development score of examples whose outputs are codes with these names, as a function of the weights."""
+    measure, n_threads = code_scorer(metric, names, indptr, gold), count_threads(n_jobs)
+
+    def score(w: FloatVector) -> float:
+        return measure(np.concatenate(predict(examples, w, n_threads)))
+
+    return score
+
+
+def code_scorer(
+    metric: str, names: Sequence[Any], indptr: LongVector, gold: Sequence[Sequence[Any]]
+) -> Callable[[IntVector], float]:
+    """One of the metrics of `widemargin.metrics` as a function of predicted codes; strings are looked at only here.
+
+    Parameters
+    ----------
+    metric : ``"accuracy"``, ``"f1"`` (of spans) or ``"sequence_accuracy"``
+    names : what each code is called; several codes may have the same name
+    indptr : where each sequence begins
+    gold : the right names of every sequence, perhaps with some that no code has
+
+    >>> score = code_scorer("f1", ["O", "B-city", "I-city"], np.array([0, 3]), [["O", "B-city", "I-city"]])
+    >>> score(np.array([0, 1, 2])), score(np.array([0, 1, 0]))
+    (1.0, 0.0)
+    """
+    check_metric(metric)
+    number: dict[Any, int] = {}
+    same = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int32)
+    right = np.array([number.setdefault(label, len(number)) for labels in gold for label in labels], dtype=np.int32)
+    if metric == "f1":
+        marks = _Marks.of([str(name) for name in number], indptr)
+        wanted = marks.spans(right)
+        return lambda codes: _f1(marks.spans(same[codes]), wanted)
+    if metric == "accuracy":
+        return lambda codes: quotient(int(np.count_nonzero(same[codes] == right)), len(right))
+
+    def whole(codes: IntVector) -> float:
+        wrong = np.concatenate([[0], np.cumsum(same[codes] != right)])[indptr]
+        return quotient(int(np.count_nonzero(np.diff(wrong) == 0)), len(indptr) - 1)
+
+    return whole
+
+
+class _Spans(NamedTuple):
+    """Where spans begin and end, counted over all sequences, and the numbers of their types."""
+
+    begin: LongVector
+    end: LongVector
+    type: IntVector
+
+
+class _Marks(NamedTuple):
+    """For each code whether it is in a span, starts one, ends one, and of which type; where sequences begin."""
+
+    inside: BoolVector
+    starts: BoolVector
+    ends: BoolVector
+    type: IntVector
+    first: LongVector
+
+    @classmethod
+    def of(cls, names: Sequence[str], indptr: LongVector) -> "_Marks":
+        marks = [parsed(name) for name in names]
+        types = {type_: k for k, type_ in enumerate(dict.fromkeys(type_ for _, type_ in marks))}
+        return cls(
+            np.array([prefix != "O" for prefix, _ in marks]),
+            np.array([prefix in STARTS for prefix, _ in marks]),
+            np.array([prefix in ENDS for prefix, _ in marks]),
+            np.array([types[type_] for _, type_ in marks], dtype=np.int32),
+            np.unique(indptr[:-1][np.diff(indptr) > 0]),
+        )
+
+    def spans(self, codes: IntVector) -> _Spans:
+        """The spans that codes mark (as `text.spans.spans`), all at once."""
+        inside, type_ = self.inside[codes], self.type[codes]
+        begins = self.starts[codes]
+        begins[1:] |= ~inside[:-1] | (type_[1:] != type_[:-1]) | self.ends[codes][:-1]
+        begins[self.first] = True
+        begins &= inside
+        stops = begins | ~inside
+        stops[self.first] = True
+        begin, stop = np.flatnonzero(begins), np.append(np.flatnonzero(stops), len(codes))
+        return _Spans(begin, stop[np.searchsorted(stop, begin, side="right")], type_[begin])
+
+
+def _f1(found: _Spans, wanted: _Spans) -> float:
+    _, here, there = np.intersect1d(found.begin, wanted.begin, assume_unique=True, return_indices=True)
+    right = np.count_nonzero((found.end[here] == wanted.end[there]) & (found.type[here] == wanted.type[there]))
+    return quotient(2 * int(right), len(found.begin) + len(wanted.begin))
+
+
+def label_evaluation(
+    gold: Sequence[Sequence[str]],
+    predicted: Sequence[Sequence[str]],
+    known: Sequence[str],
+    calibration: Mapping[str, float],
+    seconds: dict[str, float],
+) -> Evaluation:
+    """How well labels agree, and the spans that they mark; `known` are the labels that training has seen."""
+    counts = Counter(label for sequence in gold for label in sequence)
+    spans = is_bio({*counts, *known})
+    scores: Scores = span_scores(gold, predicted) if spans else label_scores(gold, predicted)
+    right, whole = accuracy(gold, predicted), sequence_accuracy(gold, predicted)
+    confused = _confusions(confusion(gold, predicted))
+    unseen = {label: counts[label] for label in sorted(counts.keys() - set(known))}
+    results = {
+        "accuracy": right,
+        "sequence_accuracy": whole,
+        "scored": "spans" if spans else "labels",
+        **overall(scores.micro),
+        "by_type": plain(scores.by_label),
+        "confusions": confused,
+        "unseen_labels": unseen,
+        **({"calibration": dict(calibration)} if calibration else {}),
+    }
+    facts = [("accuracy", share(right)), ("sequences", f"{share(whole)} all right")]
+    if spans:
+        facts.append(spelt_f1(scores.micro))
+    if calibration:
+        errors = ", ".join(f"{error:.4f} of {kind}" for kind, error in calibration.items())
+        facts.append(("expected calibration error", errors))
+    heading, of = ("Spans by type", "type") if spans else ("Tokens by label", "label")
+    tables = [score_table(heading, of, by_support(scores.by_label), MOST_TYPES)]
+    if confused:
+        rows = [[each["gold"], each["predicted"], f"{each['count']:,}"] for each in confused]
+        tables.append(Table("Most frequent confusions", ["gold", "predicted", "tokens"], rows))
+    if unseen:
+        rows = [[name, f"{count:,}"] for name, count in unseen.items()]
+        tables.append(Table("Labels that training did not have", ["label", "tokens"], rows))
+    return Evaluation(results, "f1" if spans else "accuracy", facts, tables, seconds)
+
+
+def _confusions(found: Confusion) -> list[dict[str, Any]]:
+    """The pairs of labels that are taken for one another most often."""
+    matrix = found.matrix.copy()
+    np.fill_diagonal(matrix, 0)
+    order = np.argsort(-matrix, axis=None, kind="stable")[:MOST_CONFUSIONS]
+    pairs = zip(*np.unravel_index(order, matrix.shape), strict=True)
+    return [
+        {"gold": found.labels[g], "predicted": found.labels[p], "count": int(matrix[g, p])}
+        for g, p in pairs
+        if matrix[g, p]
+    ]

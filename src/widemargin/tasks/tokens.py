@@ -1,0 +1,197 @@
+"""Models whose outputs are a code per token: taggers and segmenters."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar, Generic, Literal
+
+import numpy as np
+
+from widemargin._types import FloatMatrix, IntVector, LongVector
+from widemargin.core.problem import in_shares, predict
+from widemargin.core.sparse import boundaries
+from widemargin.files.document import label_column
+from widemargin.files.jsonlines import LABEL_KEYS
+from widemargin.report.evaluation import Evaluation
+from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, checked_k, together
+from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.constrained import Constrained, E
+from widemargin.tasks.constraints import Constraints, check_possible
+from widemargin.tasks.token_files import read_tokens, stated_constraints
+from widemargin.tasks.token_scores import label_evaluation
+from widemargin.text.columns import Column, Columns, split
+from widemargin.text.labels import as_sequences
+
+
+@dataclass
+class TokenModel(Answers, Generic[E]):
+    """A trained model that makes inputs `examples` of its structure, decoded to codes by its `weights`."""
+
+    counts: ClassVar[str] = "tokens"
+    outputs_are: ClassVar[Literal["labels", "spans"]]
+    """What an output is made of."""
+
+    extractor: Any
+    weights: Any
+
+    @property
+    @abstractmethod
+    def code_names(self) -> list[str]:
+        """What each code is called in a column of labels."""
+
+    @property
+    @abstractmethod
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that the features look at."""
+
+    @abstractmethod
+    def examples(self, X: Any) -> E:
+        """Inputs as examples to be decoded."""
+
+    @abstractmethod
+    def constrained(self, examples: E, constraints: Constraints) -> Constrained[E]:
+        """The examples under constraints."""
+
+    @abstractmethod
+    def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
+        """The outputs that codes stand for, those of sequence i being `codes[indptr[i]:indptr[i + 1]]`."""
+
+    @abstractmethod
+    def marginals(self, examples: E, weights: Any, batch: IntVector) -> FloatMatrix:
+        """The max-marginals of a batch of examples, a row for each of their parts."""
+
+    @abstractmethod
+    def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
+        """The best output for every sequence with the confidence in all its parts, fit for JSON."""
+
+    @abstractmethod
+    def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+        """The spans that are predicted for every sequence, each with the probability that it is right."""
+
+    def decode(self, examples: E, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
+        """The codes of all positions of the examples."""
+        if constraints is None:
+            return np.concatenate(predict(examples, self.weights, n_threads))
+        return self.constrained(examples, constraints).decode(n_threads)
+
+    def predict_codes(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
+        """The codes of all positions, sequences end to end."""
+        return self.decode(self.examples(X), n_threads, constraints)
+
+    def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[Any]]:
+        """The best output for every sequence."""
+        examples = self.examples(X)
+        return self.outputs(self.decode(examples, n_threads, constraints), boundaries(examples.lengths))
+
+    def predict_best(
+        self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> list[list[Ranked]]:
+        """The `k` best outputs for every sequence, best first; fewer where there are no more."""
+        k = checked_k(k)
+        examples, weights = self.limited(X, constraints, "alternatives")
+        parts = in_shares(examples, lambda batch: examples.decode_best(weights, batch, k), n_threads)
+        batch, codes = (np.concatenate(each) for each in zip(*parts, strict=True))
+        scores = examples.scores(weights, batch, codes)
+        check_possible(batch, scores)
+        ranked: list[list[Ranked]] = [[] for _ in range(examples.n_examples)]
+        outputs = self.outputs(codes, boundaries(examples.lengths[batch]))
+        for i, score, output in zip(batch.tolist(), scores.tolist(), outputs, strict=True):
+            ranked[i].append(Ranked(score, output))
+        return ranked
+
+    def answers(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, best: int | None, confidence: bool
+    ) -> list[dict[str, Any]]:
+        """An object a sequence: tokens and output, with alternatives and confidence as far as wanted."""
+        parts: list[list[dict[str, Any]]] = [[{"tokens": tokens} for tokens in X.sequences("word")]]
+        name: str = self.outputs_are
+        if best is not None:
+            parts.append(
+                [
+                    {name: each[0].output, "alternatives": [{"score": s, name: output} for s, output in each]}
+                    for each in self.predict_best(X, best, n_threads, constraints)
+                ]
+            )
+        if confidence:
+            parts.append(self.confident(X, n_threads, constraints))
+        return together(*parts)
+
+    def limited(self, X: Any, constraints: Constraints | None, what: str) -> tuple[E, Any]:
+        """Examples and weights with the constraints in them, to find `what` by."""
+        examples = self.examples(X)
+        if constraints is None:
+            return examples, self.weights
+        constrained = self.constrained(examples, constraints)
+        constrained.check_by_parts(what)
+        return constrained.examples, constrained.weights
+
+    def compared(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> tuple[E, IntVector, FloatMatrix]:
+        """Examples under the constraints, what is decoded for all of them, and max-marginals to compare it with."""
+        examples, weights = self.limited(X, constraints, "margins")
+
+        def decode(batch: IntVector) -> tuple[IntVector, FloatMatrix]:
+            codes = examples.decode(weights, batch)
+            check_possible(batch, examples.scores(weights, batch, codes))
+            return codes, self.marginals(examples, weights, batch)
+
+        parts = in_shares(examples, decode, n_threads)
+        codes, best = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return examples, codes, best
+
+    # Files.
+
+    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+        """A file of tokens, with its column of labels or without."""
+        return read_tokens(path, reading, self.about, gold=gold, columns=self.columns_read)
+
+    def constraints(self, corpus: Corpus, limits: Limits) -> Constraints | None:
+        """The constraints of the command line on the sequences of a file; None if there are none."""
+        return stated_constraints(limits, corpus.document, self.labels)
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """The text of the document with its label column filled in."""
+        column = corpus.document.label if reading.text else self.column_to_write(corpus, reading.label)
+        text: str = corpus.document.text({column: self.spelt(outputs, corpus.X)})
+        return text
+
+    @abstractmethod
+    def spelt(self, outputs: list[list[Any]], X: Columns) -> list[str]:
+        """Outputs as a column of labels."""
+
+    def column_to_write(self, corpus: Corpus, wanted: str | None) -> str:
+        """The column for labels, which may be yet to be made: the wanted one, that of training, the format's own."""
+        document, format_, before = corpus.document, corpus.about["format"], self.about.get("label")
+        if wanted is not None:
+            return label_column(document, wanted) if wanted.isdecimal() and wanted not in document.columns else wanted
+        if before is None:
+            return str(document.label)
+        new_key = format_ == self.about.get("format") == "jsonl" and before not in LABEL_KEYS
+        return before if before in document.columns or new_key else str(document.label)
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """How well labels and spans agree, and how fast they come."""
+        begin = perf_counter()
+        examples = self.examples(X)
+        extracted = perf_counter()
+        codes = self.decode(examples, n_threads)
+        seconds = {"features": extracted - begin, "decoding": perf_counter() - extracted}
+        names = self.code_names
+        gold = [list(map(str, labels)) for labels in self.gold_labels(X, y)]
+        predicted = split([names[code] for code in codes.tolist()], boundaries(examples.lengths))
+        errors = {}
+        if self.calibration is not None:
+            errors = {kind: each.after for kind, each in self.judge_confidence(X, y, n_threads).items()}
+        return label_evaluation(gold, predicted, names, errors, seconds)
+
+    def gold_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
+        """Gold outputs as labels of tokens."""
+        return as_sequences(X, y)
+
+    def warm_up(self) -> None:
+        """Label one token, so that loading compiled kernels does not count as decoding."""
+        one = Column(np.zeros(1, dtype=np.int32), ["a"])
+        columns = {"word": one} | dict.fromkeys(self.columns_read, one)
+        self.predict_codes(Columns(columns, np.array([0, 1], dtype=np.int64)))

@@ -1,0 +1,244 @@
+"""Training: from parameters and data to a trained model.
+
+Every task has a function ``compile(parameters, data)`` that makes arrays of what users have, once, for any number of
+training runs. `train` runs the one training loop on them (`core.loop.fit`) and makes a model of the solution.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from widemargin._threads import count_threads
+from widemargin.core.examples import Examples
+from widemargin.core.loop import Callback, Score, Stop, fit
+from widemargin.core.objective import Objective
+from widemargin.core.online import Online
+from widemargin.core.path import path_points
+from widemargin.core.problem import Problem
+from widemargin.core.solution import Solution
+from widemargin.core.solver import Solver
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.objectives import OBJECTIVES
+from widemargin.report.comparison import Comparison, compare
+from widemargin.report.progress import Progress
+from widemargin.solvers import SOLVERS, named_solver
+from widemargin.tasks.parameters import PRESETS, Parameters, Preset
+
+M = TypeVar("M")
+Trained = TypeVar("Trained")
+
+
+class Data(NamedTuple):
+    """What there is to learn from: inputs, gold outputs, a weight per example, and development data (X, y)."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    dev: tuple[Any, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Compiled(Generic[M]):
+    """Training data as arrays, and how to make a model of the weights that are found for them.
+
+    Parameters
+    ----------
+    examples : the training examples
+    model : makes a model of a solution and the summary of its training
+    labels : the labels that the model will know
+    score, metric : the development score as a function of the weights, if there are development data, and its name
+    sample_weight : a weight per example
+    auto : what the solver ``"auto"`` is for these examples, where it is not itself
+    followed_by : more data, compiled with the same labels and features, for training piece by piece
+    """
+
+    examples: Examples
+    model: Callable[[Solution, dict[str, Any]], M]
+    labels: Sequence[Any] = ()
+    score: Score | None = None
+    metric: str = ""
+    sample_weight: Any = None
+    auto: Solver | None = None
+    followed_by: "Callable[[Data], Compiled[M]] | None" = None
+
+
+def train(
+    compile: Callable[..., Compiled[M]],  # noqa: A002 — what it is called in every task
+    parameters: Parameters,
+    data: Data,
+    callbacks: Sequence[Callback] = (),
+    **options: Any,
+) -> tuple[M, Solution]:
+    """A model trained with these parameters; `options` are those of `core.loop.fit`, such as a checkpoint."""
+    compiled = compile(parameters, data)
+    solution = _run(fit, compiled, parameters, callbacks, **options)
+    return _model(compiled, parameters, solution), solution
+
+
+def train_path(
+    compile: Callable[..., Compiled[M]],  # noqa: A002 — as in `train`
+    parameters: Parameters,
+    data: Data,
+    C: Sequence[float],
+) -> list[tuple[M, Solution]]:
+    """A model for every one of the `C`, each trained from where the one before has ended; data are compiled once."""
+    compiled = compile(parameters, data)
+    points = _run(path_points, compiled, parameters, C=C)
+    return [(_model(compiled, replace(parameters, C=each), solution), solution) for each, solution in points]
+
+
+@dataclass
+class Pieces(Generic[M]):
+    """A model that learns piece by piece: the solver at work, the last piece, and what has come of all of them."""
+
+    online: Online
+    compiled: Compiled[M]
+    solution: Solution
+    model: M
+
+
+def train_piece(
+    compile: Callable[..., Compiled[M]],  # noqa: A002 — as in `train`
+    parameters: Parameters,
+    before: Pieces[M] | None,
+    data: Data,
+    labels: list[Any] | None = None,
+) -> Pieces[M]:
+    """One epoch over a piece of the data, the first where there is none `before`; `labels` are all there will be."""
+    solver = chosen(parameters).solver
+    if before is None:
+        online = Online(_piecewise(solver), parameters.random_state)
+        compiled = compile(parameters, data, labels=labels, piece=True)
+    else:
+        online, compiled = before.online, before.compiled
+        if online.solver != solver:
+            raise WidemarginError(f"the pieces before were learnt by {online.solver}, not by {solver}; fit anew")
+        if labels is not None and set(labels) != set(compiled.labels):
+            raise DataError("the classes are others than those of the first call")
+        assert compiled.followed_by is not None
+        compiled = compiled.followed_by(data)
+    solution = online.learn(problem_of(parameters, compiled.examples, data.sample_weight))
+    return Pieces(online, compiled, solution, _model(compiled, parameters, solution))
+
+
+def compare_solvers(
+    compile: Callable[..., Compiled[Any]],  # noqa: A002 — as in `train`
+    parameters: Parameters,
+    data: Data,
+    solvers: Iterable[str] | Mapping[str, Solver],
+    about: Mapping[str, Any] | None = None,
+) -> Comparison:
+    """Train with every one of the solvers and judge them; all have the same C. `about` is what to report of the data.
+
+    Solvers are names of solvers or presets, perhaps with parameters, or solver objects by any name.
+    """
+    compiled = compile(parameters, data)
+    parameters = replace(parameters, C=parameters.usual_C if parameters.C is None else parameters.C)
+    named = solvers if isinstance(solvers, Mapping) else {name: name for name in solvers}
+    choices = {name: replace(parameters, solver=solver) for name, solver in named.items()}
+    size = {"labels": len(compiled.labels), "weights": compiled.examples.n_weights}
+    scored = {} if compiled.score is None else {"score": compiled.metric}
+    return compare(
+        lambda name: problem_of(choices[name], compiled.examples, compiled.sample_weight),
+        {name: chosen(choice).solver for name, choice in choices.items()},
+        stop=stop_of(parameters),
+        score=compiled.score,
+        seed=parameters.random_state or 0,
+        verbose=bool(parameters.verbose),
+        data={**(about or {}), **size, **scored},
+        settings={"C": parameters.C, "jobs": parameters.n_jobs, "templates": getattr(parameters, "templates", None)},
+    )
+
+
+def _piecewise(solver: Solver) -> Solver:
+    if not solver.online:
+        able = ", ".join(name for name, each in SOLVERS.items() if each.online)
+        raise UnsupportedError(
+            f"{type(solver).__name__} needs all data at once; solvers that learn piece by piece are {able}"
+        )
+    return solver
+
+
+class Chosen(NamedTuple):
+    """The solver, the objective and the C that parameters stand for."""
+
+    solver: Solver
+    objective: Objective
+    C: float
+
+
+def chosen(parameters: Parameters) -> Chosen:
+    """What the parameters `solver`, `objective` and `C` stand for, presets looked up."""
+    solver, objective, C = parameters.solver, parameters.objective, parameters.C
+    name, bracket, rest = str(solver).partition("(")
+    preset = PRESETS.get(name, Preset("", "margin", parameters.usual_C))
+    if preset.solver:
+        solver = preset.solver + bracket + rest
+    objective = preset.objective if objective is None else objective
+    if isinstance(objective, str):
+        if objective not in OBJECTIVES:
+            raise WidemarginError(f"there is no objective {objective!r}; there are {', '.join(OBJECTIVES)}")
+        objective = OBJECTIVES[objective]
+    if isinstance(solver, str) or not hasattr(solver, "epoch"):
+        solver = named_solver(solver, also=PRESETS)
+    return Chosen(solver, objective, preset.C if C is None else C)
+
+
+def problem_of(parameters: Parameters, examples: Examples, sample_weight: Any = None) -> Problem:
+    """The optimisation problem that parameters pose on examples."""
+    solver, objective, C = chosen(parameters)
+    return Problem(
+        examples,
+        objective,
+        C=C,
+        sample_weight=sample_weight,
+        loss=parameters.loss or ("hinge" if objective.kind == "smooth" else solver.losses[0]),
+        penalty=parameters.penalty,
+        n_threads=count_threads(parameters.n_jobs),
+        cut_memory=parameters.cut_memory,
+    )
+
+
+def stop_of(parameters: Parameters) -> Stop:
+    """The stop rules among the parameters."""
+    return Stop(
+        epochs=parameters.max_epochs,
+        seconds=parameters.max_seconds,
+        gap=parameters.tol,
+        patience=parameters.patience,
+    )
+
+
+def summary_of(parameters: Parameters, solution: Solution) -> dict[str, Any]:
+    """How a model was trained, as its file tells: the parameters that JSON can hold, and the solution but for w."""
+    known = {each.name: getattr(parameters, each.name) for each in fields(parameters) if each.name != "verbose"}
+    plain = {name: value for name, value in known.items() if _is_plain(value)} | {"C": chosen(parameters).C}
+    return {"parameters": plain, "solver": str(parameters.solver), "solution": solution.summary()}
+
+
+def _run(
+    loop: Callable[..., Trained],
+    compiled: Compiled[Any],
+    parameters: Parameters,
+    callbacks: Sequence[Callback] = (),
+    **options: Any,
+) -> Trained:
+    solver = chosen(parameters).solver
+    if parameters.solver == "auto" and compiled.auto is not None:
+        solver = compiled.auto
+    problem, stop = problem_of(parameters, compiled.examples, compiled.sample_weight), stop_of(parameters)
+    with Progress(tol=parameters.tol, enabled=bool(parameters.verbose)) as progress:
+        options |= {"stop": stop, "callbacks": [progress, *callbacks], "seed": parameters.random_state}
+        return loop(problem, solver, score=compiled.score, **options)
+
+
+def _model(compiled: Compiled[M], parameters: Parameters, solution: Solution) -> M:
+    metric = {} if compiled.score is None else {"metric": compiled.metric}
+    return compiled.model(solution, summary_of(parameters, solution) | metric)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON can hold it as it is."""
+    if isinstance(value, list | tuple):
+        return all(isinstance(each, str) for each in value)
+    return isinstance(value, str | int | float | bool | None)

@@ -1,0 +1,156 @@
+"""Models of trees over sentences: their features are hashed into one table of weights (`text.roles`)."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from widemargin._types import AnyArray, FloatVector
+from widemargin.core.model_file import vector
+from widemargin.core.problem import predict
+from widemargin.errors import DataError, WidemarginError
+from widemargin.report.svg import Picture, page
+from widemargin.tasks.base import Arrays, Corpus, Model, Reading
+from widemargin.tasks.files import Opened, known_columns, open_tokens, size_of
+from widemargin.text.columns import Column, Columns
+from widemargin.text.roles import KEY_BITS
+
+TAGS = ("pos", "xpos", "upos", "label")
+"""Columns that may hold the tags of a sentence, best first."""
+
+
+@dataclass
+class TreeModel(Model):
+    """A trained parser."""
+
+    counts: ClassVar[str] = "sentences"
+    draws: ClassVar[bool] = True
+    explains: ClassVar[bool] = True
+
+    weights: FloatVector = field(kw_only=True)
+
+    @property
+    @abstractmethod
+    def columns_read(self) -> list[str]:
+        """The columns of tokens that the features look at."""
+
+    @abstractmethod
+    def examples(self, X: Any) -> Any:
+        """Sentences as examples to be parsed."""
+
+    @abstractmethod
+    def pictures(self, corpus: Corpus, trees: Sequence[Any]) -> list[Picture]:
+        """A picture of every tree."""
+
+    @abstractmethod
+    def lines(self, corpus: Corpus, trees: Sequence[Any]) -> list[list[str]]:
+        """Lines of text that draw every tree."""
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights as one vector."""
+        return self.weights
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How much of everything there is."""
+        return {
+            "labels": len(self.labels),
+            "templates": sum(map(len, self.templates.values())),
+            "weights": len(self.weights),
+            "non-zero weights": int(np.count_nonzero(self.weights)),
+        }
+
+    def compacted(self) -> Self:
+        """The same model: hashed features stay, whether they are used or not."""
+        return self
+
+    def decoded(self, X: Any, n_threads: int = 1) -> AnyArray:
+        """The best trees as the structure has them, end to end."""
+        return np.concatenate(predict(self.examples(X), self.weights, n_threads))
+
+    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+        """A file of sentences, with its trees or without."""
+        document, format_ = open_sentences(path, reading, self.about)
+        X = self.sentences(document.columns)
+        y = self.gold(document, X) if gold else None
+        return Corpus(X, y, {"format": format_}, size_of(X, "sentences"), document)
+
+    @abstractmethod
+    def gold(self, document: Any, X: Columns) -> Any:
+        """The trees in a document."""
+
+    def sentences(self, X: Columns) -> Columns:
+        """The columns that the model reads; tags are those that the format has."""
+        if "pos" in self.columns_read and "pos" not in X:
+            tags = next((name for name in TAGS if name in X and X[name].values != ["_"]), None)
+            if tags is None or X[tags] is X["word"]:
+                raise DataError(f"{X.source} has no tags, which the model reads; name them pos or xpos")
+            X = Columns({**X.by_name, "pos": X[tags]}, X.indptr, X.source)
+        return known_columns(X, self.columns_read)
+
+    def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
+        """The trees as an SVG file, or as lines for a terminal."""
+        if not terminal:
+            return page(self.pictures(corpus, outputs))
+        return "".join(line + "\n" for tree in self.lines(corpus, outputs) for line in [*tree, ""])
+
+    def timed(self, X: Any, n_threads: int) -> tuple[Any, dict[str, float]]:
+        """The predicted trees, and how long that took."""
+        begin = perf_counter()
+        trees = self.predict(X, n_threads)
+        return trees, {"parsing": perf_counter() - begin}
+
+    def warm_up(self) -> None:
+        """Parse two tokens, so that loading compiled kernels does not count as parsing."""
+        two = Column(np.zeros(2, dtype=np.int32), ["a"])
+        self.predict(Columns(dict.fromkeys(["word", *self.columns_read], two), np.array([0, 2], dtype=np.int64)))
+
+    def alone(self, corpus: Corpus, sentence: int) -> Corpus:
+        """One sentence of a file alone, counted from 1."""
+        X = corpus.X
+        if not 1 <= sentence <= X.n_sequences:
+            raise WidemarginError(f"there is no sentence {sentence} in {X.source}, which has {X.n_sequences}")
+        return corpus._replace(X=X.only(*dict.fromkeys(["word", *self.columns_read])).alone(sentence - 1), y=None)
+
+
+def open_sentences(path: str, reading: Reading, about: Mapping[str, Any]) -> Opened:
+    """Read a document of sentences; trees in brackets with function tags if the training data had them."""
+    if reading.label is not None:
+        raise WidemarginError("trees are not in a label column; leave out --label")
+    options = {"brackets": {"strip_functions": not about.get("keep_functions")}}
+    return open_tokens(path, reading, about, options)
+
+
+def shown_tags(X: Columns) -> list[list[str]]:
+    """Of every sentence the tags to draw below its words: the first of these columns that exists; else none."""
+    for name in ("upos", "xpos", "pos"):
+        if name in X and set(X[name].values) - {"_", ""}:
+            return X.sequences(name)
+    return [[] for _ in range(X.n_sequences)]
+
+
+def checked_bits(hash_bits: Any) -> int:
+    """The size of a table as a power of 2, or a complaint about it."""
+    if isinstance(hash_bits, bool) or not isinstance(hash_bits, int | np.integer) or not 1 <= hash_bits <= KEY_BITS:
+        raise WidemarginError(f"hash_bits must be a whole number from 1 to {KEY_BITS}, not {hash_bits!r}")
+    return int(hash_bits)
+
+
+def packed_weights(weights: FloatVector) -> dict[str, AnyArray]:
+    """The weights that are not zero, as tensors."""
+    used = np.flatnonzero(weights).astype(np.int32)
+    return {"weights.indices": used, "weights.values": weights[used]}
+
+
+def stored_weights(tensors: Arrays, n_weights: int) -> FloatVector:
+    """The weights that `packed_weights` packed; a ValueError if they are not those of so many."""
+    used, values = vector(tensors, "weights.indices", np.int32), vector(tensors, "weights.values", np.float64)
+    if len(used) != len(values) or (len(used) and not 0 <= used.min() <= used.max() < n_weights):
+        raise ValueError("weights that the model has no room for")
+    weights = np.zeros(n_weights)
+    weights[used] = values
+    return weights

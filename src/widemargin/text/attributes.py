@@ -1,0 +1,161 @@
+"""Attributes of tokens: what a feature template looks at.
+
+An attribute gives every *distinct* token of a column a value, or none.
+
+| name | value |
+| --- | --- |
+| ``bias`` | the same for every token |
+| ``word`` (or any column's name) | the string as it is |
+| ``lower`` | in lower case |
+| ``shape`` | lower-case letters, capitals, digits: runs collapsed to ``a``, ``A``, ``0``: *McDonald-24* → ``AaAa-0`` |
+| ``prefixN``, ``suffixN`` | first or last N characters of the lower-cased string; all of a shorter one |
+| ``lexicon(name)`` | ``B`` or ``I`` where the tokens begin or continue the longest match of an entry of the lexicon |
+| ``cluster(name)``, ``cluster(name,n)`` | the token's word cluster, or its first n characters (Brown bit strings) |
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from widemargin._types import IntVector, LongVector
+from widemargin.errors import WidemarginError
+from widemargin.text.columns import Column, Columns
+
+AFFIX = re.compile(r"(prefix|suffix)([1-9]\d*)")
+RUNS = [(re.compile(pattern), sign) for pattern, sign in (("[a-z]+", "a"), ("[A-Z]+", "A"), ("[0-9]+", "0"))]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Word lists that templates refer to by name: lexicons (entries of one or more words) and word clusters."""
+
+    lexicons: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    clusters: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def shape(word: str) -> str:
+    """The word with runs of lower-case letters, capitals and digits collapsed.
+
+    >>> shape("McDonald-2024"), shape("Århus")
+    ('AaAa-0', 'Aa')
+    """
+    if not word.isascii():
+        word = "".join(map(_class, word))
+    for run, sign in RUNS:
+        word = run.sub(sign, word)
+    return word
+
+
+def shapes(words: Sequence[str]) -> list[str]:
+    """The shapes of many words, in one go where no line end makes them run together."""
+    text = "\n".join(word if word.isascii() else shape(word) for word in words)
+    if text.count("\n") != len(words) - 1:
+        return [shape(word) for word in words]
+    return shape(text).split("\n")
+
+
+def _class(character: str) -> str:
+    if character.isupper():
+        return "A"
+    if character.isalpha():
+        return "a"
+    return "0" if character.isdigit() else character
+
+
+OF_WORDS: dict[str, Callable[[Sequence[str]], Iterable[str]]] = {
+    "value": iter,
+    "lower": partial(map, str.lower),
+    "shape": shapes,
+}
+
+
+class Attribute(NamedTuple):
+    """A value per token, `values[codes[t]]`, None where a token has none; worked out once per distinct token."""
+
+    codes: IntVector
+    values: list[str | None]
+
+
+class Attributes:
+    """The attributes of one set of columns, each worked out once."""
+
+    def __init__(self, columns: Columns, resources: Resources) -> None:
+        self.columns, self.resources = columns, resources
+        self._known: dict[tuple[str, str], Attribute] = {}
+
+    def of(self, column: str, attribute: str) -> Attribute:
+        """The attribute's values over the tokens."""
+        name = column, attribute
+        if name not in self._known:
+            self._known[name] = self._work_out(column, attribute)
+        return self._known[name]
+
+    def _work_out(self, column: str, attribute: str) -> Attribute:
+        if attribute == "bias":
+            return Attribute(np.zeros(self.columns.n_tokens, dtype=np.int32), [""])
+        codes, words = self.columns[column].codes, self.columns[column].values
+        if attribute in OF_WORDS:
+            return Attribute(codes, [*OF_WORDS[attribute](words)])
+        if match := AFFIX.fullmatch(attribute):
+            n = int(match[2])
+            cut = slice(None, n) if match[1] == "prefix" else slice(-n, None)
+            return Attribute(codes, [word[cut] for word in self._lower(column)])
+        name, *length = _argument(attribute)
+        if attribute.startswith("lexicon("):
+            lower = Column(codes, self._lower(column))
+            return _lexicon_matches(self.columns.indptr, lower, self.resources.lexicons[name])
+        clusters, n_bits = self.resources.clusters[name], int(length[0]) if length else None
+        found = (clusters.get(word) or clusters.get(word.lower()) for word in words)
+        return Attribute(codes, [cluster[:n_bits] if cluster else None for cluster in found])
+
+    def _lower(self, column: str) -> list[str]:
+        return cast("list[str]", self.of(column, "lower").values)
+
+
+def check_attribute(attribute: str, resources: Resources) -> None:
+    """Raise a clear error when the attribute names a lexicon or clusters that were not given."""
+    for kind, known in (("lexicon", resources.lexicons), ("cluster", resources.clusters)):
+        if attribute.startswith(kind + "("):
+            name = _argument(attribute)[0]
+            if name not in known:
+                raise WidemarginError(f"the template {attribute!r} needs a {kind} named {name!r}; none was given")
+
+
+def _argument(attribute: str) -> list[str]:
+    return [part.strip() for part in attribute[attribute.index("(") + 1 : -1].split(",")]
+
+
+def _lexicon_matches(indptr: LongVector, lower: Column, entries: Iterable[str]) -> Attribute:
+    """B and I marks of the longest matches, left to right, in any case; only tokens that open an entry are visited."""
+    by_first: dict[str, list[list[str]]] = {}
+    for entry in entries:
+        words = entry.lower().split()
+        if words:
+            by_first.setdefault(words[0], []).append(words)
+    for candidates in by_first.values():
+        candidates.sort(key=len, reverse=True)
+    opens = np.array([value in by_first for value in lower.values], dtype=bool)
+    codes = np.zeros(len(lower.codes), dtype=np.int32)
+    starts = np.flatnonzero(opens[lower.codes]) if len(opens) else np.empty(0, dtype=np.int64)
+    ends = indptr[np.searchsorted(indptr, starts, side="right")]
+    free = 0
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        if start >= free:
+            free = _mark_longest(lower, start, end, by_first, codes)
+    return Attribute(codes, [None, "B", "I"])
+
+
+def _mark_longest(
+    lower: Column, start: int, end: int, by_first: Mapping[str, list[list[str]]], codes: IntVector
+) -> int:
+    """Mark the longest entry that begins at `start`, if any; return the first token after it."""
+    for words in by_first[lower.values[lower.codes[start]]]:
+        stop = start + len(words)
+        if stop <= end and [lower.values[code] for code in lower.codes[start:stop]] == words:
+            codes[start], codes[start + 1 : stop] = 1, 2
+            return stop
+    return start

@@ -1,0 +1,135 @@
+"""Tokens as columns: what readers produce and feature templates consume.
+
+A corpus of n sequences is a handful of named columns (word, part of speech, label, …), each one string per token,
+all sequences end to end, with `indptr` marking where each begins. Strings are touched once: a column keeps its
+*distinct* values and an integer code per token, so whatever is computed from a string is computed once per value.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+
+from widemargin._types import IntVector, LongVector
+from widemargin.errors import DataError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One string per token, stored as `values[codes[t]]` with distinct `values`."""
+
+    codes: IntVector
+    values: list[str]
+
+    @classmethod
+    def of(cls, strings: Iterable[str]) -> "Column":
+        """Intern `strings`, numbering the distinct ones in order of appearance.
+
+        >>> Column.of(["to", "be", "or", "not", "to", "be"]).codes.tolist()
+        [0, 1, 2, 3, 0, 1]
+        """
+        codes, values = numbered(strings if isinstance(strings, Sequence) else list(strings))
+        return cls(codes, values)
+
+    def strings(self) -> list[str]:
+        """One string per token again."""
+        values = self.values
+        return [values[code] for code in self.codes.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Named columns over the same tokens; sequence i holds the tokens `indptr[i]:indptr[i + 1]`."""
+
+    by_name: Mapping[str, Column]
+    indptr: LongVector
+    source: str = "input"
+
+    @property
+    def n_sequences(self) -> int:
+        """How many sequences there are, empty ones included."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are over all sequences."""
+        return int(self.indptr[-1])
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called."""
+        return list(self.by_name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.by_name
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self.by_name:
+            raise DataError(f"{self.source} has no column {name!r}; it has {', '.join(map(repr, self.names))}")
+        return self.by_name[name]
+
+    def only(self, *names: str) -> "Columns":
+        """These columns alone, so that the rest, and the file they were read from, can be forgotten."""
+        return Columns({name: self[name] for name in names}, self.indptr, self.source)
+
+    def alone(self, i: int) -> "Columns":
+        """Sequence i alone."""
+        begin, end = self.indptr[i : i + 2].tolist()
+        cut = {name: Column(column.codes[begin:end], column.values) for name, column in self.by_name.items()}
+        return Columns(cut, np.array([0, end - begin]), self.source)
+
+    def sequences(self, name: str) -> list[list[str]]:
+        """The column `name` as one list of strings per sequence."""
+        return split(self[name].strings(), self.indptr)
+
+
+def numbered(values: Sequence[T]) -> tuple[IntVector, list[T]]:
+    """A code per value, and the distinct values in order of appearance: all of it at the speed of C.
+
+    >>> numbered(["b", "a", "b"])
+    (array([0, 1, 0], dtype=int32), ['b', 'a'])
+    """
+    distinct = list(dict.fromkeys(values))
+    code = dict(zip(distinct, range(len(distinct)), strict=True))
+    return np.fromiter(map(code.__getitem__, values), dtype=np.int32, count=len(values)), distinct
+
+
+def split(flat: Sequence[T], indptr: LongVector) -> list[list[T]]:
+    """Cut a flat sequence back into lists at `indptr`."""
+    cuts = indptr.tolist()
+    return [list(flat[begin:end]) for begin, end in pairwise(cuts)]
+
+
+class LazyColumns(Mapping[str, Column]):
+    """Columns by name, each made from its strings on first use and kept.
+
+    Aliases are second names: they can be looked up, but iteration gives every column once, under its own name.
+
+    >>> columns = LazyColumns({"word": lambda: ["to", "be"]}, {"form": "word"})
+    >>> columns["form"].strings(), list(columns)
+    (['to', 'be'], ['word'])
+    """
+
+    def __init__(self, strings: Mapping[str, Callable[[], list[str]]], aliases: Mapping[str, str]) -> None:
+        self._strings = strings
+        self._aliases = aliases
+        self._made: dict[str, Column] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        name = self._aliases.get(name, name)
+        if name not in self._made:
+            self._made[name] = Column.of(self._strings[name]())
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._aliases.get(name, name) in self._strings
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._strings)
+
+    def __len__(self) -> int:
+        return len(self._strings)

@@ -1,0 +1,131 @@
+"""What an extractor is: from what users have to sparse rows, one extractor per kind of input.
+
+| extractor | one sequence is |
+| --- | --- |
+| `TemplateExtractor` | tokens in columns, described by feature templates |
+| `RecordExtractor` | a list with, per position, a list of feature names or a dict in python-crfsuite's conventions |
+| `MatrixExtractor` | a NumPy array or SciPy sparse matrix with a row per position |
+
+`fit` sees the training data and numbers its features; `transform` ignores features that training did not have.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from widemargin._types import AnyArray, BoolVector, IntVector, LongVector
+from widemargin.core.model_file import pack_strings, unpack_strings, vector
+from widemargin.core.sparse import Rows
+from widemargin.errors import WidemarginError
+from widemargin.text.alphabet import Alphabet, FeatureIndex, HashedIndex
+
+Arrays = Mapping[str, AnyArray]
+
+
+class Features(NamedTuple):
+    """Sequences as rows of features; sequence i holds the rows indptr[i]:indptr[i + 1]."""
+
+    indptr: LongVector
+    rows: Rows
+    transition_rows: Rows | None = None
+
+
+class Extractor(Protocol):
+    """Turns sequences into rows of features."""
+
+    @property
+    def n_features(self) -> int:
+        """How many features describe a position."""
+
+    @property
+    def n_transition_features(self) -> int:
+        """How many features describe a transition."""
+
+    def fit(self, X: Any) -> Features:
+        """Number the features of the training sequences."""
+
+    def transform(self, X: Any) -> Features:
+        """The known features of any sequences."""
+
+    def names(self) -> list[str]:
+        """The features' names in the order of their numbers, those on transitions last."""
+
+    def keep(self, used: BoolVector) -> "Extractor | None":
+        """An extractor of the `used` features only (those on transitions last), renumbered; None if it cannot be."""
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """All there is to know about it, as JSON and arrays, for `restore`."""
+
+
+class NumberedFeatures:
+    """What extractors of named features share: an index from keys to numbers, a frequency cut-off, and the names.
+
+    Parameters
+    ----------
+    min_count : features that occur less often in the training data are left out
+    hash_bits : hash features into a table of 2^hash_bits rows instead of keeping an alphabet
+    """
+
+    def __init__(self, *, min_count: int = 1, hash_bits: int | None = None) -> None:
+        if not isinstance(min_count, int | np.integer) or min_count < 0:
+            raise WidemarginError(f"min_count must be a whole number, not {min_count!r}")
+        self.min_count, self.hash_bits = min_count, hash_bits
+        self.index = self._new_index()
+        self._spell: Callable[[], list[str]] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """How many features describe a position."""
+        return self.index.size
+
+    def names(self) -> list[str]:
+        """The features' names in the order of their numbers."""
+        if isinstance(self.index, HashedIndex):
+            return [f"hashed {row}" for row in range(self.index.size)]
+        return self._spell() if self._spell is not None else []
+
+    def _new_index(self) -> FeatureIndex:
+        return Alphabet() if self.hash_bits is None else HashedIndex(self.hash_bits)
+
+    def _frequent(self, index: FeatureIndex, numbers: IntVector) -> tuple[FeatureIndex, IntVector]:
+        """Forget the features that occur too rarely: the new index, and `numbers` in its terms."""
+        if self.min_count <= 1 or not isinstance(index, Alphabet):
+            return index, numbers
+        used = np.bincount(numbers[numbers >= 0], minlength=index.size) >= self.min_count
+        renumbered = np.append(np.where(used, np.cumsum(used) - 1, -1), -1).astype(np.int32)
+        return Alphabet(index.keys()[used]), renumbered[numbers]
+
+    def _describe_index(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        arrays: dict[str, AnyArray] = {}
+        if isinstance(self.index, Alphabet):
+            arrays = {"keys": self.index.keys(), **pack_strings("names", self.names())}
+        return {"hash_bits": self.hash_bits}, arrays
+
+    def _restore_index(self, arrays: Arrays) -> None:
+        if self.hash_bits is None:
+            self.index = stored_alphabet(arrays, "keys")
+            self._spell = partial(unpack_strings, "names", packed_strings("names", arrays))
+
+
+def stored_alphabet(arrays: Arrays, name: str) -> Alphabet:
+    """The alphabet whose keys a model file holds."""
+    keys = vector(arrays, name, np.uint64)
+    alphabet = Alphabet(keys)
+    if alphabet.size != len(keys):
+        raise ValueError(f"{name} are not distinct")
+    return alphabet
+
+
+def packed_strings(name: str, arrays: Arrays) -> dict[str, AnyArray]:
+    """The two arrays of a list of strings out of a model file, checked but not yet decoded."""
+    text, lengths = vector(arrays, f"{name}.text", np.uint8), vector(arrays, f"{name}.lengths", np.int64)
+    if (lengths < 0).any() or lengths.sum() != len(text):
+        raise ValueError(f"{name} are not of the lengths they should have")
+    return {f"{name}.text": text, f"{name}.lengths": lengths}
+
+
+def selected(names: Sequence[str], used: BoolVector) -> list[str]:
+    """The names of the used features."""
+    return [name for name, wanted in zip(names, used.tolist(), strict=True) if wanted]

@@ -1,0 +1,166 @@
+"""What users pass as sequences, told apart once: tokens, tokens with columns, feature records, or matrices.
+
+| one position of `X[i]` is | templates | it is taken as |
+| --- | --- | --- |
+| a string | any, or the default ones | a token |
+| a dict | given | a token with named columns, ``{"word": …, "pos": …}`` |
+| a list, set or dict | not given | ready-made features in python-crfsuite's conventions |
+| a row of a NumPy or SciPy matrix | not given | feature values |
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import AnyArray
+from widemargin.core.sparse import boundaries
+from widemargin.errors import DataError, WidemarginError
+from widemargin.text.attributes import Resources
+from widemargin.text.columns import Column, Columns
+from widemargin.text.extractor import Arrays, Extractor
+from widemargin.text.matrices import MatrixExtractor
+from widemargin.text.records import RecordExtractor
+from widemargin.text.template_extractor import TemplateExtractor
+from widemargin.text.templates import DEFAULT_TEMPLATES
+
+
+def choose_extractor(
+    X: Any,
+    templates: str | Sequence[str] | None,
+    resources: Resources,
+    *,
+    min_count: int = 1,
+    hash_bits: int | None = None,
+) -> Extractor:
+    """The extractor for sequences like those of `X`."""
+    position = _first_position(X)
+    if templates is not None or isinstance(X, Columns) or isinstance(position, str):
+        chosen = DEFAULT_TEMPLATES if templates is None else templates
+        return TemplateExtractor(chosen, resources, min_count=min_count, hash_bits=hash_bits)
+    if _is_matrix(position):
+        return MatrixExtractor()
+    return RecordExtractor(min_count=min_count, hash_bits=hash_bits)
+
+
+def prepared(X: Any, extractor: Extractor) -> Any:
+    """`X` in the form that the extractor takes, checked."""
+    if isinstance(extractor, TemplateExtractor):
+        return as_columns(X)
+    if isinstance(X, Columns):
+        raise DataError("this model was trained on ready-made features; tokens in columns cannot be used with it")
+    return _checked(X)
+
+
+def check_templates(extractor: Extractor, X: Any, y: Any) -> None:
+    """Refuse templates that read the very column of labels that is to be predicted."""
+    if not (isinstance(extractor, TemplateExtractor) and isinstance(y, Column)):
+        return
+    for template in extractor.templates + extractor.transition_templates:
+        for atom in template.atoms:
+            if atom.attribute != "bias" and X[atom.column] is y:
+                raise WidemarginError(
+                    f"the template {template.text!r} reads the label column {atom.column!r}, which is to be predicted"
+                )
+
+
+def as_columns(X: Columns | Sequence[Sequence[Any]]) -> Columns:
+    """Sequences of strings, or of dicts from column names to strings, as columns; columns as they are.
+
+    >>> as_columns([["to", "be"], [], ["or"]]).indptr.tolist()
+    [0, 2, 2, 3]
+    """
+    if isinstance(X, Columns):
+        return X
+    sequences = _checked(X)
+    indptr = boundaries(map(_length, sequences))
+    flat = list(chain.from_iterable(sequences))
+    kinds = set(map(type, flat))
+    if kinds <= {str}:
+        return Columns({"word": Column.of(flat)}, indptr)
+    names = list(flat[0]) if isinstance(flat[0], Mapping) else []
+    for place, token in enumerate(flat):
+        if not _is_token(token, names):
+            i = int(np.searchsorted(indptr, place, side="right")) - 1
+            wanted = f"a dict with strings as {', '.join(map(repr, names))}" if names else "a string"
+            raise DataError(f"sequence {i}, position {place - indptr[i]}: {wanted} is wanted, not {token!r:.60}")
+    if not names:
+        return Columns({"word": Column.of(map(str, flat))}, indptr)
+    return Columns({name: Column.of(token[name] for token in flat) for name in names}, indptr)
+
+
+def as_tagged(X: Any) -> Columns:
+    """Tagged sentences, pairs (words, tags) or anything else with the columns ``word`` and ``pos``, as columns.
+
+    >>> as_tagged([(["to", "be"], ["TO", "VB"])])["pos"].values
+    ['TO', 'VB']
+    """
+    if isinstance(X, Columns):
+        return X
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in _checked(X)):
+        return as_columns(X)
+    for i, (words, tags) in enumerate(X):
+        if len(words) != len(tags):
+            raise DataError(f"sentence {i} has {len(words)} words, but {len(tags)} tags")
+    parts = ((name, chain.from_iterable(pair[k] for pair in X)) for k, name in enumerate(("word", "pos")))
+    return Columns({name: Column.of(map(str, flat)) for name, flat in parts}, boundaries(len(words) for words, _ in X))
+
+
+def _is_token(token: Any, names: Sequence[str]) -> bool:
+    if not names:
+        return isinstance(token, str)
+    return isinstance(token, Mapping) and all(isinstance(token.get(name), str) for name in names)
+
+
+def _checked(X: Any) -> Any:
+    if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__"):
+        raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
+    for i, sequence in enumerate(X):
+        if isinstance(sequence, str | bytes | Mapping) or not (hasattr(sequence, "__len__") or _is_matrix(sequence)):
+            raise DataError(f"X[{i}] must be a sequence of positions, not {sequence!r:.60}")
+    return X
+
+
+def _length(sequence: Any) -> int:
+    return int(sequence.shape[0]) if _is_matrix(sequence) else len(sequence)
+
+
+def lengths(X: Any) -> list[int]:
+    """How many positions each sequence has."""
+    return np.diff(X.indptr).tolist() if isinstance(X, Columns) else [_length(sequence) for sequence in X]
+
+
+def _is_matrix(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _first_position(X: Any) -> Any:
+    """The first position of all; the matrix itself where sequences are matrices, None where all are empty."""
+    if isinstance(X, Columns):
+        return None
+    for sequence in _checked(X):
+        if _is_matrix(sequence) and len(sequence.shape) == 2:
+            return sequence
+        if _length(sequence):
+            return next(iter(sequence))
+    return None
+
+
+KINDS: dict[str, type[TemplateExtractor] | type[RecordExtractor] | type[MatrixExtractor]] = {
+    "templates": TemplateExtractor,
+    "records": RecordExtractor,
+    "matrix": MatrixExtractor,
+}
+
+
+def describe(extractor: Extractor) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """An extractor as JSON and arrays."""
+    header, arrays = extractor.describe()
+    kind = next(name for name, cls in KINDS.items() if isinstance(extractor, cls))
+    return {"kind": kind, **header}, arrays
+
+
+def restore(header: dict[str, Any], arrays: Arrays) -> Extractor:
+    """The extractor that `describe` described."""
+    return KINDS[header["kind"]].restore(header, arrays)

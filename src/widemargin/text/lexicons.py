@@ -1,0 +1,125 @@
+"""A lexicon compiled for spans: which of them are entries, and how similar each is to the entry that is most like it.
+
+The similarity of a span and an entry is that of their sets of words A and B, in lower case: |A ∩ B| / |A ∪ B|
+(Jaccard). Spans grow by a word at a time, and only the entries that have one of their words are looked at.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import BoolVector, FloatVector, IntVector, KeyVector, LongVector
+from widemargin.core.sparse import boundaries
+from widemargin.text.alphabet import Alphabet
+from widemargin.text.hashing import hash_strings, rolled
+
+
+class Words(NamedTuple):
+    """The tokens of sequences that begin at `indptr`: a key for each, and a number that equal ones share."""
+
+    indptr: LongVector
+    keys: KeyVector
+    numbers: IntVector
+
+    @classmethod
+    def of(cls, indptr: LongVector, keys: KeyVector) -> "Words":
+        """Number tokens by their keys."""
+        return cls(indptr, keys, Alphabet().intern(keys))
+
+
+class Lexicon:
+    """The entries of a lexicon as keys, and as sets of words.
+
+    >>> lexicon = Lexicon(["New York", "York"])
+    >>> words = Words.of(np.array([0, 3]), hash_strings(["in", "new", "york"]))
+    >>> [(starts[lexicon.holds(runs)].tolist()) for starts, runs in rolled(words.keys, words.indptr, 2)]
+    [[2], [1]]
+    >>> lexicon.similarities(words, np.array([0, 3, 5, 6])).tolist()
+    [0.0, 0.3333333333333333, 0.6666666666666666, 0.5, 1.0, 1.0]
+    """
+
+    def __init__(self, entries: Sequence[str]) -> None:
+        lists = [words for words in (entry.lower().split() for entry in entries) if words]
+        indptr = boundaries(map(len, lists))
+        keys = hash_strings([word for words in lists for word in words])
+        self._entries = Alphabet(_whole(keys, indptr))
+        self._vocabulary = Alphabet()
+        numbers = self._vocabulary.intern(keys)
+        # Every word of an entry once, ordered by the word.
+        pairs = np.unique(np.stack([numbers, np.repeat(np.arange(len(lists)), np.diff(indptr))], axis=1), axis=0)
+        self._holders = pairs[:, 1].astype(np.int32)
+        self._begins = boundaries(np.bincount(pairs[:, 0], minlength=self._vocabulary.size))
+        self._sizes = np.bincount(self._holders, minlength=len(lists)).astype(np.int32)
+
+    def holds(self, runs: KeyVector) -> BoolVector:
+        """Whether each of these runs of words, by its key, is an entry."""
+        return self._entries.lookup(runs) >= 0
+
+    def similarities(self, words: Words, spans: LongVector) -> FloatVector:
+        """The similarity of every span to the entry most like it; those from token t on are `spans[t]:spans[t + 1]`."""
+        best = np.zeros(spans[-1])
+        if len(self._sizes):
+            known = self._vocabulary.lookup(words.keys)
+            _similarities(spans, words.numbers, known, self._begins, self._holders, self._sizes, best)
+        return best
+
+
+@kernel
+def _similarities(
+    spans: LongVector,
+    numbers: IntVector,
+    known: IntVector,
+    begins: LongVector,
+    holders: IntVector,
+    sizes: IntVector,
+    best: FloatVector,
+) -> None:
+    """`known[t]` is the number of token t in the lexicon or −1; word k is in the entries holders[begins[k]:…]."""
+    shared, touched = np.zeros(len(sizes), dtype=np.int32), np.empty(len(sizes), dtype=np.int32)
+    previous = _previous(numbers)
+    largest = 0
+    for size in sizes:
+        largest = max(largest, size)
+    for t in range(len(spans) - 1):
+        n_touched = n_words = 0
+        for d in range(spans[t + 1] - spans[t]):
+            if previous[t + d] < t:
+                n_words += 1
+                if known[t + d] >= 0:
+                    for k in range(begins[known[t + d]], begins[known[t + d] + 1]):
+                        if shared[holders[k]] == 0:
+                            touched[n_touched] = holders[k]
+                            n_touched += 1
+                        shared[holders[k]] += 1
+            if n_words > 2 * largest:
+                break  # nothing of half a similarity comes after
+            for k in range(n_touched):
+                entry = touched[k]
+                best[spans[t] + d] = max(best[spans[t] + d], shared[entry] / (n_words + sizes[entry] - shared[entry]))
+        for k in range(n_touched):
+            shared[touched[k]] = 0
+
+
+@kernel
+def _previous(numbers: IntVector) -> LongVector:
+    """Where each token's word last stood before, −1 if nowhere."""
+    most = -1
+    for number in numbers:
+        most = max(most, number)
+    last, previous = np.full(most + 1, -1, dtype=np.int64), np.empty(len(numbers), dtype=np.int64)
+    for t in range(len(numbers)):
+        previous[t] = last[numbers[t]]
+        last[numbers[t]] = t
+    return previous
+
+
+def _whole(keys: KeyVector, indptr: LongVector) -> KeyVector:
+    """A key for all of each sequence, none of which is empty."""
+    lengths = np.diff(indptr)
+    whole = np.zeros(len(lengths), dtype=np.uint64)
+    for length, (starts, runs) in enumerate(rolled(keys, indptr, lengths.max(initial=0)), 1):
+        complete = np.flatnonzero(lengths == length)
+        whole[complete] = runs[np.searchsorted(starts, indptr[complete])]
+    return whole

@@ -1,0 +1,141 @@
+"""Features as rows of numbers: NumPy arrays or SciPy sparse matrices."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import AnyArray, BoolVector, IntVector
+from widemargin.core.model_file import vector
+from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries
+from widemargin.errors import DataError
+from widemargin.text.extractor import Arrays, Features
+
+
+class MatrixExtractor:
+    """Rows of numbers: NumPy arrays or SciPy sparse matrices, one per sequence, all of the same width.
+
+    `columns` maps kept features to columns of the input; None keeps all.
+    """
+
+    n_transition_features = 0
+
+    def __init__(self, width: int | None = None, columns: IntVector | None = None) -> None:
+        self.width, self.columns = width, columns
+
+    @property
+    def n_features(self) -> int:
+        """How many features describe a position."""
+        return (self.width or 0) if self.columns is None else len(self.columns)
+
+    def fit(self, X: Sequence[Any]) -> Features:
+        """Note the width of the training matrices."""
+        matrices = (_numbers(given, f"sequence {i}", "position") for i, given in enumerate(X))
+        self.width = next((int(matrix.shape[1]) for matrix in matrices if matrix.ndim == 2), 0)
+        return self.transform(X)
+
+    def transform(self, X: Sequence[Any]) -> Features:
+        """The non-zero entries of all matrices."""
+        from scipy import sparse  # only this extractor needs it, and it is slow to import
+
+        parts = []
+        for i, given in enumerate(X):
+            matrix = _numbers(given, f"sequence {i}", "position")
+            if matrix.shape == (0,):
+                matrix = matrix.reshape(0, self.width or 0)
+            if matrix.ndim != 2 or matrix.shape[1] != self.width:
+                width = f" of {self.width} features" if self.width else ""
+                raise DataError(f"sequence {i} has the shape {matrix.shape}; a row{width} per position is wanted")
+            parts.append(sparse.csr_array(matrix, dtype=np.float64))
+        lengths = [part.shape[0] for part in parts]
+        joined = (
+            sparse.csr_array(sparse.vstack(parts, format="csr")) if parts else sparse.csr_array((0, self.width or 1))
+        )
+        joined.sum_duplicates()
+        bad = np.flatnonzero(~np.isfinite(joined.data))
+        if len(bad):
+            row = int(np.searchsorted(joined.indptr, bad[0], side="right")) - 1
+            i = int(np.searchsorted(np.cumsum(lengths), row, side="right"))
+            position, feature = row - sum(lengths[:i]), joined.indices[bad[0]]
+            raise DataError(f"sequence {i}, position {position}: feature {feature} is {joined.data[bad[0]]}")
+        if self.columns is not None:
+            joined = joined[:, self.columns]
+        joined.eliminate_zeros()
+        return Features(boundaries(lengths), binary(_rows(joined)))
+
+    def rows(self, X: Any) -> Rows:
+        """The non-zero entries of one matrix whose rows are examples, not positions of sequences."""
+        rows, width = as_matrix(X, self.width)
+        if width != self.width:
+            raise DataError(f"X has rows of {width} features, but the model knows {self.width}")
+        if self.columns is not None and len(self.columns) < width:
+            rows = _only(rows, self.columns, width)
+        return binary(rows)
+
+    def names(self) -> list[str]:
+        """The column numbers."""
+        return [f"column {j}" for j in self._every_column().tolist()]
+
+    def keep(self, used: BoolVector) -> "MatrixExtractor":
+        """An extractor of the `used` columns only."""
+        return MatrixExtractor(self.width, self._every_column()[used])
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """Which columns are used, of how many."""
+        return {"width": self.width}, {"columns": self._every_column()}
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: Arrays) -> "MatrixExtractor":
+        """The extractor that `describe` described."""
+        width, columns = header["width"], vector(arrays, "columns", np.int32)
+        if type(width) is not int or (len(columns) and not 0 <= columns.min() <= columns.max() < width):
+            raise ValueError("columns that the input does not have")
+        return cls(width, columns)
+
+    def _every_column(self) -> IntVector:
+        return np.arange(self.width or 0, dtype=np.int32) if self.columns is None else self.columns
+
+
+def as_matrix(X: Any, width: int | None = None) -> Matrix:
+    """A matrix of numbers, dense or sparse, as rows with distinct entries; an empty list is as wide as wanted."""
+    if isinstance(X, Matrix):
+        return Matrix(distinct_entries(X.rows, X.width), X.width)
+    from scipy import sparse
+
+    given = _numbers(X, "X", "example")
+    if given.shape == (0,):
+        given = given.reshape(0, width or 0)
+    if given.ndim != 2:
+        raise DataError(f"X has the shape {given.shape}; a matrix with a row per example is wanted")
+    joined = sparse.csr_array(given, dtype=np.float64, copy=True)
+    joined.sum_duplicates()
+    bad = np.flatnonzero(~np.isfinite(joined.data))
+    if len(bad):
+        row = int(np.searchsorted(joined.indptr, bad[0], side="right")) - 1
+        raise DataError(f"example {row}: feature {joined.indices[bad[0]]} is {joined.data[bad[0]]}")
+    joined.eliminate_zeros()
+    return Matrix(_rows(joined), int(joined.shape[1]))
+
+
+def _only(rows: Rows, columns: IntVector, width: int) -> Rows:
+    """These columns alone, numbered anew."""
+    number = np.full(width, -1, dtype=np.int32)
+    number[columns] = np.arange(len(columns), dtype=np.int32)
+    found = number[rows.indices]
+    kept = found >= 0
+    ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
+    return Rows(ends.astype(np.int64), found[kept], rows.values[kept] if len(rows.values) else rows.values)
+
+
+def _rows(matrix: Any) -> Rows:
+    return Rows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
+
+
+def _numbers(given: Any, what: str, row: str) -> Any:
+    """What is given as an array of numbers; sparse matrices are left as they are."""
+    if hasattr(given, "tocsr"):
+        return given
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} is not a matrix of numbers with a row per {row}") from None

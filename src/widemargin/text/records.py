@@ -1,0 +1,144 @@
+"""Ready-made features per position, in the conventions of python-crfsuite."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
+from widemargin.core.sparse import Rows, binary, boundaries
+from widemargin.errors import DataError, WidemarginError
+from widemargin.text.alphabet import Alphabet
+from widemargin.text.extractor import Arrays, Features, NumberedFeatures, selected
+from widemargin.text.hashing import hash_strings
+
+
+class RecordExtractor(NumberedFeatures):
+    """Feature names and weights given per position.
+
+    A position is a list (or set) of names, each of weight 1, or a dict of name → number, bool, string (the feature
+    ``name:string``), or nested dict, list or set (``name:`` is put before each of its names).
+    """
+
+    n_transition_features = 0
+
+    def fit(self, X: Sequence[Sequence[Any]]) -> Features:
+        """Number the features of the training sequences."""
+        strings, codes, values, counts, indptr = _flatten(X)
+        keys = hash_strings(strings)
+        index = self._new_index()
+        self.index, numbers = self._frequent(index, self._numbers(index.intern(keys), codes))
+        self._spell = partial(_in_order, strings, self.index.lookup(keys), self.index.size)
+        return _assembled(numbers, values, counts, indptr)
+
+    def transform(self, X: Sequence[Sequence[Any]]) -> Features:
+        """The known features of any sequences."""
+        strings, codes, values, counts, indptr = _flatten(X)
+        return _assembled(self._numbers(self.index.lookup(hash_strings(strings)), codes), values, counts, indptr)
+
+    def keep(self, used: BoolVector) -> "RecordExtractor | None":
+        """An extractor of the `used` features only."""
+        if not isinstance(self.index, Alphabet):
+            return None
+        kept = RecordExtractor(min_count=self.min_count)
+        kept.index = Alphabet(self.index.keys()[used])
+        kept._spell = partial(selected, self.names(), used)
+        return kept
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """Keys and names."""
+        return self._describe_index()
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: Arrays) -> "RecordExtractor":
+        """The extractor that `describe` described."""
+        extractor = cls(hash_bits=header["hash_bits"])
+        extractor._restore_index(arrays)
+        return extractor
+
+    @staticmethod
+    def _numbers(number_of_code: IntVector, codes: IntVector) -> IntVector:
+        return number_of_code[codes] if len(codes) else codes
+
+
+def _in_order(strings: Sequence[str], numbers: IntVector, size: int) -> list[str]:
+    """The strings that have a number, in the order of their numbers."""
+    names = [""] * size
+    for string, number in zip(strings, numbers.tolist(), strict=True):
+        if number >= 0:
+            names[number] = string
+    return names
+
+
+def _assembled(numbers: IntVector, values: FloatVector, counts: LongVector, indptr: LongVector) -> Features:
+    """Rows from one number (−1: unknown) and value per entry and the count of entries per position."""
+    present = numbers >= 0
+    ends = np.concatenate([[0], np.cumsum(present)])[np.cumsum(counts)] if len(counts) else np.empty(0, dtype=np.int64)
+    rows = Rows(np.concatenate([[0], ends]).astype(np.int64), numbers[present], values[present])
+    return Features(indptr, binary(rows))
+
+
+def _flatten(X: Sequence[Sequence[Any]]) -> tuple[list[str], IntVector, FloatVector, LongVector, LongVector]:
+    """All records end to end: distinct names, a code and a value per entry, entries per position, sequence ends."""
+    number: dict[str, int] = {}
+    codes: list[int] = []
+    values: list[float] = []
+    counts: list[int] = []
+    for i, sequence in enumerate(X):
+        for t, record in enumerate(sequence):
+            before = len(codes)
+            try:
+                if isinstance(record, list | tuple | set | frozenset):
+                    codes.extend([number.setdefault(_name(name), len(number)) for name in record])
+                    values.extend([1.0] * len(record))
+                else:
+                    for name, value in _entries(record):
+                        codes.append(number.setdefault(name, len(number)))
+                        values.append(value)
+            except WidemarginError as error:
+                raise DataError(f"sequence {i}, position {t}: {error}") from None
+            counts.append(len(codes) - before)
+    return (
+        list(number),
+        np.array(codes, dtype=np.int32),
+        np.array(values, dtype=np.float64),
+        np.array(counts, dtype=np.int64),
+        boundaries(map(len, X)),
+    )
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise DataError(f"a feature's name must be a string, not {name!r}")
+    return name
+
+
+def _entries(record: Any) -> Iterator[tuple[str, float]]:
+    """The (name, value) pairs of one record of any of python-crfsuite's forms."""
+    if isinstance(record, Mapping):
+        for name, value in record.items():
+            prefix = _name(name)
+            if isinstance(value, str):
+                yield f"{prefix}:{value}", 1.0
+            elif isinstance(value, Mapping | list | tuple | set | frozenset):
+                yield from ((f"{prefix}:{inner}", number) for inner, number in _entries(value))
+            else:
+                yield prefix, _number(prefix, value)
+    elif isinstance(record, list | tuple | set | frozenset):
+        yield from ((_name(name), 1.0) for name in record)
+    else:
+        raise DataError(f"features must be a list of names or a dict, not {record!r}")
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        if isinstance(value, bytes | bytearray):  # which float() would read as text
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        shown = f"{value!r:.60}"
+        raise DataError(f"the feature {name!r} has the value {shown}; a number, bool or string is wanted") from None
+    if not np.isfinite(number):
+        raise DataError(f"the feature {name!r} is {number}; values must be finite")
+    return number

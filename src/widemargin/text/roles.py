@@ -1,0 +1,143 @@
+r"""Hashed features of several tokens at once: templates whose parts belong to roles.
+
+A dependency arc joins a head and a modifier, a span has a first and a last token: features of such parts are
+conjunctions over tokens in *roles*,
+
+    head:word|modifier:upos            the head's word with the modifier's part of speech
+    head:upos[1]|modifier:upos[-1]     the neighbours'
+    head:upos|modifier:upos|distance   with a *measure* of the whole part
+
+There are far too many to keep an alphabet (n² arcs times a hundred templates), and no need to: the weights are one
+table of 2^bits numbers, and the hash kernel gives each feature a slot in it (Shi et al. 2009; Weinberger et al. 2009).
+The hash is *linear*: a feature's slot is the sum of one key per role, cut to `bits` bits. Keys are worked out once per
+token and role; the conjunctions of all pairs of tokens then cost an addition each.
+
+Keys are below 2^29, so that the sum of four is still a 32-bit number. They depend on the template and on the values
+alone: the same in every process and on every platform.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from widemargin._types import IntMatrix, KeyVector
+from widemargin.errors import WidemarginError
+from widemargin.text.attributes import Resources, check_attribute
+from widemargin.text.columns import Columns
+from widemargin.text.hashing import combine, hash_strings
+from widemargin.text.templates import Atoms, Template, expand, listed, parse_template, spell
+
+KEY_BITS = 29
+
+
+@dataclass(frozen=True, slots=True)
+class RoleTemplate:
+    """A conjunction: for some roles a template of the token in that role, and some measures."""
+
+    text: str
+    roles: dict[str, Template]
+    measures: tuple[str, ...] = ()
+
+    @property
+    def columns_read(self) -> set[str]:
+        """The columns that it looks at."""
+        atoms = [atom for part in self.roles.values() for atom in part.atoms]
+        return {atom.column for atom in atoms if atom.attribute != "bias"}
+
+
+def parse_role_templates(
+    templates: str | Sequence[str], roles: Sequence[str], measures: Sequence[str]
+) -> tuple[RoleTemplate, ...]:
+    """Templates from their text: a sequence of strings, or one string with a template a line or a word.
+
+    >>> [each.text for each in parse_role_templates("head:upos[-1..0]|distance", ["head"], ["distance"])]
+    ['head:upos[-1]|distance', 'head:upos|distance']
+    """
+    texts = dict.fromkeys(text for each in listed(templates) for text in expand(each))
+    return tuple({parsed.text: parsed for parsed in (_parse(text, roles, measures) for text in texts)}.values())
+
+
+def _parse(text: str, roles: Sequence[str], measures: Sequence[str]) -> RoleTemplate:
+    parts: dict[str, list[str]] = {}
+    measured = []
+    for part in text.split("|"):
+        role, colon, atom = part.partition(":")
+        if not colon and part in measures:
+            measured.append(part)
+        elif role in roles:
+            parts.setdefault(role, []).append(atom)
+        else:
+            known = ", ".join([*(f"{role}:…" for role in roles), *measures])
+            raise WidemarginError(f"the template {text!r} is not understood at {part!r}; there are {known}")
+    parsed = {role: parse_template("|".join(parts[role])) for role in roles if role in parts}
+    names = [f"{role}:{atom}" for role, template in parsed.items() for atom in template.text.split("|")]
+    return RoleTemplate("|".join([*names, *measured]), parsed, tuple(measured))
+
+
+class RoleKeys:
+    """The keys of one corpus for some templates: what is summed up to slots."""
+
+    def __init__(self, columns: Columns, templates: Sequence[RoleTemplate], resources: Resources | None = None) -> None:
+        self.columns, self.templates = columns, templates
+        self.resources = resources or Resources()
+        self._atoms = Atoms(columns, self.resources)
+        for template in templates:
+            for part in template.roles.values():
+                for atom in part.atoms:
+                    check_attribute(atom.attribute, self.resources)
+
+    def of(self, role: str, outside: str) -> IntMatrix:
+        """(1 + tokens, templates) keys of tokens in a role; the first row is for none, which is called `outside`."""
+        keys = np.zeros((self.columns.n_tokens + 1, len(self.templates)), dtype=np.int32)
+        for t, template in enumerate(self.templates):
+            if role in template.roles:
+                seed = _seed(template, role)
+                keys[0, t] = _cut(combine(seed, hash_strings([outside])))[0]
+                keys[1:, t] = self._keys(seed, template.roles[role])
+        return keys
+
+    def _keys(self, seed: KeyVector, template: Template) -> IntMatrix:
+        if self.columns.n_tokens == 0:
+            return np.empty(0, dtype=np.int32)
+        parts = [self._atoms.part(atom) for atom in template.atoms]
+        # The first atom is mixed once per distinct value.
+        codes, keys, _ = parts[0]
+        total = combine(np.repeat(seed, len(keys)), keys)
+        if len(parts) == 1:
+            return _cut(total)[codes]
+        total = total[codes]
+        for codes, keys, _ in parts[1:]:
+            total = combine(total, keys[codes])
+        return _cut(total)
+
+
+def measure_keys(templates: Sequence[RoleTemplate], measure: str, names: Sequence[str]) -> IntMatrix:
+    """(names, templates) keys of the values of a measure; 0 for the templates without it."""
+    keys = np.zeros((len(names), len(templates)), dtype=np.int32)
+    values = hash_strings(names)
+    for t, template in enumerate(templates):
+        if measure in template.measures:
+            keys[:, t] = _cut(combine(np.repeat(_seed(template, measure), len(names)), values))
+    return keys
+
+
+def spell_roles(
+    atoms: Atoms, template: RoleTemplate, tokens: Mapping[str, int | str], measured: Mapping[str, str]
+) -> str:
+    """The name of a feature, ``template=values``: `tokens` in roles by number, or what stands for one outside."""
+    values = []
+    for role, part in template.roles.items():
+        token = tokens[role]
+        if not isinstance(token, str):
+            token = spell(atoms, part, np.array([token]))[0].partition("=")[2]
+        values.append(token)
+    return f"{template.text}={'|'.join([*values, *(measured[name] for name in template.measures)])}"
+
+
+def _seed(template: RoleTemplate, part: str) -> KeyVector:
+    return hash_strings([f"{part} of {template.text}"])
+
+
+def _cut(keys: KeyVector) -> IntMatrix:
+    return (keys >> np.uint64(64 - KEY_BITS)).astype(np.int32)

@@ -1,0 +1,165 @@
+"""Features from templates over columns of tokens (the language is in `templates`)."""
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin._types import AnyArray, BoolVector, LongVector
+from widemargin.core.model_file import pack_strings, unpack_strings
+from widemargin.core.sparse import Rows, boundaries
+from widemargin.text.alphabet import Alphabet, FeatureIndex, HashedIndex
+from widemargin.text.attributes import Resources
+from widemargin.text.columns import Columns
+from widemargin.text.extractor import Arrays, Features, NumberedFeatures, packed_strings, selected, stored_alphabet
+from widemargin.text.templates import TRANSITION, Atoms, Template, parse_templates, spell, template_matrix
+
+
+class TemplateExtractor(NumberedFeatures):
+    """Templates over columns of tokens.
+
+    Parameters
+    ----------
+    templates : texts of templates
+    resources : the lexicons and word clusters that templates refer to
+    min_count, hash_bits : see `NumberedFeatures`
+    """
+
+    def __init__(
+        self,
+        templates: str | Sequence[str],
+        resources: Resources | None = None,
+        *,
+        min_count: int = 1,
+        hash_bits: int | None = None,
+    ) -> None:
+        super().__init__(min_count=min_count, hash_bits=hash_bits)
+        parsed = parse_templates(templates)
+        self.templates = tuple(template for template in parsed if not template.on_transition)
+        self.transition_templates = tuple(template for template in parsed if template.on_transition)
+        self.resources = resources or Resources()
+        self.transition_index: FeatureIndex = self._new_index() if self.transition_templates else Alphabet()
+        self._training: Columns | None = None
+        self._first = self._transition_first = np.empty(0, dtype=np.int64)
+
+    @property
+    def n_transition_features(self) -> int:
+        """How many features describe a transition."""
+        return self.transition_index.size
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns that the templates look at."""
+        templates = self.templates + self.transition_templates
+        return sorted({atom.column for template in templates for atom in template.atoms if atom.attribute != "bias"})
+
+    def names(self) -> list[str]:
+        """The features' names in the order of their numbers, those on transitions last."""
+        if isinstance(self.index, HashedIndex):
+            on_transitions = range(self.n_transition_features if self.transition_templates else 0)
+            return super().names() + [f"{TRANSITION}hashed {row}" for row in on_transitions]
+        if self._training is None:
+            return super().names()
+        return [
+            *self._spelt(self.templates, self._first),
+            *self._spelt(self.transition_templates, self._transition_first),
+        ]
+
+    def fit(self, X: Columns) -> Features:
+        """Number the features of the training sequences."""
+        rows, self.index, self._first = self._numbered(X, self.templates)
+        transition_rows = None
+        if self.transition_templates:
+            transition_rows, self.transition_index, self._transition_first = self._numbered(
+                X, self.transition_templates
+            )
+        self._training = X
+        return Features(X.indptr, rows, transition_rows)
+
+    def transform(self, X: Columns) -> Features:
+        """The known features of any sequences."""
+        rows = _rows(template_matrix(X, self.templates, self.resources, self.index, intern=False))
+        if not self.transition_templates:
+            return Features(X.indptr, rows)
+        on_transitions = template_matrix(
+            X, self.transition_templates, self.resources, self.transition_index, intern=False
+        )
+        return Features(X.indptr, rows, _rows(on_transitions))
+
+    def keep(self, used: BoolVector) -> "TemplateExtractor | None":
+        """An extractor of the `used` features only."""
+        if not (isinstance(self.index, Alphabet) and isinstance(self.transition_index, Alphabet)):
+            return None
+        kept = TemplateExtractor(self.texts, self.resources, min_count=self.min_count)
+        here, there = used[: self.n_features], used[self.n_features :]
+        kept.index = Alphabet(self.index.keys()[here])
+        kept.transition_index = Alphabet(self.transition_index.keys()[there])
+        if self._training is None:
+            kept._spell = partial(selected, self.names(), used)
+        else:
+            kept._training = self._training
+            kept._first, kept._transition_first = self._first[here], self._transition_first[there]
+        return kept
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """Templates, resources, keys and names."""
+        header, arrays = self._describe_index()
+        resources = {
+            "lexicons": {name: list(entries) for name, entries in self.resources.lexicons.items()},
+            "clusters": {name: dict(words) for name, words in self.resources.clusters.items()},
+        }
+        arrays |= pack_strings("resources", [json.dumps(resources)])
+        if isinstance(self.transition_index, Alphabet):
+            arrays["transition_keys"] = self.transition_index.keys()
+        return {**header, "templates": self.texts}, arrays
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], arrays: Arrays) -> "TemplateExtractor":
+        """The extractor that `describe` described."""
+        resources = Resources(**json.loads(unpack_strings("resources", packed_strings("resources", arrays))[0]))
+        extractor = cls(header["templates"], resources, hash_bits=header["hash_bits"])
+        extractor._restore_index(arrays)
+        if isinstance(extractor.transition_index, Alphabet):
+            extractor.transition_index = stored_alphabet(arrays, "transition_keys")
+        return extractor
+
+    @property
+    def texts(self) -> list[str]:
+        """The templates as texts, those on transitions last."""
+        return [template.text for template in self.templates + self.transition_templates]
+
+    def _numbered(self, columns: Columns, templates: Sequence[Template]) -> tuple[Rows, FeatureIndex, LongVector]:
+        """The rows of training sequences, a fresh index of their features, and where each of them first occurs."""
+        index = self._new_index()
+        numbers = template_matrix(columns, templates, self.resources, index, intern=True)
+        index, numbers = self._frequent(index, numbers)
+        first = np.empty(index.size + 1, dtype=np.int64)
+        # Assigned from the last to the first, so that the first occurrence stays; −1 lands in the spare last entry.
+        first[numbers.ravel()[::-1]] = np.arange(numbers.size - 1, -1, -1)
+        return _rows(numbers), index, first[:-1]
+
+    def _spelt(self, templates: Sequence[Template], first: LongVector) -> list[str]:
+        """Names such as ``suffix3[-1]=ing``, spelt from where the features first occurred in training."""
+        if self._training is None or not templates:
+            return []
+        tokens, which = np.divmod(first, len(templates))
+        names = [""] * len(first)
+        atoms = Atoms(self._training, self.resources)
+        for t, template in enumerate(templates):
+            mine = np.flatnonzero(which == t)
+            for number, name in zip(mine.tolist(), spell(atoms, template, tokens[mine]), strict=True):
+                names[number] = name
+        return names
+
+
+def _rows(numbers: NDArray[np.int32]) -> Rows:
+    """A matrix with a row of feature numbers per token, −1 for none, as sparse rows of ones."""
+    present = numbers >= 0
+    if present.all():
+        # The usual case when training: the matrix is the rows, without another copy of it.
+        n_tokens, n_templates = numbers.shape
+        return Rows(np.arange(n_tokens + 1) * n_templates, numbers.ravel(), np.empty(0))
+    return Rows(boundaries(present.sum(axis=1)), numbers[present], np.empty(0))

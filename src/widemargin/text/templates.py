@@ -1,0 +1,231 @@
+r"""Feature templates: integer arithmetic on columns of tokens.
+
+A template names attributes of the token at hand or of its neighbours, joined by ``|`` into a conjunction:
+
+    lower                 the lower-cased word
+    suffix3[-1]           the last three letters of the word before
+    word[-1]|word         the word before together with this one
+    pos[1]|lower          an extra input column of the word after, with this word
+    transition:lower[-1]  a feature on the label *pair* instead of the label
+
+Ranges abbreviate several templates: ``prefix1..4``, ``lower[-2..2]``. Positions beyond the sequence's ends have the
+values ``<s>`` and ``</s>``. Strings are touched once per distinct value; the rest is gathering and 64-bit mixing.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin._types import IntVector, KeyVector, LongVector
+from widemargin.errors import WidemarginError
+from widemargin.text.alphabet import FeatureIndex
+from widemargin.text.attributes import AFFIX, Attributes, Resources, check_attribute
+from widemargin.text.columns import Columns
+from widemargin.text.hashing import combine, hash_strings
+
+DEFAULT_TEMPLATES = (
+    "bias",
+    "word",
+    "lower",
+    "shape",
+    "prefix1..4",
+    "suffix1..4",
+    "lower[-2..-1]",
+    "lower[1..2]",
+    "word[-1]|word",
+    "word|word[1]",
+    "suffix3[-1]",
+    "suffix3[1]",
+)
+"""What a tagger looks at unless told otherwise: 20 templates for part-of-speech tags and named entities alike."""
+
+TRANSITION = "transition:"
+RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
+ATOM = re.compile(r"(?:(?P<column>\w+)\.)?(?P<attribute>[A-Za-z_]\w*(?:\([^()|]+\))?)(?:\[(?P<offset>[-+]?\d+)\])?")
+ATTRIBUTES = re.compile(r"bias|lower|shape|(prefix|suffix)[1-9]\d*|lexicon\([^,]+\)|cluster\([^,]+(, *[1-9]\d*)?\)")
+BEFORE, AFTER = "<s>", "</s>"
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """One attribute of the token `offset` positions away."""
+
+    column: str
+    attribute: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A conjunction of atoms; `text` is its canonical form and the first half of its features' names."""
+
+    text: str
+    atoms: tuple[Atom, ...]
+    on_transition: bool = False
+
+
+def parse_templates(templates: str | Sequence[str]) -> tuple[Template, ...]:
+    """Templates from their text: a sequence of strings, or one string with a template a line or a word.
+
+    >>> [template.text for template in parse_templates("lower[-1..1] word|pos[1]")]
+    ['lower[-1]', 'lower', 'lower[1]', 'word|pos[1]']
+    """
+    parsed = [parse_template(text) for each in listed(templates) for text in expand(each)]
+    if not parsed:
+        raise WidemarginError("there are no templates; give at least one, such as 'word'")
+    return tuple(dict.fromkeys(parsed))
+
+
+def listed(templates: str | Sequence[str]) -> list[str]:
+    r"""The texts of several templates: a sequence of strings, or one string with a template a line or a word.
+
+    >>> listed("word lower  # of this token\npos[-1]")
+    ['word', 'lower', 'pos[-1]']
+    """
+    if isinstance(templates, str):
+        return [word for line in templates.splitlines() for word in line.partition("#")[0].split()]
+    return [str(each).strip() for each in templates]
+
+
+def expand(text: str) -> Iterator[str]:
+    """The templates that a text with ranges abbreviates."""
+    match = RANGE.search(text)
+    if match is None:
+        yield text
+        return
+    first, last = int(match[1]), int(match[2])
+    if not 0 <= last - first < 100:
+        raise WidemarginError(f"the range {match[0]!r} in the template {text!r} must go up, by less than 100")
+    for number in range(first, last + 1):
+        yield from expand(text[: match.start()] + str(number) + text[match.end() :])
+
+
+def parse_template(text: str) -> Template:
+    """One template without ranges."""
+    on_transition = text.startswith(TRANSITION)
+    atoms, names = [], []
+    for part in text.removeprefix(TRANSITION).split("|"):
+        match = ATOM.fullmatch(part)
+        if match is None:
+            raise WidemarginError(
+                f"the template {text!r} is not understood at {part!r}; an example is 'suffix3[-1]|word'"
+            )
+        column, attribute, offset = match["column"] or "word", match["attribute"], int(match["offset"] or 0)
+        if not ATTRIBUTES.fullmatch(attribute):
+            if match["column"] or "(" in attribute:
+                raise WidemarginError(f"the template {text!r} asks for an unknown attribute {attribute!r}")
+            column, attribute = attribute, "value"
+        if (affix := AFFIX.fullmatch(attribute)) and int(affix[2]) > 100:
+            raise WidemarginError(f"the template {text!r} asks for an affix of more than 100 characters")
+        atoms.append(Atom(column, attribute, offset))
+        names.append(re.sub(r"\[[-+]?\d+\]$", "", part) + (f"[{offset}]" if offset else ""))
+    return Template((TRANSITION if on_transition else "") + "|".join(names), tuple(atoms), on_transition)
+
+
+class Part(NamedTuple):
+    """An atom's values: a code per token, and a key and a spelling per code; the key of absence is 0.
+
+    Behind the attribute's own values come ``<s>`` and ``</s>``.
+    """
+
+    codes: IntVector
+    keys: KeyVector
+    values: list[str | None]
+
+
+class Atoms:
+    """The atoms' values over one set of columns: each attribute and each offset is worked out once."""
+
+    def __init__(self, columns: Columns, resources: Resources) -> None:
+        self.columns = columns
+        self._attributes = Attributes(columns, resources)
+        self._unshifted: dict[tuple[str, str], Part] = {}
+        self._shifts: dict[int, tuple[IntVector, IntVector, IntVector]] = {}
+
+    def part(self, atom: Atom) -> Part:
+        """The values of an atom."""
+        name = atom.column, atom.attribute
+        if name not in self._unshifted:
+            codes, known = self._attributes.of(*name)
+            values = [*known, BEFORE, AFTER]
+            keys = hash_strings([value or "" for value in values])
+            if None in values:
+                keys[[value is None for value in values]] = 0
+            self._unshifted[name] = Part(codes, keys, values)
+        codes, keys, values = self._unshifted[name]
+        if atom.offset:
+            source, before, after = self._shift(atom.offset)
+            codes = codes[source]
+            codes[before], codes[after] = len(values) - 2, len(values) - 1
+        return Part(codes, keys, values)
+
+    def _shift(self, offset: int) -> tuple[IntVector, IntVector, IntVector]:
+        """For every token the one `offset` away (itself where there is none), and the tokens with none on a side."""
+        if offset not in self._shifts:
+            indptr, n = self.columns.indptr, self.columns.n_tokens
+            lengths = np.diff(indptr)
+            target = np.arange(offset, n + offset)
+            before = np.flatnonzero(target < np.repeat(indptr[:-1], lengths))
+            after = np.flatnonzero(target >= np.repeat(indptr[1:], lengths))
+            target[before], target[after] = before, after
+            self._shifts[offset] = target.astype(np.int32), before.astype(np.int32), after.astype(np.int32)
+        return self._shifts[offset]
+
+
+def template_matrix(
+    columns: Columns,
+    templates: Sequence[Template],
+    resources: Resources,
+    index: FeatureIndex,
+    *,
+    intern: bool,
+) -> NDArray[np.int32]:
+    """The features of every token, a column of feature numbers per template, −1 where a template has none.
+
+    With `intern` new features are numbered (training); without it they are −1 (prediction).
+    """
+    for template in templates:
+        for atom in template.atoms:
+            check_attribute(atom.attribute, resources)
+    find = index.intern if intern else index.lookup
+    atoms = Atoms(columns, resources)
+    numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)
+    if columns.n_tokens == 0:
+        # Sequences without any token do not show their columns' names, and need none.
+        return numbers
+    seeds = hash_strings([template.text for template in templates])
+    for t, template in enumerate(templates):
+        parts = [atoms.part(atom) for atom in template.atoms]
+        codes, keys, _ = parts[0]
+        if len(parts) == 1:
+            # Once per distinct value, and only for values that do occur at this offset.
+            present = (np.bincount(codes, minlength=len(keys)) > 0) & (keys != 0)
+            wanted = np.where(present, combine(np.full(len(keys), seeds[t]), keys), np.uint64(0))
+            numbers[:, t] = find(wanted)[codes]
+        else:
+            numbers[:, t] = find(_conjunction(seeds[t], parts))
+    return numbers
+
+
+def spell(atoms: Atoms, template: Template, tokens: LongVector) -> list[str]:
+    """The names of a template's features at the given tokens, such as ``suffix3[-1]=ing``."""
+    parts = [atoms.part(atom) for atom in template.atoms]
+    columns = [[values[code] or "" for code in codes[tokens].tolist()] for codes, _, values in parts]
+    joined = columns[0] if len(columns) == 1 else ["|".join(texts) for texts in zip(*columns, strict=True)]
+    return [f"{template.text}={value}" if value else template.text for value in joined]
+
+
+def _conjunction(seed: np.uint64, parts: Sequence[Part]) -> KeyVector:
+    """A key per token for the values of all parts together; 0 where any of them is absent."""
+    total = np.full(len(parts[0].codes), seed)
+    missing = np.zeros(len(total), dtype=bool)
+    for codes, keys, _ in parts:
+        values = keys[codes]
+        total = combine(total, values)
+        missing |= values == 0
+    total[missing] = 0
+    return total
