@@ -1,9 +1,9 @@
 """Learning to match: which node on the left belongs to which on the right?
 
-Every possible pair comes with a vector of features, say how similar two sentences of a text and its translation are in
-length, words and place. A matching scores the sum over its pairs of ⟨w, features⟩; the best one is found by the
-Hungarian algorithm, and w is learned from examples of right matchings. Nothing of this is built into the library: the
-three methods of `Matching` are all there is to write.
+Every possible pair has a vector of features: for the sentences of a text and its translation, say, how similar the two
+are in length, words and place. A matching scores the sum over its pairs of ⟨w, features⟩. The Hungarian algorithm finds
+the best one, and w is learned from examples of right matchings. The library knows nothing about matching: you write the
+three methods of `Matching`, and it does the rest.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ class Matching:
         return float(np.sum(np.not_equal(y, y_hat)))
 
     def decode(self, x, w, y=None):
-        """The best matching; with the gold one given, a wrong pair gains 1, so that mistakes look tempting."""
+        """The best matching; with the gold one given, every wrong pair scores 1 more, which makes mistakes tempting."""
         scores = x @ w
         if y is not None:
             scores += 1.0
@@ -43,12 +43,12 @@ def main(n_train=100, n_test=200):
     """Match before and after learning; return both accuracies and the model."""
     X, y = matchings(n_train, seed=1)
     X_test, y_test = matchings(n_test, seed=2)
-    problem = Matching()
+    structure = Matching()
 
-    model = StructuredPredictor(problem, C=0.1, tol=0.01, max_epochs=100).fit(X, y)
+    model = StructuredPredictor(structure, C=0.1, tol=0.01, max_epochs=100).fit(X, y)
 
     equal_weights = np.ones(X[0].shape[-1])
-    before = accuracy(y_test, [problem.decode(x, equal_weights) for x in X_test])
+    before = accuracy(y_test, [structure.decode(x, equal_weights) for x in X_test])
     after = accuracy(y_test, model.predict(X_test))
     print(f"right partners with equal weights: {before:.1%}, with learned weights: {after:.1%}")
     print(model.solution_)

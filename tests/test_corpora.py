@@ -6,7 +6,10 @@ from helpers import corpus
 from widemargin.files.document import label_column
 from widemargin.files.formats import read
 from widemargin.metrics import accuracy, span_scores
-from widemargin.tasks.tag.training import TaggerSettings
+from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.training import Data
+from widemargin.tasks.training import train as train_model
 
 pytestmark = [pytest.mark.corpus, pytest.mark.slow]
 
@@ -15,7 +18,9 @@ def trained_and_tested(train, test, label=None, **settings):
     """The solution, and gold and predicted labels of the test file."""
     document = read(corpus(train))
     name = label_column(document, label)
-    tagger, solution = TaggerSettings(**settings).train(document.columns.only("word"), document.columns[name])
+    tagger, solution = train_model(
+        compile_tags, TaggerParameters(**settings), Data(document.columns.only("word"), document.columns[name])
+    )
     columns = read(corpus(test)).columns
     return solution, columns.sequences(name), tagger.predict(columns.only("word"), n_threads=2)
 
@@ -37,7 +42,7 @@ def test_confidence_in_gene_names():
     """Calibrated on development data, confidence is a probability on test data."""
     parts = {part: read(corpus(f"bc2gm/{part}.tsv")) for part in ("train", "dev", "test")}
     data = {part: (each.columns.only("word"), each.columns[each.label]) for part, each in parts.items()}
-    tagger, _ = TaggerSettings().train(*data["train"])
+    tagger, _ = train_model(compile_tags, TaggerParameters(), Data(*data["train"]))
     tagger.calibrate(*data["dev"], n_threads=2)
     report = tagger.judge_confidence(*data["test"], n_threads=2)
     assert report["labels"].after <= 0.03

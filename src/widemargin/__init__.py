@@ -1,7 +1,7 @@
 """widemargin: large-margin structured prediction with a certificate of optimality.
 
 Structures decode, objectives turn decoded outputs into cuts, solvers consume cuts. Names are imported when first used,
-so that `import widemargin` and the command line start at once; estimators come from the tasks (`widemargin.tasks`).
+so `import widemargin` and the command line start at once. Estimators come from the tasks (`widemargin.tasks`).
 """
 
 from typing import TYPE_CHECKING, Any

@@ -37,7 +37,7 @@ def _source_digest() -> str:
 
 
 def _cache_directory() -> str | None:
-    """Where compiled kernels go; None where nothing can be written, and they are compiled anew in every process."""
+    """The folder of compiled kernels; None if none can be written, so that every process compiles them anew."""
     base = Path(config.CACHE_DIR) if config.CACHE_DIR else _user_cache() / "widemargin"
     directory = base / f"widemargin-{_source_digest()}"
     try:
@@ -55,7 +55,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` without the GIL, cached across processes.
 
     `fastmath` is limited to reassociation and contraction, which let sums vectorise: the full flag assumes that there
-    are no infinities, and −inf is how constraints are written.
+    are no infinities, but constraints are written as −inf.
     """
     before = config.CACHE_DIR
     config.CACHE_DIR = _DIRECTORY or before

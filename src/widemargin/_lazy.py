@@ -1,4 +1,4 @@
-"""Packages whose names are imported when first used, so that nobody waits for kernels they do not need."""
+"""Packages whose names are imported when first used, so nobody waits for kernels they do not need."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -8,9 +8,9 @@ from typing import Any
 def lazy_names(
     package: str, modules: Mapping[str, Sequence[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """``__getattr__``, ``__dir__`` and ``__all__`` of a package that gives each module's names on first use.
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package that imports each module's names on first use.
 
-    A name must not be a module's: importing the module would put it in the place of the name.
+    A name must not be that of a module, since importing the module would overwrite it.
 
     >>> look_up, _, names = lazy_names("widemargin", {"errors": ["DataError"]})
     >>> look_up("DataError"), names

@@ -1,7 +1,7 @@
 """The one place that runs work on several threads.
 
 Kernels release the GIL, so a small pool of Python threads, each running the same serial kernel on its share of a
-batch, keeps all cores busy, and unlike Numba's own thread layers may be entered from anywhere.
+batch, keeps all cores busy. Unlike Numba's own thread layers, it may be entered from anywhere.
 """
 
 import os
@@ -17,11 +17,11 @@ from widemargin.errors import WidemarginError
 
 T = TypeVar("T")
 
-WAKING = 150.0  # µs, measured; more than on bare metal
+WAKING = 150.0  # µs to wake a thread, measured; more than on bare metal
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -57,8 +57,8 @@ def run(tasks: Sequence[Callable[[], T]]) -> list[T]:
 def shares(batch: IntVector, work: FloatVector | None, n_threads: int) -> list[IntVector]:
     """`batch` in up to `n_threads` contiguous parts that should be done at about the same time; `work` is in µs.
 
-    The first part, the caller's own, is larger by the work that fits into waking a thread. The batch is kept whole
-    where `work` is None, and where there is too little of it to be worth waking anyone.
+    The first part, the caller's own, is larger by the work that fits into the time it takes to wake a thread. The batch
+    stays whole if `work` is None or too little to be worth waking a thread.
 
     >>> [part.tolist() for part in shares(np.arange(4), np.array([900.0, 300.0, 300.0, 300.0]), 2)]
     [[0], [1, 2, 3]]

@@ -6,7 +6,7 @@ the command line prints that sentence and exits with code 2.
 
 
 class WidemarginError(ValueError):
-    """Something given to the library is not as it should be."""
+    """Something given to the library is wrong."""
 
 
 class DataError(WidemarginError):

@@ -1,8 +1,8 @@
 """How well predicted labels agree with the gold ones.
 
 All functions compare lists of label sequences. Spans follow the conventions of the conlleval script of the CoNLL shared
-tasks, which published F1 scores are computed by: a span counts as found only if its borders and its type are all right,
-and an `I-` that continues nothing starts a span. A share of nothing is 0, never nan.
+tasks, which published F1 scores use: a span counts as found only if its borders and its type are all right, and an `I-`
+that continues nothing starts a span. A share of nothing is 0, never nan.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from widemargin.text.spans import Labels, Span, spans
 
 
 class Score(NamedTuple):
-    """How one kind of thing was found; `support` counts the gold ones."""
+    """How well one kind of label or span was found; `support` counts the gold ones."""
 
     precision: float
     recall: float
@@ -36,7 +36,7 @@ class Scores(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """Predictions of about the same confidence: how many, how confident on average, and which share was right."""
+    """Predictions of about the same confidence: their number, their average confidence, and the share that is right."""
 
     n: int
     confidence: float
@@ -53,14 +53,14 @@ class Confusion(NamedTuple):
 def accuracy(
     gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None
 ) -> float:
-    """The share of tokens that are labelled right.
+    """The share of tokens with the right label.
 
     Parameters
     ----------
     gold, predicted
         One list of labels per sequence.
     sample_weight
-        How much each token of each sequence counts: one number per sequence.
+        One number per sequence: how much each of its tokens counts.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def span_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
 
 
 def scores_of_spans(gold: Sequence[Sequence[Span]], predicted: Sequence[Sequence[Span]]) -> Scores:
-    """The same for sequences whose spans are given themselves.
+    """Like `span_scores`, for sequences given as spans instead of labels.
 
     >>> scores_of_spans([[Span(0, 1, "PER")]], [[Span(0, 1, "PER"), Span(1, 2, "PER")]]).micro.precision
     0.5
@@ -119,7 +119,7 @@ def label_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
 
 
 def set_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
-    """Precision, recall and F1 of each label where every example has a set of them.
+    """Precision, recall and F1 of each label, when every example has a set of labels.
 
     >>> set_scores([["a"], ["a", "b"]], [["a"], ["b"]]).micro
     Score(precision=1.0, recall=0.6666666666666666, f1=0.8, support=3)
@@ -131,7 +131,7 @@ def set_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
 
 
 def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
-    """Which label was taken for which; the labels are in alphabetical order.
+    """How often each label was taken for each other; the labels are in alphabetical order.
 
     >>> confusion([["N", "V", "N"]], [["N", "N", "N"]]).matrix.tolist()
     [[2, 0], [1, 0]]
@@ -147,7 +147,7 @@ def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
 
 
 def reliability(confidence: FloatVector, right: AnyArray, n_bins: int = 15) -> list[Bin]:
-    """Predictions by their confidence, in bins of equal width; empty ones are left out.
+    """Predictions grouped by confidence into bins of equal width; empty bins are left out.
 
     >>> reliability(np.array([0.9, 0.95, 0.2]), np.array([True, False, False]), n_bins=2)
     [Bin(n=1, confidence=0.2, right=0.0), Bin(n=2, confidence=0.925, right=0.5)]
@@ -162,7 +162,7 @@ def reliability(confidence: FloatVector, right: AnyArray, n_bins: int = 15) -> l
 
 
 def expected_calibration_error(confidence: FloatVector, right: AnyArray, n_bins: int = 15) -> float:
-    """How far confidence is from the share that is right, on average over predictions in bins of equal width.
+    """The average distance of confidence from the share that is right, over predictions in bins of equal width.
 
     >>> expected_calibration_error(np.array([0.75, 0.75, 0.75, 0.75]), np.array([True, True, True, False]))
     0.0
@@ -173,7 +173,7 @@ def expected_calibration_error(confidence: FloatVector, right: AnyArray, n_bins:
 
 @dataclass(frozen=True, slots=True)
 class SequenceScorer:
-    """A metric as scikit-learn's `scoring=` wants it: it scores the predictions of an estimator."""
+    """A metric for scikit-learn's `scoring=`: it scores the predictions of an estimator."""
 
     name: str
 
@@ -181,7 +181,7 @@ class SequenceScorer:
         check_metric(self.name)
 
     def __call__(self, estimator: Any, X: Any, y: Sequence[Labels]) -> float:
-        """Score what `estimator` predicts for `X` against `y`."""
+        """Score the predictions of `estimator` for `X` against `y`."""
         return self.measure(y, estimator.predict(X))
 
     def measure(self, gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
@@ -199,7 +199,7 @@ def sequence_scorer(name: str) -> SequenceScorer:
 
 
 def check_metric(name: str) -> None:
-    """Raise unless there is a metric of this name."""
+    """Raise unless a metric has this name."""
     if name not in _METRICS:
         raise WidemarginError(f"there is no scorer {name!r}; choose one of {', '.join(_METRICS)}")
 
@@ -216,7 +216,7 @@ _METRICS: dict[str, Callable[[Sequence[Labels], Sequence[Labels]], float]] = {
 
 
 def counted(right: Mapping[str, int], found: Mapping[str, int], wanted: Mapping[str, int]) -> Scores:
-    """Scores from how many of every label were found rightly, were found, and should have been."""
+    """Scores from the numbers of each label that were found rightly, were found, and should have been found."""
     by_label = {
         label: _score(right.get(label, 0), found.get(label, 0), wanted.get(label, 0))
         for label in sorted({*found, *wanted})
@@ -229,7 +229,7 @@ def _score(right: int, found: int, wanted: int) -> Score:
 
 
 def quotient(part: float, whole: float) -> float:
-    """The share that `part` is of `whole`; 0 of nothing."""
+    """`part` / `whole`, or 0 if `whole` is 0."""
     return float(part / whole) if whole else 0.0
 
 

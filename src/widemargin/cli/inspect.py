@@ -48,7 +48,7 @@ def run(
             raise WidemarginError(f"the model has no label {label!r}; it has {', '.join(map(repr, known))}")
     chosen = [number for number, label in enumerate(known) if not labels or label in labels]
     summary, solution = predictor.summary, _solution(predictor, model)
-    parts = predictor.strongest(chosen, top)
+    parts, parameters = predictor.strongest(chosen, top), summary.get("parameters", {})
     templates: Any = dict(predictor.templates)
     results = {
         "model": model,
@@ -62,7 +62,8 @@ def run(
         "labels": known,
         "templates": templates.get("", templates) or None,
         "data": predictor.about,
-        "parameters": summary.get("parameters", {}),
+        "parameters": parameters,
+        "C": summary.get("C", parameters.get("C")),
         "training": {key: value for key, value in solution.summary().items() if key != "trace"} if solution else None,
         **{name: part.by_label if part.strongest is None else part.strongest for name, part in parts.items()},
     }
@@ -99,7 +100,7 @@ def _print(
         column = f"the column {data['label']} of " if "label" in data else ""
         facts.append(("trained on", f"{', '.join(counts)}, {column}a {data.get('format')} file"))
     if parameters:
-        facts.append(("solver", f"{parameters.get('solver')} with C = {parameters.get('C')}"))
+        facts.append(("solver", f"{parameters.get('solver')} with C = {results['C']}"))
     if solution:
         facts.append(
             ("stopped", f"{STOPPED.get(solution.stopped, solution.stopped)}, after {solution.seconds:.1f} seconds")
@@ -116,8 +117,10 @@ def _listed(labels: Sequence[str]) -> str:
 def _features(size: Mapping[str, int]) -> str:
     if "templates" in size:
         return f"{size['templates']} templates, hashed: their names are known in sentences only (--explain FILE)"
-    kinds = {what: count for what, count in size.items() if what.endswith("features")}
-    return ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in kinds.items() if count or len(kinds) == 1)
+    more = {what: count for what, count in size.items() if what.endswith("_features") and count}
+    return ", ".join(
+        [f"{size['features']:,}", *(f"{count:,} {what.replace('_', ' ')}" for what, count in more.items())]
+    )
 
 
 def _print_parts(printer: Printer, parts: Mapping[str, Part]) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import click
 
@@ -37,8 +37,10 @@ def names(ctx: click.Context, param: click.Parameter, value: str | None) -> list
     return cut
 
 
-def numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[float]:
+def numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> list[float] | None:
     """Numbers with commas between them."""
+    if value is None:
+        return None
     parts: Sequence[Any] = value.split(",")
     return [click.FLOAT.convert(each, param, ctx) for each in parts]
 
@@ -147,7 +149,7 @@ def _options(
         flag = about["option"] or "--" + name.replace("_", "-")
         default = defaults.get(name, field.default)
         more = dict(GIVEN_AS.get(about["given_as"]) or _by_type(field.type, flag))
-        text = f"{text_of(owner, field)} {about['on_command_line']}".rstrip()
+        text = text_of(owner, field, "on_command_line")
         if about["given_as"] in ("names", "lexicons", "clusters"):
             default = None
         yield click.Option(
@@ -162,7 +164,11 @@ def _options(
 
 def _by_type(kind: Any, flag: str) -> dict[str, Any]:
     """How click takes a value of this type; texts as they are."""
-    wanted = [each for each in get_args(kind) if each is not type(None)] if get_origin(kind) is UnionType else [kind]
+    wanted = (
+        [each for each in get_args(kind) if each is not type(None)]
+        if get_origin(kind) in (UnionType, Union)
+        else [kind]
+    )
     kind = wanted[0]
     if kind is bool:
         return {"is_flag": True, "flag": flag if "/" in flag else f"{flag}/--no-{flag[2:]}"}

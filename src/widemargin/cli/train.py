@@ -72,7 +72,7 @@ class Prepared(NamedTuple):
 
     @property
     def data(self) -> Data:
-        """What there is to learn from."""
+        """The training data."""
         return Data(self.train.X, self.train.y, dev=None if self.dev is None else (self.dev.X, self.dev.y))
 
 
@@ -131,7 +131,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     results |= {
         "label": job.train.about.get("label"),
         "solver": job.parameters.solver,
-        "C": model.summary["parameters"]["C"],
+        "C": model.summary["C"],
         "path": [_point(*point) for point in path],
         "model": plan.out,
         "interrupted": interrupted,
@@ -151,9 +151,9 @@ def _dev_score(solution: Solution) -> float:
 
 
 def _point(model: Model, solution: Solution) -> dict[str, Any]:
-    """What there is to say of one C."""
+    """C, score and gap of one point of the path."""
     score = _dev_score(solution)
-    return {"C": model.summary["parameters"]["C"], "score": None if score == -inf else score, "gap": solution.gap}
+    return {"C": model.summary["C"], "score": None if score == -inf else score, "gap": solution.gap}
 
 
 def _results(model: Model, solution: Solution) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Learning, without knowing what is learnt: cuts, the problem, the one training loop, and what it returns."""
+"""Learning, independent of any structure: cuts, the problem, the one training loop, and its result."""

@@ -1,8 +1,8 @@
-"""Files that are either wholly written or not touched at all.
+"""Files that are either written completely or not touched at all.
 
-What is written goes to a temporary file in the same folder, which is renamed onto the target only once it is complete
-and on the disk: a crash, a full disk or Ctrl-C leaves the previous file as it was. Devices and pipes (`/dev/null`,
-`/dev/stdout`) cannot be renamed onto, and are written directly.
+Output goes to a temporary file in the same folder, which is renamed onto the target only once it is complete and on
+disk: a crash, a full disk or Ctrl-C leaves the previous file as it was. Devices and pipes (`/dev/null`, `/dev/stdout`)
+cannot be renamed onto and are written directly.
 """
 
 import os
@@ -37,7 +37,7 @@ def replacing(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> A
 @contextmanager
 def _replacing(path: Path, mode: str) -> Iterator[IO[Any]]:
     try:
-        # Asked of the path as given: what /dev/stdout resolves to when it is a pipe is no path at all.
+        # Tests the path as given: when /dev/stdout is a pipe, it resolves to something that is not a path.
         if path.exists() and not path.is_file():
             with _open(path, mode) as stream:
                 yield stream

@@ -1,11 +1,11 @@
-"""Checkpoints: a run of training between two epochs, in a file, to be gone on with as if it had never stopped.
+"""Checkpoints: a training run between two epochs, saved in a file, from which it continues as if never stopped.
 
-Everything that what follows depends on is in the file: the solver's state, the random generator, the trace, the best
-weights so far, calls and seconds. So the resumed run equals the uninterrupted one bit for bit. An epoch that was cut
-short, by Ctrl-C or a time limit, is not in it: the file holds the last whole epoch, and the rest is made again.
+The file holds everything that the rest of the run depends on: the solver's state, the random generator, the trace, the
+best weights so far, calls and seconds. So the resumed run equals the uninterrupted one bit for bit. An epoch cut short
+by Ctrl-C or a time limit is not saved: the file holds the last complete epoch, and the next one is repeated.
 
-The file is one like a model's (`model`): arrays and JSON, never a pickle. It names the problem and the solver that it
-belongs to, and holds a digest of its own contents, since kernels trust what they are given.
+The format is that of model files (`core.model_file`): arrays and JSON, never a pickle. The file names the problem and
+the solver that it belongs to. It also holds a digest of its own contents, since kernels trust what they are given.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ Arrays = dict[str, AnyArray]
 class Moment:
     """A run between two epochs.
 
-    `trace` holds its rows as lists, `rng` the state of the random generator, `slacks` those that the oracle last saw.
+    `trace` holds its rows as lists, `rng` the state of the random generator, `slacks` the slacks the oracle last saw.
     """
 
     state: Any
@@ -56,8 +56,8 @@ class Checkpoint:
 
     Parameters
     ----------
-    path : of the file
-    problem, solver : what the run is about; a file that is about something else is refused
+    path : path of the file
+    problem, solver : those of the run; a file that belongs to another run is refused
     seconds : how long to wait between two writes
     """
 
@@ -70,14 +70,14 @@ class Checkpoint:
         self._pending: tuple[Any, Arrays] | None = None
 
     def note(self, moment: Moment) -> None:
-        """Keep a copy of this moment; write it if it is time to."""
+        """Keep a copy of this moment; write it if the last write was long enough ago."""
         arrays: Arrays = {}
         self._pending = pack(moment, "run", arrays), arrays
         if perf_counter() - self._written >= self.seconds:
             self.write()
 
     def write(self) -> None:
-        """Write the last moment noted, unless that has been done."""
+        """Write the last moment noted, unless it is written already."""
         if self._pending is not None:
             content, arrays = self._pending
             header = {"structure": STRUCTURE, "version": VERSION, "about": self.about, "content": content}
@@ -85,7 +85,7 @@ class Checkpoint:
             self._pending, self._written = None, perf_counter()
 
     def read(self, state: Any) -> Moment | None:
-        """The moment in the file, its state written into the fresh `state` given; None where there is no file."""
+        """The moment in the file, its state written into the fresh `state`; None if there is no file."""
         if not Path(self.path).exists():
             return None
         header, arrays = read_model(self.path)
@@ -95,7 +95,7 @@ class Checkpoint:
             raise ModelFileError(f"the checkpoint {self.path} was written by {header.get('written_by')}; start afresh")
         about = header.get("about")
         if not isinstance(about, dict) or header.get("digest") != _digest(header.get("content"), arrays):
-            raise ModelFileError(f"the checkpoint {self.path} is damaged: its contents are not those written")
+            raise ModelFileError(f"the checkpoint {self.path} is damaged: its contents do not match its digest")
         for name, value in self.about.items():
             if about.get(name) != value:
                 raise WidemarginError(
@@ -111,7 +111,7 @@ class Checkpoint:
 
 
 def fingerprint(problem: Problem, solver: Solver) -> dict[str, Any]:
-    """What a run must have in common with the one it goes on with."""
+    """The properties that a run must share with the checkpoint it resumes from."""
     return {
         "number of blocks": problem.n_blocks,
         "number of weights": problem.n_weights,
@@ -143,7 +143,7 @@ def pack(value: Any, name: str, arrays: Arrays) -> Any:
 
 
 def unpack(packed: Any, template: Any, arrays: Mapping[str, AnyArray]) -> Any:
-    """What `pack` was given. Dataclasses and cuts are filled into those of the `template`, which has the same form."""
+    """The value given to `pack`; dataclasses and cuts are filled into those of `template`, which has the same form."""
     ((kind, content),) = packed.items()
     if kind == "array":
         return arrays[content].copy()
@@ -152,7 +152,7 @@ def unpack(packed: Any, template: Any, arrays: Mapping[str, AnyArray]) -> Any:
         return template
     if kind == "fields":
         if [each.name for each in fields(template)] != list(content):
-            raise ValueError("the fields are others")
+            raise ValueError("the fields differ")
         for name, part in content.items():
             setattr(template, name, unpack(part, getattr(template, name), arrays))
         return template

@@ -1,4 +1,4 @@
-"""The names of losses and penalties, free of everything else: the command line lists them before it loads anything."""
+"""The names of losses and penalties, in a module of their own: the command line lists them without loading the rest."""
 
 from typing import Literal
 

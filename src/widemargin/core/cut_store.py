@@ -1,9 +1,9 @@
-"""The working sets of all blocks within a budget of memory.
+"""The working sets of all blocks, within a memory budget.
 
-Kernels add and remove cuts in place (`cuts`); before each of them Python makes room (`reserve`). Where the budget is
-spent, cuts without weight go first. Then the cuts of a block are merged: their mean, weighted by α, is a cut as good
-as any, and with the sum of the α on it w and the dual stay what they are. Where even that does not help, new cuts are
-turned away, which slows training down and does no harm.
+Kernels add and remove cuts in place (`cuts`); before each kernel runs, Python makes room (`reserve`). When the budget
+is spent, cuts with α = 0 go first. Then the cuts of a block are merged: their mean, weighted by α, is a valid cut, and
+giving it the sum of their α changes neither w nor the dual. If even that frees too little, new cuts are turned away:
+training slows down but stays correct.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ PER_SLOT = ("after", "b", "alpha", "norm", "begin", "end", "tail", "place")
 
 @kernel
 def _move_down(sets: WorkingSets, slots: LongVector) -> None:
-    """Squeeze out the gaps between the entries of `slots`, which come in the order of their entries."""
+    """Close the gaps between the entries of `slots`, which are sorted by where their entries begin."""
     write = 0
     for slot in slots:
         begin, shift = sets.begin[slot], sets.begin[slot] - write
@@ -71,7 +71,7 @@ def _add_all(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool) 
 
 @kernel
 def _merge(sets: WorkingSets, block: int) -> None:
-    """Put one cut in the place of all those of the block, which have α > 0; the pool has room for their entries."""
+    """Replace all cuts of the block by one; each has α > 0, and the pool has room for a copy of their entries."""
     start, mass, b = sets.tally[USED], 0.0, 0.0
     slot = sets.first[block]
     while slot >= 0:
@@ -89,7 +89,7 @@ def _merge(sets: WorkingSets, block: int) -> None:
         slot = sets.after[slot]
     end = coalesce(sets.indices, sets.values, start, write, start, new_table(write - start))
     drop_idle(sets, block)
-    # The merged cut is where `add` would put it, so that adding it to itself only fills in the rest.
+    # The merged entries already lie where `add` copies them to, so it leaves them as they are and fills in the rest.
     slot = add(sets, block, b, Rows(sets.begin, sets.indices, sets.values), start, end)
     sets.alpha[slot] = mass
     sets.place[slot] = 0
@@ -100,9 +100,9 @@ class CutStore:
 
     Parameters
     ----------
-    n_blocks : how many there are
+    n_blocks : the number of blocks
     memory : how many megabytes the cuts may take
-    products : keep the products of the cuts of a block, too
+    products : also keep the products of the cuts of a block
     """
 
     def __init__(self, n_blocks: int, memory: float = np.inf, *, products: bool = False) -> None:
@@ -126,16 +126,16 @@ class CutStore:
         )
 
     def __len__(self) -> int:
-        """How many cuts are kept."""
+        """The number of cuts kept."""
         return int(self.sets.size.sum())
 
     @property
     def n_entries(self) -> int:
-        """How many numbers the kept cuts take in the pool."""
+        """The number of pool entries that the cuts take."""
         return int(self.sets.tally[ALIVE])
 
     def n_entries_of(self, blocks: IntVector) -> float:
-        """About how many non-zeros the cuts of `blocks` have: as many as others, on average."""
+        """An estimate of the non-zeros in the cuts of `blocks`, from the average over all cuts."""
         return float(self.sets.size[blocks].sum() * self.n_entries / max(len(self), 1))
 
     @property
@@ -166,7 +166,7 @@ class CutStore:
         self.sets.mass[:] *= factor
 
     def insert(self, cuts: Cuts, alpha: FloatVector) -> None:
-        """Add the `cuts` whose `alpha` is positive, with it."""
+        """Add the `cuts` whose `alpha` is positive, each with its α."""
         kept = self.reserve(cuts)
         _add_all(self.sets, kept, alpha[: len(kept.b)], self.products)
 
@@ -192,20 +192,20 @@ class CutStore:
             self.insert(cuts, sets.alpha[slots])
 
     def contents(self) -> dict[str, AnyArray]:
-        """Copies of the arrays of the working sets, as far as they are in use."""
+        """Copies of the arrays of the working sets, cut down to the part in use."""
         tally = self.sets.tally
         ends = dict.fromkeys(PER_SLOT, tally[SLOTS]) | dict.fromkeys(("indices", "values"), tally[USED])
         return {name: array[: ends.get(name)].copy() for name, array in self.sets._asdict().items()}
 
     def restore(self, contents: Mapping[str, AnyArray]) -> None:
-        """Become the store whose `contents` these are."""
-        # Copies, which own their memory and so can grow.
+        """Restore the state that `contents` returned."""
+        # Copies own their memory, so they can grow.
         self.sets = WorkingSets(**{name: array.copy() for name, array in contents.items()})
 
     def reserve(self, cuts: Cuts) -> Cuts:
-        """Make room for `cuts`, so that a kernel may add any of those returned: all, or as many as memory allows.
+        """Make room for `cuts` and return those that a kernel may now add: all, or as many as memory allows.
 
-        Growing is by half, and at first to what all blocks would need if their cuts were like these: memory that is
+        Arrays grow by half, and at least to what all blocks would need if their cuts were like these: memory that is
         never written to costs nothing.
         """
         sets, n = self.sets, len(cuts.b)
@@ -229,23 +229,23 @@ class CutStore:
         return cuts
 
     def compact(self) -> None:
-        """Squeeze out the gaps that departed cuts left in the pool."""
+        """Close the gaps that removed cuts left in the pool."""
         _move_down(self.sets, self.live())
 
     @property
     def _limit(self) -> int:
-        """How many entries the pool may have."""
+        """The largest number of entries that the pool may have."""
         return int(min(self.memory * 2**20 / BYTES_PER_ENTRY, 2**40))
 
     def _grow(self, names: tuple[str, ...], needed: int, at_least: int, at_most: int = 2**60) -> None:
         for name in names:
             array: AnyArray = getattr(self.sets, name)
             if needed > len(array):
-                # In place: the system moves pages instead of copying, so that memory is not needed twice.
+                # In place: the system moves pages instead of copying, so memory is not needed twice.
                 array.resize(min(max(needed * 3 // 2, at_least), max(at_most, needed)), refcheck=False)
 
     def _shrink(self, target: int) -> None:
-        """Bring the pool down to `target` entries, if dropping idle cuts and merging the others can do it."""
+        """Drop idle cuts, then merge the others, until the pool has at most `target` entries or no block is left."""
         sets = self.sets
         for block in np.flatnonzero(sets.size).tolist():
             drop_idle(sets, block)
@@ -256,7 +256,7 @@ class CutStore:
             while slot >= 0:
                 entries[block] += sets.tail[slot] - sets.begin[slot]
                 slot = int(sets.after[slot])
-        # An eighth below the target, lest the next batch start all over again.
+        # An eighth below the target, so that the next batch does not have to shrink the pool again.
         target -= target // MERGE_SHARE
         for block in np.argsort(-entries, kind="stable").tolist():
             if sets.tally[ALIVE] <= target or not entries[block]:

@@ -1,4 +1,4 @@
-"""Cuts, the only thing that passes from structures to solvers, and the working sets they are kept in.
+"""Cuts, the only thing that passes from structures to solvers, and the working sets that hold them.
 
 A cut (block i, a, b) is a linear lower bound on the slack of its block, valid for every w:
 
@@ -63,7 +63,7 @@ class WorkingSets(NamedTuple):
 
 
 # Entries of `tally`: the head of the vacant slots, slots ever used, pool entries ever used, those still alive, and the
-# number of places in the block with the most of them.
+# largest number of places in any block.
 VACANT, SLOTS, USED, ALIVE, PLACES = range(5)
 
 
@@ -91,8 +91,8 @@ def add(sets: WorkingSets, block: int, b: float, a: Rows, begin: int, end: int) 
     for k in range(begin, end):
         sets.indices[start + k - begin] = a.indices[k]
         sets.values[start + k - begin] = a.values[k]
-    # In a loop of its own: one that also writes is vectorised only where the arrays are found to lie far apart, and
-    # sums would then be rounded otherwise from one run to the next.
+    # In a loop of its own: one that also writes is vectorised only if the arrays turn out not to overlap, so its sums
+    # would be rounded differently from run to run.
     for k in range(begin, end):
         norm += a.values[k] * a.values[k]
     tally[USED] += end - begin
@@ -107,7 +107,7 @@ def add(sets: WorkingSets, block: int, b: float, a: Rows, begin: int, end: int) 
 
 @kernel
 def take_place(sets: WorkingSets, newest: int) -> None:
-    """Give the newest cut of a block the least place that none of the others has."""
+    """Give the newest cut of a block the lowest place that no other cut has."""
     place = -1
     taken = True
     while taken:
@@ -123,7 +123,7 @@ def take_place(sets: WorkingSets, newest: int) -> None:
 
 @kernel
 def keep_products(sets: WorkingSets, newest: int) -> None:
-    """Make the products that have been written behind the entries of the newest cut, by place, a part of it."""
+    """Make the products written behind the entries of the newest cut, in order of place, a part of it."""
     width = 0
     slot = sets.after[newest]
     while slot >= 0:
@@ -136,9 +136,9 @@ def keep_products(sets: WorkingSets, newest: int) -> None:
 
 @kernel
 def add_products(sets: WorkingSets, newest: int, table: IntVector) -> None:
-    """Give the cut that `add` has just put into the slot `newest` its place and its products with the older ones.
+    """Give the cut that `add` has just put into the slot `newest` its place and its products with the older cuts.
 
-    `table` comes from `sparse.new_table`, is as large as the cut asks for, and all −1 before and after.
+    `table` comes from `sparse.new_table`, is large enough for the cut, and is all −1 before and after.
     """
     take_place(sets, newest)
     begin, end = sets.begin[newest], sets.end[newest]
@@ -178,7 +178,7 @@ def find(sets: WorkingSets, block: int, b: float, a: Rows, begin: int, end: int)
 
 @kernel
 def _unlink(sets: WorkingSets, block: int, before: int, slot: int) -> None:
-    """Take the cut in `slot` out of its block, where it follows the one in `before`, or is the first if that is −1."""
+    """Take the cut in `slot` out of its block; it follows the cut in `before`, or comes first if that is −1."""
     if before >= 0:
         sets.after[before] = sets.after[slot]
     else:
@@ -204,7 +204,7 @@ def drop_idle(sets: WorkingSets, block: int) -> None:
 
 @kernel
 def remove(sets: WorkingSets, block: int, slot: int) -> None:
-    """Remove one cut of the block, whose α is zero."""
+    """Remove one cut of the block; its α is zero."""
     before = -1
     other = sets.first[block]
     while other != slot:

@@ -1,7 +1,7 @@
-"""What a structure offers to the rest of the library: training examples compiled to arrays, which can be decoded.
+"""The interface of structures to the rest of the library: training examples, compiled to arrays, that can be decoded.
 
 Structures decode; they know no objective and no solver. Everything they return for a batch is in the batch's order and
-does not depend on how the batch is split, so that callers may divide it among threads.
+does not depend on how the batch is split, so callers may divide it among threads.
 """
 
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -12,10 +12,10 @@ from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, Lo
 from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError
 
-MOST_PARTS = 20  # costs that are exact only in smaller parts of 1 are too many different ones to count by
+MOST_PARTS = 20  # costs in units finer than 1/20 have too many different sums to count by
 
 Outputs: TypeAlias = Any
-"""Decoded outputs of a batch, in a form that only their structure looks into."""
+"""Decoded outputs of a batch, in a form that only their structure reads."""
 
 
 Scale: TypeAlias = float | FloatVector
@@ -23,7 +23,7 @@ Scale: TypeAlias = float | FloatVector
 
 
 def per_example(scale: Scale, batch: IntVector) -> FloatVector:
-    """One number for each example of the batch."""
+    """`scale` as one number for each example of the batch."""
     scales: FloatVector = np.empty(len(batch))
     scales[:] = scale
     return scales
@@ -37,7 +37,7 @@ class Differences(NamedTuple):
 
 
 def at_positions(errors: FloatVector, psi: Rows) -> Differences:
-    """The violators of positions: `psi` has a row for those whose error is not 0, the result a row for each."""
+    """The violators of all positions, a row each; `psi` has rows only for those with a positive error."""
     indptr = np.zeros(len(errors) + 1, dtype=np.int64)
     indptr[1:][errors > 0] = np.diff(psi.indptr)
     return Differences(errors, psi._replace(indptr=np.cumsum(indptr)))
@@ -54,8 +54,8 @@ def whole_costs(costs: FloatMatrix) -> tuple[IntMatrix, float]:
         if np.allclose(whole, costs * parts, rtol=0.0, atol=1e-9):
             return whole.astype(np.int32), 1.0 / parts
     raise UnsupportedError(
-        f"exact slack scaling counts errors: their costs must be multiples of 1/{MOST_PARTS} or some larger part; "
-        "round them, or take the objective approximate-slack"
+        f"exact slack scaling counts errors, so all costs must be multiples of 1/n for one n up to {MOST_PARTS}; "
+        "round them, or use the objective approximate-slack"
     )
 
 
@@ -64,7 +64,7 @@ class Examples(Protocol):
 
     @property
     def n_examples(self) -> int:
-        """How many examples there are."""
+        """The number of examples."""
 
     @property
     def n_weights(self) -> int:
@@ -76,7 +76,7 @@ class Examples(Protocol):
 
     @property
     def work(self) -> FloatVector | None:
-        """About how many microseconds decoding each example takes; None when it holds the interpreter."""
+        """The estimated decoding time of each example in microseconds; None if decoding holds the interpreter lock."""
 
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
         """argmax_y ⟨w, φ(x_i, y)⟩ + error_scale · Δ_i(y) for every example i of the batch."""
@@ -85,10 +85,10 @@ class Examples(Protocol):
         """Errors and feature differences of the batch's `outputs` against gold."""
 
     def support(self, batch: IntVector) -> LongMatrix:
-        """Runs [begin, end) of weights, without overlap, a row each: all that decoding the batch reads."""
+        """The weights that decoding the batch reads, as disjoint runs [begin, end), a row each."""
 
 
-# What a structure may be able to do besides; solvers and objectives name what they require.
+# Optional abilities of a structure. Solvers and objectives name those they require.
 
 
 @runtime_checkable
@@ -98,7 +98,7 @@ class KBest(Protocol):
     def decode_best(
         self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
     ) -> tuple[IntVector, Outputs]:
-        """The `k` best outputs of every example, best first; fewer where there are no more.
+        """The `k` best outputs of every example, best first; all of them if there are fewer.
 
         Returns the batch with each example repeated once per output, and the outputs of that longer batch.
         """
@@ -106,7 +106,7 @@ class KBest(Protocol):
 
 @runtime_checkable
 class Listed(Protocol):
-    """Examples whose decoded outputs can be listed, so that users see them (`widemargin.StructuredPredictor`)."""
+    """Examples whose decoded outputs can be listed for users (`widemargin.StructuredPredictor`)."""
 
     def listed(self, outputs: Outputs) -> list[Any]:
         """The decoded outputs of a batch as users want them, one per example."""
@@ -114,12 +114,12 @@ class Listed(Protocol):
 
 @runtime_checkable
 class HullSearch(Protocol):
-    """Examples that find the worst output that decoding can find, with features summed up but once."""
+    """Examples that find the worst output decoding can reach, summing their features only once."""
 
     def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> tuple[Outputs, LongVector]:
-        """Of argmax −⟨w, ψ⟩ + λ Δ over y ≠ y_i, for all λ, that with the largest Δ(1 − ⟨w, ψ⟩); gold if none is > 0.
+        """Of argmax −⟨w, ψ⟩ + λ Δ over y ≠ y_i, for all λ, the one with the largest Δ(1 − ⟨w, ψ⟩); gold if none is > 0.
 
-        The second array says how many decodes each example has taken. The search is that of `decoders.hull`.
+        The second array holds the number of decodes that each example took. The search is that of `decoders.hull`.
         """
 
 
@@ -136,7 +136,7 @@ class Marginals(Protocol):
 
 @runtime_checkable
 class ErrorCounts(Protocol):
-    """Examples whose outputs can be searched by how many errors they have."""
+    """Examples whose outputs can be searched by their number of errors."""
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> Outputs:
         """argmax_y Δ_i(y) (1 − ⟨w, ψ_i(y)⟩): the worst output under slack scaling; gold where none is above 0."""
@@ -148,10 +148,10 @@ class Positions(Protocol):
 
     @property
     def n_positions(self) -> LongVector:
-        """How many positions each example has."""
+        """The number of positions of each example."""
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
-        """For each position c of each example, in order: of the outputs wrong there, argmax L_c(y) (1 − ⟨w, ψ(y)⟩).
+        """argmax L_c(y) (1 − ⟨w, ψ(y)⟩) over the outputs wrong at c, for each position c of each example, in order.
 
-        `errors` holds L_c of that output and `psi` its ψ; both are zero where no output has a value above 0.
+        `errors` holds L_c of that output and `psi` its ψ; both are zero if no output has a value above 0.
         """

@@ -1,6 +1,6 @@
 """The only training loop: epochs, clock, stop rules, development score, callbacks, Ctrl-C, certificate.
 
-Solvers know nothing of all this, so each of them gets it, and each of them gets it alike.
+Solvers implement none of this, so it works alike for all of them.
 """
 
 import json
@@ -29,15 +29,15 @@ Score = Callable[[FloatVector], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """When to stop; whichever rule holds first. None switches a rule off.
+    """When to stop: as soon as one of the rules holds. None switches a rule off.
 
     Parameters
     ----------
-    epochs : after so many epochs
-    seconds : so early that the closing certificate is done by then as well
-    gap : when the relative duality gap is proven to be at most this; where the oracle is not exact, when a full pass
-        of it shows no more
-    patience : after so many epochs in a row without a better development score
+    epochs : after this many epochs
+    seconds : early enough that the closing certificate is finished within this time, too
+    gap : when the relative duality gap is proven to be at most this; if the oracle is not exact, when a full pass
+        shows a gap of at most this
+    patience : after this many epochs in a row without a better development score
     """
 
     epochs: int | None = 20
@@ -57,7 +57,7 @@ class Stop:
 
 
 class Callback:
-    """Hears of training as it goes on; override what is wanted."""
+    """Is told about training as it proceeds; override the methods you need."""
 
     def on_start(self, max_epochs: int | None, n_examples: int) -> None:
         """Training begins."""
@@ -73,7 +73,7 @@ class Callback:
 
 
 class _Halt(Exception):  # noqa: N818 — it ends an epoch; nothing went wrong
-    """Ends an epoch early, at a moment when the solver's state is whole."""
+    """Ends an epoch early, at a moment when the solver's state is consistent."""
 
 
 def fit(
@@ -91,7 +91,7 @@ def fit(
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
 ) -> Solution:
-    """Train: move `solver` through epochs over `problem` until a stop rule holds.
+    """Train: run epochs of `solver` over `problem` until a stop rule holds.
 
     Ctrl-C ends training at the next oracle call and returns the best weights so far. The same seed gives the same
     weights, whatever the number of threads.
@@ -101,17 +101,18 @@ def fit(
     problem, solver : what to minimise, and how
     stop : when to stop
     score : maps weights to a development score, higher being better; the weights of the best epoch are returned
-    callbacks : hear of training as it goes on
-    seed : of everything random
-    w : weights to start from. A primal solver goes on from them; a dual one from the cuts found there
+    callbacks : are told about training as it proceeds
+    seed : the seed of everything random
+    w : weights to start from. A primal solver continues from them, a dual one from the cuts found there
     cuts : working sets and their α to start from, `Solution.cuts` of an earlier run on the same examples; for dual
-        solvers. Where C is another one now, α is scaled along.
+        solvers. If C has changed, α is scaled with it.
     audit : make a full oracle pass after every epoch, so that every row of the trace is exact; neither these passes
         nor development scores then count as seconds or oracle calls. For comparing solvers.
-    checkpoint : a file that the run is kept in as it goes on; when training ends, also by Ctrl-C, it holds the last
-        whole epoch
-    resume : go on from the checkpoint, if there is one, exactly as the run in it would have; stop rules are those
-        given now, and count from its beginning. `seed`, `w` and `cuts` are ignored when a run is resumed.
+    checkpoint : a file that saves the run as it proceeds; when training ends, even by Ctrl-C, it holds the last
+        complete epoch
+    resume : continue from the checkpoint, if it exists, exactly as its run would have continued; the stop rules are
+        those given now, counted from the beginning of that run. `seed`, `w` and `cuts` are ignored when a run is
+        resumed.
     checkpoint_seconds : how long to wait between two writes
     """
     check(problem, solver)
@@ -141,13 +142,13 @@ def check(problem: Problem, solver: Solver) -> None:
             f"{name} minimises {' or '.join(solver.kinds)} objectives, and {problem.objective} is none; "
             "choose another solver"
         )
-    check_offers(solver, solver.requires, "a structure", problem.examples)
-    check_offers(solver, solver.requires_of_objective, "an objective", problem.objective)
+    check_offers(solver, solver.requires, problem.examples)
+    check_offers(solver, solver.requires_of_objective, problem.objective, "objectives")
 
 
 @contextmanager
 def _interrupt_flag() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets instead of raising at any odd moment; a second Ctrl-C raises as usual."""
+    """An event that Ctrl-C sets instead of raising at an arbitrary moment; a second Ctrl-C raises as usual."""
     flag = threading.Event()
     before = signal.getsignal(signal.SIGINT)
     ours = threading.current_thread() is threading.main_thread() and before is signal.default_int_handler
@@ -180,7 +181,7 @@ class _Run:
     ) -> None:
         self.problem, self.solver, self.stop, self.score = problem, solver, stop, score
         self.callbacks, self.rng, self.audit = callbacks, rng, audit
-        # Seconds and oracle calls are counted from these, which time-outs move on.
+        # Seconds and oracle calls are counted from these; `_time_out` moves them forward.
         self.begin, self.calls_before = perf_counter(), problem.meter.calls
         self.visited, self.certifying = 0, False
         self.state: Any = None
@@ -213,7 +214,7 @@ class _Run:
         self.visited += n_examples
 
     def result(self, w: FloatVector | None, cuts: CutStore | None, resume: bool) -> Solution:
-        """Start, then epoch after epoch until a stop rule holds."""
+        """Start the solver, then run epochs until a stop rule holds."""
         self.problem.forget()
         self.certifying = True  # a warm start may need an oracle pass, which belongs to no epoch
         if not (resume and self._resume()):
@@ -257,7 +258,7 @@ class _Run:
         if not self.trace:
             return "epochs" if stop.epochs == 0 else ""
         row = self.trace[-1]
-        # Where the oracle is not exact no gap is ever proven, and one seen in a full pass is as good as it gets.
+        # With an inexact oracle no gap is ever proven; one seen in a full pass is as good as it gets.
         known = row.certified or not self.problem.exact
         if stop.gap is not None and known and row.gap is not None and row.gap <= stop.gap:
             return "gap"
@@ -284,7 +285,7 @@ class _Run:
             callback.on_epoch(row)
 
     def _note(self) -> None:
-        """Keep this moment between two epochs, unless the epoch's proof was cut short: its row would be another."""
+        """Save this moment between two epochs, unless the epoch's certificate was cut short: its row is not final."""
         if self.checkpoint is None or self.halted:
             return
         score, epoch, w = self.best or (None, 0, None)
@@ -306,7 +307,7 @@ class _Run:
         )
 
     def _resume(self) -> bool:
-        """Take up the run in the checkpoint; False if there is none."""
+        """Continue the run in the checkpoint; False if there is none."""
         assert self.checkpoint is not None
         moment = self.checkpoint.read(self.solver.start(self.problem))
         if moment is None:
@@ -327,7 +328,7 @@ class _Run:
         return True
 
     def _solution(self, reason: str) -> Solution:
-        """The best weights, certified by a full oracle pass unless the last row already is or the user wants out."""
+        """The best weights, certified by a full oracle pass unless the last row already is or the user interrupts."""
         dual = self.solver.dual(self.problem, self.state)
         last = self.trace[-1] if self.trace else None
         if self.best is not None:
@@ -350,7 +351,7 @@ class _Run:
         )
 
     def _certify(self, w: FloatVector) -> tuple[float, float | None]:
-        """P(w) and the best lower bound known, the solver's own or else what the pass itself shows."""
+        """P(w) and the best known lower bound: the solver's own, or else the best from passes like this one."""
         dual = self.solver.dual(self.problem, self.state)
         self.certifying = True
         try:
@@ -364,7 +365,7 @@ class _Run:
 
     @contextmanager
     def _time_out(self) -> Iterator[None]:
-        """When auditing, what happens inside counts neither as seconds nor as oracle calls."""
+        """When auditing, count what happens inside neither as seconds nor as oracle calls."""
         begin, calls = perf_counter(), self.problem.meter.calls
         try:
             yield

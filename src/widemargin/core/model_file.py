@@ -1,8 +1,8 @@
 """Model files: a safetensors container with a JSON header. Nothing in it is ever executed.
 
-The header (the container's metadata entry ``widemargin``) says which version of the format this is, what structure the
-model predicts, and all that is small: labels, templates, a summary of training. What is large lies in tensors, which
-are mapped into memory on loading and read only where prediction touches them.
+The header (the container's metadata entry ``widemargin``) holds the version of the format, the structure that the model
+predicts, and everything small: labels, templates, a summary of training. Everything large is in tensors, which are
+mapped into memory on loading and read only where prediction touches them.
 """
 
 import json
@@ -26,25 +26,25 @@ DTYPES = {"F64": np.float64, "U64": np.uint64, "I64": np.int64, "I32": np.int32,
 
 
 class ModelFile(NamedTuple):
-    """What a model file holds."""
+    """The contents of a model file."""
 
     header: dict[str, Any]
     tensors: dict[str, AnyArray]
 
 
 def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Mapping[str, AnyArray]) -> None:
-    """Write a model file; either all of it or nothing."""
-    from safetensors.numpy import save  # not needed by those who only train
+    """Write a model file, either completely or not at all."""
+    from safetensors.numpy import save  # imported here since training alone does not need it
 
     entry = json.dumps({"format": FORMAT, "written_by": f"widemargin {__version__}", **header})
     content = save({name: np.ascontiguousarray(each) for name, each in tensors.items()}, {ENTRY: entry})
     with replacing(path, "wb") as stream:
-        # Not by safetensors' save_file, which renames a private file onto its target, were that /dev/null.
+        # Not with safetensors' save_file, which renames a temporary file onto its target, even if that is /dev/null.
         stream.write(content)
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:
-    """Map a model file into memory, refusing what is not one."""
+    """Map a model file into memory; raise `ModelFileError` if it is not one."""
     name = os.fspath(path)
     try:
         with Path(path).open("rb") as stream:
@@ -68,7 +68,7 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
 
 
 def vector(tensors: Mapping[str, AnyArray], name: str, dtype: type[np.generic]) -> AnyArray:
-    """The tensor `name`, a vector of this `dtype`; KeyError or ValueError where a damaged file has none."""
+    """The tensor `name`, a vector of this `dtype`; KeyError or ValueError if a damaged file has none."""
     found = tensors[name]
     if found.ndim != 1 or found.dtype != dtype:
         raise ValueError(f"{name} is not a vector of {dtype.__name__}")
@@ -81,7 +81,7 @@ def _tensor(content: mmap.mmap, begin: int, entry: Any) -> AnyArray:
     if not all(type(number) is int and 0 <= number <= len(content) for number in (first, last, *shape)):
         raise ValueError("not a place in the file")
     if last - first != math.prod(shape) * dtype.itemsize:
-        raise ValueError("not of the size of its shape")
+        raise ValueError("the size does not match the shape")
     return np.frombuffer(content, dtype, math.prod(shape), begin + first).reshape(shape)
 
 
@@ -118,7 +118,7 @@ def _header(name: str, metadata: Any) -> dict[str, Any]:
 
 
 def pack_strings(name: str, strings: Sequence[str]) -> dict[str, AnyArray]:
-    """Two arrays for a list of strings, named after it."""
+    """A list of strings as two arrays whose names begin with `name`."""
     encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
     return {
         f"{name}.text": np.frombuffer(b"".join(encoded), dtype=np.uint8),

@@ -1,4 +1,4 @@
-"""Objectives: the rule by which decoded outputs become cuts, and the plainest of them, margin scaling.
+"""Objectives, which turn decoded outputs into cuts, and the simplest of them, margin scaling.
 
     ξ_i(w) = max_y Δ_i(y) − ⟨w, ψ_i(y)⟩   (Tsochantaridis et al. 2005)
 
@@ -21,9 +21,9 @@ Kind = Literal["maximum", "smooth"]
 class Objective(Protocol):
     """Turns decoded outputs into cuts.
 
-    A slack is the ``"maximum"`` of one cut per output, or it is ``"smooth"`` and its cuts are tangents, infinitely
-    many. `requires` names the protocols (`core.examples`) that the examples must offer beyond decoding. Where the
-    cuts are not always the most violated ones although decoding is `exact`, nothing is called proven.
+    A slack is either the ``"maximum"`` of one cut per output, or ``"smooth"``, with its infinitely many tangents as
+    cuts. `requires` names the protocols (`core.examples`) that the examples must offer beyond decoding. `exact` is
+    False if the cuts may fall short of the most violated ones even with exact decoding; then no gap is proven.
     """
 
     kind: ClassVar[Kind] = "maximum"
@@ -31,7 +31,7 @@ class Objective(Protocol):
     exact: ClassVar[bool] = True
 
     def blocks(self, examples: Examples) -> IntVector:
-        """The example that each block belongs to, in ascending order; one block per example unless told otherwise."""
+        """The example that each block belongs to, in ascending order; by default one block per example."""
         return np.arange(examples.n_examples, dtype=np.int32)
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
@@ -40,7 +40,7 @@ class Objective(Protocol):
 
 @runtime_checkable
 class BestCuts(Protocol):
-    """Objectives that know the cuts of the k best outputs; solvers that need them require this (`core.solver`)."""
+    """Objectives that can return the cuts of the k best outputs; solvers that need them require this protocol."""
 
     def best_cuts(self, k: int, examples: Any, w: FloatVector, batch: IntVector) -> Cuts:
         """The cuts of the `k` best outputs of each example, best first; the examples offer `KBest`."""
@@ -48,7 +48,7 @@ class BestCuts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Margin(Objective):
-    """Margin scaling; with `error_scale` 0 the cut of the plain prediction, which mistake-driven solvers consume."""
+    """Margin scaling; with `error_scale` 0 the cuts are those of plain predictions, for mistake-driven solvers."""
 
     error_scale: float = 1.0
 

@@ -1,6 +1,6 @@
-"""Training on data that come piece by piece: an epoch over each, the solver's state going on from one to the next.
+"""Training on data that come piece by piece: one epoch over each, with the solver's state carried from one to the next.
 
-Only for solvers that learn from each example as it comes; others would forget the cuts of one piece over the next.
+Only for solvers that learn from each example as it comes; others would lose the cuts of one piece at the next.
 """
 
 from time import perf_counter
@@ -16,7 +16,7 @@ from widemargin.errors import UnsupportedError, WidemarginError
 
 
 class Online:
-    """A solver at work on one piece of data after the other; all pieces have the same weights."""
+    """A solver that learns from one piece of data after another; all pieces have the same weights."""
 
     def __init__(self, solver: Solver, seed: int | None = 0) -> None:
         if not solver.online:
@@ -30,7 +30,7 @@ class Online:
         self._state: Any = None
 
     def learn(self, problem: Problem) -> Solution:
-        """One epoch over the examples of `problem`: the weights after it, which no one has compared with an optimum."""
+        """Make one epoch over the examples of `problem` and return the weights after it, without a certificate."""
         check(problem, self.solver)
         if self._state is None:
             self._state = self.solver.start(problem)

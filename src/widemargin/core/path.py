@@ -1,7 +1,8 @@
-"""The regularisation path: one problem with several C, each solved from where the one before has ended.
+"""The regularisation path: one problem for several C, each run starting where the previous one ended.
 
-With C in ascending order the solution moves little from point to point. A dual solver goes on from the cuts it has met,
-which are valid whatever C is, with their α scaled to the new C (`solvers.dual`); a primal one from the weights.
+With C in ascending order the solution moves little from point to point. A dual solver starts from the cuts of the
+previous point, which are valid for every C, with their α scaled to the new C (`solvers.dual`). A primal solver starts
+from the previous weights.
 """
 
 from collections.abc import Sequence
@@ -18,15 +19,15 @@ from widemargin.errors import WidemarginError
 
 
 def fit_path(problem: Problem, solver: Solver, C: Sequence[float], **options: Any) -> list[Solution]:
-    """Solve `problem` for every one of the `C`, whose own C does not matter; each point has its own certificate.
+    """Solve `problem` for every value in `C` instead of its own; each solution has its own certificate.
 
-    Ctrl-C ends the path: points that were not reached by then are missing, which are those of the largest C.
+    Ctrl-C ends the path: the points not reached by then, those with the largest C, are missing.
 
     Parameters
     ----------
     problem, solver : what to minimise, and how
     C : trade-offs in any order
-    options : of `fit`, for every point; `w` or `cuts` to start the first one from. A checkpoint is of one point only.
+    options : those of `fit`, except checkpoints; they apply to every point, `w` and `cuts` only to the first
 
     Returns
     -------
@@ -36,12 +37,12 @@ def fit_path(problem: Problem, solver: Solver, C: Sequence[float], **options: An
 
 
 def path_points(problem: Problem, solver: Solver, C: Sequence[float], **options: Any) -> list[tuple[float, Solution]]:
-    """As `fit_path`, each solution with its C: Ctrl-C may have left some out."""
+    """Like `fit_path`, but with the C of each solution, since Ctrl-C may leave some out."""
     if not len(C):
         raise WidemarginError("a path needs at least one C")
     if options.get("checkpoint") is not None:
         raise WidemarginError("a checkpoint holds one run, not a path; fit one C at a time to have checkpoints")
-    points = [replace(problem, C=float(each)) for each in C]  # all of them first: a bad C is found before any training
+    points = [replace(problem, C=float(each)) for each in C]  # before any training, so that a bad C is found at once
     found: dict[int, Solution] = {}
     last: int | None = None
     for k in np.argsort([point.C for point in points], kind="stable").tolist():

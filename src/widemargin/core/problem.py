@@ -5,7 +5,7 @@
 
 with ξ_i(w) the slack of block i under the objective and c_i its weight; the penalty ½‖w‖² may be ‖w‖₁ instead. C
 multiplies the *sum* of the slacks. Solvers learn about the data through `Problem.cuts` alone, so calls, time, threads,
-interruption and progress are dealt with here, once.
+interruption and progress are handled here, once.
 
 **A bound for any w.** Cuts found at w bound the optimum from below: with α_i = C c_i (hinge) or 2 C c_i ξ_i (squared
 hinge) on them and s = Σ αa, A_i = Σ α of block i,
@@ -13,8 +13,8 @@ hinge) on them and s = Σ αa, A_i = Σ α of block i,
     ½‖w‖²    P* ≥ max_t  t Σ bα − ½t²‖s‖² − t² Σ A_i² / (4 C c_i)
     ‖w‖₁     P* ≥ max_t  t Σ bα − t² Σ A_i² / (4 C c_i)   over t‖s‖_∞ ≤ 1
 
-(t ≤ 1 and no last term for the hinge). Where P is smooth the bound meets P at the optimum, so that solvers without a
-dual of their own have a certificate, too.
+(t ≤ 1 and no last term for the hinge). Where P is smooth the bound meets P at the optimum, so solvers without a dual of
+their own have a certificate, too.
 """
 
 from collections.abc import Callable, Iterator
@@ -44,10 +44,10 @@ BATCH_MICROSECONDS = 12000.0
 
 @dataclass(slots=True)
 class Meter:
-    """What the oracle has been asked so far.
+    """The number of oracle calls so far and the seconds they took.
 
-    `watch` is called with the number of examples about to be visited, at a moment when the solver's state is whole: it
-    may raise to end the epoch.
+    `watch` is called with the number of examples about to be visited, at a moment when the solver's state is
+    consistent: it may raise to end the epoch.
     """
 
     calls: int = 0
@@ -56,7 +56,7 @@ class Meter:
     first: tuple[int, float] = (0, 0.0)
 
     def count(self, calls: int, seconds: float) -> None:
-        """Add what has been asked at one time."""
+        """Add the calls of one batch and their seconds."""
         if not self.calls:
             self.first = calls, seconds
         self.calls += calls
@@ -64,7 +64,7 @@ class Meter:
 
     @property
     def seconds_a_call(self) -> float:
-        """How long a call takes, the first time left out, which may have had to compile; 0 before there is another."""
+        """Seconds per call, without the first batch, which may include compilation; 0 before the second batch."""
         calls, seconds = self.first
         return (self.seconds - seconds) / max(self.calls - calls, 1)
 
@@ -78,7 +78,7 @@ class Problem:
     examples : the training examples of some structure
     objective : how decoded outputs become cuts
     C : trade-off; multiplies the sum of the slacks
-    sample_weight : one non-negative weight per example; None weighs all 1. Weight 0 leaves an example out.
+    sample_weight : one non-negative weight per example; None means 1 for all. Weight 0 leaves an example out.
     loss : ``"squared_hinge"`` or ``"hinge"``
     penalty : ``"l2"``, ½‖w‖², or ``"l1"``, ‖w‖₁
     n_threads : how many threads decode a batch; results do not depend on it
@@ -109,7 +109,7 @@ class Problem:
             raise WidemarginError(f"cut_memory must be a positive number of megabytes, not {self.cut_memory!r}")
         if self.objective.kind == "smooth" and self.loss != "hinge":
             raise WidemarginError(f"{self.objective} is smooth by itself; its loss is 'hinge', not {self.loss!r}")
-        check_offers(self.objective, self.objective.requires, "a structure", self.examples)
+        check_offers(self.objective, self.objective.requires, self.examples)
         self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
         self.c = self.example_weight[self.objective.blocks(self.examples)]
         self.forget()
@@ -121,7 +121,7 @@ class Problem:
 
     @property
     def n_blocks(self) -> int:
-        """How many slacks the objective sums."""
+        """The number of slacks that the objective sums."""
         return len(self.c)
 
     @property
@@ -133,8 +133,9 @@ class Problem:
     def batch_size(self) -> int:
         """How many examples may be decoded at one w once training has settled; solvers start with fewer.
 
-        Some milliseconds' worth, to keep several threads busy whatever their number, so that results do not depend on
-        it; but a small part of all, since cuts go stale; and one where decoding holds the interpreter anyway.
+        The size does not depend on the number of threads, so neither do the results. It is some milliseconds' worth of
+        decoding, to keep several threads busy; at most a sixteenth of all examples, since cuts go stale; and one if
+        decoding holds the interpreter lock anyway.
         """
         work = self.examples.work
         if work is None or not len(work):
@@ -200,11 +201,11 @@ class Problem:
         return self.regulariser(w) + self.C * total, max(bound, 0.0)
 
     def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
-        """The α of each cut with which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
+        """The α of each cut for which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
         return self.slopes(cuts.block, cuts.b - dots(cuts.a, w))
 
     def slopes(self, blocks: IntVector, slacks: FloatVector) -> FloatVector:
-        """C c_i ℓ'(ξ_i) of blocks with these slacks, which count as 0 where they are negative."""
+        """C c_i ℓ'(ξ_i) of blocks with these slacks; negative slacks count as 0."""
         c = self.C * self.c[blocks]
         return c * (slacks > 0) if self.loss == "hinge" else 2.0 * c * np.maximum(slacks, 0.0)
 
@@ -214,15 +215,15 @@ class Problem:
         return float(self.c[blocks] @ (slacks if self.loss == "hinge" else slacks**2))
 
     def full_pass(self, w: FloatVector) -> Iterator[Cuts]:
-        """The cuts at `w` of all examples that count, in batches; the slacks remembered are left alone."""
+        """The cuts at `w` of all examples with a positive weight, in batches; `slacks` is left as it is."""
         examples = self.weighted
         for begin in range(0, len(examples), PASS_BATCH):
             yield self._ask(self.objective.cuts, w, examples[begin : begin + PASS_BATCH])
 
     def primal_estimate(self, w: FloatVector) -> float | None:
-        """P at `w` with the slacks that `cuts` last showed, each at the weights of its moment; None before any.
+        """P at `w` with the slacks that `cuts` last saw, each at the weights of that moment; None before any.
 
-        Blocks that have not been seen yet are taken to be like those that have.
+        Blocks not seen yet are assumed to be like those seen.
         """
         seen = np.flatnonzero(~np.isnan(self.slacks) & (self.c > 0))
         if not len(seen):
@@ -231,14 +232,14 @@ class Problem:
         return self.regulariser(w) + self.C * total * float(np.count_nonzero(self.c) / len(seen))
 
     def per_example(self, of_blocks: FloatVector) -> FloatVector:
-        """The sums over each example's blocks."""
+        """The sum of `of_blocks` over the blocks of each example."""
         blocks = self.objective.blocks(self.examples)
         sums: FloatVector = np.zeros(self.examples.n_examples)
         np.add.at(sums, blocks, of_blocks)
         return sums
 
     def forget(self) -> None:
-        """Forget the slacks that have been seen."""
+        """Forget all slacks seen so far."""
         self.slacks = np.full(len(self.c), np.nan)
 
     def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
@@ -251,17 +252,17 @@ class Problem:
         return cuts
 
 
-def check_offers(who: Any, requires: tuple[type, ...], what: str, given: Any) -> None:
-    """Raise unless `given`, which is `what`, offers every protocol that `who` requires."""
+def check_offers(who: Any, requires: tuple[type, ...], given: Any, what: str = "examples") -> None:
+    """Raise unless `given` offers every protocol that `who` requires; the message calls it `what`."""
     for protocol in requires:
         if not isinstance(given, protocol):
             raise UnsupportedError(
-                f"{type(who).__name__} needs {what} that offers {protocol.__name__}; {type(given).__name__} does not"
+                f"{type(who).__name__} needs {what} that offer {protocol.__name__}; {type(given).__name__} does not"
             )
 
 
 def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:
-    """`sample_weight` as a vector of finite, non-negative numbers, ones where it is None."""
+    """`sample_weight` as a vector of finite, non-negative numbers; all ones if it is None."""
     if sample_weight is None:
         return np.ones(n_examples)
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -274,14 +275,14 @@ def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:
 
 
 def in_shares(examples: Examples, task: Callable[[IntVector], T], n_threads: int = 1) -> list[T]:
-    """What `task` returns for batches that together are all examples, one for each thread."""
+    """The results of `task` for batches that together hold all examples, one batch per thread."""
     everything = np.arange(examples.n_examples, dtype=np.int32)
     return run([partial(task, part) for part in shares(everything, examples.work, n_threads)])
 
 
 def predict(examples: Examples, w: Any, n_threads: int = 1) -> list[Outputs]:
-    """The plain argmax outputs of all examples, a list with one batch's outputs per thread's share.
+    """The plain argmax outputs of all examples: a list with the outputs of one batch per thread.
 
-    `w` is a weight vector, or whatever else `examples.decode` takes for one.
+    `w` is a weight vector, or whatever else `examples.decode` accepts as one.
     """
     return in_shares(examples, partial(examples.decode, w), n_threads)

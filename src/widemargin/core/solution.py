@@ -1,4 +1,4 @@
-"""What training returns: weights, how they were reached, and how far from the optimum they can be at most."""
+"""The result of training: weights, how they were reached, and how far from the optimum they can be at most."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -11,7 +11,7 @@ from widemargin.core.cut_store import CutStore
 class Epoch(NamedTuple):
     """One row of the training trace, taken after an epoch.
 
-    `primal` is the objective as seen by the epoch's own oracle calls, each at the weights of its moment: an estimate
+    `primal` is the objective as seen by the epoch's own oracle calls, each at the weights of that moment: an estimate
     that costs nothing. When `certified`, it comes from a full oracle pass at the weights after the epoch, and
     `gap` = (primal − dual) / primal is then a proven bound on the relative distance to the optimum.
     """
@@ -30,9 +30,9 @@ class Epoch(NamedTuple):
 class Solution:
     """The weights that training returns, with their certificate.
 
-    `stopped` says why: ``"gap"``, ``"epochs"``, ``"seconds"``, ``"patience"`` or ``"interrupted"``. `epoch` is the one
-    whose weights these are: the best on the development data where there were any, else the last. `cuts` are the
-    working sets that a dual solver ended with, to start another run from.
+    `stopped` says why training ended: ``"gap"``, ``"epochs"``, ``"seconds"``, ``"patience"`` or ``"interrupted"``.
+    `epoch` is the epoch that the weights come from: the best on the development data if there were any, else the last.
+    `cuts` are the final working sets of a dual solver; another run can start from them.
     """
 
     w: FloatVector
@@ -48,7 +48,7 @@ class Solution:
     cuts: CutStore | None = field(default=None, repr=False, compare=False)
 
     def summary(self) -> dict[str, Any]:
-        """All but weights and cuts, as JSON can hold it."""
+        """All fields except weights and cuts, in a form that JSON can hold."""
         everything = {
             field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("w", "cuts")
         }
@@ -56,7 +56,7 @@ class Solution:
 
     @classmethod
     def restored(cls, w: FloatVector, summary: Mapping[str, Any]) -> "Solution":
-        """The solution that `summary` described."""
+        """The solution with the weights `w` that `summary` describes."""
         return cls(w, **{**summary, "trace": tuple(Epoch(**row) for row in summary["trace"])})
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Solution:
 
 
 def relative_gap(primal: float | None, dual: float | None) -> float | None:
-    """(P − D) / P, never below zero: an estimate of P may undershoot; a certified one does so by rounding only."""
+    """(P − D) / P, at least zero: an estimate of P may lie below D, a certified P only by rounding."""
     if primal is None or dual is None:
         return None
     return max(primal - dual, 0.0) / primal if primal > 0 else 0.0

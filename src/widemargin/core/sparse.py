@@ -21,7 +21,7 @@ class Rows(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """Rows, and how many columns they could have."""
+    """Rows and their number of columns."""
 
     rows: Rows
     width: int
@@ -42,7 +42,7 @@ def boundaries(lengths: Iterable[int] | LongVector) -> LongVector:
 
 
 def compressed(matrix: FloatMatrix) -> Rows:
-    """The rows of `matrix` without their zeros; those that are not sparse are stored whole."""
+    """The rows of `matrix` without zeros; a row that is more than a third non-zero is stored whole."""
     present = matrix != 0.0
     present[present.sum(axis=1) > matrix.shape[1] // 3] = True
     rows, columns = np.nonzero(present)
@@ -87,7 +87,7 @@ def taken(rows: Rows, numbers: LongVector) -> Rows:
 @kernel
 def dot(indices: IntVector, values: FloatVector, begin: int, end: int, w: FloatVector) -> float:
     """⟨w, a⟩ for the sparse vector a = (indices, values)[begin:end]."""
-    # Unsigned indices here and below: one that might be negative is wrapped around at run time, at half the speed.
+    # Unsigned indices, here and below: a signed one is checked for wrap-around at run time, which halves the speed.
     total = 0.0
     for k in range(begin, end):
         total += values[np.uint64(k)] * w[np.uint64(indices[np.uint64(k)])]
@@ -129,7 +129,7 @@ def new_table(n: int) -> IntVector:
 
 @kernel
 def fitting(table: IntVector, n: int) -> IntVector:
-    """As much of the table as a row of `n` entries needs, for that much must be cleared again."""
+    """The part of the table that a row of `n` entries needs: the smaller it is, the faster it is cleared."""
     size = len(table)
     while size >= 4 * n and size > 16:
         size //= 2
@@ -138,7 +138,7 @@ def fitting(table: IntVector, n: int) -> IntVector:
 
 @kernel
 def enter(indices: IntVector, begin: int, end: int, table: IntVector) -> None:
-    """Enter the row whose distinct indices are [begin:end] into a `table` that is all −1, large enough for it."""
+    """Enter the row with the distinct indices [begin:end] into `table`, which is all −1 and large enough."""
     mask = len(table) - 1
     for k in range(begin, end):
         h = (int(indices[k]) * 40503) & mask
@@ -164,7 +164,7 @@ def dot_entered(indices: IntVector, values: FloatVector, begin: int, end: int, e
 
 @kernel
 def clear(table: IntVector) -> None:
-    """All −1 again."""
+    """Set every entry back to −1."""
     for k in range(len(table)):
         table[k] = -1
 
@@ -173,7 +173,7 @@ def clear(table: IntVector) -> None:
 def products(rows: Rows, first: int, last: int, table: IntVector, K: FloatMatrix) -> None:
     """K[p, q] = ⟨a, a'⟩ of the rows first + p and first + q, for all rows [first:last].
 
-    `table` comes from `new_table`, is large enough for each of them, and all −1 before and after.
+    `table` comes from `new_table`, is large enough for each row, and is all −1 before and after.
     """
     indptr, indices, values = rows.indptr, rows.indices, rows.values
     for p in range(first, last):
@@ -232,7 +232,7 @@ def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, writ
 
 
 class Draft(NamedTuple):
-    """Entries that are being written, with room for more, and a table to coalesce them with."""
+    """Entries being written, with room for more, and a table to coalesce them with."""
 
     indices: IntVector
     values: FloatVector
@@ -241,7 +241,7 @@ class Draft(NamedTuple):
 
 @kernel
 def with_room(draft: Draft, used: int, wanted: int) -> Draft:
-    """The draft with room for `wanted` entries more than those `used`."""
+    """The draft with room for `wanted` entries after the first `used`."""
     indices, values, table = draft.indices, draft.values, draft.table
     if len(table) < 2 * wanted:
         table = new_table(wanted)
@@ -254,12 +254,12 @@ def with_room(draft: Draft, used: int, wanted: int) -> Draft:
 
 @kernel
 def add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector) -> None:
-    """out += Σ_f x_tf weights[f], over rows of any one length."""
+    """out += Σ_f x_tf weights[f], for dense rows of weights."""
     indices, values = features.indices, features.values
     n = len(out)
     k, end = features.indptr[t], features.indptr[t + 1]
     if len(values) == 0:
-        # Four rows at a time: they come from memory side by side, and `out` is loaded and stored a quarter as often.
+        # Four rows at a time: their loads overlap, and `out` is loaded and stored a quarter as often.
         while k + 4 <= end:
             first, second, third, fourth = (
                 weights[indices[k]],
@@ -285,11 +285,11 @@ def add_features(features: Rows, t: int, weights: FloatMatrix, out: FloatVector)
 
 @kernel
 def add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) -> None:
-    """out += Σ_f x_tf weights[f], over sparse rows of weights, some of them whole."""
+    """out += Σ_f x_tf weights[f], for sparse rows of weights, some of them stored whole."""
     for k in range(features.indptr[t], features.indptr[t + 1]):
         begin, end = weights.indptr[features.indices[k]], weights.indptr[features.indices[k] + 1]
         value = features.values[k] if len(features.values) > 0 else 1.0
-        # Unsigned, since an index that might be negative keeps loops from vectorising.
+        # Unsigned, since a possibly negative index keeps the loops from being vectorised.
         if end - begin == len(out):
             for j in range(len(out)):
                 out[j] += value * weights.values[np.uint64(begin + j)]
@@ -315,5 +315,5 @@ def distinct_entries(rows: Rows, width: int) -> Rows:
 
 
 def binary(rows: Rows) -> Rows:
-    """The rows without values where all of them are 1."""
+    """The same rows, without values if all of them are 1."""
     return rows._replace(values=np.empty(0)) if np.all(rows.values == 1.0) else rows

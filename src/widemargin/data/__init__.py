@@ -1,4 +1,4 @@
-"""Data: generated ones to try things on (`generators`, `treebanks`), and yours by `read`."""
+"""Generated data to try things on (`generators`, `treebanks`), and your own data by `read`."""
 
 from typing import TYPE_CHECKING
 

@@ -6,7 +6,7 @@ turn, `0` becomes any digit, `1` a digit other than zero and `@` a capital lette
 number it produces.
 
 Words are shared on purpose, as they are in life: Lincoln is a person, a firm, a street and a city of two countries; St
-is Saint or Street; five digits are a postcode or a house. Only the neighbours tell, and now and then not even they.
+is Saint or Street; five digits are a postcode or a house. Only the neighbours tell, and sometimes not even they.
 Town names built from two halves (`{town_head}{town_tail}`) make a vocabulary that no small training set exhausts.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 
 def _listed(rules: Mapping[str, str]) -> dict[str, Sequence[str]]:
-    """The alternatives of each symbol, which are written separated by commas."""
+    """The alternatives of each symbol, from a text that separates them by commas."""
     return {symbol: [alternative.strip() for alternative in text.split(",")] for symbol, text in rules.items()}
 
 

@@ -1,9 +1,9 @@
 """Generated examples: postal addresses to label and bipartite graphs to match.
 
-They are the data of the demo, of the examples and of the tests: nothing to download, as many as wanted, and the same
-for a seed on every platform. Both are hard enough to tell methods apart. An address is drawn from the grammar of
-`_address_words`, whose words mean different things in different places, and then suffers what typing does to it. A
-matching is optimal for hidden weights only up to noise, so that no weights reproduce all of them.
+The demo, the examples and the tests use them: there is nothing to download, any number can be drawn, and a seed gives
+the same data on every platform. Both are hard enough to tell methods apart. An address is drawn from the grammar of
+`_address_words`, whose words mean different things in different places, and then disturbed as if typed carelessly. A
+matching is optimal for hidden weights only up to noise, so that no weights reproduce all matchings.
 """
 
 import re

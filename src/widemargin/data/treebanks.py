@@ -1,9 +1,9 @@
 """Generated treebanks: sentences of a small English, with their dependencies and their constituents.
 
-They are the trees of the tests, the documents and the examples: nothing to download, as many as wanted, and the same
-for a seed on every platform. Every sentence is drawn as phrases with a head, from which both trees follow; relations
-and categories are those of Universal Dependencies, labels and tags those of the Penn Treebank. What hangs on what can
-be told from the words but for phrases with "near", which hang on the noun or the verb before by chance.
+The tests, the documents and the examples use them: there is nothing to download, any number can be drawn, and a seed
+gives the same data on every platform. Every sentence is drawn as phrases with a head, from which both trees follow.
+Relations and categories are those of Universal Dependencies, labels and tags those of the Penn Treebank. The words tell
+what hangs on what, except for phrases with "near", which hang on the noun or the verb before them by chance.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,8 @@ from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 from widemargin.files.brackets import text_of
 from widemargin.files.conllu import NAMES
-from widemargin.tasks.parse.dependencies import arc_columns
 from widemargin.text.columns import Column, Columns
-from widemargin.text.trees import Arc, Tree
+from widemargin.text.trees import Arc, Tree, arc_columns
 
 HEAD = ""
 
@@ -33,7 +32,7 @@ ON_EITHER = "near"
 
 
 class Treebank(NamedTuple):
-    """Sentences: the columns of their words, and for every one the arcs of its tokens and its tree of constituents."""
+    """Sentences: the columns of their words, and for each the arcs of its tokens and its tree of constituents."""
 
     columns: Columns
     arcs: list[list[Arc]]
@@ -46,7 +45,7 @@ class Treebank(NamedTuple):
         return "".join("".join(_line(t, fields) for t, fields in sentence) + "\n" for sentence in sentences)
 
     def brackets(self) -> str:
-        """The trees of constituents as the text of a file."""
+        """The trees of constituents as the text of a file in brackets."""
         return text_of(self.trees)
 
 
@@ -62,7 +61,7 @@ class Word:
 
 
 class Part(NamedTuple):
-    """A part of a phrase: how it hangs on the head, which is itself the part HEAD, or else on another word `on`."""
+    """A part of a phrase, and its relation to the head (the part HEAD), or to another word `on` if given."""
 
     relation: str
     node: "Word | Phrase"
@@ -87,7 +86,7 @@ class Phrase:
             yield from [part.node] if isinstance(part.node, Word) else part.node.words()
 
     def governed(self) -> Iterator[tuple[Word, Word, str]]:
-        """Words with what they hang on and how, but for the head of all."""
+        """Each word with its head and its relation, except for the head of the whole phrase."""
         for part in self.parts:
             if part.relation != HEAD:
                 yield _head(part.node), part.on or self.head, part.relation
@@ -113,9 +112,9 @@ def treebank(n: int, seed: int = 0, *, non_projective: float = 0.0, several_root
     seed
         The same seed gives the same sentences.
     non_projective
-        Share of the sentences in which an arc crosses another one: a relative clause stands behind the verb.
+        Share of the sentences in which an arc crosses another, because a relative clause stands behind the verb.
     several_roots
-        Share of the sentences that are two with a semicolon between them, each of which has a root of its own.
+        Share of the sentences that consist of two, joined by a semicolon, each with a root of its own.
 
     >>> bank = treebank(1, seed=2)
     >>> print(*bank.columns["word"].strings())
@@ -160,7 +159,7 @@ def _sentence(rng: Random, crossing: bool, double: bool) -> Phrase:
 
 
 def _clause(rng: Random, crossing: bool = False, depth: int = 0) -> Phrase:
-    """A subject and what it does; if `crossing`, a relative clause about the subject behind that."""
+    """A subject and a verb phrase; if `crossing`, with a relative clause about the subject behind them."""
     plural = rng.random() < 0.4
     if crossing:
         subject = _noun_phrase(rng, plural)

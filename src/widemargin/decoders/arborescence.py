@@ -4,18 +4,18 @@
 
 A path is grown backwards: its last group of words, at first a single word, takes the best arc that enters it from
 elsewhere. If the arc comes from the root or from a finished group, the path is finished. If it comes from a group that
-is on no path yet, that one is next. If it comes from a group on the path, all from there on form a cycle and become one
-group, entered by an arc in place of the one that the cycle has into the same member:
+is on no path yet, that group is next. If it comes from a group on the path, the groups from there on form a cycle and
+become one group. An arc that enters this group replaces the cycle's own arc into the same member:
 
     arrivals[group, x] = max over members g of arrivals[g, x] − arrivals[g, the tail that g took]
 
-for the arcs from each word x outside, and ends[group, x] is the word to which the best of them leads. There are at most
-2n groups, and each costs O(n). In the end groups are opened, last formed first: the arc that enters one displaces the
-arc of the member, of the member's member, and so on, that it leads to (Camerini, Fratta & Maffioli 1979).
+for each word x outside; ends[group, x] is the word that the best of these arcs leads to. There are at most 2n groups,
+and each costs O(n). At the end the groups are opened, last formed first: the arc that enters a group replaces the arcs
+of the member, the member's member, and so on, that it leads to (Camerini, Fratta & Maffioli 1979).
 
-If only one word may be attached to the root, trees are compared by the number of such words first and by scores then.
-Arcs from the root are therefore a last resort, taken by a group that no other arc enters. Such a group is never part of
-a cycle, so that nothing is subtracted for these arcs, and nothing is lost to rounding as with a large penalty.
+If only one word may be attached to the root, trees are compared first by the number of such words, then by score. Arcs
+from the root are therefore a last resort, taken by a group that no other arc enters. Such a group is never part of a
+cycle, so nothing is subtracted for these arcs, and nothing is lost to rounding, as it would be with a large penalty.
 """
 
 from typing import NamedTuple
@@ -27,14 +27,14 @@ from widemargin._types import FloatMatrix, IntVector, LongMatrix, LongVector
 
 
 class Contraction(NamedTuple):
-    """Scratch space: words are groups 1 … n, those that contractions form come after.
+    """Scratch space; words are the groups 1 … n, and groups formed by contraction come after them.
 
     arrivals, ends : (≥ n + 1, ≥ n + 1) arrays, of rows × tails; −inf where a tail is inside the group
-    group : of each word, the largest it belongs to
-    row : of each group, the row of `arrivals` and `ends` it uses
-    parent : of each group, the one it has become part of; 0 if it has not
-    tail, end : of each group, the arc that enters it
-    place : of each group, 0 before it is on the path, then its place there, from 1 on, and −1 once the path is finished
+    group : for each word, the largest group it belongs to
+    row : for each group, the row of `arrivals` and `ends` it uses
+    parent : for each group, the group it has become part of; 0 if none
+    tail, end : for each group, the arc that enters it
+    place : for each group, 0 before it is on the path, then its place there from 1 on, −1 once the path is finished
     """
 
     arrivals: FloatMatrix
@@ -65,7 +65,7 @@ def new_contraction(n: int) -> Contraction:
 
 @kernel
 def _begin(scores: FloatMatrix, c: Contraction) -> None:
-    """Every word is a group, on no path."""
+    """Make every word a group of its own, on no path."""
     n = len(scores) - 1
     for m in range(1, n + 1):
         for x in range(n + 1):
@@ -81,7 +81,7 @@ def _begin(scores: FloatMatrix, c: Contraction) -> None:
 
 @kernel
 def _best_tail(c: Contraction, g: int, n: int, single_root: bool) -> int:
-    """Where the best arc into group g comes from, the lowest of equally good ones; 0 where all are forbidden."""
+    """The word that the best arc into group g comes from, the lowest in a tie; 0 if all arcs are forbidden."""
     row = c.arrivals[c.row[g]]
     best, score = 0, -np.inf
     for x in range(1 if single_root else 0, n + 1):
@@ -101,14 +101,14 @@ def _outside(c: Contraction, g: int) -> int:
 
 @kernel
 def _merge(c: Contraction, first: int, formed: int, n: int) -> None:
-    """Make one group, `formed`, of those on the path from `first` on, which are a cycle."""
+    """Merge the groups on the path from `first` on, which are a cycle, into the group `formed`."""
     into = c.row[first]
     best, best_ends = c.arrivals[into], c.ends[into]
     g = first
     while c.parent[g] == 0:
         c.parent[g] = formed
         row, ends = c.arrivals[c.row[g]], c.ends[c.row[g]]
-        # A forbidden arc is on a cycle only where there is no tree without one; then any tree will do, but not NaN.
+        # A forbidden arc is on a cycle only if every tree has one. Then any tree will do, but no score may become NaN.
         taken = row[c.tail[g]] if row[c.tail[g]] > -np.inf else 0.0
         for x in range(n + 1):
             score, old = row[x] - taken, best[x]
@@ -125,7 +125,7 @@ def _merge(c: Contraction, first: int, formed: int, n: int) -> None:
 
 @kernel
 def _expand(c: Contraction, groups: int, heads: IntVector) -> None:
-    """Open the groups, last formed first; those that the arc into a larger one has reached take no arc of their own."""
+    """Open the groups, last formed first; a group reached by the arc into a larger one takes no arc of its own."""
     for g in range(groups, 0, -1):
         if c.place[g] == 0:
             continue
@@ -140,12 +140,12 @@ def _expand(c: Contraction, groups: int, heads: IntVector) -> None:
 def arborescence(scores: FloatMatrix, single_root: bool, heads: IntVector, c: Contraction) -> float:
     """Write the heads of the best tree and return its score.
 
-    What is written is a tree in any case, though one of score −inf where there is no other.
+    The result is always a tree, of score −inf if there is no other.
 
     Parameters
     ----------
-    scores : (n + 1, n + 1) array, n ≥ 1, of heads × modifiers; −inf forbids an arc; column 0 and the diagonal are not
-        looked at
+    scores : (n + 1, n + 1) array, n ≥ 1, of heads × modifiers; −inf forbids an arc; column 0 and the diagonal are
+        ignored
     single_root : whether exactly one word is attached to the root, instead of one or more
     heads : (n,) output; entry m − 1 is the head of the word m
     c : scratch space for n words or more

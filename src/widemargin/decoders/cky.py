@@ -3,16 +3,16 @@
     score(tree) = Σ over nodes span[i, j, l] + Σ over binary nodes (i, k, j, l) with children labelled p and q of
                   left[i, k, l] + left_rule[p, l]  +  right[k, j, l] + right_rule[q, l]
 
-A *half* is a child seen from above: its two ends with its parent's label. Since what is said of a split is said of one
-half or of the other, each half is maximised over the child's label once, in L² steps,
+A *half* is a child as its parent sees it: its two ends with the parent's label. Every score of a split belongs to one
+half or the other, so each half is maximised over the child's label once, in L² steps,
 
     first[i, k, l]  = left[i, k, l]  + max over p of best[i, k, p] + left_rule[p, l]
     second[k, j, l] = right[k, j, l] + max over q of best[k, j, q] + right_rule[q, l]
     best[i, j, l]   = span[i, j, l]  + max over k of first[i, k, l] + second[k, j, l]
 
 and the loop over splits only adds two contiguous rows of labels: O(n² L² + n³ L). A span i … j is the row `cell(i, j)`
-of charts with n (n + 1) / 2 rows. No back pointers are kept: what led to a maximum is found again on the way down.
-Trees are written as nodes in preorder, each before its left and then its right half; −inf forbids what it scores.
+of charts with n (n + 1) / 2 rows. No back pointers are kept: the maxima are found again on the way down. Trees are
+written as nodes in preorder, each before its left and then its right half; −inf forbids what it scores.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntMatrix
 
 @kernel
 def cell(i: int, j: int) -> int:
-    """The row of the span i … j, 0 ≤ i < j, in a chart: spans by their ends, then by their beginnings.
+    """The row of the span i … j, 0 ≤ i < j, in a chart; spans are sorted by end, then by beginning.
 
     >>> [cell(i, j) for j in range(1, 4) for i in range(j)]
     [0, 1, 2, 3, 4, 5]
@@ -81,7 +81,7 @@ def _fill(
             if j - i > 1:
                 _add_best_split(i, j, left, right, span[at], scratch)
             if i == 0:
-                # Nothing lies to the left: this span is no right half.
+                # Nothing lies to the left, so this span is no right half.
                 if j < n:
                     _add_best_child(span[at], left_rule, left[at], scratch)
             else:
@@ -92,7 +92,7 @@ def _fill(
 
 @kernel
 def _best_label(best: FloatVector, rule: FloatMatrix, parent: int) -> int:
-    """The child label that maximises best[p] + rule[p, parent]: the lowest there is."""
+    """The child label that maximises best[p] + rule[p, parent], the lowest in a tie."""
     chosen = 0
     for label in range(1, len(best)):
         if best[label] + rule[label, parent] > best[chosen] + rule[chosen, parent]:
@@ -102,7 +102,7 @@ def _best_label(best: FloatVector, rule: FloatMatrix, parent: int) -> int:
 
 @kernel
 def _best_split(i: int, j: int, label: int, first: FloatMatrix, second: FloatMatrix) -> int:
-    """The k that maximises first[i, k, label] + second[k, j, label]: the lowest there is."""
+    """The k that maximises first[i, k, label] + second[k, j, label], the lowest in a tie."""
     chosen = i + 1
     for k in range(i + 2, j):
         new = first[cell(i, k), label] + second[cell(k, j), label]
@@ -121,11 +121,11 @@ def cky(
     right_rule: FloatMatrix,
     nodes: IntMatrix,
 ) -> float:
-    """Write the best tree to `nodes` and return its score; of equal ones that with the lowest labels, then splits.
+    """Write the best tree to `nodes` and return its score; ties go to the lowest labels, then the lowest splits.
 
     Parameters
     ----------
-    n : how many words there are, at least one
+    n : the number of words, at least one
     span, left, right : (≥ n (n + 1) / 2, L) charts, which are overwritten
     left_rule, right_rule : (L, L) arrays, rows for the child's label and columns for its parent's
     nodes : (2 n − 1, 3) output: begin, end and label of every node, in preorder

@@ -4,15 +4,15 @@
 
 A tree is projective if every word between m and head(m) descends from head(m). With i < j, in either direction:
 
-    halves[h, e]  the best half tree whose head is h and that reaches from there to e; halves[h, h] = 0
+    halves[h, e]  the best half tree with head h that reaches from h to e; halves[h, h] = 0
     facing(i, j)  max over i ≤ k < j of halves[i, k] + halves[j, k+1]
     arcs[h, m]    facing(h, m) + scores[h, m]: the best way to attach m to h
     halves[i, j]  max over i < k ≤ j of arcs[i, k] + halves[k, j]
     halves[j, i]  max over i ≤ k < j of arcs[j, k] + halves[k, i]
 
-Halves are kept by ends as well, ended[e, h] = halves[h, e], so that all three maxima run along rows, in one loop whose
-three chains of comparisons overlap. No back pointers are kept, since finding the maxima again along the best tree takes
-O(n²) in all.
+Halves are stored by their ends as well, ended[e, h] = halves[h, e], so that all three maxima run along rows, in one
+loop whose three chains of comparisons overlap. No back pointers are kept, since finding the maxima again along the best
+tree takes only O(n²) in all.
 """
 
 from typing import NamedTuple
@@ -48,7 +48,7 @@ def new_chart(n: int) -> Chart:
 
 @kernel
 def inside(chart: Chart, i: int, j: int) -> tuple[float, float, float]:
-    """facing(i, j), and the maxima for halves[i, j] and halves[j, i] without what k = j and k = i contribute."""
+    """facing(i, j), and the maxima for halves[i, j] and halves[j, i] without their terms k = j and k = i."""
     from_i, from_j = chart.halves[i], chart.halves[j]
     to_i, to_j = chart.ended[i], chart.ended[j]
     arcs_i, arcs_j = chart.arcs[i], chart.arcs[j]
@@ -72,7 +72,7 @@ def complete(chart: Chart, i: int, j: int, right: float, left: float, onward: fl
 
 @kernel
 def attach_one(chart: Chart, n: int) -> None:
-    """Complete the tables for a root with one word only, given the scores of its arcs in the row of `arcs`."""
+    """Complete the tables for a root with one word only; `arcs[0]` holds the scores of the root's arcs."""
     chart.halves[0, 0], chart.halves[0, n] = 0.0, -np.inf
     for m in range(1, n + 1):
         chart.arcs[0, m] += chart.halves[m, 1]
@@ -83,7 +83,7 @@ def attach_one(chart: Chart, n: int) -> None:
 
 @kernel
 def farthest_child(chart: Chart, head: int, end: int) -> int:
-    """The word attached last to the head of the best half tree that reaches to `end`: the nearest there is."""
+    """The word attached last to the head of the best half tree that reaches to `end`, the nearest in a tie."""
     step = 1 if end > head else -1
     best = head + step
     for k in range(best, end + step, step):
@@ -94,7 +94,7 @@ def farthest_child(chart: Chart, head: int, end: int) -> int:
 
 @kernel
 def push(chart: Chart, head: int, end: int) -> None:
-    """Put a half tree to those to be written, if it is more than its head."""
+    """Add a half tree to those to be written, if it is more than its head."""
     if head != end:
         count = chart.n_pending[0]
         chart.pending[count, 0], chart.pending[count, 1] = head, end
@@ -103,7 +103,7 @@ def push(chart: Chart, head: int, end: int) -> None:
 
 @kernel
 def push_facing(chart: Chart, one: int, other: int) -> None:
-    """The same with the two best half trees that face each other between two heads."""
+    """Add the two best half trees that face each other between two heads."""
     i, j = min(one, other), max(one, other)
     best = i
     for k in range(i + 1, j):
@@ -115,14 +115,14 @@ def push_facing(chart: Chart, one: int, other: int) -> None:
 
 @kernel
 def push_root(chart: Chart, n: int) -> None:
-    """Put the whole tree, and nothing else, to those to be written."""
+    """Make the whole tree the only one to be written."""
     chart.pending[0, 0], chart.pending[0, 1] = 0, n
     chart.n_pending[0] = 1
 
 
 @kernel
 def pop(chart: Chart) -> tuple[int, int]:
-    """Head and end of the half tree to be written next."""
+    """Take out the half tree to be written next; return its head and end."""
     count = chart.n_pending[0] - 1
     chart.n_pending[0] = count
     return chart.pending[count, 0], chart.pending[count, 1]
@@ -132,12 +132,12 @@ def pop(chart: Chart) -> tuple[int, int]:
 def eisner(scores: FloatMatrix, single_root: bool, heads: IntVector, chart: Chart) -> float:
     """Write the heads of the best tree and return its score.
 
-    What is written is a projective tree in any case, though one of score −inf where there is no other.
+    The result is always a projective tree, of score −inf if there is no other.
 
     Parameters
     ----------
-    scores : (n + 1, n + 1) array, n ≥ 1, of heads × modifiers; −inf forbids an arc; column 0 and the diagonal are not
-        looked at
+    scores : (n + 1, n + 1) array, n ≥ 1, of heads × modifiers; −inf forbids an arc; column 0 and the diagonal are
+        ignored
     single_root : whether exactly one word is attached to the root, instead of one or more
     heads : (n,) output; entry m − 1 is the head of the word m
     chart : scratch space for n words or more

@@ -3,12 +3,12 @@
     p(y) = exp(score(y)) / Z,   Z = Σ_y exp(score(y)),   with score(y) as in `viterbi`
 
 gives log Z, p(y_t = l) and p(y_t-1 = k, y_t = l). The sums run in probability space: each row of either pass is divided
-by its largest entry, and only the divisors meet a logarithm, so that a position costs three products with a table of
-exponentials. What underflows on the way is less than 10⁻³⁰⁰ of a row; its share of Z is at most that, divided by
+by its largest entry, and logarithms are taken of the divisors only, so a position costs three products with a table of
+exponentials. An entry that underflows is less than 10⁻³⁰⁰ of its row; its share of Z is at most that, divided by
 
     (the least divisor of a row) · (the least Σ_l forward[t, l] backward[t, l])
 
-Where this is not negligible, because constraints forbid all but unlikely sequences, the sums are made anew from
+If this is not negligible, because constraints forbid all but unlikely sequences, the sums are computed again from
 logarithms, cell by cell.
 """
 
@@ -24,7 +24,7 @@ NEGLIGIBLE = 1e-280
 
 
 class Transitions(NamedTuple):
-    """Transition scores with their exponentials, which `exponentiate` makes.
+    """Transition scores with their exponentials, which `exponentiate` computes.
 
     Each is a (≥ n, L, L) array whose entry [t] leads from t − 1 to t, or (1, L, L) when all positions share one table.
     """
@@ -42,7 +42,7 @@ def new_transitions(scores: FloatMatrix) -> Transitions:
 
 @kernel
 def exponentiate(transitions: Transitions, t: int) -> None:
-    """Make factors[t] = exp(scores[t] − tops[t]) follow scores[t]."""
+    """Compute factors[t] = exp(scores[t] − tops[t]) from scores[t]."""
     size = transitions.scores.shape[1] * transitions.scores.shape[2]
     scores, factors = transitions.scores[t].reshape(size), transitions.factors[t].reshape(size)
     transitions.tops[t] = _exponentials(scores, factors)
@@ -83,7 +83,7 @@ def _dot(one: FloatVector, other: FloatVector) -> float:
 
 @kernel
 def _extend(last: FloatVector, table: FloatMatrix, row: FloatVector) -> None:
-    """row[l] = Σ_k last[k] table[k, l], four rows of the table at a time; past the end they count for nothing."""
+    """row[l] = Σ_k last[k] table[k, l], four rows of the table at a time; rows past the end count as zero."""
     n = len(row)
     for label in range(n):
         row[label] = 0.0
@@ -146,7 +146,7 @@ def _by_scaling(
     labels: FloatMatrix,
     pairs: FloatMatrix,
 ) -> float:
-    """As `forward_backward`; NaN where more than a negligible part has underflowed."""
+    """Like `forward_backward`, but returns NaN if more than a negligible part underflows."""
     n, n_labels = emission.shape
     shared = transitions.scores.shape[0] == 1
     # Until the backward pass gets there, `labels` holds the exponentials of the emission scores.
@@ -203,7 +203,7 @@ def _by_logarithms(
     labels: FloatMatrix,
     pairs: FloatMatrix,
 ) -> float:
-    """As `forward_backward`, whatever the scores; `forward` and `backward` hold logarithms."""
+    """Like `forward_backward`, for any scores; `forward` and `backward` hold logarithms."""
     n, n_labels = emission.shape
     shared = scores.shape[0] == 1
     terms = np.empty(n_labels)
@@ -218,7 +218,7 @@ def _by_logarithms(
     for label in range(n_labels):
         terms[label] = forward[n - 1, label] + end[label]
     total = _log_sum(terms)
-    # Without any possible sequence all posteriors are zero.
+    # If no sequence is possible, all posteriors are zero.
     scale = total if total > -inf else 0.0
     for t in range(n - 1, -1, -1):
         for label in range(n_labels):
@@ -248,11 +248,11 @@ def forward_backward(
     Parameters
     ----------
     emission : (n, L) array, n ≥ 1
-    transitions : all but those of t = 0 exponentiated, where there is a table for each t
+    transitions : exponentiated at every t; if there is a table for each t, t = 0 is not needed
     begin, end : (L,) arrays
     forward, backward : (≥ n, L) scratch arrays
     labels : (n, L) output, p(y_t = l)
-    pairs : (n, L, L) output, p(y_t-1 = k, y_t = l), zero at t = 0; or (1, L, L), the sum over all t, where positions
+    pairs : (n, L, L) output, p(y_t-1 = k, y_t = l), zero at t = 0; or (1, L, L), the sum over all t, if positions
         share a table
     """
     _clear(pairs)

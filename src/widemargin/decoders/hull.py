@@ -4,11 +4,11 @@
 
 The y_λ are the corners of the upper hull of the points (Δ, s): the smaller λ, the smaller the error. Along the hull
 Δ(1 + s) rises, then falls; at y_λ it still rises if λ Δ < 1 + s. So two corners with the best one between them are soon
-found: a violator asks for λ = (1 + s)/Δ itself, any other output for a λ close to 0. From there on λ is the slope
-between the two, until no corner lies between.
+found: after a violator the next λ is (1 + s)/Δ, after any other output it is close to 0. From then on λ is the slope
+between the two corners, until no corner lies between them.
 
-Sarawagi & Gupta (2008, §3) look for the λ of the least upper bound F(λ) by golden section between given bounds; with
-the slack ξ that is found in the end this is the same λ, reached in fewer decodes, and without bounds.
+Sarawagi & Gupta (2008, §3) look for the λ of the least upper bound F(λ) by golden section between given bounds. With
+the slack ξ found in the end this is the same λ, reached in fewer decodes and without bounds.
 """
 
 import numpy as np
@@ -16,21 +16,21 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector
 
-SMALL = 1e-6  # λ that all but ignores errors; among equal scores the larger error still wins
-SLIGHT = 1e-9  # a difference that rounding may have made
+SMALL = 1e-6  # a λ that all but ignores errors; among equal scores the larger error still wins
+SLIGHT = 1e-9  # a difference this small may be rounding
 
 
 @kernel
 def new_corners(n: int) -> FloatMatrix:
-    """For `n` searches: Δ and s of the corner known below the best one, then of that above; NaN before there is any."""
+    """For `n` searches: Δ and s of the known corner below the best one, then of that above it; NaN until known."""
     return np.full((n, 4), np.nan)
 
 
 @kernel
 def next_scale(corners: FloatVector, scale: float, error: float, s: float) -> float:
-    """Take note of the output with this Δ and s that was found at λ = `scale`; the next λ, 0 when the search is over.
+    """Note the output with this Δ and s, found at λ = `scale`; return the next λ, 0 when the search is over.
 
-    An error of 0 is that of gold itself, from decoders that cannot leave it out: then λ has to grow.
+    An error of 0 means gold itself, from decoders that cannot leave it out: then λ has to grow.
     """
     between = not (np.isnan(corners[0]) or np.isnan(corners[2]))
     if between and s + scale * error <= corners[1] + scale * corners[0] + SLIGHT * (1.0 + abs(corners[1])):
@@ -63,7 +63,7 @@ def keep_worse(worst: float, value: float, found: IntVector, out: IntVector) -> 
 
 @kernel
 def next_scales(corners: FloatMatrix, scales: FloatVector, errors: FloatVector, s: FloatVector) -> FloatVector:
-    """The same for many searches."""
+    """`next_scale` for many searches."""
     following = np.empty(len(scales))
     for k in range(len(scales)):
         following[k] = next_scale(corners[k], scales[k], errors[k], s[k])

@@ -3,8 +3,8 @@
     score(y) = begin[y_0] + Σ_t emission[t, y_t] + Σ_{t>0} transition[t, y_{t-1}, y_t] + end[y_{n-1}]
 
 As in `viterbi`, but every label at every position keeps the k best prefixes that end there, best first, each with the
-label and the rank of the prefix that it extends. Two entries never stand for the same sequence, so none comes twice.
-−inf marks a place that is not taken: a forbidden prefix is never kept but where there is no other.
+label and the rank of the prefix that it extends. No two entries stand for the same sequence, so none appears twice.
+−inf marks an empty place: a forbidden prefix is kept only if there is no other.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 
 @kernel
 def _insert(score: float, origin: int, scores: FloatVector, origins: IntVector) -> bool:
-    """Put an entry behind those that are as good, dropping the last; False if all are."""
+    """Insert an entry after those that are at least as good, dropping the last; False if all of them are."""
     place = len(scores) - 1
     if score <= scores[place]:
         return False
@@ -30,7 +30,7 @@ def _insert(score: float, origin: int, scores: FloatVector, origins: IntVector) 
 def merge(last: FloatMatrix, step: FloatVector, scores: FloatVector, origins: IntVector) -> None:
     """The best of last[p, rank] + step[p], with origin p · k + rank.
 
-    The first of equal ones comes first, as in `viterbi`; where all are forbidden it is prefix 0 of label 0.
+    In a tie the lowest origin comes first, as in `viterbi`; if all are forbidden, prefix 0 of label 0 does.
     """
     k = len(scores)
     for rank in range(k):
@@ -53,18 +53,18 @@ def kbest(
     labels: IntMatrix,
     totals: FloatVector,
 ) -> int:
-    """Write the best sequences to the rows of `labels`, best first, and return how many there are, at most k.
+    """Write the best sequences to the rows of `labels`, best first, and return their number, at most k.
 
-    The first is what `viterbi` finds. Sequences that score −inf are left out, unless all do: then there is one.
+    The first is the one that `viterbi` finds. Sequences that score −inf are left out; if all do, one is written.
 
     Parameters
     ----------
     emission : (n, L) array, n ≥ 1
     transition : (n, L, L) array, or (1, L, L) when all positions share one; entry [t] leads from t − 1 to t
     begin, end : (L,) arrays
-    k : how many sequences are wanted, ≥ 1
+    k : the number of sequences wanted, ≥ 1
     prefixes : (≥ n, L, k) scratch array, for the scores of the best prefixes that end with a label at a position
-    origins : (≥ n + 1, L, k) scratch array, for the prefixes that those extend
+    origins : (≥ n + 1, L, k) scratch array, for the prefixes that they extend
     labels : (≥ k, n) output
     totals : (k,) output: the scores
     """

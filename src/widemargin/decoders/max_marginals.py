@@ -1,6 +1,6 @@
-"""Max-marginals of a first-order chain: for each label at each position, the best sequence that has it there.
+"""Max-marginals of a first-order chain: for each label at each position, the best sequence with that label there.
 
-forward[t, l]  = emission[t, l] + max over k of forward[t-1, k] + transition[t, k, l],   begin[l] in place of it at 0
+forward[t, l]  = emission[t, l] + max over k of forward[t-1, k] + transition[t, k, l],   begin[l] for the max at t = 0
 backward[t, k] = max over l of transition[t+1, k, l] + emission[t+1, l] + backward[t+1, l],   end[k] at the last
 max-marginal   = forward + backward,   the best score(y), as in `viterbi`, with y_t = l
 """
@@ -29,7 +29,7 @@ def max_passes(
     transition : (n, L, L) array, or (1, L, L) when all positions share one; entry [t] leads from t − 1 to t
     begin, end : (L,) arrays
     forward : (≥ n, L) output: the best prefix that ends with label l at t, the emission at t included
-    backward : (≥ n, L) output: the best that can follow label l at t, the emission at t not included
+    backward : (≥ n, L) output: the best suffix after label l at t, the emission at t not included
     """
     n, n_labels = emission.shape
     shared = transition.shape[0] == 1

@@ -1,4 +1,4 @@
-"""The best segmentation of a sequence (Sarawagi & Cohen 2004), and the best that holds a given segment.
+"""The best segmentation of a sequence (Sarawagi & Cohen 2004), and the best that contains a given segment.
 
     score = begin[y_1] + Σ_j segment[t_j, d_j, y_j] + Σ_{j>1} transition[y_j-1, y_j] + end[y_p]
 
@@ -10,8 +10,8 @@ label y_j. With n tokens, L labels and segments of up to m tokens, a pass takes 
     departure[u, y] = max over y' of transition[y, y'] + onset[u+1, y'],   end[y] at u = n − 1
     onset[t, y]     = max over d of segment[t, d, y] + departure[t+d, y]
 
-The last two are the first two backwards; best and departure are the γ and β of Sarawagi & Gupta (2008, 4.3.2). As in
-`viterbi`, rows of labels are contiguous, no back pointers are kept, and what led to a maximum is found again by
+The last two are the first two run backwards; best and departure are the γ and β of Sarawagi & Gupta (2008, 4.3.2). As
+in `viterbi`, rows of labels are contiguous, no back pointers are kept, and the path to a maximum is found again by
 comparing sums. Outputs are codes: twice the label, plus one where a segment begins.
 """
 
@@ -26,7 +26,7 @@ from widemargin.decoders.viterbi import extend
 def forward(
     segment: FloatMatrix, transition: FloatMatrix, begin: FloatVector, arrival: FloatMatrix, best: FloatMatrix
 ) -> None:
-    """Fill in the (≥ n, L) arrays `arrival` and `best`, for part scores as `semimarkov` has them."""
+    """Fill in the (≥ n, L) arrays `arrival` and `best`; the part scores are as in `semimarkov`."""
     n, longest, n_labels = segment.shape
     for t in range(n):
         for label in range(n_labels):
@@ -49,7 +49,7 @@ def forward(
 def backward(
     segment: FloatMatrix, transition: FloatMatrix, end: FloatVector, departure: FloatMatrix, onset: FloatMatrix
 ) -> None:
-    """Fill in the (≥ n, L) arrays `departure` and `onset`, for part scores as `semimarkov` has them."""
+    """Fill in the (≥ n, L) arrays `departure` and `onset`; the part scores are as in `semimarkov`."""
     n, longest, n_labels = segment.shape
     transposed = np.empty((n_labels, n_labels))
     for p in range(n_labels):
@@ -82,7 +82,7 @@ def _last_label(best: FloatVector, end: FloatVector) -> int:
 
 @kernel
 def last_length(segment: FloatMatrix, arrival: FloatMatrix, best: FloatMatrix, u: int, label: int) -> int:
-    """The d of the segment that ends the best segmentation of the tokens up to u with `label`: the least there is."""
+    """The d of the last segment, with `label`, of the best segmentation of the tokens up to u; least in a tie."""
     d, most = 0, min(segment.shape[1], u + 1) - 1
     while d < most and arrival[u - d, label] + segment[u - d, d, label] != best[u, label]:
         d += 1
@@ -91,7 +91,7 @@ def last_length(segment: FloatMatrix, arrival: FloatMatrix, best: FloatMatrix, u
 
 @kernel
 def previous_label(transition: FloatMatrix, arrival: FloatMatrix, best: FloatMatrix, t: int, label: int) -> int:
-    """The label of the segment before the one that begins at t > 0 with `label`: the lowest there is."""
+    """The label of the segment before the one that begins at t > 0 with `label`; the lowest in a tie."""
     previous = 0
     while previous < len(transition) - 1 and best[t - 1, previous] + transition[previous, label] != arrival[t, label]:
         previous += 1
@@ -118,11 +118,11 @@ def semimarkov(
 ) -> float:
     """Write the best segmentation to `codes` and return its score.
 
-    Of equal ones it is, from the end backwards, the one with the lowest labels and then the shortest segments.
+    Ties go, from the end backwards, to the lowest labels and then the shortest segments.
 
     Parameters
     ----------
-    segment : (n, m, L) array, n ≥ 1; entries [t, d] beyond the end of the sequence, t + d ≥ n, are not looked at
+    segment : (n, m, L) array, n ≥ 1; entries [t, d] beyond the end of the sequence, t + d ≥ n, are ignored
     transition : (L, L) array
     begin, end : (L,) arrays
     arrival, best : (≥ n, L) scratch arrays
@@ -144,7 +144,7 @@ def semimarkov(
 
 @kernel
 def next_label(transition: FloatMatrix, departure: FloatMatrix, onset: FloatMatrix, u: int, label: int) -> int:
-    """The label of the segment after the one that ends at u < n − 1 with `label`: the lowest there is."""
+    """The label of the segment after the one that ends at u < n − 1 with `label`; the lowest in a tie."""
     following = 0
     while (
         following < len(transition) - 1
@@ -156,7 +156,7 @@ def next_label(transition: FloatMatrix, departure: FloatMatrix, onset: FloatMatr
 
 @kernel
 def next_length(segment: FloatMatrix, departure: FloatMatrix, onset: FloatMatrix, t: int, label: int) -> int:
-    """The d of the first segment of the best segmentation of the tokens from t on with `label`: the least there is."""
+    """The d of the first segment, with `label`, of the best segmentation of the tokens from t on; least in a tie."""
     d, most = 0, min(segment.shape[1], len(segment) - t) - 1
     while d < most and segment[t, d, label] + departure[t + d, label] != onset[t, label]:
         d += 1
@@ -167,7 +167,7 @@ def next_length(segment: FloatMatrix, departure: FloatMatrix, onset: FloatMatrix
 def max_marginals(
     segment: FloatMatrix, arrival: FloatMatrix, departure: FloatMatrix, t: int, d: int, out: FloatVector
 ) -> None:
-    """For each label, the best score of a segmentation that has the segment of d + 1 tokens from t on with it."""
+    """For each label, the best score of a segmentation in which it labels the segment of d + 1 tokens from t on."""
     for label in range(len(out)):
         out[label] = arrival[t, label] + segment[t, d, label] + departure[t + d, label]
 

@@ -5,7 +5,7 @@ As in `semimarkov`, with the error e of a prefix, a whole number, as one more di
     arrival[t, y, e] = max over y' of best[t-1, y', e] + transition[y', y],   begin[y] at t = 0 and e = 0, else −inf
     best[u, y, e]    = max over d of arrival[u-d, y, e − error] + segment[u-d, d, y],   error = errors[u-d, d, y]
 
-in O(n L (m + L)) steps for each error, of which there are as many as a segmentation can have: quadratic in n.
+in O(n L (m + L)) steps for each e, up to the largest error that a segmentation can have: quadratic in n.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def errors_forward(
     arrival: FloatMatrix,
     best: FloatMatrix,
 ) -> None:
-    """Fill in `arrival` and `best`, (≥ n, L, E + 1) arrays, where no segmentation has an error above E.
+    """Fill in the (≥ n, L, E + 1) arrays `arrival` and `best`; no segmentation has an error above E.
 
     `errors` is an (n, m, L) array of whole numbers, the errors of segments; the rest is as in `semimarkov`.
     """
@@ -76,7 +76,7 @@ def trace_error(
     e: int,
     codes: IntVector,
 ) -> None:
-    """Write the best segmentation with the last label and the total error given, which must be possible."""
+    """Write the best segmentation with this last label and this total error e, which must be possible."""
     u = len(codes) - 1
     while u >= 0:
         d = 0

@@ -1,8 +1,8 @@
 """The k best segmentations of a sequence.
 
 As in `semimarkov`, but every label keeps, at every token, the k best prefixes that end there with a segment of that
-label, best first, and the k best that such a segment may follow; each with the rank of what it extends, as in `kbest`.
-Different entries stand for different segmentations, so none comes twice.
+label, and the k best prefixes that such a segment may follow, best first. Each has the rank of the prefix that it
+extends, as in `kbest`. No two entries stand for the same segmentation, so none appears twice.
 """
 
 import numpy as np
@@ -36,14 +36,14 @@ def semimarkov_kbest(
     codes: IntMatrix,
     totals: FloatVector,
 ) -> int:
-    """Write the best segmentations to the rows of `codes`, best first, and return how many there are, at most k.
+    """Write the best segmentations to the rows of `codes`, best first, and return their number, at most k.
 
-    The first is what `semimarkov` finds. Segmentations that score −inf are left out, unless all do: then there is one.
+    The first is the one that `semimarkov` finds. Segmentations that score −inf are left out; if all do, one is written.
 
     Parameters
     ----------
     segment, transition, begin, end : as in `semimarkov`
-    k : how many segmentations are wanted, ≥ 1
+    k : the number of segmentations wanted, ≥ 1
     codes : (≥ k, n) output
     totals : (k,) output: the scores
     """

@@ -2,8 +2,8 @@
 
     score(tree) = Σ_m scores[head(m), m] + sibling[head(m), s(m), m]
 
-where s(m) is the word that head(m) has on the same side as m and just before it, nearer to the head; s(m) = head(m) if
-there is none. As in `eisner`, but a word is attached to its head at the side of the sibling before it:
+where s(m) is the sibling before m: the next modifier of head(m) on the same side and nearer to it; s(m) = head(m) if
+there is none. As in `eisner`, but a word is attached to its head next to the sibling before it:
 
     arcs[h, m] = scores[h, m] + max( halves[m, h±1] + sibling[h, h, m],
                                      max over s between h and m of arcs[h, s] + facing(s, m) + sibling[h, s, m] )
@@ -60,7 +60,7 @@ def _attached(chart: Chart, between: FloatMatrix, sibling: FloatMatrix, i: int, 
 
 @kernel
 def _fill(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, chart: Chart, between: FloatMatrix) -> None:
-    """Make all tables."""
+    """Fill in all tables."""
     n = len(scores) - 1
     chart.halves[0, 0] = 0.0
     for j in range(1, n + 1):
@@ -79,7 +79,7 @@ def _fill(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, chart: C
 
 @kernel
 def _sibling_before(chart: Chart, between: FloatMatrix, sibling: FloatMatrix, head: int, m: int) -> int:
-    """The s with which arcs[head, m] is reached: the nearest to the head there is."""
+    """The s that attains arcs[head, m], the nearest to the head in a tie."""
     step = 1 if m > head else -1
     before, best = head, chart.halves[m, head + step] + sibling[head, head, m]
     for s in range(head + step, m, step):
@@ -93,13 +93,13 @@ def _sibling_before(chart: Chart, between: FloatMatrix, sibling: FloatMatrix, he
 def siblings(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, heads: IntVector, c: SiblingChart) -> float:
     """Write the heads of the best tree and return its score.
 
-    What is written is a projective tree in any case, though one of score −inf where there is no other.
+    The result is always a projective tree, of score −inf if there is no other.
 
     Parameters
     ----------
     scores, single_root, heads : as in `eisner`
-    sibling : (n + 1, n + 1, n + 1) array of heads × siblings before × modifiers, looked at only where the sibling is
-        the head or lies between head and modifier; −inf forbids a pair
+    sibling : (n + 1, n + 1, n + 1) array of heads × siblings before × modifiers, read only where the sibling is the
+        head or lies between head and modifier; −inf forbids a pair
     c : scratch space for n words or more
     """
     n, chart, between = len(heads), c.chart, c.between

@@ -1,9 +1,9 @@
-"""Sets of K labels, scored by their members and by pairs of members: all of them listed, or searched.
+"""Sets of K labels, scored by their members and by pairs of members: list all of them, or search for a good one.
 
     score(y) = Σ_k y_k single[k] + Σ_{j<k} y_j y_k pair[j, k],   y ∈ {0, 1}^K
 
-Set number m has label k where bit k of m is set. The sets whose highest label is k are those below 2^k with k added,
-and what k adds to each of them is a table built the same way; so all 2^K scores take two additions each.
+Set number m has label k if bit k of m is set. The sets whose highest label is k are those below 2^k with k added. The
+gain of adding k to each of them is a table built the same way, so each of the 2^K scores takes two additions.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix
 
 MOST_LISTED = 14
-"""How many labels may have all their sets listed: 2^14 of them take some ten microseconds."""
+"""The largest number of labels whose sets are all listed: 2^14 sets take some ten microseconds."""
 
 
 @kernel
@@ -32,7 +32,7 @@ def _fill(single: FloatVector, pair: FloatMatrix, scores: FloatVector) -> None:
 
 @kernel
 def subset_scores(single: FloatMatrix, pair: FloatMatrix) -> FloatMatrix:
-    """The scores of all sets, a row for each row of `single`; of `pair` the entries above the diagonal count."""
+    """The scores of all sets, a row for each row of `single`; only the entries of `pair` above the diagonal count."""
     scores = np.empty((single.shape[0], 1 << single.shape[1]))
     for i in range(len(single)):
         _fill(single[i], pair, scores[i])
@@ -41,9 +41,9 @@ def subset_scores(single: FloatMatrix, pair: FloatMatrix) -> FloatMatrix:
 
 @kernel
 def subset_sums(p: FloatMatrix, n_labels: int) -> FloatMatrix:
-    """Σ_m p[i, m] over all sets m with both labels j and k, for every row i; j ≤ k, each i a flat K × K table.
+    """Σ_m p[i, m] over all sets m with both labels j and k, j ≤ k: a flat K × K table for every row i.
 
-    The reverse of listing them: the sets with the highest label are added to those without, label by label. `p` is
+    The reverse of listing the sets: those with the highest label are added to those without it, label by label. `p` is
     overwritten.
     """
     sums = np.zeros((p.shape[0], n_labels * n_labels))
@@ -68,9 +68,9 @@ def subset_sums(p: FloatMatrix, n_labels: int) -> FloatMatrix:
 
 @kernel
 def _climb(single: FloatVector, pair: FloatMatrix, gain: FloatVector, y: IntMatrix) -> float:
-    """Change the label that gains most until none gains; return the score of the set `y` arrived at.
+    """Flip the label that gains most until no flip gains; return the score of the final set `y`.
 
-    gain[k] is what label k adds to the others that are present; `pair` is symmetric with a diagonal of zeros.
+    gain[k] is what label k adds to the other labels present; `pair` is symmetric with a diagonal of zeros.
     """
     n = len(single)
     total = 0.0
@@ -96,10 +96,10 @@ def _climb(single: FloatVector, pair: FloatMatrix, gain: FloatVector, y: IntMatr
 
 @kernel
 def search_subsets(single: FloatMatrix, pair: FloatMatrix) -> IntMatrix:
-    """A set of a high score for every row of `single`, a row of indicators each: the best of three climbs.
+    """A set with a high score for every row of `single`, as a row of indicators: the best of three climbs.
 
-    They start from no label, from all, and from those that score above 0 by themselves; `pair` is symmetric with a
-    diagonal of zeros.
+    The climbs start from no label, from all labels, and from those that score above 0 by themselves; `pair` is
+    symmetric with a diagonal of zeros.
     """
     found = np.zeros(single.shape, dtype=np.int32)
     y, gain = np.empty(single.shape[1], dtype=np.int32), np.empty(single.shape[1])

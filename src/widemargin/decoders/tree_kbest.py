@@ -2,14 +2,13 @@
 
     score(tree) = Σ_m labelled[head(m), m, label(m)]  (+ Σ_m sibling[head(m), s(m), m], as in `siblings`)
 
-The trees that are not found yet fall into disjoint classes, of each of which the best tree is known. The class
-(tree, j) holds the trees that have the arcs of `tree` at all words before j and, at j, none of the arcs there of trees
-that are found and agree with it before j. When the `tree` of a class (tree, j) is the best of all and thereby found,
-what remains of its class falls into (tree, j), (tree, j + 1), …, (tree, n): one decode for each, with all but their
-arcs forbidden.
+The trees not found yet are split into disjoint classes, and the best tree of each class is known. The class (tree, j)
+holds the trees that share the arcs of `tree` at all words before j, and whose arc at j differs from that of every found
+tree that shares them, too. The best of these best trees is the next one found. What remains of its class (tree, j)
+splits into (tree, j), (tree, j + 1), …, (tree, n): one decode each, with the arcs outside the class forbidden.
 
-Found trees and candidates, the best trees of the classes, share one list of k rows: a candidate behind k others is
-never needed. Arcs with their labels are written as codes, head · L + label.
+Found trees and candidates (the best trees of the classes) share one list of k rows, since a candidate behind k others
+is never needed. An arc with its label is written as the code head · L + label.
 """
 
 from typing import NamedTuple
@@ -44,7 +43,7 @@ def decode_tree(
 ) -> float:
     """Write the heads of the best tree and return its score, as `eisner`, `arborescence` or `siblings` does.
 
-    `sibling` is looked at for SIBLINGS only; an array of shape (0, 0, 0) will do for the others.
+    `sibling` is read for SIBLINGS only; otherwise an array of shape (0, 0, 0) will do.
     """
     if kind == NON_PROJECTIVE:
         return arborescence(scores, single_root, heads, scratch.contraction)
@@ -57,9 +56,9 @@ def decode_tree(
 def _choose_labels(
     labelled: FloatMatrix, m: int, found: IntMatrix, by_code: FloatVector, scores: FloatMatrix, labels: IntMatrix
 ) -> None:
-    """For every head the best label of its arc to m, and the score of that: in column m of `labels` and `scores`.
+    """Write the best label of each head's arc to m, and its score, to column m of `labels` and `scores`.
 
-    Arcs that the trees `found` have at m are left out, where their arcs before m are those of the last of them.
+    Arcs at m of `found` trees are left out if these trees agree before m with the last of them.
     """
     size, n_labels = len(labelled), labelled.shape[2]
     for head in range(size):
@@ -82,7 +81,7 @@ def _choose_labels(
 
 @kernel
 def _fix(labelled: FloatMatrix, m: int, code: int, scores: FloatMatrix, labels: IntMatrix) -> None:
-    """Leave the arc to m with this code only."""
+    """Forbid all arcs to m except the one with this code."""
     for head in range(len(labelled)):
         scores[head, m] = -np.inf
     head, label = code // labelled.shape[2], code % labelled.shape[2]
@@ -91,7 +90,7 @@ def _fix(labelled: FloatMatrix, m: int, code: int, scores: FloatMatrix, labels: 
 
 @kernel
 def _make_room(total: float, totals: FloatVector, firsts: IntVector, codes: IntMatrix) -> int:
-    """Move on all that is worse, dropping the last; return the place that is free then, k if nothing is worse."""
+    """Shift all worse rows down by one, dropping the last; return the free row, or `len(totals)` if none is worse."""
     place = len(totals)
     while place > 0 and total > totals[place - 1]:
         place -= 1
@@ -118,9 +117,9 @@ def tree_kbest(
     totals: FloatVector,
     scratch: TreeScratch,
 ) -> int:
-    """Write the best trees to the rows of `codes`, best first, and return how many there are, at most k.
+    """Write the best trees to the rows of `codes`, best first, and return their number, at most k.
 
-    The first is what `decode_tree` finds. Trees that score −inf are left out, unless all do: then there is one.
+    The first is the tree that `decode_tree` finds. Trees that score −inf are left out; if all do, one is written.
 
     Parameters
     ----------

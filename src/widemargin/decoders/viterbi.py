@@ -14,9 +14,9 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector
 def extend(last: FloatVector, table: FloatMatrix, row: FloatVector, n_labels: int) -> None:
     """row[l] = max over p of last[p] + table[p, l].
 
-    Six predecessors at a time, so that `row` is loaded and stored a sixth as often; past the end the last one is
-    repeated, which changes no maximum and spares a second loop. The old value of `row` enters before the last
-    comparison: were it the last, the compiler would make it a masked store, half as fast.
+    Six predecessors at a time, so that `row` is loaded and stored a sixth as often. Past the end the last one is
+    repeated, which changes no maximum and saves a second loop. The old value of `row` enters before the last
+    comparison; in the last one, the compiler would turn it into a masked store, half as fast.
     """
     for label in range(n_labels):
         row[label] = last[0] + table[0, label]
@@ -46,7 +46,7 @@ def viterbi(
     arrival: FloatMatrix,
     labels: IntVector,
 ) -> float:
-    """Write the best sequence to `labels` and return its score; of equal ones, the one with the lowest late labels.
+    """Write the best sequence to `labels` and return its score; ties go to the lowest labels, from the end backwards.
 
     Parameters
     ----------

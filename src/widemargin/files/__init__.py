@@ -1,1 +1,1 @@
-"""Files: readers and writers by format, each of which keeps what it does not replace."""
+"""Readers and writers of files, by format. Each keeps everything that it does not replace."""

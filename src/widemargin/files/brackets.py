@@ -1,9 +1,9 @@
-"""Trees of constituents in brackets, as the Penn Treebank has them: one a line, or each on several lines.
+"""Trees of constituents in brackets, as in the Penn Treebank: one per line, or each on several lines.
 
 A tree may have a root without a label, `( (S …))`. Words and tags are taken as they are: a bracket among the words is
-written `-LRB-` or `-RRB-`. Unless they are to be kept, two things go that parsers do not predict: traces, which have
-the tag `-NONE-` and no sound, together with constituents that hold nothing else; and what stands behind the first
-hyphen or equals sign of a constituent's label, its function and indices (`NP-SBJ-1`, `NP=2`).
+written `-LRB-` or `-RRB-`. By default, two things are removed that parsers do not predict: traces, which have the tag
+`-NONE-` and no sound, together with constituents that hold nothing else; and the part of a constituent's label from the
+first hyphen or equals sign on, its function and indices (`NP-SBJ-1`, `NP=2`).
 """
 
 import re
@@ -29,7 +29,7 @@ _FIRST_LINE = re.compile(r"\s*\((\s*\(|[^\s()]+\s*(\(|[^\s()]+\s*\)|$))")
 
 @dataclass(frozen=True)
 class Brackets(Document):
-    """A file of trees, and the columns `word` and `pos` of their words and tags; `trees[i]` is that of sequence i."""
+    """A file of trees, with the columns `word` and `pos`; `trees[i]` is the tree of sequence i."""
 
     trees: list[Tree]
 
@@ -41,7 +41,7 @@ class Brackets(Document):
 
 
 def parse(raw: RawText, *, strip_functions: bool = True, strip_empty: bool = True) -> Brackets:
-    """Read trees in brackets; a tree of which nothing is left without its traces is no sequence.
+    """Read trees in brackets; a tree of nothing but traces disappears with them.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ def columns_of(trees: Sequence[Tree], source: str = "input") -> Columns:
 
 
 def text_of(trees: Iterable[Tree]) -> str:
-    """Trees as the text of a file, one a line."""
+    """Trees as the text of a file, one per line."""
     return "".join(f"{tree}\n" for tree in trees)
 
 
 def is_bracketed(line: str) -> bool:
-    """Whether a line looks like the beginning of a tree, and not like a token that is a bracket.
+    """Whether a line looks like the beginning of a tree rather than a token that is a bracket.
 
     >>> is_bracketed("( (S (UH Yes)))"), is_bracketed("(TOP"), is_bracketed("( -LRB- O")
     (True, True, False)
@@ -86,7 +86,7 @@ def is_bracketed(line: str) -> bool:
 
 
 def without_empty(tree: Tree) -> Tree | None:
-    """The tree without traces and what holds nothing else; None if that is all of it."""
+    """The tree without traces and constituents that hold nothing else; None if nothing is left."""
     if tree.word is not None:
         return None if tree.label == EMPTY else tree
     children = tuple(kept for child in _below(tree) if (kept := without_empty(child)) is not None)
@@ -105,7 +105,7 @@ def without_functions(tree: Tree) -> Tree:
 
 
 def retagged(tree: Tree, tags: Sequence[str]) -> Tree:
-    """The tree with other tags on its words, of which there are as many."""
+    """The tree with these tags on its words, one per word."""
     left = iter(tags)
 
     def change(part: Tree) -> Tree:
@@ -122,7 +122,7 @@ def _without_function(label: str) -> str:
 
 
 def _changed(tree: Tree, label: str, children: tuple[Tree, ...]) -> Tree:
-    """The tree with this label and these children: itself, if they are its own."""
+    """The tree with this label and these children; `tree` itself if they are its own."""
     unchanged = label == tree.label and len(children) == len(tree.children) and all(map(is_, children, tree.children))
     return tree if unchanged else Tree(label, children)
 

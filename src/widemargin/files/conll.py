@@ -1,8 +1,8 @@
-"""CoNLL columns: one token a line, TAB- or blank-separated, a blank line between sequences.
+"""CoNLL columns: one token per line, TAB- or blank-separated, and a blank line between sequences.
 
 There are no comments: `#` is a token like any other. The columns are called `word`, `column2`, `column3`, … unless they
-are given names; the last one is the label, and `label` is a second name for it. A file whose label column is missing
-can be read for prediction and the labels appended: one that has a single column, or one fewer than there are names.
+are given names; the last one is the label, and `label` is a second name for it. A file without its label column, which
+has a single column or one fewer than the names, can be read for prediction, and the labels appended.
 """
 
 import re
@@ -31,7 +31,7 @@ def parse(raw: RawText, names: Sequence[str] | None = None) -> Table:
 
 
 def _tokens(raw: RawText) -> tuple[list[int], list[int]]:
-    """The lines that hold tokens, and how many tokens precede each of the others."""
+    """The lines that hold tokens, and how many tokens precede each blank line."""
     lines: list[int] = []
     breaks: list[int] = []
     for number, line in enumerate(raw.lines):
@@ -43,7 +43,7 @@ def _tokens(raw: RawText) -> tuple[list[int], list[int]]:
 
 
 def _layout(tokens: list[str]) -> Layout:
-    """TABs if the first line has one; also if there is no blank to be seen, so that a column is appended with a TAB."""
+    """TABs if the first line has one, or if no line has a blank, so that a column is appended with a TAB."""
     return TABS if not tokens or "\t" in tokens[0] or not any(" " in token for token in tokens) else BLANKS
 
 

@@ -22,7 +22,7 @@ def parse(raw: RawText, names: Sequence[str] = NAMES) -> Table:
 
 
 def is_conllu(line: str) -> bool:
-    """Whether a line that is no comment looks like CoNLL-U: ten columns, of which the first is an integer."""
+    """Whether a line that is not a comment looks like CoNLL-U: ten columns, the first of them an integer."""
     return line.count("\t") == len(NAMES) - 1 and re.match(r"[0-9]+(-[0-9]+)?\t", line) is not None
 
 

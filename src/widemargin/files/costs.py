@@ -8,12 +8,12 @@ from widemargin.files.raw import RawText
 
 
 def read_costs(path: str) -> dict[Any, float]:
-    """Error costs: a number per gold label, or a number per predicted label of a gold label."""
+    """Read error costs: for each gold label a number, or a number for each predicted label."""
     return costs_in(path, read_object(path, "costs by gold label"))
 
 
 def costs_in(source: str, content: dict[str, Any]) -> dict[Any, float]:
-    """The costs in a JSON object; `source` is named in complaints."""
+    """The costs in a JSON object; error messages name `source`."""
     costs: dict[Any, float] = {}
     for gold, value in content.items():
         each = (
@@ -22,7 +22,7 @@ def costs_in(source: str, content: dict[str, Any]) -> dict[Any, float]:
         costs |= each
     for key, cost in costs.items():
         if isinstance(cost, bool) or not isinstance(cost, int | float):
-            raise DataError(f"{source}: the cost of {key!r} is {cost!r} where a number is wanted")
+            raise DataError(f"{source}: the cost of {key!r} must be a number, not {cost!r}")
     return costs
 
 

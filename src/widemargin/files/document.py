@@ -55,7 +55,7 @@ class Document(ABC):
 
     @abstractmethod
     def _with_column(self, lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
-        """Replace the column `name` in `lines`, which are the file's own but for columns replaced before."""
+        """Replace the column `name` in `lines`: those of the file, perhaps with other columns replaced already."""
 
 
 def label_column(document: Document, wanted: str | None = None) -> str:
@@ -99,8 +99,8 @@ def write_text(target: str | os.PathLike[str] | TextIO, text: str) -> None:
 def _write_to_standard_output(text: str) -> None:
     sys.stdout.flush()
     if hasattr(sys.stdout, "buffer"):
-        # The bytes: the terminal's encoding and newline translation are not the file's. In pieces: where Python runs
-        # unbuffered, a disk that fills up takes a part and says so only when asked to take the rest.
+        # As bytes, since the terminal's encoding and newline translation are not the file's. In pieces, since where
+        # Python runs unbuffered, a disk that fills up takes a part and only complains about the next one.
         rest = memoryview(text.encode())
         while rest:
             rest = rest[sys.stdout.buffer.write(rest) :]

@@ -1,4 +1,4 @@
-"""The formats of files, and how one is chosen. `FORMATS` is the only list of their names."""
+"""File formats, and how one is chosen. `FORMATS` is the only list of their names."""
 
 import re
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """A format: the suffixes that files of it have, and whether they hold sequences of tokens.
+    """A format: its module, its file suffixes, and whether its files hold sequences of tokens.
 
-    The module of its name has a function `parse`, and is imported when it is called.
+    The module has a function `parse`, and is imported when a file is read.
     """
 
     module: str
@@ -61,7 +61,7 @@ def read(source: Source, *, format: str | None = None, names: Sequence[str] | No
 
 
 def parse(raw: RawText, chosen: str, names: Sequence[str] | None = None, **options: Any) -> "Document":
-    """The corpus of tokens in a file that has been loaded; `options` are those of the format's own reader."""
+    """The corpus of tokens in a loaded file; `options` go to the format's own reader."""
     if chosen not in FORMATS:
         raise DataError(f"the format {chosen!r} is unknown; choose one of {', '.join(FORMATS)}")
     if not FORMATS[chosen].has_tokens:
@@ -75,7 +75,7 @@ def parse(raw: RawText, chosen: str, names: Sequence[str] | None = None, **optio
 
 
 def guess(raw: RawText) -> str:
-    """The format that the suffix or, where it leaves a choice, the first line of the file speaks for.
+    """The format suggested by the file's suffix or, if that leaves a choice, by its first line.
 
     >>> guess(RawText.of('{"tokens": ["a"]}'))
     'jsonl'

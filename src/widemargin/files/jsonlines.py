@@ -1,15 +1,15 @@
-"""JSON lines: one object a line, one sequence an object.
+"""JSON lines: one object per line, one sequence per object.
 
 The key `tokens` (or `words`) holds the words. Any other key that holds one string per token is a column; the labels are
-under `tags`, `labels` or `label`. Everything else in an object is carried along. A column is checked when it is asked
-for: a list that has as many items as there are tokens in the first sequence by chance does no harm.
+under `tags`, `labels` or `label`. Everything else in an object is kept. A column is checked only when it is used: a
+list that has as many items as the first sequence has tokens, by chance, does no harm.
 
 Spans are under `spans`, as lists `[start, end, "type"]` or objects `{"start": …, "end": …, "type": …}` (or `"label"`),
-which count tokens from 0, the end excluded. They are read as a column of BIO labels, which is the label column where
-there is no other; on writing, new spans have the form of those that the file has.
+which count tokens from 0, the end excluded. They are read as a column of BIO labels, which is the label column if there
+is no other. On writing, new spans take the form of the spans in the file.
 
-On writing, only the replaced list is written anew, in place; the text around it stays as it was, since parsing and
-serialising an object again would change its spacing, its numbers and its escapes.
+On writing, only the replaced list changes, in place. The text around it stays as it was, since parsing and serialising
+an object again would change its spacing, its numbers and its escapes.
 """
 
 import json
@@ -40,7 +40,7 @@ _SPACE = re.compile(r"[ \t\r]*")
 
 @dataclass(frozen=True)
 class JsonLines(Document):
-    """A file with one JSON object a line; `keys` are those of the columns that are not called by their key."""
+    """A file with one JSON object per line; `keys` maps columns to their keys where the two differ."""
 
     object_lines: list[int]
     keys: dict[str, str]
@@ -55,7 +55,7 @@ class JsonLines(Document):
         return written
 
     def _spans(self, number: int, labels: Sequence[str]) -> list[Any]:
-        """The spans that labels mark, in the form that the file has; those that are there already as they are."""
+        """The spans that labels mark, in the form of the file; spans that are already there stay as they are."""
         before = _object(self.raw, number).get(SPANS)
         known = {_span(item): item for item in before} if isinstance(before, list) else {}
         return [known.get(span) or self._item(span) for span in spans_of(labels)]
@@ -92,7 +92,7 @@ def parse(raw: RawText) -> JsonLines:
 
 
 def with_member(line: str, key: str, value: Sequence[Any]) -> str:
-    """Set a member of the JSON object that is on `line`, leaving the rest of the line as it is.
+    """Set a member of the JSON object on `line`, leaving the rest of the line as it is.
 
     >>> with_member('{"tokens":["a"],  "tags": [], "id": 1e3}', "tags", ["O"])
     '{"tokens":["a"],  "tags": ["O"], "id": 1e3}'
@@ -140,7 +140,7 @@ def _object(raw: RawText, number: int) -> dict[str, Any]:
 
 
 def _column_keys(objects: Sequences, lengths: dict[int, int]) -> list[str]:
-    """The keys that are columns by the first object that has them."""
+    """The keys that are columns, judged by the first object that has each."""
     first: dict[str, int] = {}
     for number, members in objects.items():
         for key in members:
@@ -155,7 +155,7 @@ def _is_column(key: str, value: object, length: int) -> bool:
 
 
 def _strings(raw: RawText, objects: Sequences, key: str, word: str | None) -> list[str]:
-    """The strings under `key` of all objects, as many in each as there are under `word`."""
+    """The strings under `key` of all objects; each object must have as many as under `word`."""
     flat: list[str] = []
     for number, members in objects.items():
         if key not in members:
@@ -173,7 +173,7 @@ def _strings(raw: RawText, objects: Sequences, key: str, word: str | None) -> li
 
 
 def _span_labels(raw: RawText, objects: Sequences, word: str) -> list[str]:
-    """The spans of all objects in BIO; an object without any has none."""
+    """The spans of all objects as BIO labels; the key `spans` may be missing."""
     flat: list[str] = []
     for number, members in objects.items():
         items = [] if members.get(SPANS) is None else members[SPANS]
@@ -191,7 +191,7 @@ def _span_labels(raw: RawText, objects: Sequences, word: str) -> list[str]:
 
 
 def _span(item: Any) -> Span | None:
-    """The span that an item of `spans` means, if it means one."""
+    """The span that an item of `spans` stands for; None if it is not a span."""
     if isinstance(item, dict):
         item = [item.get("start"), item.get("end"), next((item[key] for key in TYPE_KEYS if key in item), None)]
     if not (isinstance(item, list) and [type(part) for part in item] == [int, int, str]):
@@ -200,7 +200,7 @@ def _span(item: Any) -> Span | None:
 
 
 def _type_key(objects: Sequences) -> str | None:
-    """What the spans of a file call their type, by the first that is an object; None where none of them is."""
+    """The key of a span's type, judged by the first span that is an object; None if none is."""
     lists = (members[SPANS] for members in objects.values() if isinstance(members.get(SPANS), list))
     first = next((item for items in lists for item in items), None)
     return next((key for key in TYPE_KEYS if key in first), TYPE_KEYS[0]) if isinstance(first, dict) else None

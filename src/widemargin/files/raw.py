@@ -1,4 +1,4 @@
-"""A text file as it came, before it means anything.
+"""A text file as it was read, before it is interpreted.
 
 Lines are cut at line feeds only: `str.splitlines` would also cut at form feeds and Unicode separators, which occur
 inside tokens. A carriage return stays at the end of its line, and joining the lines gives the file back byte for byte.
@@ -48,7 +48,7 @@ class RawText:
         return BYTE_ORDER_MARK * self.has_byte_order_mark + "\n".join(lines)
 
     def fault(self, index: int, complaint: str) -> DataError:
-        """Complain about the line at `index`, which counts from 0 where the message counts from 1."""
+        """An error about the line at `index`, which counts from 0; the message counts from 1."""
         return DataError(f"{self.source}, line {index + 1}: {complaint}")
 
 
@@ -70,7 +70,7 @@ def _name(source: Source) -> str:
 
 def _content(source: Source) -> str | bytes:
     if source == "-":
-        # The bytes, where there are any: the terminal's encoding and newline translation are not the file's.
+        # As bytes where possible: the terminal's encoding and newline translation are not the file's.
         source = getattr(sys.stdin, "buffer", sys.stdin)
     return Path(source).read_bytes() if isinstance(source, str | os.PathLike) else source.read()
 

@@ -1,12 +1,12 @@
-"""Files of the svmlight format: an example a line, its labels first, then ``index:value`` pairs.
+"""Files of the svmlight format: one example per line, its labels first, then ``index:value`` pairs.
 
     spam 3:1 17:0.25 120:1  # a comment
     sweet,salty qid:4 2:1.5
      7:1
 
-Labels are any words, several of them with commas between; a line that begins with a blank, or whose first word is a
+Labels are any words, several of them separated by commas; a line that begins with a blank, or whose first word is a
 feature, has none. Indices are whole numbers from 0 on, and stay as they are. ``qid:n`` says which query an example
-belongs to. Empty lines and those that hold a comment alone are no examples.
+belongs to. Empty lines and lines with only a comment are not examples.
 """
 
 import math
@@ -25,7 +25,7 @@ LARGEST = 2**31 - 2
 
 
 class SvmlightData(NamedTuple):
-    """The examples of a file: their labels, features, queries (−1: none), and the lines that they come from."""
+    """The examples of a file: their labels, features, queries (−1: none), and the lines they come from."""
 
     labels: list[list[str]]
     rows: Rows
@@ -39,7 +39,7 @@ class SvmlightData(NamedTuple):
         return int(self.rows.indices.max(initial=-1)) + 1
 
     def classes(self) -> list[str]:
-        """The one label of every example; a complaint about the first that has none or several."""
+        """The one label of every example; raises an error about the first example that has none or several."""
         for line, labels in zip(self.lines.tolist(), self.labels, strict=True):
             if len(labels) != 1:
                 raise self.raw.fault(line, f"one label is wanted, not {len(labels)}")
@@ -55,7 +55,7 @@ class SvmlightData(NamedTuple):
         return Matrix(Rows(ends.astype(np.int64), rows.indices[kept], rows.values[kept]), width)
 
     def relabelled(self, labels: Sequence[str]) -> str:
-        """The text of the file with other labels, all else as it is."""
+        """The text of the file with these labels, and all else as it was."""
         lines = list(self.raw.lines)
         for line, label in zip(self.lines.tolist(), labels, strict=True):
             first, blank, rest = lines[line].partition(" ")
@@ -64,7 +64,7 @@ class SvmlightData(NamedTuple):
 
 
 def parse(raw: RawText) -> SvmlightData:
-    """Read a file, with complaints that name file, line and value."""
+    """Read a file; errors name the file, the line and the value."""
     labels: list[list[str]] = []
     indices, values, ends, queries, lines = array("i"), array("d"), array("q", [0]), array("q"), array("q")
     for number, line in enumerate(raw.lines):

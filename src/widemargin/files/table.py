@@ -1,7 +1,7 @@
-"""Files with one token a line and its attributes in columns: what CoNLL columns and CoNLL-U have in common.
+"""Files with one token per line and its attributes in columns: the common part of CoNLL columns and CoNLL-U.
 
 For reading, every token line becomes a row: its fields with a single TAB between them. A column is then one `str.split`
-per row, and only for the columns that are asked for. For writing, a field is replaced inside the line it came from, so
+per row, and only for the columns that are used. For writing, a field is replaced inside the line it came from, so
 whatever else the line holds (runs of blanks, a carriage return) stays as it was.
 """
 
@@ -20,7 +20,7 @@ from widemargin.text.columns import Columns, LazyColumns
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the fields of a line are told apart.
+    """How the fields of a line are separated.
 
     `skip` matches a field with the separator after it, `field` and `end` a field and what may follow it; a value that
     `unwritable` matches would not be read back as one field.
@@ -53,9 +53,9 @@ BLANKS = Layout(
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The tokens of a file: `fields[t]` holds those of token t, TAB-separated, from the line at `lines[t]`.
+    """The tokens of a file: `fields[t]` holds the TAB-separated fields of token t, from the line at `lines[t]`.
 
-    `breaks` tells for every blank line how many tokens precede it.
+    `breaks` says for every blank line how many tokens precede it.
     """
 
     fields: list[str]
@@ -65,9 +65,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Table(Document):
-    """A file with one token a line.
+    """A file with one token per line.
 
-    `names` may count one column more than the `width` columns of the file: a last one that can be appended.
+    `names` may have one more entry than the `width` columns of the file: a last column that can be appended.
     """
 
     layout: Layout
@@ -117,7 +117,7 @@ def table(
     width: int,
     layout: Layout,
 ) -> Table:
-    """Make a table of `rows` that all have `width` fields, or complain about the first that has not."""
+    """Make a table of `rows`; raise an error about the first that does not have `width` fields."""
     separators = [fields.count("\t") for fields in rows.fields]
     if separators.count(width - 1) != len(separators):
         token = next(t for t, count in enumerate(separators) if count != width - 1)

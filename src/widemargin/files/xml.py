@@ -1,7 +1,7 @@
 """XML fields: below the document's element one element per sequence, below that one element per field.
 
-The text of a field is cut into tokens at blanks; of elements nested inside of it only the text is taken. Text of a
-sequence that is in no field is outside of all spans. There are two conventions, told apart by the data:
+The text of a field is cut into tokens at blanks; elements nested in it contribute only their text. Text of a sequence
+that is in no field is outside all spans. There are two conventions, told apart by the data:
 
     <author>Solon, G.</author> <date>(1999).</date>                  an element is a span
     <street>Main</street> <street>Road</street> <zip>99603</zip>     every element holds one token:
@@ -9,11 +9,11 @@ sequence that is in no field is outside of all spans. There are two conventions,
 
 In the second, two neighbouring spans of the same type cannot be told apart, neither on reading nor on writing.
 
-On writing, spans that the file has already stay as they are, with their attributes and all that is in them; only the
-others are written anew, and a sequence whose labels do not change stays as it is byte for byte.
+On writing, spans that the file already has keep their attributes and content; only the others are written anew. A
+sequence whose labels do not change stays as it is, byte for byte.
 
-Nothing outside of the file is ever read, and a file that declares entities is refused: a few of them can be made to
-stand for gigabytes of text.
+Nothing outside the file is ever read, and a file that declares entities is refused: a few of them can expand to
+gigabytes of text.
 """
 
 import re
@@ -38,11 +38,11 @@ _PIECES = re.compile(f"[^{_BLANKS}]+|[{_BLANKS}]+")
 _START_TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 _NAME = re.compile(r"[^\W\d][\w.:-]*")
 _OPENING = re.compile(r"\s*<([?!]|[^\W\d][\w.:-]*[\s/>])")
-_SEQUENCE, _FIELD = 1, 2  # how many elements are open around one
+_SEQUENCE, _FIELD = 1, 2  # how many elements enclose each
 
 
 class Segment(NamedTuple):
-    """A span, or a token outside of all spans (type ``""``), and which bytes of the file it is written in."""
+    """A span, or a token outside all spans (type ``""``), and the bytes of the file that hold it."""
 
     span: Span
     begin: int
@@ -51,7 +51,7 @@ class Segment(NamedTuple):
 
 @dataclass
 class Sentence:
-    """A sequence as the file has it: its tokens, its segments, and where its content is."""
+    """A sequence of the file: its tokens, its segments, and where its content is."""
 
     begin: int
     end: int = 0
@@ -59,13 +59,13 @@ class Sentence:
     segments: list[Segment] = field(default_factory=list)
 
     def labels(self) -> list[str]:
-        """Its spans in BIO."""
+        """Its spans as BIO labels."""
         return labels_of([segment.span for segment in self.segments if segment.span.type], len(self.tokens))
 
 
 @dataclass(frozen=True)
 class XmlFields(Document):
-    """An XML file; `token_by_token` is the convention by which every element holds one token."""
+    """An XML file; `token_by_token` marks the convention that every element holds one token."""
 
     sentences: list[Sentence]
     token_by_token: bool
@@ -86,7 +86,7 @@ class XmlFields(Document):
         return (b"".join(parts) + source[done:]).decode().split("\n")
 
     def _content(self, source: bytes, sentence: Sentence, wanted: Sequence[Span]) -> str:
-        """The content of a sequence with other spans than those it has."""
+        """The content of a sequence with the `wanted` spans instead of its own."""
         before = {segment.span: segment for segment in sentence.segments}
         ends = [sentence.begin, *(segment.end for segment in sentence.segments)]
         begins = [*(segment.begin for segment in sentence.segments), sentence.end]
@@ -97,7 +97,7 @@ class XmlFields(Document):
         for span in _with_tokens_outside(wanted, len(sentence.tokens)):
             if span.start:
                 gap = gaps.get(span.start, usual)
-                # Two tokens that are no longer in elements of their own would run together.
+                # Tokens that are no longer in elements of their own would run together without a blank.
                 written.append(gap if gap[:1].isspace() or gap[-1:].isspace() else gap + " ")
             found = before.get(span) if span.type else None
             written.append(
@@ -133,7 +133,7 @@ def parse(raw: RawText) -> XmlFields:
 
 
 def is_xml(raw: RawText) -> bool:
-    """Whether a file opens and ends like XML: a token may look like a tag, but no label does."""
+    """Whether a file begins and ends like XML: a first token may look like a tag, but no last label does."""
     filled = [line for line in raw.lines if line.strip()]
     return bool(filled) and bool(_OPENING.match(filled[0])) and filled[-1].rstrip().endswith(">")
 
@@ -225,7 +225,7 @@ def _labels(sentences: Sequence[Sentence]) -> list[str]:
 
 
 def _joined(segments: Sequence[Segment]) -> Iterator[Segment]:
-    """Segments with neighbours of the same type made one."""
+    """Segments, with neighbours of the same type joined."""
     last: Segment | None = None
     for segment in segments:
         if last is not None and last.span.type and last.span.type == segment.span.type:
@@ -239,7 +239,7 @@ def _joined(segments: Sequence[Segment]) -> Iterator[Segment]:
 
 
 def _with_tokens_outside(found: Sequence[Span], length: int) -> Iterator[Span]:
-    """The spans in order, and every token between them as one of its own."""
+    """The spans in order, with every token between them as a span of its own."""
     done = 0
     for span in [*found, Span(length, length, "")]:
         yield from (Span(t, t + 1, "") for t in range(done, span.start))
@@ -249,7 +249,7 @@ def _with_tokens_outside(found: Sequence[Span], length: int) -> Iterator[Span]:
 
 
 def _gap(source: bytes) -> str:
-    """What is between two segments, without the brackets of character data, which may have opened inside of one."""
+    """The text between two segments, without the brackets of character data, which may have opened inside one."""
     return source.replace(b"<![CDATA[", b"").replace(b"]]>", b"").decode()
 
 

@@ -14,6 +14,6 @@ OBJECTIVES: dict[str, Objective] = {
     "softmax-margin": Softmax(),
     "likelihood": Softmax(error_scale=0.0),
 }
-"""Every objective by the name that estimators and the command line know it by."""
+"""Every objective by its name in estimators and on the command line."""
 
 __all__ = ["OBJECTIVES", "ApproximateSlack", "Margin", "Objective", "PositionWise", "Slack", "Softmax"]

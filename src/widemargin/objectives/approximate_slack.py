@@ -1,12 +1,12 @@
 """Approximate slack scaling (Sarawagi & Gupta 2008, §3): ξ_i(w) = max Δ(1 − ⟨w, ψ_i⟩) over outputs that decoding finds.
 
-All that a loss-augmented decoder can find are the argmax over y ≠ y_i of −⟨w, ψ_i(y)⟩ + λ Δ(y); `decoders.hull` is
-about the search for the worst of them. It needs nothing but decoding with errors that count λ times, and the runner-up.
-An output that is best for no λ is never found (Claim 3.3): the cuts a = Δψ, b = Δ are valid, but the objective is not
+A loss-augmented decoder can find only the argmax over y ≠ y_i of −⟨w, ψ_i(y)⟩ + λ Δ(y), for any λ; `decoders.hull`
+searches for the worst of them. The search needs only decoding with errors that count λ times, and the runner-up. An
+output that is best for no λ is never found (Claim 3.3): the cuts a = Δψ, b = Δ are valid, but the objective is not
 `exact`, and no gap is called proven.
 
-Structures that offer `HullSearch` do the whole search with features summed up but once. For others it is done here, for
-all examples of a batch at once: with the runner-up of the two best where there is `KBest`, else with what is decoded.
+Structures that offer `HullSearch` run the whole search themselves, summing their features only once. For others it runs
+here, for all examples of a batch at once: with the two best outputs if there is `KBest`, else with the decoded one.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from widemargin.decoders.hull import SMALL, new_corners, next_scales
 
 @dataclass(frozen=True, slots=True)
 class ApproximateSlack(Objective):
-    """Slack scaling over the outputs that loss-augmented decoding can find, with at most so many decodes each."""
+    """Slack scaling over the outputs that loss-augmented decoding can find, in at most `most_decodes` an example."""
 
     most_decodes: int = 12
 
@@ -41,7 +41,7 @@ class ApproximateSlack(Objective):
 
 
 def search(examples: Any, w: FloatVector, batch: IntVector, most_decodes: int) -> Differences:
-    """The worst output met for each example of the batch; gold, without error, where none is a violator."""
+    """The worst output met for each example of the batch; gold, with error 0, if none is a violator."""
     n, runner_up = len(batch), isinstance(examples, KBest)
     candidates = _first_wrong if runner_up else _decoded
     corners, scale, active = new_corners(n), np.full(n, SMALL if runner_up else 1.0), np.arange(n)
@@ -67,7 +67,7 @@ def search(examples: Any, w: FloatVector, batch: IntVector, most_decodes: int) -
 
 
 def _first_wrong(examples: Any, w: FloatVector, batch: IntVector, scale: FloatVector) -> Differences:
-    """Of the two best outputs the first that is wrong."""
+    """The first wrong output of the two best."""
     repeated, outputs = examples.decode_best(w, batch, 2, error_scale=scale)
     errors, psi = examples.difference(repeated, outputs)
     first = np.flatnonzero(np.diff(repeated, prepend=-1))
@@ -77,6 +77,6 @@ def _first_wrong(examples: Any, w: FloatVector, batch: IntVector, scale: FloatVe
 
 
 def _decoded(examples: Any, w: FloatVector, batch: IntVector, scale: FloatVector) -> Differences:
-    """What is decoded, which may be gold."""
+    """The decoded output, which may be gold."""
     differences: Differences = examples.difference(batch, examples.decode(w, batch, error_scale=scale))
     return differences

@@ -2,7 +2,7 @@
 
     ξ_ic(w) = max over y wrong at c of L_c(y) (1 − ⟨w, ψ_i(y)⟩),   Δ_i(y) = Σ_c L_c(y)
 
-Gold is to be kept apart from every output that is wrong anywhere, not only from the worst of all; summed over c the
+Gold must be separated from every output that is wrong anywhere, not only from the worst of all. Summed over c, the
 slacks are at least the slack of slack scaling (Claim 4.1). The cut of y at c is a = L_c(y) ψ_i(y), b = L_c(y).
 """
 
@@ -20,7 +20,7 @@ from widemargin.core.sparse import scaled
 
 @dataclass(frozen=True, slots=True)
 class PositionWise(Objective):
-    """PosLearn."""
+    """PosLearn: one slack per position."""
 
     requires: ClassVar[tuple[type, ...]] = (Positions,)
 
@@ -35,7 +35,7 @@ class PositionWise(Objective):
         errors, psi = positional.violators(w, batch)
         n_positions = positional.n_positions
         counts = n_positions[batch]
-        # The numbers from where an example's blocks begin, one after the other, for as many as it has.
+        # The block numbers of each example: consecutive, from its first block on.
         first = (np.cumsum(n_positions) - n_positions)[batch] - (np.cumsum(counts) - counts)
         blocks = np.repeat(first, counts) + np.arange(counts.sum())
         return Cuts(blocks.astype(np.int32), errors, scaled(psi, errors))

@@ -1,8 +1,8 @@
 """Slack scaling: ξ_i(w) = max_y Δ_i(y) (1 − ⟨w, ψ_i(y)⟩) (Tsochantaridis et al. 2005).
 
-Every output is to be kept at the same distance of 1, and what is missing counts as much as the output is wrong: outputs
-that are far away already do not matter, however wrong they are. The cut of y is a = Δ_i(y) ψ_i(y), b = Δ_i(y), one
-block per example. The most violated one maximises no sum over parts, so that structures need a search of their own.
+Every output should be at a distance of at least 1, and a shortfall is multiplied by the output's error: outputs that
+are far enough away do not matter, however wrong they are. The cut of y is a = Δ_i(y) ψ_i(y), b = Δ_i(y), one block per
+example. The most violated cut does not maximise a sum over parts, so structures need a search of their own.
 """
 
 from dataclasses import dataclass

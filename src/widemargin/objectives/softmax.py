@@ -19,7 +19,7 @@ from widemargin.core.sparse import dots
 
 @dataclass(frozen=True, slots=True)
 class Softmax(Objective):
-    """−log p of the gold output, with errors weighing in by `error_scale`."""
+    """−log p of the gold output, with errors weighted by `error_scale`."""
 
     error_scale: float = 1.0
 

@@ -1,1 +1,1 @@
-"""Reports: training curves and live progress."""
+"""Reports: training curves, live progress, comparisons of solvers, evaluations and explanations."""

@@ -4,8 +4,8 @@
     comparison.table()          # a row per solver
     comparison.save("report")   # results.json, table.csv, report.png and report.html
 
-`verdict` has the arithmetic. To be fair, each solver first runs on a handful of examples, so that compiling is on no
-one's clock; nor are the passes that measure the objective, nor development scores.
+`verdict` has the arithmetic. To be fair, each solver first runs on a handful of examples, so that compilation is not
+timed. Nor are the passes that measure the objective, nor development scores.
 """
 
 import os
@@ -35,7 +35,7 @@ from widemargin.report.verdict import THRESHOLDS, Function, Run, Verdict, judge
 from widemargin.solvers import Solver, named_solver
 
 STOP = Stop(epochs=50, gap=THRESHOLDS[-1])
-WARM_EXAMPLES, WARM_EPOCHS = 8, 3  # so many epochs that work on cached cuts is compiled as well
+WARM_EXAMPLES, WARM_EPOCHS = 8, 3  # enough epochs to compile the work on cached cuts as well
 FILES = ("results.json", "table.csv", "report.html", "report.png")
 LIBRARIES = ("numpy", "scipy", "numba")
 INTERRUPTED, EMPTY = "interrupted before its first epoch was over", "stopped before its first epoch"
@@ -53,10 +53,10 @@ def compare(
     data: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> "Comparison":
-    """Run each of the solvers and judge them.
+    """Run each solver and judge them all.
 
-    A solver that cannot do its problem is listed with the reason. Ctrl-C ends the running solver, and the comparison
-    is of what has been measured by then.
+    A solver that cannot solve its problem is listed with the reason. Ctrl-C ends the running solver; the comparison
+    then covers what has been measured so far.
 
     Parameters
     ----------
@@ -65,10 +65,10 @@ def compare(
     solvers : names as `named_solver` knows them, perhaps with parameters; or solver objects by any name
     stop : when each run stops; its gap is the one that the run proves by itself
     score : maps weights to a development score, higher being better
-    seed : of every run
+    seed : the seed of every run
     callbacks : hear of each run, not of the warm-ups
     verbose : show progress, if standard error is a terminal
-    data, settings : whatever the report should tell about them
+    data, settings : facts about them for the report
     """
     chosen = dict(solvers) if isinstance(solvers, Mapping) else {name: named_solver(name) for name in solvers}
     if not chosen:
@@ -98,7 +98,7 @@ def compare(
 
 
 def _warm_up(problem: Problem, solver: Solver, progress: Progress) -> None:
-    """Compile what the solver needs, on a few examples that stand for all: the others weigh nothing."""
+    """Compile what the solver needs on a few examples; all others get the weight 0."""
     weight = np.zeros(problem.examples.n_examples)
     few = problem.weighted[:WARM_EXAMPLES]
     weight[few] = problem.example_weight[few]
@@ -122,7 +122,7 @@ def _measured(
     solution = fit(fresh, solver, stop=stop, score=score, callbacks=callbacks, seed=seed, audit=True)
     trace = solution.trace
     if solution.stopped == "interrupted" and not (trace and trace[-1].certified):
-        trace = trace[:-1]  # the epoch that was cut short has not been measured
+        trace = trace[:-1]  # the interrupted epoch has not been measured
     if not trace:
         return Run(name, stopped=solution.stopped, failure=INTERRUPTED if solution.stopped == "interrupted" else EMPTY)
     return Run(name, Function.of(problem), trace, solution.stopped)
@@ -130,7 +130,7 @@ def _measured(
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of several runs on the same data; `data` and `settings` are for the report to tell."""
+    """Several runs on the same data; `data` and `settings` are facts for the report."""
 
     runs: tuple[Run, ...]
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Comparison:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C has cut it short."""
+        """Whether Ctrl-C cut it short."""
         return any(run.stopped == "interrupted" or run.failure == INTERRUPTED for run in self.runs)
 
     @cached_property
@@ -148,13 +148,13 @@ class Comparison:
 
     @property
     def functions(self) -> list[Function]:
-        """What was minimised, each function once."""
+        """The functions that were minimised, each once."""
         return list(dict.fromkeys(run.function for run in self.runs if run.function is not None))
 
     def table(self, function: Function | None = None) -> list[dict[str, Any]]:
-        """A row per run; only of those on `function` if it is given.
+        """A row per run, or per run on `function` if it is given.
 
-        Efforts end in ``_to_1%`` and so on; ``won`` lists the columns in which a run was the best.
+        Columns of efforts end in ``_to_1%`` and so on; ``won`` lists the columns in which a run was the best.
         """
         rows = with_winners([row_of(verdict) for verdict in self.verdicts])
         return [row for row, run in zip(rows, self.runs, strict=True) if function in (None, run.function)]
@@ -204,7 +204,7 @@ class Comparison:
         }
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write `FILES` into a folder, which is made if need be."""
+        """Write `FILES` into a folder, which is created if needed."""
         if not self.functions:
             raise WidemarginError("; ".join(f"{name}: {reason}" for name, reason in self.failures()))
         picture = drawn([row for function in self.functions for row in self._rows(function)] + self._score_rows())
@@ -220,7 +220,7 @@ class Comparison:
                 file.write(content)
 
     def _curves(self) -> dict[str, Curve]:
-        """The traces with the gaps that they were judged to have, each with its looks."""
+        """The traces with their judged gaps, each with its colour, marker and line."""
         judged = {
             verdict.run.name: [row._replace(gap=gap) for row, gap in zip(verdict.run.trace, verdict.gaps, strict=True)]
             for verdict in self.verdicts

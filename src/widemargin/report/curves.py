@@ -8,12 +8,11 @@ ones estimates. The colours are those of Okabe and Ito, which colour-blind reade
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, nan
 from os import PathLike
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from widemargin.core.atomic import replacing
 from widemargin.core.solution import Epoch
 from widemargin.errors import WidemarginError
-from widemargin.tasks.calibration import CalibrationReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +40,7 @@ class Curve(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A value that is known at some moment of a run, in whatever moments are counted."""
+    """A value at some moment of a run; moments count seconds, epochs or oracle calls."""
 
     at: float
     value: float
@@ -51,8 +50,8 @@ class Point(NamedTuple):
 def plot_curves(traces: Mapping[str, Sequence[Epoch]], path: str | PathLike[str], *, title: str = "") -> None:
     """Draw training traces, each with its name, into a PNG file at `path`.
 
-    One panel shows the objective against time, one the relative gap and one the score on the development data. A panel
-    for which no trace has a value is left out.
+    One panel shows the objective against time, one the relative gap and one the score on the development data. Panels
+    without any value are left out.
     """
     # matplotlib takes longer to import than a small training run takes, and most runs draw nothing.
     from matplotlib.figure import Figure
@@ -107,7 +106,7 @@ def frame(axes: "Axes") -> None:
 
 
 def points(curve: Curve, quantity: str, against: str = "seconds") -> list[Point]:
-    """The known values of a field of the trace; a gap of zero or less has no place on its logarithmic axis."""
+    """The known values of a field of the trace, without gaps of zero or less, which a logarithmic axis cannot show."""
     values = [(epoch, getattr(epoch, quantity)) for epoch in curve.trace]
     return [
         Point(getattr(epoch, against), value, epoch.certified)
@@ -121,7 +120,7 @@ def draw(axes: "Axes", curve: Curve, points: Sequence[Point]) -> None:
     axes.plot([point.at for point in points], [point.value for point in points], curve.line, color=curve.colour)
     for certified, face in ((False, "white"), (True, curve.colour)):
         marked = [point for point in points if point.certified == certified]
-        # Counted from the end: where a run ended up must carry its marker.
+        # Counted from the end, so that the last value has a marker.
         marked = marked[:: -(1 + len(marked) // MOST_MARKERS)]
         axes.plot(
             [point.at for point in marked],
@@ -135,7 +134,7 @@ def draw(axes: "Axes", curve: Curve, points: Sequence[Point]) -> None:
 
 
 def heading(axes: "Axes", title: str, explanation: str) -> None:
-    """What a panel shows, and below it how to read it."""
+    """Write the title of a panel, and below it how to read the panel."""
     axes.set_title(title, loc="left", fontweight="bold", pad=20)
     below = axes.text(0, 1.025, explanation, transform=axes.transAxes, color="0.35", fontsize="small")
     below.set_in_layout(False)  # it may be wider than its panel
@@ -157,7 +156,7 @@ def _objective(axes: "Axes", curves: Sequence[Curve]) -> None:
             axes.fill_between(seconds, bound, band, color=curve.colour, alpha=0.16 / len(curves), linewidth=0)
             explanation = "solid: primal, dashed: dual, the optimum between"
     bottom, top = axes.get_ylim()
-    # The objective is never negative, so that a bound below zero says nothing.
+    # The objective is never negative, so a bound below zero says nothing.
     axes.set_ylim(max(bottom, 0.0), min(top, TALLEST * best) if best > 0 else top)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
     axes.set_ylabel("regularised training loss")
@@ -198,7 +197,7 @@ def _score(axes: "Axes", curves: Sequence[Curve]) -> None:
 
 
 def horizontal_axis(axes: "Axes", curves: Sequence[Curve], against: str = "seconds") -> None:
-    """What the runs had spent, logarithmic when they differ so much that the short ones would vanish."""
+    """The axis of what runs have spent; logarithmic when short runs would vanish beside long ones."""
     ends = [getattr(curve.trace[-1], against) for curve in curves if curve.trace]
     if max(ends) > LOGARITHMIC * min(ends) > 0:
         axes.set_xscale("log")
@@ -213,8 +212,11 @@ LARGEST = 400.0  # the area of a point that stands for all predictions, in squar
 INCHES = (4.6, 4.6)
 
 
-def plot_reliability(report: CalibrationReport, path: str | PathLike[str]) -> None:
-    """Draw a panel for labels, and one for spans if there are any, into a PNG file at `path`."""
+def plot_reliability(report: Mapping[str, Any], path: str | PathLike[str]) -> None:
+    """Draw a panel for labels, and one for spans if the report has them, into a PNG file at `path`.
+
+    `report` has for each of them an object with `n`, `after` and `bins` (`tasks.calibration.Reliability`).
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(INCHES[0] * len(report), INCHES[1]), dpi=150, layout="constrained")

@@ -1,4 +1,4 @@
-"""The outcome of an evaluation: everything measured, and what of it people want to see."""
+"""The outcome of an evaluation: everything measured, and the part that people want to see."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,8 +19,8 @@ class Table(NamedTuple):
 class Evaluation(NamedTuple):
     """How well a model does on some data.
 
-    `results` holds everything as JSON can, `main` names the one number of it that says most, `facts` and `tables` are
-    for people, `seconds` tells how long each stage took.
+    `results` holds everything, ready for JSON; `main` names the number in it that says most; `facts` and `tables` are
+    for people; `seconds` tells how long each stage took.
     """
 
     results: dict[str, Any]
@@ -31,7 +31,7 @@ class Evaluation(NamedTuple):
 
 
 def score_table(heading: str, of: str, scores: Mapping[str, Score], most: int | None = None) -> Table:
-    """Precision, recall and F1, as they come, of `most` kinds at the most."""
+    """Precision, recall and F1 of each kind, in the given order; at most `most` kinds."""
     rows = [[name, *map(share, score[:3]), f"{score.support:,}"] for name, score in scores.items()]
     left = 0 if most is None else len(rows) - most
     remark = f"… and {left} rarer ones; --json has them all" if left > 0 else ""
@@ -39,7 +39,7 @@ def score_table(heading: str, of: str, scores: Mapping[str, Score], most: int | 
 
 
 def by_support(scores: Mapping[str, Score]) -> dict[str, Score]:
-    """The most frequent first."""
+    """The scores, the most frequent kinds first."""
     return dict(sorted(scores.items(), key=lambda item: (-item[1].support, item[0])))
 
 
@@ -54,5 +54,5 @@ def overall(score: Score) -> dict[str, Any]:
 
 
 def spelt_f1(score: Score) -> tuple[str, str]:
-    """F1 as a fact."""
+    """F1 as a fact, with precision and recall."""
     return "F1", f"{share(score.f1)} (precision {share(score.precision)}, recall {share(score.recall)})"

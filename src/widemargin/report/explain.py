@@ -1,7 +1,7 @@
 """Why this and not that: two parts that an output could have, and the features that tell them apart.
 
-A part's score is the sum of its features' weights, its *votes*. Two parts of the same kind have the same templates, if
-perhaps with other values; the difference of their scores is thus a sum over templates, and the largest terms of it are
+A part's score is the sum of its features' weights, its *votes*. Two parts of the same kind have the same templates,
+perhaps with different values. The difference of their scores is thus a sum over templates, and its largest terms are
 the reasons.
 """
 
@@ -22,7 +22,7 @@ class Option(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """A template, and for either part the values that it finds there and their weight."""
+    """A template, with the values that it finds in each of the two parts and their weights."""
 
     template: str
     values: str
@@ -32,12 +32,12 @@ class Reason(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """How much this speaks for the one part against the other."""
+        """How much this speaks for the first part and against the other."""
         return self.weight - self.other_weight
 
 
 def reasons(one: Option, other: Option) -> list[Reason]:
-    """What speaks for the one part or for the other, the strongest first; what speaks for both alike is left out.
+    """The reasons for one part or the other, the strongest first; leaves out templates that favour neither.
 
     >>> one = Option("dog ← barks", [("head:pos=VERB", 2.0), ("direction=left", 0.5)])
     >>> other = Option("dog ← loudly", [("head:pos=ADV", -1.0), ("direction=left", 0.5)])
@@ -53,7 +53,7 @@ def reasons(one: Option, other: Option) -> list[Reason]:
 
 
 def _by_template(votes: Iterable[tuple[str, float]]) -> dict[str, tuple[str, float]]:
-    """Values and weight of each template; those of templates with several features are put together."""
+    """Values and weight of each template; several features of one template are put together."""
     sums: dict[str, tuple[str, float]] = {}
     for name, weight in votes:
         template, _, values = name.partition("=")
@@ -63,7 +63,7 @@ def _by_template(votes: Iterable[tuple[str, float]]) -> dict[str, tuple[str, flo
 
 
 class Question(NamedTuple):
-    """Which part of a sentence is to be explained, and against what; numbers count from 1."""
+    """Which part of a sentence to explain, and compared with what; numbers count from 1."""
 
     token: int | None = None
     head: int | None = None
@@ -72,16 +72,16 @@ class Question(NamedTuple):
 
 
 Explanation = dict[str, Any]
-"""Under ``parts``, all parts with their margins; or the two options of `compared`, and the reasons for the one."""
+"""Either all parts with their margins, under ``parts``, or the two options of `compared` and the reasons."""
 
 
 def listed(parts: Iterable[tuple[str, float, str]]) -> Explanation:
-    """All parts of an output, with how far each is ahead, and of what."""
+    """All parts of an output, each with its margin and the alternative."""
     return {"parts": [{"part": part, "margin": margin, "instead": instead} for part, margin, instead in parts]}
 
 
 def compared(one: Option, other: Option) -> Explanation:
-    """The part chosen against another."""
+    """The chosen part compared with another."""
     return {
         "chosen": {"part": one.name, "score": one.score},
         "other": {"part": other.name, "score": other.score},

@@ -1,4 +1,4 @@
-"""A comparison as a picture: what each run had reached after so many seconds, epochs and oracle calls.
+"""A comparison as a picture: what each run had reached by seconds, epochs and oracle calls.
 
 Each row of panels shows one quantity, each column one way of counting effort. A run has its colour, marker and line
 everywhere, and one legend beside the panels names them all. Dashes tell runs apart, so duals are not drawn: a single
@@ -96,7 +96,7 @@ def _score(axes: "Axes", row: Row) -> str:
 
 
 def _beyond(side: str, row: Row, outside: Callable[[float], bool]) -> str:
-    """Which runs have all their values outside of the panel."""
+    """A remark on runs whose values all lie outside the panel; empty if there are none."""
     known = {curve.name: points(curve, row.quantity) for curve in row.curves}
     lost = [name for name, values in known.items() if values and all(outside(point.value) for point in values)]
     return f"; {side} the panel: {', '.join(lost)}" if lost else ""

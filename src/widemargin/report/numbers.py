@@ -28,7 +28,7 @@ def bound(gap: float) -> str:
 
 
 def brief(value: float) -> str:
-    """A number with three digits that count, or all of those before the point; a whole number as it is.
+    """A number with three significant digits, or all digits before the point; whole numbers stay as they are.
 
     >>> brief(0.0012345), brief(12.345), brief(12345.6), brief(0.0), brief(7)
     ('0.00123', '12.3', '12,346', '0', '7')
@@ -38,7 +38,7 @@ def brief(value: float) -> str:
 
 
 def finite(value: Any) -> Any:
-    """The same with None for every number that JSON does not have, however deep inside."""
+    """The same value with None for every number that JSON lacks, at any depth."""
     if isinstance(value, dict):
         return {key: finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""A comparison as one web page that needs nothing but itself: no scripts, no network, pictures inside."""
+"""A comparison as one self-contained web page: no scripts, no network, pictures inside."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ those of training alone: compiling, measuring the objective and scoring developm
 
 
 class Section(NamedTuple):
-    """A heading, a remark, a table of runs, and a picture with the words to say in its place."""
+    """A heading, a remark, a table of runs, and a picture with its alternative text."""
 
     heading: str
     remark: str = ""

@@ -25,20 +25,20 @@ RECENT = 5  # epochs over which the fall of the gap is measured
 
 
 class Progress(Callback):
-    """Show on a terminal how training is getting on.
+    """Show the progress of training on a terminal.
 
     It is a callback of the training loop, to be used in a `with` block so that an error leaves the terminal in order.
 
     Parameters
     ----------
     tol
-        The relative gap at which training stops, if it does; it sharpens the guess of the time left.
+        The relative gap at which training stops, if any; it improves the estimate of the time left.
     prefix
-        What to write before the number of the epoch, such as which of several runs this is.
+        Text before the number of the epoch, such as which of several runs this is.
     keep
         Whether the last figures stay on the terminal.
     enabled
-        False shows nothing. Nothing is shown either when `stream` is no terminal.
+        False shows nothing. Nothing is shown either if `stream` is not a terminal.
     stream
         Where to write; standard error unless given.
     """
@@ -116,7 +116,7 @@ class Progress(Callback):
         bar.update(
             bar.task_ids[0],
             description=self._prefix + (f"epoch {running}" if most is None else f"epoch {min(running, most)}/{most}"),
-            # Without a known end the bar shows the running epoch alone.
+            # Without a known end the bar shows only the running epoch.
             total=1 if most is None else most,
             completed=share if most is None else done + share,
             figures=_figures(self._recent[-1]) if self._recent else "",
@@ -128,7 +128,7 @@ class Progress(Callback):
         self._next_draw = monotonic() + SECONDS_PER_DRAW
 
     def _left(self, done: float) -> str:
-        """The time left, judged by the time that the `done` epochs took."""
+        """The time left, estimated from the time that the `done` epochs took."""
         epochs = epochs_left(self._recent, done, self._max_epochs, self._tol)
         if epochs is None or done == 0:
             return ""
@@ -136,7 +136,7 @@ class Progress(Callback):
 
 
 def epochs_left(trace: Sequence[Epoch], done: float, max_epochs: int | None, tol: float | None) -> float | None:
-    """How many epochs remain when `done` of them are over, the running one in part; None if that cannot be told yet.
+    """How many epochs remain after `done`, which counts the running one in part; None if not known yet.
 
     Training ends after `max_epochs`, or before if the gap goes on falling by the same factor per epoch as it did over
     `trace` and so reaches `tol`.
@@ -184,7 +184,7 @@ def _started_bar(stream: TextIO, *, keep: bool) -> "Bar":
         TextColumn("{task.fields[time]}"),
         console=Console(file=stream),
         auto_refresh=False,  # no thread beside the training
-        redirect_stdout=False,  # what a program prints on standard output belongs there, also when that is a file
+        redirect_stdout=False,  # what a program prints on standard output belongs there, even when that is a file
         expand=True,
         transient=not keep,
     )

@@ -1,7 +1,7 @@
-"""Pictures in SVG: the parts of which they are made, and a page of them that needs nothing but itself.
+"""Pictures in SVG: the shapes that they are made of, and a self-contained page of them.
 
 Everything is plain shapes with attributes of their own. There are no style sheets, scripts or fonts, so that every
-viewer shows the same; the page has a background, so that it can be read where that of the viewer is dark.
+viewer shows the same; the page has a background, so that it can be read in a dark viewer.
 """
 
 import unicodedata
@@ -54,7 +54,7 @@ def number(value: float) -> str:
 
 
 def width_of(text: str, size: float) -> float:
-    """About how wide the text is in a font of `size` pixels: no viewer's font is known, so rather too much."""
+    """About how wide the text is in a font of `size` pixels; rather too wide, as the viewer's font is unknown."""
     return size * sum(map(_em, shown(text)))
 
 
@@ -69,7 +69,7 @@ def _em(each: str) -> float:
 
 
 def title(text: str) -> str:
-    """What is told when the pointer rests on the picture, and to those who cannot see it."""
+    """The text shown when the pointer rests on the picture, and read to those who cannot see it."""
     return f"<title>{escape(shown(text))}</title>\n"
 
 
@@ -80,7 +80,7 @@ def lines(paths: Iterable[str]) -> str:
 
 
 def filled(paths: Iterable[str]) -> str:
-    """Paths as shapes of the colour of lines."""
+    """Paths as shapes filled with the colour of lines."""
     joined = "".join(paths)
     return f'<path d="{joined}" fill="{LINE}"/>\n' if joined else ""
 

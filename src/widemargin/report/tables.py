@@ -1,4 +1,4 @@
-"""The table of a comparison: for programmes as CSV and JSON, for people as cells of text."""
+"""The table of a comparison: CSV and JSON for programs, cells of text for people."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ class Cell(NamedTuple):
 
     @property
     def marked(self) -> str:
-        """The text with a mark on the best."""
+        """The text, with a mark if it is the best."""
         return f"{MARK} {self.text}" if self.won else self.text
 
 
@@ -56,11 +56,11 @@ COLUMNS = (
     *_efforts("", "the whole run"),
     Column("stopped", "the whole run", "stopped by"),
 )
-"""What people are shown of a run beside its name."""
+"""The columns that people see, besides the name of the run."""
 
 
 def row_of(verdict: Verdict) -> dict[str, Any]:
-    """A run as one row of numbers; what is not known is None."""
+    """A run as one row of numbers; unknown values are None."""
     run = verdict.run
     row: dict[str, Any] = {
         "solver": run.name,
@@ -82,7 +82,7 @@ def _spent(moment: Moment | None, suffix: str) -> dict[str, Any]:
 
 
 def with_winners(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with the columns in which each has won: efforts among runs on the same function, scores among all."""
+    """The rows with the columns that each has won: efforts among runs on the same function, scores among all."""
     won: dict[str, list[str]] = {row["solver"]: [] for row in rows}
     started = [row for row in rows if row["failure"] is None]
     for threshold in THRESHOLDS:
@@ -97,7 +97,7 @@ def with_winners(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """The columns worth showing: those on development data only where there are any."""
+    """The columns worth showing; those on development data only if a run has a score."""
     scored = any(row["score"] is not None for row in rows)
     return [column for column in COLUMNS if scored or column.group != "on development data"]
 

@@ -1,15 +1,15 @@
-"""Text in pictures: what can be shown of it, and how many cells of a terminal it takes."""
+"""Text in pictures: which characters can be shown, and how many cells of a terminal they take."""
 
 import unicodedata
 
 UNSHOWABLE = "\N{REPLACEMENT CHARACTER}"
 BLOCKED = {"Cc", "Cs", "Cn", "Zl", "Zp"}  # control characters, lone surrogates, unassigned ones, ends of lines
-NO_WIDTH = {"Mn", "Me", "Cf"}  # marks on the character before, and what is invisible
+NO_WIDTH = {"Mn", "Me", "Cf"}  # marks on the character before, and invisible characters
 BOXES, PLAIN = "─│╭╰├┬┴┼└", "-|++++++`"
 
 
 def shown(text: str) -> str:
-    r"""The text without what XML forbids or what would upset a terminal.
+    r"""The text, with every character that XML forbids or that would upset a terminal replaced.
 
     >>> shown("tab\there")
     'tab�here'
@@ -39,7 +39,7 @@ def padded(text: str, width: int) -> str:
 
 
 def encodable(line: str, encoding: str | None) -> str:
-    """The line as an output of this encoding can show it: if need be with lines made of ASCII.
+    """The line as this encoding can show it, if need be with boxes drawn in ASCII.
 
     >>> encodable("├─ NP", "ascii")
     '+- NP'

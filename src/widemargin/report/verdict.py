@@ -3,14 +3,14 @@
     D* = the largest dual of any run on the function,   P_t = min_{s ≤ t} P(w_s),   gap_t = (P_t − D*) / P_t
 
 D* ≤ P* ≤ P, so a gap of x % says that no weights whatever make the objective more than x % smaller than the run's best.
-Judged by its own dual, a solver with weak duals would look far from an optimum at which it may well be. With the common
-bound, what one run proves counts for all, and the gaps of all are too large by the same P* − D*. A run's own
-certificate, min P against its own largest dual, is told separately. Whether a solver sets out to minimise P at all (the
-perceptron does not) makes no difference to the arithmetic.
+Judged by its own dual, a solver with weak duals would look far from an optimum that it may have reached. With the
+common bound, what one run proves counts for all, and the gaps of all are too large by the same P* − D*. A run's own
+certificate, min P against its own largest dual, is given separately. Whether a solver sets out to minimise P at all
+(the perceptron does not) makes no difference to the arithmetic.
 
 Values are known at the ends of epochs, and only there: a gap is reached at the end of the first epoch that is below it.
 Nothing is interpolated. Since P_t is the best so far, a gap once reached stays reached; a solver whose objective jumps
-up and down would need full passes to tell which of its weights are the best, and these are not on its clock.
+up and down would need full passes to tell which of its weights are the best, and these are not timed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,12 +23,12 @@ from widemargin.core.solution import Epoch, relative_gap
 from widemargin.objectives import OBJECTIVES
 
 THRESHOLDS = (0.1, 0.01, 0.001)
-TIE = 1.01  # whoever needs at most this many times the least has won as well
-DIGITS = 4  # scores that are the same to so many digits have won together
+TIE = 1.01  # a run that needs at most this many times the least wins as well
+DIGITS = 4  # scores that agree to this many digits win together
 
 
 class Function(NamedTuple):
-    """What a run minimises; only runs with the same one can be compared by their objectives."""
+    """The function that a run minimises; only runs on the same function can be compared by their objectives."""
 
     objective: str
     loss: Loss
@@ -52,7 +52,7 @@ class Function(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One solver's run: what it minimised, its exact trace, and why it stopped; or else why there is no such thing."""
+    """One solver's run: what it minimised, its exact trace, and why it stopped; or else why it was not measured."""
 
     name: str
     function: Function | None = None
@@ -62,7 +62,7 @@ class Run(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """What a run had spent at the end of an epoch."""
+    """The effort that a run had spent at the end of an epoch."""
 
     seconds: float
     epochs: int
@@ -75,9 +75,9 @@ class Moment(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What came of a run.
+    """The outcome of a run.
 
-    `bound` is D*; `gaps` and `gap` are judged by it after every epoch and in the end; `objective` is the least P;
+    `bound` is D*; `gaps` are the gaps to it after every epoch, `gap` is the last of them; `objective` is the least P;
     `certificate` is the gap that the run proves by itself; `reached` has a moment for each of the `THRESHOLDS`, None
     where it was never reached; `score` is the best development score.
     """
@@ -93,12 +93,12 @@ class Verdict(NamedTuple):
 
     @property
     def gap(self) -> float | None:
-        """The gap in the end."""
+        """The last gap."""
         return self.gaps[-1] if self.gaps else None
 
     @property
     def spent(self) -> Moment | None:
-        """What the whole run took."""
+        """The effort of the whole run."""
         return Moment.of(self.run.trace[-1]) if self.run.trace else None
 
 
@@ -142,7 +142,7 @@ def _verdict(run: Run, bound: float | None) -> Verdict:
 
 
 def winners(values: Mapping[str, float | None], *, most: bool = False) -> set[str]:
-    """The names with the least value, or with the highest score if `most`; ties win together, and no one wins alone.
+    """The names with the least value, or the highest if `most`; ties win together, and nobody wins without a rival.
 
     >>> sorted(winners({"a": 1.0, "b": 1.005, "c": 2.0, "d": None}))
     ['a', 'b']

@@ -1,4 +1,4 @@
-"""Solvers: one file per family, each consuming cuts through the one protocol of `base`."""
+"""Solvers: one file per family, each consuming cuts through the one protocol of `core.solver`."""
 
 import ast
 from collections.abc import Iterable
@@ -41,11 +41,11 @@ SOLVERS: dict[str, Solver] = {
     "bundle": Bundle(),
     "lbfgs": LBFGS(),
 }
-"""Every solver by the name that estimators and the command line know it by."""
+"""Every solver by its name in estimators and on the command line."""
 
 
 def named_solver(name: Any, also: Iterable[str] = ()) -> Solver:
-    """The solver `name`, which may be followed by parameters; complaints name what there is `also`.
+    """The solver `name`, which may be followed by parameters; the error for unknown names lists those in `also`, too.
 
     >>> named_solver("dcd(sweeps=3)")
     DualCoordinateDescent(sweeps=3, delta=1e-06, batch_size=None)
@@ -64,7 +64,9 @@ def named_solver(name: Any, also: Iterable[str] = ()) -> Solver:
         return replace(solver, **parameters)
     except (SyntaxError, ValueError, TypeError):
         known = ", ".join(getattr(SOLVERS[plain], "__dataclass_fields__", {}))
-        raise WidemarginError(f"{name!r} is not of the form {plain}(parameter=value); it has {known}") from None
+        raise WidemarginError(
+            f"{name!r} is not of the form {plain}(parameter=value); its parameters are {known}"
+        ) from None
 
 
 __all__ = [

@@ -3,10 +3,10 @@
     G ← ρG + (1 − ρ) g²;   d = −√(D + ε) / √(G + ε) · g;   D ← ρD + (1 − ρ) d²
 
 for every weight, with g the gradient of a batch. Zeiler adds d to w; here it is the step of `adaptive` with the rate
-√(D + ε) / √(G + ε), so that either penalty is applied exactly, and lazily. For the averages G and D of a weight time
-passes only in steps with a gradient for it: those of a rare feature would else be gone by its next occurrence.
+√(D + ε) / √(G + ε), so that either penalty is applied exactly, and lazily. The averages G and D of a weight decay only
+in steps with a gradient for it: otherwise those of a rare feature would be gone by its next occurrence.
 
-Rates do not vanish, so that w never comes to rest; it ends near the optimum rather than at it.
+Rates do not vanish, so w never comes to rest; it ends near the optimum rather than at it.
 """
 
 from dataclasses import dataclass
@@ -50,10 +50,10 @@ class AdaDelta(Solver):
 
     Parameters
     ----------
-    rho : ρ, how much of the averages is kept in a step
-    epsilon : ε, what keeps the rate from 0 / 0 at first
+    rho : ρ, the share of the averages that a step keeps
+    epsilon : ε, keeps the rate from being 0 / 0 at first
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
-    lazy : touch the weights that a batch reads, instead of all; the result is the same
+    lazy : update only the weights that a batch reads, instead of all; the result is the same
     """
 
     rho: float = 0.95
@@ -79,5 +79,5 @@ class AdaDelta(Solver):
             _update(state.lagging, state.G, state.D, self.rho, self.epsilon, gradient)
 
     def weights(self, state: AdaDeltaState) -> FloatVector:
-        """The weights, all of them caught up with."""
+        """The weights, all brought up to date."""
         return adaptive.current_weights(state)

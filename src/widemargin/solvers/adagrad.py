@@ -4,7 +4,7 @@
 
 for every weight, with g the gradient of a batch and q = δ at first. The paper calls λ C; here it follows from the C of
 the problem, which weighs losses, not the penalty (`subgradient`). These are the steps of `adaptive` with the rate η/√q,
-which is what the state holds instead of q.
+which the state holds instead of q.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class AdaGrad(Solver):
         objective on generated addresses, for small and large C
     delta : δ, where the sums q of squared gradients start
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
-    lazy : touch the weights that a batch reads, instead of all; the result is the same
+    lazy : update only the weights that a batch reads, instead of all; the result is the same
     """
 
     eta: float = 0.03
@@ -66,5 +66,5 @@ class AdaGrad(Solver):
             _update(state.lagging, self.eta, gradient)
 
     def weights(self, state: AdaptiveState) -> FloatVector:
-        """The weights, all of them caught up with."""
+        """The weights, all brought up to date."""
         return adaptive.current_weights(state)

@@ -1,13 +1,13 @@
-"""Steps with a rate of its own for every weight, and a penalty that is applied lazily.
+"""Steps with a separate rate for every weight and a lazily applied penalty.
 
 A step with the gradient g and the rate r minimises ⟨g, w⟩ + λ r(w) + ‖w − w_old‖² / 2r, weight by weight:
 
     ½‖w‖²    w ← (w − rg) / (1 + λr)
     ‖w‖₁     w ← sign(w − rg) · max(0, |w − rg| − λr)
 
-The rate changes only where g is not zero, so that t steps without a gradient are one (Kummerfeld et al. 2015, Algorithm
-1, UPDATE-CATCHUP): w / (1 + λr)ᵗ, or sign(w) · max(0, |w| − λrt). The penalty of a step with a gradient is the first of
-them. `u` is the number of steps that a weight has seen.
+The rate changes only where g is not zero, so t steps without a gradient combine into one (Kummerfeld et al. 2015,
+Algorithm 1, UPDATE-CATCHUP): w / (1 + λr)ᵗ, or sign(w) · max(0, |w| − λrt). The penalty of a step with a gradient is
+the first of these t. `u` is the number of steps that a weight has seen.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ from widemargin.core.problem import Problem
 from widemargin.solvers.subgradient import Gradient, everything, gradient, small_size, strength, tangents
 
 STRETCH = 256
-"""How many weights are caught up with side by side."""
+"""How many weights are brought up to date side by side."""
 
 
 class Lagging(NamedTuple):
-    """What kernels see of a state."""
+    """The state as kernels see it."""
 
     w: FloatVector
     rate: FloatVector
@@ -49,7 +49,7 @@ class AdaptiveState:
 
     @property
     def lagging(self) -> Lagging:
-        """The state as kernels take it."""
+        """The state as kernels see it."""
         return Lagging(self.w, self.rate, self.u, self.n, self.strength, self.l1)
 
     def catch_up(self, runs: LongMatrix) -> None:
@@ -66,9 +66,9 @@ def beginning(problem: Problem, w: FloatVector, rate: float) -> dict[str, Any]:
 def gradients(
     problem: Problem, state: AdaptiveState, rng: np.random.Generator, size: int | None, lazy: bool
 ) -> Iterator[Gradient]:
-    """An epoch's gradients, each at weights as the steps before it have left them; a step is made after each."""
+    """The gradients of an epoch, each at the weights after all earlier steps; the caller makes a step after each."""
     batches = problem.batches(rng, small_size(problem, size))
-    current_weights(state)  # what lags behind does so under the λ of its time
+    current_weights(state)  # steps that a weight still lags behind belong to the old λ
     state.strength = strength(problem, batches)
     for cuts, alpha in tangents(problem, state, batches, lazy):
         yield gradient(alpha, cuts.a)
@@ -76,7 +76,7 @@ def gradients(
 
 
 def current_weights(state: AdaptiveState) -> FloatVector:
-    """The weights, all of them up to date."""
+    """The weights, all brought up to date."""
     state.catch_up(everything(state.w))
     return state.w
 
@@ -102,7 +102,7 @@ def _catch_up(state: Lagging, runs: LongMatrix) -> None:
 
 @kernel
 def _shrink(state: Lagging, begin: int, end: int, factor: FloatVector) -> None:
-    """w / (1 + λr)ᵗ, by repeated squaring side by side: weights that are read together have mostly the same t."""
+    """w / (1 + λr)ᵗ, by repeated squaring side by side: weights that are read together mostly have the same t."""
     w, u, longest = state.w, state.u, state.n - state.n
     for k in range(begin, end):
         longest = max(longest, state.n - u[np.uint64(k)])
@@ -127,6 +127,6 @@ def _soft_threshold(state: Lagging, begin: int, end: int) -> None:
 
 @kernel
 def step(state: Lagging, j: np.uint64, g: float, rate: float) -> None:
-    """Move the weight j, which is up to date, by its gradient; the penalty follows when it is caught up with."""
+    """Move the up-to-date weight j by its gradient; the penalty follows when it is next brought up to date."""
     state.w[j] -= rate * g
     state.rate[j] = rate

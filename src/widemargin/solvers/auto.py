@@ -1,15 +1,15 @@
 """The default solver: block-wise dual ascent that spends its time where the gap is.
 
-Everything a visit to a block finds out is used (`blocks`): the gaps that blocks showed when the oracle last saw them
-sum up to the certificate, and a few blocks hold most of it, much the same ones from pass to pass. So most passes ask
-the oracle only for the blocks that together hold a given share of the gap; every few passes, all blocks are seen. In
-between come sweeps over cached cuts, again over the blocks that hold most of what is left of the *cached* gap, for as
-long as a sweep raises the dual more per unit of work than the last oracle pass did (Osokin et al. 2016 and Shah et al.
-2015 choose in this way for Frank-Wolfe steps). A visit makes a few pair steps on all cuts of its block at once.
+The gap and gain of each visit to a block guide the solver (`blocks`). The gaps of all blocks, as the oracle last saw
+them, sum up to the certificate, and a few blocks hold most of it, largely the same ones from pass to pass. So most
+passes ask the oracle only for the blocks that together hold a given share of the gap; every few passes, all blocks are
+visited. In between come sweeps over cached cuts, again over the blocks that hold most of the *cached* gap. They go on
+as long as a sweep raises the dual more per unit of work than the last oracle pass did (Osokin et al. 2016 and Shah et
+al. 2015 choose in this way for Frank-Wolfe steps). A visit makes a few pair steps on all cuts of its block at once.
 
-Work is reckoned, not timed: what decoding takes by the structure's own account (`Examples.work`), and so much for each
-non-zero of a cut that is read and changed. A clock would make different choices in every run, and the same seed must
-give the same weights.
+Work is estimated, not timed: decoding counts as the structure states it (`Examples.work`), and each non-zero of a cut
+that is read and changed counts the same. A clock would make different choices in every run, and the same seed must give
+the same weights.
 """
 
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ from widemargin.core.problem import Problem
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
 from widemargin.solvers.dual import DualSolver, DualState, growing
 
-MICROSECONDS_PER_ENTRY = 0.005  # to read a cut's entry, and to change w where it points to
+MICROSECONDS_PER_ENTRY = 0.005  # to read an entry of a cut and change w there
 MICROSECONDS_PER_CALL = 1000.0  # of a decoder that does not say how long it takes
 
 
 @dataclass(slots=True)
 class AutoState(DualState):
-    """The dual state, the cached gap of every block when last seen, and what the last oracle pass gained per µs."""
+    """The dual state, the last known cached gap of every block, and the gain per µs of the last oracle pass."""
 
     cached_gap: FloatVector = field(default_factory=lambda: np.empty(0))
     sweeps: int = 0
@@ -41,10 +41,10 @@ class Auto(DualSolver):
 
     Parameters
     ----------
-    share : the share of the gap that the blocks visited by a partial pass or sweep hold
-    period : every so many passes, and sweeps, all blocks are visited
-    steps : at most so many pair steps a visit
-    most_sweeps : at most so many sweeps between two passes of the oracle
+    share : a partial pass or sweep visits the fewest blocks that hold this share of the gap
+    period : one in this many passes visits all blocks, and so does one in this many sweeps
+    steps : at most this many pair steps a visit
+    most_sweeps : at most this many sweeps between two passes of the oracle
     batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
     """
 
@@ -67,7 +67,7 @@ class Auto(DualSolver):
         state.epochs += 1
 
     def _sweep(self, state: AutoState, rng: np.random.Generator) -> bool:
-        """One sweep; whether it was worth it."""
+        """Make one sweep; return whether it was worth it."""
         blocks = np.flatnonzero(state.store.sets.size).astype(np.int32)
         if not len(blocks):
             return False

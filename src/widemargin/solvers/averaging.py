@@ -31,12 +31,12 @@ class AveragedState:
 
 
 def start(problem: Problem, w: FloatVector | None, cuts: CutStore | None) -> AveragedState:
-    """Weights zero, a copy of `w`, or what `cuts` stand for; no steps yet."""
+    """The state before the first step: weights zero, a copy of `w`, or the combination of `cuts`."""
     return AveragedState(start_weights(problem, w, cuts), np.zeros(problem.n_weights))
 
 
 def batches(problem: Problem, rng: np.random.Generator, size: int | None) -> list[IntVector]:
-    """Batches of `size`, else smaller ones than dual solvers take: no line search mends an update that is stale."""
+    """Batches of `size`; by default smaller than those of dual solvers: no line search corrects a stale update."""
     return problem.batches(rng, size or max(1, problem.batch_size // 48))
 
 

@@ -1,12 +1,13 @@
-"""One block at a time, solved with all its cuts at once: what SDM, cutting planes, Frank-Wolfe and `auto` share.
+"""One block at a time, solved with all its cuts at once; shared by SDM, cutting planes, Frank-Wolfe and `auto`.
 
 A visit gathers the cuts of block i with their products K, moves their α by `qp.pair_steps`, and applies the change to
-w: a sparse product and a sparse sum for every cut, whatever the number of pair steps between them. What a visit finds,
+w: a sparse product and a sparse sum for every cut, whatever the number of pair steps between them. A visit also yields
+the block's gap and gain, at no extra cost:
 
-    gap_i = C c_i ℓ(ξ_i) − Σ α(b − ⟨w, a⟩) + ½ ridge_i A_i² ≥ 0,   gain_i = the rise of D,
+    gap_i = C c_i ℓ(ξ_i) − Σ α(b − ⟨w, a⟩) + ½ ridge_i A_i² ≥ 0,   gain_i = the rise of D
 
-costs nothing more. With the cuts that are known the gaps sum up to the gap of the cached problem, with those of the
-oracle to P − D, the certificate.
+Over cached cuts the gaps sum up to the gap of the cached problem; over the oracle's cuts they sum up to P − D, the
+certificate.
 """
 
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from widemargin.solvers.qp import pair_steps
 
 
 class Room(NamedTuple):
-    """Scratch for one block: slots, products, F at the start and now, α; and what the last look at it found."""
+    """Scratch for one block: slots, products, F at the start and now, α; and the gap and spread that `look` found."""
 
     order: LongVector
     K: FloatMatrix
@@ -32,7 +33,7 @@ class Room(NamedTuple):
     found: FloatVector
 
 
-SLIGHT = 1e-12  # a violation that rounding may have made
+SLIGHT = 1e-12  # a violation this small may be rounding
 
 # Entries of `Room.found`: the block's gap, and the largest difference F_p − F_q between its cuts, before it is solved.
 GAP, SPREAD = range(2)
@@ -40,14 +41,14 @@ GAP, SPREAD = range(2)
 
 @kernel
 def new_room(n: int) -> Room:
-    """Scratch for a block of up to `n` cuts, one more and the zero cut."""
+    """Scratch for a block of up to `n` cuts, plus a new one and the zero cut."""
     n += 2
     return Room(np.empty(n, dtype=np.int64), np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(2))
 
 
 @kernel
 def gather(i: int, dual: Dual, room: Room) -> int:
-    """Lay out the cuts of block i; return how many there are."""
+    """Lay out the cuts of block i; return their number."""
     sets = dual.sets
     n = 0
     slot = sets.first[i]
@@ -65,7 +66,7 @@ def gather(i: int, dual: Dual, room: Room) -> int:
 
 @kernel
 def append(slot: int, F: float, sets: WorkingSets, room: Room, n: int) -> int:
-    """Lay out one more cut, newer than the `n` gathered ones."""
+    """Lay out one more cut, newer than the `n` gathered ones; return the new number."""
     room.order[n], room.F[n], room.alpha[n], room.K[n, n] = slot, F, 0.0, sets.norm[slot]
     for k in range(n):
         room.K[n, k] = room.K[k, n] = product(sets, room.order[n], room.order[k])
@@ -74,7 +75,7 @@ def append(slot: int, F: float, sets: WorkingSets, room: Room, n: int) -> int:
 
 @kernel
 def look(i: int, dual: Dual, room: Room, n: int, F_new: float) -> None:
-    """Note the gap and the spread of block i, with a cut that is violated by `F_new` among its `n` ones."""
+    """Note the gap and the spread of block i, given its `n` cuts and a new one that is violated by `F_new`."""
     ridge, mass = dual.ridge[i], dual.sets.mass[i]
     highest, inner = F_new, 0.0
     lowest = 0.0 if mass < dual.cap[i] else np.inf
@@ -94,7 +95,7 @@ def look(i: int, dual: Dual, room: Room, n: int, F_new: float) -> None:
 
 @kernel
 def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: int) -> float:
-    """Pair steps on the `n` cuts laid out, and the change applied to w; return the gain."""
+    """Make pair steps on the `n` cuts laid out and apply the change to w; return the gain."""
     sets, ridge = dual.sets, dual.ridge[i]
     for k in range(n + 1):
         room.K[n, k] = room.K[k, n] = 0.0
@@ -120,10 +121,9 @@ def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: 
 
 @kernel
 def absorb(cuts: Cuts, dual: Dual, threshold: float, tolerance: float, max_steps: int) -> tuple[float, float]:
-    """Visit the block of every new cut; where its spread exceeds `threshold`, admit the cut and solve the block.
+    """Visit the block of every new cut; if its spread exceeds `threshold`, admit the cut and solve the block.
 
-    With `max_steps` 0 cuts are admitted and nothing is solved. Returns the gain of all visits and the largest spread
-    that was met.
+    With `max_steps` 0 cuts are admitted and nothing is solved. Returns the gain of all visits and the largest spread.
     """
     table = table_for(cuts.a)
     room = new_room(largest(dual.sets))
@@ -149,7 +149,7 @@ def absorb(cuts: Cuts, dual: Dual, threshold: float, tolerance: float, max_steps
 
 @kernel
 def sweep(blocks: IntVector, dual: Dual, threshold: float, tolerance: float, max_steps: int) -> tuple[float, float]:
-    """The same with cached cuts only."""
+    """Like `absorb`, but visits `blocks` with their cached cuts only."""
     room = new_room(largest(dual.sets))
     gain, spread = 0.0, 0.0
     for i in blocks:

@@ -1,11 +1,11 @@
-"""The proximal bundle method (Kiwiel 1990), which Yu & Joachims 2009 solve their convex subproblems with.
+"""The proximal bundle method (Kiwiel 1990), which Yu & Joachims 2009 use for their convex subproblems.
 
 The same planes as in the 1-slack method, but the next point is held near the best one so far, the centre ŵ:
 
     v = argmin  ½‖v‖² + ½μ‖v − ŵ‖² + max_k (b_k − ⟨v, a_k⟩)_+
 
-If P(v) falls short of P(ŵ) by a fair share of what the model had promised, v becomes the centre (a *serious* step) and
-the bundle may stride out; else the new plane alone has made the model better (a *null* step), and it holds on tighter.
+If P(v) is below P(ŵ) by a fair share of what the model promised, v becomes the centre (a *serious* step), and μ falls
+to allow longer steps. Otherwise only the new plane improves the model (a *null* step), and μ rises.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ WIDEST, TIGHTEST = 1e-3, 1e3  # bounds of μ
 
 @dataclass(slots=True)
 class BundleState(PlaneState):
-    """Planes, the centre and P there, μ, and by how much P should fall at w according to the model."""
+    """Planes, the centre and P there, μ, and how far P should fall at w according to the model."""
 
     centre: FloatVector = field(default_factory=lambda: np.empty(0))
     value: float = np.inf
@@ -41,7 +41,7 @@ class Bundle(Solver):
 
     Parameters
     ----------
-    mu : how strongly the next point is held near the best one at first
+    mu : the first μ: how strongly the next point is held near the best one
     """
 
     mu: float = 1.0
@@ -55,7 +55,7 @@ class Bundle(Solver):
         return BundleState(point, CutStore(1, problem.cut_memory, products=True), centre=point.copy(), mu=self.mu)
 
     def epoch(self, problem: Problem, state: BundleState, rng: np.random.Generator) -> None:
-        """Ask the oracle at w; a serious or a null step; solve the model for the next w."""
+        """Ask the oracle at w, make a serious or a null step, and solve the model for the next w."""
         loss, a = risk(problem, state.w)
         value = problem.regulariser(state.w) + loss
         state.add(loss, a)

@@ -1,9 +1,9 @@
 """Cutting planes with a slack per example: n-slack (Tsochantaridis et al. 2005) and CPD (Chang & Yih 2013).
 
-Each round asks the oracle for all examples at one w, adds the cuts that are violated, and solves the quadratic
-programme over all working sets: by sweeps over the blocks until what is left of its gap is a small share of the gap
-that the oracle showed, since to solve it further would be lost on cuts that the next round outdates. With the hinge
-this is the n-slack method, with the squared hinge CPD.
+Each round asks the oracle for all examples at one w, adds the violated cuts, and solves the quadratic programme over
+all working sets by sweeps over the blocks. The sweeps end when the programme's gap is a small share of the gap that the
+oracle showed: more precision would be wasted on cuts that the next round outdates. With the hinge this is the n-slack
+method, with the squared hinge CPD.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class CuttingPlane(DualSolver):
     Parameters
     ----------
     share : the cached problem is solved to this share of the gap that the oracle showed
-    most_sweeps : or until there have been so many sweeps
+    most_sweeps : at most this many sweeps a round
     """
 
     share: float = 0.1
@@ -50,6 +50,6 @@ class CuttingPlane(DualSolver):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CuttingPlaneDual(CuttingPlane):
-    """CPD: the same for the squared hinge."""
+    """CPD: the same method for the squared hinge."""
 
     losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge",)

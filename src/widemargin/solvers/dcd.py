@@ -36,7 +36,7 @@ def _random_below(n: int, state: FloatVector) -> int:
 def _update_weights(
     i: int, w: FloatVector, sets: WorkingSets, ridge: float, order: IntVector, random: FloatVector
 ) -> None:
-    """Algorithm 1, UPDATEWEIGHT: one exact step on each cut of block i, the newest first, then at random."""
+    """Algorithm 1, UPDATEWEIGHT: one exact step on each cut of block i, the newest first, the others at random."""
     n = 0
     slot = sets.first[i]
     while slot >= 0:

@@ -1,11 +1,11 @@
 """Steps with one rate for all weights, which decay lazily: w ← (1 − ηλ) w − ηg, with g the gradient of a batch.
 
-All weights decay alike, so the state keeps the product of all decays, `scale`, and what it was when a weight was last
-up to date, `seen`: w = scale · v, where v = w / seen changes only with a gradient. The average of w, step t weighing t³
-(a polynomial decay; Shamir & Zhang 2013), is lazy, too: Σ_t t³·scale_t·v_t = mass·v + past with mass = Σ_t t³·scale_t,
-where a change of v subtracts itself times the mass before it from `past`.
+All weights decay alike, so the state keeps the product of all decays, `scale`, and its value when a weight was last up
+to date, `seen`: w = scale · v, where v = w / seen changes only with a gradient. The average of w, with weight t³ for
+step t (a polynomial decay; Shamir & Zhang 2013), is lazy, too: Σ_t t³·scale_t·v_t = mass·v + past with
+mass = Σ_t t³·scale_t. A change of v subtracts itself, times the mass before it, from `past`.
 
-The gradient of the squared hinge grows with the slack, so that long steps diverge. With L = 2 Σ c_i‖a_i‖², a bound on
+The gradient of the squared hinge grows with the slack, so long steps diverge. With L = 2 Σ c_i‖a_i‖², a bound on
 the curvature of a batch, η is divided by 1 + ηL: for one cut, −ηg then leads to the minimum of its loss +
 ‖w − w_old‖² / 2η.
 """
@@ -25,15 +25,15 @@ from widemargin.core.solver import start_weights
 from widemargin.solvers.subgradient import Gradient, gradient, tangents
 
 SMALLEST_SCALE = 1e-6
-"""Long before a product of decays underflows: the digits that it loses are lost to the average."""
+"""Where the product of decays restarts, long before it underflows: digits lost in it are lost to the average."""
 
 
 @dataclass(slots=True)
 class DescentState:
     """Weights with their lazy decay and average, after `t` steps.
 
-    The steps' weights in the average add up to `total`; ‖w‖ is kept within `radius`, its square is `square`; `eta0` is
-    the first rate where it had to be found.
+    The steps' weights in the average add up to `total`. ‖w‖² is `square`, and ‖w‖ is kept within `radius`. `eta0` is
+    the first rate, if it had to be found.
     """
 
     w: FloatVector
@@ -52,7 +52,7 @@ class DescentState:
         _catch_up(self.w, self.seen, self.scale, runs)
 
     def step(self, decay: float, eta: float, g: Gradient) -> None:
-        """w ← decay · w − ηg, then onto the ball of the radius."""
+        """w ← decay · w − ηg, then projected onto the ball of radius `radius`."""
         self._scale(decay)
         self.square += _add(self.w, self.seen, self.past, self.scale, self.mass, eta, g)
         if self.square > self.radius**2:
@@ -92,7 +92,7 @@ def descend(
     eta: Callable[[int], float],
     lazy: bool,
 ) -> None:
-    """A step for every batch, with the rate eta(t) after t steps."""
+    """Make a step for every batch, with the rate eta(t) after t steps."""
     for cuts, alpha in tangents(problem, state, batches, lazy):
         rate = eta(state.t)
         if problem.loss == "squared_hinge":
@@ -111,7 +111,7 @@ def _catch_up(w: FloatVector, seen: FloatVector, scale: float, runs: LongMatrix)
 
 @kernel
 def _rescale(w: FloatVector, seen: FloatVector, past: FloatVector, scale: float, mass: float) -> None:
-    """Bring all weights up to date, and past too, so that scale and mass may start again at one and zero."""
+    """Bring all weights and `past` up to date, so that scale and mass may restart at one and zero."""
     for j in range(len(w)):
         v = w[j] / seen[j]
         past[j] += mass * v

@@ -1,4 +1,4 @@
-"""What solvers with a working set of cuts per block share: their state, its dual value, and warm starts.
+"""Shared by solvers with a working set of cuts per block: their state, its dual value, and warm starts.
 
     D(α) = Σ bα − ½‖Σ αa‖² − ½ Σ_i ridge_i A_i²,   A_i = Σ_y α_i(y) ≤ cap_i,   α ≥ 0,   w = Σ αa
 
@@ -41,12 +41,12 @@ class DualState:
 
     @property
     def view(self) -> Dual:
-        """For kernels; to be taken anew after the store has made room."""
+        """The state as kernels see it; ask for it again after the store has made room."""
         return Dual(self.w, self.store.sets, self.cap, self.ridge, self.gap)
 
 
 def _best_scale(problem: Problem, state: DualState) -> float:
-    """The t with the largest D(tα): a given α need not suit the C of this problem."""
+    """The t with the largest D(tα): the given α may not suit the C of this problem."""
     w, mass = state.store.combination(problem.n_weights), state.store.sets.mass
     linear, quadratic = state.store.linear_term, float(w @ w + state.ridge @ mass**2)
     most = float(np.min(state.cap[mass > 0] / mass[mass > 0], initial=np.inf))
@@ -65,7 +65,7 @@ def growing(problem: Problem, epochs: int) -> int:
 
 
 class DualSolver(Solver, Protocol):
-    """A solver with working sets: it has its own way through an epoch, and the rest from here."""
+    """A solver with working sets: it defines its own epochs and inherits the rest."""
 
     state: ClassVar[type[DualState]] = DualState
     products: ClassVar[bool] = True

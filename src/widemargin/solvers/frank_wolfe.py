@@ -26,7 +26,7 @@ from widemargin.solvers.dual import Dual, DualSolver, DualState, growing, value
 
 @dataclass(slots=True)
 class FrankWolfeState(DualState):
-    """The dual state, `u`, `sums` = Σ bα and the lazy part of its average, `t` steps, the `best` dual value of all."""
+    """The dual state, `u`, `sums` = Σ bα and the lazy part of its average, `t` steps, and the `best` dual value."""
 
     u: FloatVector = field(default_factory=lambda: np.empty(0))
     sums: FloatVector = field(default_factory=lambda: np.empty(0))
@@ -36,7 +36,7 @@ class FrankWolfeState(DualState):
 
 @kernel
 def _best_step(dual: Dual, i: int, F: FloatVector, alpha: FloatVector, K: FloatMatrix, n: int, corner: int) -> float:
-    """γ towards all weight on the cut `corner`, or on the zero cut if that is −1."""
+    """γ of the step towards all weight on the cut `corner`, or on the zero cut if that is −1."""
     cap = dual.cap[i]
     slope = cap * F[corner] if corner >= 0 else 0.0
     square = 0.0
@@ -52,7 +52,7 @@ def _best_step(dual: Dual, i: int, F: FloatVector, alpha: FloatVector, K: FloatM
 
 @kernel
 def _frank_wolfe(cuts: Cuts, dual: Dual, u: FloatVector, t: int, sums: FloatVector) -> None:
-    """A step for the block of every cut. `sums` holds Σ bα and the lazy part of its average."""
+    """Make a step for the block of every cut. `sums` holds Σ bα and the lazy part of its average."""
     table = table_for(cuts.a)
     sets = dual.sets
     room = new_room(largest(sets))
@@ -125,7 +125,7 @@ class FrankWolfe(DualSolver):
         return state.w - state.u * (2.0 / (state.t * (state.t + 1.0)))
 
     def dual(self, problem: Problem, state: FrankWolfeState) -> float:
-        """The largest D met, at α or at its average: either bounds P, and an average may fall."""
+        """The largest D so far, at α or at its average: both bound P, and D of the average may fall."""
         return max(state.best, value(state))
 
     def _averaged_dual(self, state: FrankWolfeState) -> float:

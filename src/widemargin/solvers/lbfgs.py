@@ -2,8 +2,8 @@
 
     d = −H ∇P(w);   w ← w + t d,   t by the strong Wolfe conditions
 
-with H the inverse Hessian that the last `memory` pairs s = w' − w, y = ∇P(w') − ∇P(w) suggest. One iteration is one
-epoch, of a pass over the data for every t that is tried, mostly one. ½‖w‖² makes P 1-strongly convex, hence
+with H the inverse Hessian estimated from the last `memory` pairs s = w' − w, y = ∇P(w') − ∇P(w). One iteration is one
+epoch: a pass over the data for every t tried, usually one. ½‖w‖² makes P 1-strongly convex, hence
 
     P* ≥ P(w) − ½‖∇P(w)‖²
 
@@ -32,7 +32,8 @@ MAX_TRIALS = 10
 class LBFGSState:
     """The point `w` with P and ∇P there, the pairs, and the best lower bound on P so far.
 
-    Pair number k is in row k modulo the memory of `s` and `y`, with ⟨s, y⟩ in `curvature`; `n_pairs` were ever kept.
+    Pair number k is in row (k modulo the memory) of `s` and `y`, with ⟨s, y⟩ in `curvature`; `n_pairs` counts all pairs
+    ever kept.
     """
 
     w: FloatVector
@@ -54,14 +55,14 @@ class _Point(NamedTuple):
 
 
 class _Evaluation:
-    """P and ∇P as a function; it remembers the last point, since SciPy asks for the one, then for the other."""
+    """P and ∇P as functions; they remember the last point, since SciPy asks for one, then for the other."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.last: _Point | None = None
 
     def __call__(self, w: FloatVector) -> _Point:
-        """By a pass over the data in a fixed order; the problem then remembers the slacks at `w`."""
+        """Make a pass over the data in a fixed order; the problem then remembers the slacks at `w`."""
         if self.last is None or not np.array_equal(w, self.last.w):
             loss, a = risk(self.problem, w)
             self.last = _Point(w, self.problem.regulariser(w) + loss, w - a)
@@ -90,12 +91,12 @@ class LBFGS(Solver):
             raise WidemarginError(f"memory must be a number of pairs, at least 1, not {self.memory!r}")
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> LBFGSState:
-        """Weights zero, or a copy of `w`; P there is found by the first epoch."""
+        """Weights zero, or a copy of `w`; the first epoch computes P there."""
         w, shape = start_weights(problem, w, cuts), (self.memory, problem.n_weights)
         return LBFGSState(w, np.zeros(len(w)), np.zeros(shape), np.zeros(shape), np.zeros(self.memory))
 
     def epoch(self, problem: Problem, state: LBFGSState, rng: np.random.Generator) -> None:
-        """One iteration; the state changes only when no more cuts are to be asked for."""
+        """One iteration; the state is consistent whenever cuts are asked for."""
         evaluate = _Evaluation(problem)
         if np.isinf(state.value):
             _arrive(state, evaluate(state.w))
@@ -112,7 +113,7 @@ class LBFGS(Solver):
         return state.w
 
     def dual(self, problem: Problem, state: LBFGSState) -> float:
-        """The largest P(w) − ½‖∇P(w)‖² so far; 0 at first, for P is never less."""
+        """The largest P(w) − ½‖∇P(w)‖² so far; 0 at first, since P is never less."""
         return state.bound
 
     def _direction(self, state: LBFGSState) -> FloatVector:
@@ -135,12 +136,12 @@ class LBFGS(Solver):
         return d
 
     def _remember(self, state: LBFGSState, reached: _Point) -> None:
-        """Keep the pair of the step from the state to the point that it has reached."""
+        """Keep the pair of the step from the state to the point reached."""
         k = state.n_pairs % self.memory
         np.subtract(reached.w, state.w, out=state.s[k])
         np.subtract(reached.gradient, state.gradient, out=state.y[k])
         state.curvature[k] = state.s[k] @ state.y[k]
-        # ⟨s, y⟩ ≥ ‖s‖², P being 1-strongly convex; clearly less is nothing but rounding.
+        # ⟨s, y⟩ ≥ ‖s‖², P being 1-strongly convex; clearly less can only be rounding.
         if state.curvature[k] > 0.5 * (state.s[k] @ state.s[k]):
             state.n_pairs += 1
 
@@ -151,18 +152,18 @@ def _arrive(state: LBFGSState, point: _Point) -> None:
 
 
 def _search(evaluate: _Evaluation, state: LBFGSState, d: FloatVector) -> _Point | None:
-    """A point along `d` where P is less; None where there is none to be found."""
+    """A point along `d` where P is less; None if none is found."""
     from scipy.optimize import line_search
 
     if state.gradient @ d >= 0:
         return None
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*line search", RuntimeWarning)  # what it warns of is dealt with below
+        warnings.filterwarnings("ignore", ".*line search", RuntimeWarning)  # failures are handled below
         step, *_, slope = line_search(
             evaluate.value, evaluate.gradient, state.w, d, gfk=state.gradient, old_fval=state.value
         )
-    # Near the optimum the curvature condition drowns in rounding before the decrease of P does, and a search that has
-    # run out of trials returns a step that it has not looked at. Then any decrease will do.
+    # Near the optimum rounding defeats the curvature condition before it hides the decrease of P, and a search that
+    # runs out of trials returns a step that it has not evaluated. Then any decrease will do.
     trials = [0.5**k for k in range(MAX_TRIALS)]
     if step is not None and slope is not None:
         trials.insert(0, step)

@@ -1,14 +1,15 @@
 """MIRA, the margin-infused relaxed algorithm (Crammer & Singer 2003; McDonald et al. 2005).
 
-For each example the least change of w that puts the gold output ahead of the k best others by their errors, as far as
-the slack's price allows:
+Each example makes the smallest change of w that puts the gold output ahead of the k best others by their errors, as far
+as the price of the slack allows:
 
     w ← argmin_w' ½‖w' − w‖² + C c_i ξ   with   ξ ≥ 0,   ⟨w', ψ_j⟩ ≥ Δ_j − ξ   for the k best outputs j of ⟨w, φ⟩ + Δ
 
 Its dual is the programme of `qp` with F_j = Δ_j − ⟨w, ψ_j⟩, cap = C c_i and no ridge, and the step is w += Σ α_j ψ_j.
 For k = 1 that is the passive-aggressive step τ = clip((Δ − ⟨w, ψ⟩) / ‖ψ‖², 0, C c_i). Examples of a batch are decoded
-at one w; steps are made one after the other, each with the violations at the current w. Returned is the average of w
-over all steps (`averaging`). Like the perceptron, it minimises no sum of losses exactly, whichever the problem names.
+at one w; steps are made one after the other, each with the violations at the current w. The result is the average of w
+over all steps (`averaging`). Like the perceptron, MIRA minimises no sum of losses exactly, whichever loss the problem
+names.
 """
 
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ MAX_STEPS = 1000
 
 @kernel
 def _update(w: FloatVector, u: FloatVector, t: int, cuts: Cuts, c: FloatVector, max_steps: int) -> int:
-    """One step for every block, whose cuts come one after the other; return how many there were."""
+    """Make one step for every block; the cuts of a block are consecutive. Return the number of steps."""
     indptr = cuts.a.indptr
     n, most, longest, size = len(cuts.b), 0, indptr[0], 0
     for k in range(n):
@@ -69,7 +70,7 @@ class MIRA(Solver):
 
     Parameters
     ----------
-    k : how many outputs of an example a step looks at; more than one need examples that offer `KBest`
+    k : how many outputs of an example a step looks at; more than one requires examples that offer `KBest`
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
     """
 
@@ -84,12 +85,12 @@ class MIRA(Solver):
 
     @property
     def requires(self) -> tuple[type, ...]:
-        """Several outputs per example, where k asks for them."""
+        """Several outputs per example, if k > 1."""
         return (KBest,) if self.k > 1 else ()
 
     @property
     def requires_of_objective(self) -> tuple[type, ...]:
-        """The cuts of several outputs, where k asks for them."""
+        """The cuts of several outputs, if k > 1."""
         return (BestCuts,) if self.k > 1 else ()
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AveragedState:

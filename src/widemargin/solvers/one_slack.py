@@ -1,9 +1,9 @@
 """The 1-slack cutting plane method (Joachims et al. 2009), with its cache of cuts per example.
 
 Each round adds the plane of the risk at w (`planes`) and solves the small quadratic programme over all planes; its
-value bounds P from below, and its optimum is the next w. Planes that have been idle for 50 rounds leave. The last few
-cuts of every example are remembered: as long as a plane made of them, which needs no oracle, cuts off enough of the
-model, it is used instead. The risk may be of the hinge, its square, or smooth.
+value bounds P from below, and its optimum is the next w. Planes that have been idle for 50 rounds are removed. The last
+few cuts of every example are cached: a plane made of them needs no oracle, and is used instead as long as it cuts off
+enough of the model. The risk may be that of the hinge, its square, or smooth.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from widemargin.solvers.planes import FLOOR, PRECISION, PlaneState, risk
 
 @dataclass(slots=True)
 class OneSlackState(PlaneState):
-    """Planes, the gap after the last round, and the remembered cuts of every example."""
+    """Planes, the gap after the last round, and the cached cuts of every example."""
 
     gap: float = np.inf
     cache: CutStore = field(default_factory=lambda: CutStore(0))
@@ -33,7 +33,7 @@ class OneSlackState(PlaneState):
 
 @kernel
 def _remember(cuts: Cuts, sets: WorkingSets, most: int) -> None:
-    """Put the cuts at the heads of their blocks, which keep `most` of them."""
+    """Put the cuts at the heads of their blocks; each block keeps its `most` newest ones."""
     for k in range(len(cuts.b)):
         i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
         if end > begin and find(sets, i, cuts.b[k], cuts.a, begin, end) < 0:
@@ -46,7 +46,7 @@ def _remember(cuts: Cuts, sets: WorkingSets, most: int) -> None:
 
 @kernel
 def _cached_risk(sets: WorkingSets, w: FloatVector, c: FloatVector, squared: bool, a: FloatVector) -> float:
-    """The risk at w as far as the remembered cuts know it, and minus its slope in `a`; `c` is C c_i."""
+    """The risk at w according to the cached cuts, with minus its slope added to `a`; `c` is C c_i."""
     total = 0.0
     for i in range(len(c)):
         worst, slack = -1, 0.0
@@ -69,9 +69,9 @@ class OneSlack(Solver):
 
     Parameters
     ----------
-    cache : how many cuts to remember of every example; 0 asks the oracle for every plane
-    cached_rounds : at most so many planes in a row are made without the oracle
-    share : and only while they cut off more than this share of the gap
+    cache : how many cuts of every example to cache; with 0 every plane comes from the oracle
+    cached_rounds : at most this many planes in a row are made without the oracle
+    share : they are made only while they cut off more than this share of the gap
     """
 
     cache: int = 5
@@ -82,7 +82,7 @@ class OneSlack(Solver):
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> OneSlackState:
-        """No planes yet; the first one is that at `w`."""
+        """The state without planes; the first one will be the plane at `w`."""
         store = CutStore(1, problem.cut_memory / 2, products=True)
         cache = CutStore(problem.n_blocks, problem.cut_memory / 2)
         return OneSlackState(start_weights(problem, w, cuts), store, cache=cache)

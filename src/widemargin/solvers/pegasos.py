@@ -2,8 +2,8 @@
 
     w ← (1 − ηλ) w − ηg,   η = 1 / λt;   perhaps   w ← w · min(1, √(2 P(0)) / ‖w‖)
 
-for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as `descent` says. The first step
-forgets where w was: weights to start from are taken for those that one epoch has led to.
+for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as in `descent`. The step t = 1
+forgets the old w, so weights to start from count as the result of one epoch.
 """
 
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class Pegasos(Solver):
     Parameters
     ----------
     project : project w onto the ball that holds the optimum, ½‖w‖² ≤ P(0), at the cost of an oracle pass for P(0)
-    average : return the average of w over all steps, later ones weighing more, instead of the last w
+    average : return the average of w over all steps, with more weight on later ones, instead of the last w
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
-    lazy : touch the weights that a batch reads, instead of all; the result is the same
+    lazy : update only the weights that a batch reads, instead of all; the result is the same
     """
 
     project: bool = False

@@ -39,7 +39,7 @@ class Perceptron(Solver):
         return averaging.start(problem, w, cuts)
 
     def epoch(self, problem: Problem, state: AveragedState, rng: np.random.Generator) -> None:
-        """One pass: w += ψ for every example that is predicted wrongly."""
+        """One pass: w += ψ for every example with a wrong prediction."""
         for batch in averaging.batches(problem, rng, self.batch_size):
             mistakes = problem.mistakes(state.w, batch)
             _update(state.w, state.u, state.t, problem.example_weight[batch], mistakes.a)

@@ -1,11 +1,11 @@
-"""Planes: cuts of the whole risk, which 1-slack and bundle methods build their model of it from.
+"""Planes: cuts of the whole risk, from which 1-slack and bundle methods build their model of it.
 
 With R(w) = C Σ c_i ℓ(ξ_i(w)) the risk, ℓ the hinge or its square, one pass of the oracle at w gives the plane
 
     R(v) ≥ b − ⟨v, a⟩ for every v,   a = Σ α_i a_i,   b = R(w) + ⟨w, a⟩
 
 with the cuts a_i of the pass and α_i the slope of their loss (`Problem.tangent`). Planes are cuts of one block with
-cap 1, so they live in a `CutStore` of one block. The model of P that they make,
+cap 1, so they live in a `CutStore` of one block. The model of P that they form,
 
     min_v  ½‖v‖² + ½μ‖v − ŵ‖² + max_k (b_k − ⟨v, a_k⟩)_+
 
@@ -28,13 +28,13 @@ from widemargin.solvers.qp import pair_steps
 
 MOST_STEPS = 100_000
 PRECISION = 1e-3  # the programme is solved to this share of the gap
-FLOOR = 1e-13  # and never further than this share of the objective, where rounding begins
-MOST_IDLE = 50  # rounds after which an idle plane leaves
+FLOOR = 1e-13  # but no further than to this share of the objective, where rounding begins
+MOST_IDLE = 50  # rounds after which an idle plane is removed
 
 
 @kernel
 def _add_plane(sets: WorkingSets, plane: Cuts, dense: FloatVector) -> None:
-    """Add a plane and its products with the others; `dense` is the plane without gaps."""
+    """Add a plane and its products with the others; `dense` is its a as a dense vector."""
     a = plane.a
     slot = add(sets, plane.block[0], plane.b[0], a, a.indptr[0], a.indptr[1])
     take_place(sets, slot)
@@ -48,7 +48,7 @@ def _add_plane(sets: WorkingSets, plane: Cuts, dense: FloatVector) -> None:
 
 @kernel
 def _lay_out(sets: WorkingSets, order: IntVector, K: FloatMatrix) -> None:
-    """The slots of all planes and their products."""
+    """Write the slots of all planes to `order` and their products to `K`."""
     n = 0
     slot = sets.first[0]
     while slot >= 0:
@@ -70,7 +70,7 @@ def _products(sets: WorkingSets, order: IntVector, w: FloatVector) -> FloatVecto
 
 @dataclass(slots=True)
 class PlaneState:
-    """The point `w` where the oracle is asked next, the planes, how long each has been idle, the best dual value."""
+    """The point `w` where the oracle is asked next, the planes, how long each was idle, and the best dual value."""
 
     w: FloatVector
     store: CutStore
@@ -78,7 +78,7 @@ class PlaneState:
     bound: float = 0.0
 
     def add(self, value: float, a: FloatVector) -> None:
-        """Add the plane of the risk `value` at w and minus its slope, `a`."""
+        """Add the plane at w, given the risk `value` there and minus its slope, `a`."""
         indices = np.flatnonzero(a).astype(np.int32)
         rows = Rows(np.array([0, len(indices)], dtype=np.int64), indices, a[indices])
         plane = Cuts(np.zeros(1, dtype=np.int32), np.array([value + float(self.w @ a)]), rows)
@@ -86,7 +86,7 @@ class PlaneState:
             _add_plane(self.store.sets, plane, a)
 
     def solve(self, tolerance: float, mu: float = 0.0, centre: FloatVector | None = None) -> float:
-        """Solve the model, move w to its optimum, let long idle planes go; return max_k (b_k − ⟨w, a_k⟩)_+ there."""
+        """Solve the model, move w to its optimum, remove idle planes; return max_k (b_k − ⟨w, a_k⟩)_+ there."""
         sets = self.store.sets
         n = len(self.store)
         order, K = np.empty(n, dtype=np.int32), np.zeros((n + 1, n + 1))
@@ -127,10 +127,10 @@ class PlaneState:
 def risk(
     problem: Problem, w: FloatVector, keep: Callable[[Cuts], None] = lambda cuts: None
 ) -> tuple[float, FloatVector]:
-    """R(w) and minus its slope there, by a pass of the oracle whose cuts `keep` may look at."""
+    """R(w) and minus its slope there, by a pass of the oracle; `keep` is given the cuts of every batch."""
     total, a = 0.0, np.zeros(problem.n_weights)
     examples = problem.weighted
-    # Tangents have long rows; measured, finding those of 512 chains at once takes twice as long per chain.
+    # Tangents have long rows: by measurement, computing those of 512 chains at once takes twice as long per chain.
     size = PASS_BATCH if problem.objective.kind == "maximum" else 128
     for begin in range(0, len(examples), size):
         cuts = problem.cuts(w, examples[begin : begin + size])

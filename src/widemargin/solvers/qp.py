@@ -2,7 +2,7 @@
 
     max_α  Σ bα − ½ αᵀKα − ½ ridge A²,   A = Σ α ≤ cap,   α ≥ 0
 
-A *zero cut* with a = 0, b = 0 holds what is left of the cap, so that every step moves weight from one cut to another:
+A *zero cut* with a = 0, b = 0 holds what is left of the cap, so every step moves weight from one cut to another:
 from q, the least violated with α > 0, to p, the most violated of all. With F = ∂D/∂α at the current point, F of the
 zero cut being 0, the step to the optimum along the pair is
 
@@ -29,8 +29,8 @@ def pair_steps(
     Parameters
     ----------
     K : (> n, > n) products of the n cuts, symmetric; row and column n, those of the zero cut, are zero
-    F : (> n) b − ⟨w, a⟩ − ridge · A of every cut at the present `alpha`, kept up to date; F[n] is zero
-    alpha : (> n) kept at 0 exactly where a step ends there; alpha[n] is what is left of the cap
+    F : (> n) b − ⟨w, a⟩ − ridge · A of every cut at the current `alpha`, kept up to date; F[n] is zero
+    alpha : (> n) exactly 0 where a step ends at 0; alpha[n] is what is left of the cap
     """
     for _ in range(max_steps):
         p, q = n, -1

@@ -5,8 +5,8 @@ solve a block where ψ_i = F_i(ŷ) − min_{V_i} F_i exceeds τ; *type-II* passe
 passes are of type I; from then on type-I passes alternate with runs of at most κ₂ type-II passes, which end sooner when
 the largest ψ̂_i has halved.
 
-Where the paper stops, a type-I pass having changed nothing, τ and τ̃ are made smaller instead: when to stop is the
-training loop's choice. ψ̂_i is taken when block i is visited, which costs no pass of its own. Both losses will do; the
+The paper stops when a type-I pass changes nothing. Here τ and τ̃ become smaller instead, since the training loop decides
+when to stop. ψ̂_i is measured when block i is visited, which needs no pass of its own. Both losses are supported; the
 paper has the hinge.
 
 The *online cutting plane* method (Kummerfeld et al. 2015) is the type-I pass alone, with any violated cut admitted:
@@ -41,9 +41,9 @@ class SequentialDual(DualSolver):
     Parameters
     ----------
     tau : a block is solved when its ψ exceeds this; the paper's τ
-    inner_tau : to within this; the paper's τ̃
-    first_passes : so many type-I passes before the first of type II; the paper's κ₁
-    most_sweeps : at most so many type-II passes in a row; the paper's κ₂
+    inner_tau : blocks are solved to within this; the paper's τ̃
+    first_passes : the number of type-I passes before the first of type II; the paper's κ₁
+    most_sweeps : at most this many type-II passes in a row; the paper's κ₂
     batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
     """
 
@@ -77,11 +77,11 @@ class SequentialDual(DualSolver):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlineCuttingPlane(DualSolver):
-    """Type-I passes alone: every block is updated, by a few pair steps, whenever the oracle has been asked.
+    """Type-I passes alone: every block is updated by a few pair steps after each oracle call.
 
     Parameters
     ----------
-    steps : at most so many pair steps a visit
+    steps : at most this many pair steps a visit
     batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
     """
 

@@ -2,9 +2,9 @@
 
     w ← (1 − ηλ) w − ηg,   η = η₀ / (1 + η₀λt)^¾
 
-for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as `descent` says. (The paper
-prints 1/C for λ, which leaves out the number of examples.) η₀ is the one of ½, ¼, … 1/32, or smaller while that is
-better still, with the least objective on 1,000 examples after a run over them.
+for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as in `descent`. (The paper
+prints 1/C for λ, which leaves out the number of examples.) For η₀ the values ½, ¼, … 1/32 are tried, and smaller ones
+as long as they are better still; it is the one with the least objective on 1,000 examples after a pass over them.
 """
 
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ class SGD(Solver):
     Parameters
     ----------
     eta0 : η₀; None finds one when training begins, at the cost of ten oracle calls for each of 1,000 examples
-    average : return the average of w over all steps, later ones weighing more, instead of the last w
+    average : return the average of w over all steps, with more weight on later ones, instead of the last w
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
-    lazy : touch the weights that a batch reads, instead of all; the result is the same
+    lazy : update only the weights that a batch reads, instead of all; the result is the same
     """
 
     eta0: float | None = None
@@ -76,7 +76,7 @@ class SGD(Solver):
 
     @staticmethod
     def _objective(problem: Problem, w: FloatVector, sample: list[IntVector]) -> float:
-        """P(w) as the sample shows it."""
+        """P(w), estimated from the sample."""
         problem.forget()
         for batch in sample:
             problem.cuts(w, batch)

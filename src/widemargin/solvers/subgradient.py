@@ -1,11 +1,11 @@
-"""What the online primal solvers share: one subgradient per small batch, at weights brought up to date where needed.
+"""Shared by the online primal solvers: one subgradient per small batch, at weights brought up to date where needed.
 
     P(w) / C = Σ_batches [ λ r(w) + Σ_{i in batch} c_i ℓ(ξ_i(w)) ],   λ = 1 / (C · number of batches)
 
-with r the penalty and ℓ the loss, so that an epoch is one pass over the terms of P / C, whatever the size of batches.
-In code λ is `strength`. A batch's gradient is zero at most weights, where only the penalty acts; those are not touched,
-but caught up with when they are next read (Kummerfeld et al. 2015, Algorithm 1), at the weights of `Examples.support`.
-How is for the solver's state to say.
+with r the penalty and ℓ the loss, so an epoch is one pass over the terms of P / C, whatever the batch size. In code λ
+is `strength`. A batch's gradient is zero at most weights, where only the penalty acts. Those are not touched until a
+batch reads them (`Examples.support`), and are brought up to date then (Kummerfeld et al. 2015, Algorithm 1). How to do
+so is up to the solver's state.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Gradient(NamedTuple):
 
 
 class Lazy(Protocol):
-    """A state with weights of which some lag behind."""
+    """A state in which some weights lag behind."""
 
     w: FloatVector
 
@@ -37,22 +37,22 @@ class Lazy(Protocol):
 
 
 def small_size(problem: Problem, size: int | None) -> int:
-    """The `size` of batches; a small part of the problem's choice where it is None.
+    """The `size` of batches; a small part of the problem's choice if it is None.
 
-    A stale gradient is not mended by a line search, so batches are smaller than those of dual solvers.
+    No line search corrects a stale gradient, so batches are smaller than those of dual solvers.
     """
     return size or max(1, problem.batch_size // 48)
 
 
 def strength(problem: Problem, batches: list[IntVector]) -> float:
-    """λ, the part of the penalty that falls to one batch."""
+    """λ, the share of the penalty in one batch."""
     return 1.0 / (problem.C * max(len(batches), 1))
 
 
 def tangents(problem: Problem, state: Lazy, batches: list[IntVector], lazy: bool) -> Iterator[tuple[Cuts, FloatVector]]:
-    """The cuts of batch after batch at `state.w`, with the α for which −Σ αa is a subgradient of Σ c_i ℓ(ξ_i).
+    """The cuts of one batch after another at `state.w`, with the α for which −Σ αa is a subgradient of Σ c_i ℓ(ξ_i).
 
-    Only the weights that a batch reads are up to date then, or all of them when not `lazy`.
+    At that moment only the weights that the batch reads are up to date, or all of them if not `lazy`.
     """
     for batch in batches:
         state.catch_up(problem.examples.support(batch) if lazy else everything(state.w))

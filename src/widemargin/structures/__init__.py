@@ -1,4 +1,4 @@
-"""The structures that several tasks or users share: your own in plain Python, and linear scores of labels."""
+"""Structures that tasks share: those that users write in plain Python, and linear scores of labels."""
 
 from typing import TYPE_CHECKING
 

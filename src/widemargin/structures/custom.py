@@ -1,13 +1,13 @@
-"""A structure of the user's own: three methods in plain Python, nothing compiled.
+"""A structure that the user writes: three methods in plain Python, nothing compiled.
 
     class MyStructure:
         def features(self, x, y): ...           # φ(x, y): a dict {index: value}, a pair (indices, values), or a vector
         def error(self, y, y_hat): ...          # Δ ≥ 0, and 0 for y itself
         def decode(self, x, w, y=None): ...     # argmax_ŷ ⟨w, φ(x, ŷ)⟩, plus error(y, ŷ) when the gold y is given
 
-That is all a solver needs. Two optional attributes: `n_weights`, the length of w, which is else taken from the gold
-outputs' features; and `exact = False` for a decoder that is only approximate, so that no gap is called proven.
-What else a structure may have methods for is in `structures.custom_positions`.
+That is all a solver needs. Two attributes are optional: `n_weights`, the length of w, by default taken from the
+features of the gold outputs; and `exact = False` for an approximate decoder, so that no gap is called proven. Optional
+methods are described in `structures.custom_positions`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,22 +24,22 @@ SparseVector = tuple[IntVector, FloatVector]
 
 
 class CustomStructure(Protocol):
-    """What the user writes."""
+    """The methods that the user writes."""
 
     def features(self, x: Any, y: Any) -> Any:
         """φ(x, y): a dict {index: value}, a pair (indices, values), or a dense vector."""
 
     def error(self, y: Any, y_hat: Any) -> float:
-        """Δ: how wrong `y_hat` is where `y` is right."""
+        """Δ: how wrong `y_hat` is if `y` is right."""
 
     def decode(self, x: Any, w: FloatVector, y: Any = None) -> Any:
         """The output with the highest ⟨w, φ(x, ŷ)⟩, plus error(y, ŷ) when the gold `y` is given."""
 
 
 class CustomExamples:
-    """Training examples of a user's structure. Decoding holds the interpreter, so it runs on one thread.
+    """Training examples of a user's structure. Decoding holds the interpreter lock, so it runs on one thread.
 
-    `n_weights` is the length of w where it is known already, from data that came before.
+    `n_weights` is the length of w if earlier data have fixed it already.
     """
 
     work = None
@@ -108,7 +108,7 @@ class CustomExamples:
 
 
 def _sparse(features: Any, where: str) -> tuple[SparseVector, int]:
-    """φ in any of its forms as distinct ascending indices and their values, and how many weights it needs."""
+    """φ in any of its forms as distinct ascending indices and their values, and the number of weights it needs."""
     try:
         if isinstance(features, Mapping):
             raw_indices, raw_values = np.array(list(features)), np.array(list(features.values()), dtype=np.float64)

@@ -1,14 +1,14 @@
-"""More for a structure of the user's own: slacks for positions, and everything that listing all outputs makes possible.
+"""Optional methods of a user's structure: slacks for positions, and everything that listing all outputs makes possible.
 
-Position-wise slacks (`objectives.positions`) want an output to be a sequence of positions where the error counts the
-wrong ones, unless an optional method `position_errors(y, y_hat)` says how wrong each is; an output that is no sequence
-is one position. They ask for the best output that is wrong at a given position. A decoder with one more keyword is
-asked again wherever its first answer is right (Sarawagi & Gupta 2008, §4.3.3),
+Position-wise slacks (`objectives.positions`) expect an output to be a sequence of positions whose error counts the
+wrong ones. An optional method `position_errors(y, y_hat)` may say instead how wrong each position is. An output that is
+not a sequence is one position. These slacks need the best output that is wrong at a given position. Wherever the
+decoder's first answer is right, it is asked again, with one more keyword (Sarawagi & Gupta 2008, §4.3.3),
 
         def decode(self, x, w, y=None, wrong_at=None): ...     # … with ŷ[wrong_at] ≠ y[wrong_at]
 
-Where outputs are few, `outputs(x)` may list them all: that gives the k best, exact slack scaling and position-wise
-slacks for free.
+If outputs are few, `outputs(x)` may list them all: that gives the k best, exact slack scaling and position-wise slacks
+for free.
 """
 
 import inspect
@@ -27,7 +27,7 @@ class PositionalStructure(CustomStructure, Protocol):
     """A structure whose decoder can be told where to be wrong."""
 
     def decode(self, x: Any, w: FloatVector, y: Any = None, wrong_at: int | None = None) -> Any:
-        """As ever; if `wrong_at` is given, the best output with ŷ[wrong_at] ≠ y[wrong_at]."""
+        """As in `CustomStructure`; if `wrong_at` is given, the best output with ŷ[wrong_at] ≠ y[wrong_at]."""
 
 
 class ListedStructure(CustomStructure, Protocol):
@@ -60,7 +60,7 @@ class PositionalExamples(CustomExamples):
         return at_positions(np.array(errors, dtype=np.float64), psi)
 
     def _worst(self, i: int, w: FloatVector) -> Iterable[tuple[float, Any]]:
-        """For each position of example i: the best output that is wrong there, and L_c; 0 where that is no violator."""
+        """For each position c of example i: L_c, or 0 without a violator, and the best output that is wrong there."""
         assert self.y is not None, "without gold outputs nothing is wrong"
         x, gold = self.X[i], self.y[i]
         structure = cast("PositionalStructure", self.structure)
@@ -93,7 +93,7 @@ class PositionalExamples(CustomExamples):
 
 
 class EnumeratedExamples(PositionalExamples):
-    """Examples of a structure that lists all its outputs: everything can be found by looking at each."""
+    """Examples of a structure that lists all its outputs: everything is found by looking at each of them."""
 
     def decode_best(
         self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0

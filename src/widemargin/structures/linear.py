@@ -1,9 +1,9 @@
-"""One linear function of the same features per label: what classes and sets of labels are scored by.
+"""Scores of labels, for classes and sets of labels: one linear function of the same features per label.
 
     s_l(x) = Σ_f x_f W[f, l] + intercept · bias[l]
 
-W and, where there is an intercept, bias as its last row are the first weights of the flat vector. φ of such scores is a
-product of features and labels, and so is any difference of two of them: ψ = x ⊗ r with a residual r per label.
+W comes first in the flat weight vector, with bias as its last row if there is an intercept. φ of such scores is a
+product of features and labels, and so is the difference of two φ: ψ = x ⊗ r with a residual r per label.
 """
 
 import numpy as np
@@ -45,7 +45,7 @@ def _products(
     width = residual.shape[1]
     at_bias = n_features * width
     at_rest = at_bias + width if intercept != 0.0 else at_bias
-    # Not the literal 0, for which the callee would be compiled a second time.
+    # Not the literal 0, which would compile the callee a second time.
     room = write = features.indptr[0]
     for position in range(len(batch)):
         count = 0
@@ -69,10 +69,10 @@ class LinearScores:
 
     Parameters
     ----------
-    features : the features of each example, a row an example
+    features : the features, one row per example
     n_features, n_labels : the shape of W
     intercept : the value of the feature that all examples share; 0 for none
-    n_rest : how many other weights come after W and bias
+    n_rest : the number of other weights, after W and bias
     """
 
     def __init__(self, features: Rows, n_features: int, n_labels: int, intercept: float = 0.0, n_rest: int = 0) -> None:
@@ -85,7 +85,7 @@ class LinearScores:
         if self.n_weights > np.iinfo(np.int32).max:
             raise DataError(f"{n_features:,} features × {n_labels} labels is more weights than can be indexed (2³¹)")
         self.features = distinct_entries(features, n_features)
-        # As for chains: ten nanoseconds to fetch a feature's weights, one for two of them.
+        # As for chains (`tasks.tag`): ten nanoseconds to fetch a feature's weights, and one for every two of them.
         self.work = np.diff(features.indptr) * (10 + n_labels / 2) / 1000
 
     def scores(self, w: FloatVector, batch: IntVector) -> FloatMatrix:
@@ -93,7 +93,7 @@ class LinearScores:
         return _scores(self.features, w[: self.n_linear].reshape(-1, self.n_labels), self.intercept, batch)
 
     def products(self, batch: IntVector, residual: FloatMatrix, rest: FloatMatrix | None = None) -> Rows:
-        """x ⊗ residual for each example of the batch, and the values `rest` of the other weights."""
+        """x ⊗ residual for each example of the batch, followed by the values `rest` at the other weights."""
         rest = np.empty((len(batch), 0)) if rest is None else rest
         return _products(self.features, self.n_features, self.intercept, batch, residual, rest)
 

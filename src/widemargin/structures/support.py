@@ -1,4 +1,4 @@
-"""Which weights decoding reads: runs of the flat weight vector, found from the features of a batch."""
+"""The weights that decoding reads: runs of the flat weight vector, found from the features of a batch."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def distinct(features: Rows, indptr: LongVector, batch: IntVector) -> IntVector:
 
 
 def runs(numbers: IntVector, width: int, offset: int) -> LongMatrix:
-    """The weights of features by their `numbers`, `width` each, that begin at `offset`."""
+    """The runs of weights of the features with these `numbers`, `width` weights each, from `offset` on."""
     begin = offset + numbers.astype(np.int64) * width
     return np.stack([begin, begin + width], axis=1)
 
@@ -42,7 +42,7 @@ def marked_runs(read: BoolVector) -> LongMatrix:
     >>> marked_runs(np.array([True, True, False, False, True])).tolist()
     [[0, 2], [4, 5]]
     """
-    # Eight at a time, for most tables are large and most of them is not marked.
+    # Eight at a time, since most tables are large and mostly unmarked.
     padded = np.concatenate([read, np.zeros(-len(read) % 8, dtype=np.bool_)])
     eights = np.flatnonzero(padded.view(np.uint64))
     inside = padded.reshape(-1, 8)[eights]

@@ -23,7 +23,7 @@ TASKS = {
 class Kind(NamedTuple):
     """One kind of trained model: where its parts are, each as ``module.name`` within the folder of the task.
 
-    `parameters` is the dataclass of what there is to choose, `compile` makes arrays of data, `model` is the trained
+    `parameters` is the dataclass of its parameters, `compile` makes arrays of data, `model` is the trained
     model, `estimator` is scikit-learn's view of all that.
     """
 

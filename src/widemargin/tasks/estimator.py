@@ -5,7 +5,7 @@ An estimator is the dataclass of its parameters, and a view of the trained model
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -15,14 +15,16 @@ from widemargin._threads import count_threads
 from widemargin.core.loop import Callback
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
-from widemargin.errors import ModelFileError
-from widemargin.report.comparison import Comparison
+from widemargin.errors import ModelFileError, WidemarginError
 from widemargin.tasks import kinds
 from widemargin.tasks.answers import Answers, Ranked, SureSpan
 from widemargin.tasks.base import Model, load_model
 from widemargin.tasks.calibration import CalibrationReport
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.training import Compiled, Data, Pieces, compare_solvers, train, train_path, train_piece
+
+if TYPE_CHECKING:
+    from widemargin.report.comparison import Comparison
 
 M = TypeVar("M", bound=Model)
 A = TypeVar("A", bound=Answers)
@@ -71,7 +73,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         Features are compiled once, and each training run starts from where the one with the next smaller C has ended.
         After Ctrl-C the points that were not reached are missing; each clone says its C.
         """
-        path = train_path(self._compile, self._parameters, Data(X, y, sample_weight, dev), C)
+        path = train_path(self._compile, self._parameters, Data(*self._checked(X, y, sample_weight), dev), C)
         return [
             clone(self).set_params(C=model.summary["parameters"]["C"])._fitted(model, solution)
             for model, solution in path
@@ -84,12 +86,13 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         solvers: Iterable[str] | Mapping[str, Solver],
         sample_weight: Any = None,
         dev: tuple[Any, Any] | None = None,
-    ) -> Comparison:
+    ) -> "Comparison":
         """Train with each of the solvers, on the same features: which of them gets how far how fast.
 
         The estimator stays as it is. The result has tables, and `save` writes them with pictures into a folder.
         """
-        return compare_solvers(self._compile, self._parameters, Data(X, y, sample_weight, dev), solvers)
+        data = Data(*self._checked(X, y, sample_weight), dev)
+        return compare_solvers(self._compile, self._parameters, data, solvers)
 
     def predict(self, X: Any) -> Any:
         """The best output for every input."""
@@ -197,11 +200,18 @@ def load(path: str | os.PathLike[str], **given: Any) -> Any:
 
     A structure of your own is code, which the file does not hold: name it, ``load(path, structure=…)``.
     """
-    name = os.fspath(path)
-    model = load_model(path)
+    return estimator_of(load_model(path), os.fspath(path), **given)
+
+
+def estimator_of(model: Model, name: str, **given: Any) -> Any:
+    """The fitted estimator around the model in the file `name`."""
     estimator = dict(kinds())[model.kind].load("estimator")
+    for each in given.keys() - set(estimator._get_param_names()):
+        raise WidemarginError(f"the model {name} is one of a {estimator.__name__}, which has no {each!r}")
     try:
         Solution.restored(np.empty(0), model.summary["solution"])
         return estimator.from_model(model, **given)
+    except ModelFileError:
+        raise
     except (LookupError, TypeError, ValueError, AttributeError):
         raise ModelFileError(f"the model {name} is damaged: it does not tell how it was trained") from None

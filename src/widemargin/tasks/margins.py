@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.tasks.tag.bio import SpanLabels
+from widemargin.text.span_labels import SpanLabels
 from widemargin.text.spans import Span
 
 

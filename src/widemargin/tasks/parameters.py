@@ -1,4 +1,4 @@
-"""Parameters: what there is to choose in training, once for Python and for the command line.
+"""Parameters of training, described once for Python and for the command line.
 
 A parameter is a field of a dataclass. Its text, type and default are what `help` of the estimators shows, and what the
 options of the command line are made of (`cli.options`). Nothing here is slow to import, so that ``--help`` answers at
@@ -26,6 +26,7 @@ def parameter(
     option: str | None = "",
     given_as: str = "",
     metavar: str | None = None,
+    in_python: str = "",
     on_command_line: str = "",
     **more: Any,
 ) -> Any:
@@ -38,11 +39,13 @@ def parameter(
     option : its option on the command line; "" for one of the same name, None for none
     given_as : how the command line is given its value, where the type does not tell (`cli.options.GIVEN_AS`)
     metavar : what the help of the command line shows for the value
-    on_command_line : more of the text, for the command line only
+    in_python, on_command_line : more of the text, for one of the two only
     more : options of `dataclasses.field`
     """
-    about = {"option": option, "given_as": given_as, "metavar": metavar, "on_command_line": on_command_line}
-    return field(default=default, metadata={"text": text, **about}, **more)
+    texts = {"text": text, "in_python": in_python, "on_command_line": on_command_line}
+    return field(
+        default=default, metadata={**texts, "option": option, "given_as": given_as, "metavar": metavar}, **more
+    )
 
 
 def changed(of: Any, name: str, default: Any) -> Any:
@@ -58,8 +61,9 @@ class Parameters:
 
     solver: "str | Solver" = parameter(
         "auto",
-        "How to optimise: the name of a solver or preset, perhaps with parameters as in 'dcd(sweeps=3)', or a solver "
-        "object. An unknown name lists all.",
+        "How to optimise: the name of a solver or preset, perhaps with parameters as in 'dcd(sweeps=3)'. An unknown name "
+        "lists all.",
+        in_python="A solver object will do, too.",
     )
     C: float | None = parameter(
         None,
@@ -71,8 +75,9 @@ class Parameters:
     )
     objective: "str | Objective | None" = parameter(
         None,
-        "What counts as an error: the name of an objective, or an objective object. By default that of the preset, or "
-        "else 'margin'. An unknown name lists all.",
+        "What counts as an error: the name of an objective. By default that of the preset, or else 'margin'. An unknown "
+        "name lists all.",
+        in_python="An objective object will do, too.",
     )
     loss: Loss | None = parameter(None, "Of each slack. By default what the solver prefers.")
     penalty: Penalty = parameter("l2", "On the size of the weights; 'l1' where the solver can.")
@@ -84,7 +89,7 @@ class Parameters:
         -1, "Threads that decode; -1 takes all cores. The result does not depend on it.", option="--jobs"
     )
     random_state: int | None = parameter(
-        0, "The same seed, the same result. None takes a fresh one.", option="--seed", given_as="seed"
+        0, "The same seed, the same result.", in_python="None takes a fresh one.", option="--seed", given_as="seed"
     )
     cut_memory: float = parameter(1024.0, "Megabytes for the cuts that a dual solver keeps.", option="--memory")
     verbose: bool = parameter(False, "Show progress.", option=None)
@@ -98,15 +103,15 @@ def documented(cls: type[T]) -> type[T]:
     return cls
 
 
-def text_of(cls: Any, parameter: "Field[Any]") -> str:
-    """The description of a parameter."""
-    text: str = parameter.metadata["text"]
+def text_of(cls: Any, parameter: "Field[Any]", where: str) -> str:
+    """The description of a parameter ``"in_python"`` or ``"on_command_line"``."""
+    text = f"{parameter.metadata['text']} {parameter.metadata[where]}".rstrip()
     return text.replace("{usual_C}", f"{getattr(cls, 'usual_C', 0):g}")
 
 
 def _described(cls: Any, parameter: "Field[Any]") -> list[str]:
     default = "" if parameter.default is MISSING else f", default={_spelt_default(parameter.default)}"
-    return [f"{parameter.name} : {spelt_type(parameter.type)}{default}", f"    {text_of(cls, parameter)}"]
+    return [f"{parameter.name} : {spelt_type(parameter.type)}{default}", f"    {text_of(cls, parameter, 'in_python')}"]
 
 
 def _spelt_default(value: Any) -> str:

@@ -18,17 +18,18 @@ class TokenParameters(Parameters):
     )
     lexicons: "Mapping[str, Sequence[str]] | None" = parameter(
         None,
-        "The lists of entries that the template 'lexicon(name)' refers to, by name; in a file, one a line.",
+        "Lists of entries, by name, for the template 'lexicon(name)'.",
+        on_command_line="Files hold an entry a line.",
         option="--lexicon",
         given_as="lexicons",
         metavar="NAME=FILE",
     )
     clusters: "Mapping[str, Mapping[str, str]] | None" = parameter(
         None,
-        "The cluster of each word that the template 'cluster(name)' refers to, by name; in a file, Brown's output or "
-        "word TAB cluster.",
+        "The cluster of each word, by name, for the template 'cluster(name)'.",
+        on_command_line="Files hold Brown's output, or word TAB cluster.",
         given_as="clusters",
         metavar="NAME=FILE",
     )
-    min_count: int = parameter(1, "Leave out features rarer than this in the training data.")
+    min_count: int = parameter(1, "Leave out features rarer than this in the training data.", given_as="whole number")
     hash_bits: int | None = parameter(None, "Hash features into 2^N rows instead of keeping their names.", metavar="N")

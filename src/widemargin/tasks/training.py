@@ -6,7 +6,7 @@ training runs. `train` runs the one training loop on them (`core.loop.fit`) and 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from widemargin._threads import count_threads
 from widemargin.core.examples import Examples
@@ -19,17 +19,19 @@ from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.objectives import OBJECTIVES
-from widemargin.report.comparison import Comparison, compare
 from widemargin.report.progress import Progress
 from widemargin.solvers import SOLVERS, named_solver
 from widemargin.tasks.parameters import PRESETS, Parameters, Preset
+
+if TYPE_CHECKING:
+    from widemargin.report.comparison import Comparison
 
 M = TypeVar("M")
 Trained = TypeVar("Trained")
 
 
 class Data(NamedTuple):
-    """What there is to learn from: inputs, gold outputs, a weight per example, and development data (X, y)."""
+    """Training data: inputs, gold outputs, a weight per example, and development data (X, y)."""
 
     X: Any
     y: Any
@@ -71,7 +73,7 @@ def train(
 ) -> tuple[M, Solution]:
     """A model trained with these parameters; `options` are those of `core.loop.fit`, such as a checkpoint."""
     compiled = compile(parameters, data)
-    solution = _run(fit, compiled, parameters, callbacks, **options)
+    solution = _slim(_run(fit, compiled, parameters, callbacks, **options))
     return _model(compiled, parameters, solution), solution
 
 
@@ -84,7 +86,8 @@ def train_path(
     """A model for every one of the `C`, each trained from where the one before has ended; data are compiled once."""
     compiled = compile(parameters, data)
     points = _run(path_points, compiled, parameters, C=C)
-    return [(_model(compiled, replace(parameters, C=each), solution), solution) for each, solution in points]
+    path = [(replace(parameters, C=each), _slim(solution)) for each, solution in points]
+    return [(_model(compiled, point, solution), solution) for point, solution in path]
 
 
 @dataclass
@@ -127,11 +130,13 @@ def compare_solvers(
     data: Data,
     solvers: Iterable[str] | Mapping[str, Solver],
     about: Mapping[str, Any] | None = None,
-) -> Comparison:
+) -> "Comparison":
     """Train with every one of the solvers and judge them; all have the same C. `about` is what to report of the data.
 
     Solvers are names of solvers or presets, perhaps with parameters, or solver objects by any name.
     """
+    from widemargin.report.comparison import compare  # with all that draws and judges, which training does not need
+
     compiled = compile(parameters, data)
     parameters = replace(parameters, C=parameters.usual_C if parameters.C is None else parameters.C)
     named = solvers if isinstance(solvers, Mapping) else {name: name for name in solvers}
@@ -140,7 +145,7 @@ def compare_solvers(
     scored = {} if compiled.score is None else {"score": compiled.metric}
     return compare(
         lambda name: problem_of(choices[name], compiled.examples, compiled.sample_weight),
-        {name: chosen(choice).solver for name, choice in choices.items()},
+        {name: _solver(compiled, choice) for name, choice in choices.items()},
         stop=stop_of(parameters),
         score=compiled.score,
         seed=parameters.random_state or 0,
@@ -212,8 +217,9 @@ def stop_of(parameters: Parameters) -> Stop:
 def summary_of(parameters: Parameters, solution: Solution) -> dict[str, Any]:
     """How a model was trained, as its file tells: the parameters that JSON can hold, and the solution but for w."""
     known = {each.name: getattr(parameters, each.name) for each in fields(parameters) if each.name != "verbose"}
-    plain = {name: value for name, value in known.items() if _is_plain(value)} | {"C": chosen(parameters).C}
-    return {"parameters": plain, "solver": str(parameters.solver), "solution": solution.summary()}
+    plain = {name: value for name, value in known.items() if _is_plain(value)}
+    used = {"solver": str(parameters.solver), "C": chosen(parameters).C}
+    return {"parameters": plain, **used, "solution": solution.summary()}
 
 
 def _run(
@@ -223,13 +229,21 @@ def _run(
     callbacks: Sequence[Callback] = (),
     **options: Any,
 ) -> Trained:
-    solver = chosen(parameters).solver
-    if parameters.solver == "auto" and compiled.auto is not None:
-        solver = compiled.auto
     problem, stop = problem_of(parameters, compiled.examples, compiled.sample_weight), stop_of(parameters)
     with Progress(tol=parameters.tol, enabled=bool(parameters.verbose)) as progress:
         options |= {"stop": stop, "callbacks": [progress, *callbacks], "seed": parameters.random_state}
-        return loop(problem, solver, score=compiled.score, **options)
+        return loop(problem, _solver(compiled, parameters), score=compiled.score, **options)
+
+
+def _solver(compiled: Compiled[Any], parameters: Parameters) -> Solver:
+    if parameters.solver == "auto" and compiled.auto is not None:
+        return compiled.auto
+    return chosen(parameters).solver
+
+
+def _slim(solution: Solution) -> Solution:
+    """Without the cuts, which take more memory than all the rest."""
+    return replace(solution, cuts=None)
 
 
 def _model(compiled: Compiled[M], parameters: Parameters, solution: Solution) -> M:

@@ -1,4 +1,4 @@
-"""Checks of what a structure offers besides decoding: `KBest`, `Marginals`, `ErrorCounts`, `Positions`."""
+"""Checks of a structure's abilities beyond decoding: `KBest`, `Marginals`, `HullSearch`, `ErrorCounts`, `Positions`."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -31,7 +31,7 @@ def check_best(
     decoded: list[Row],
     all_rows: dict[int, list[Row]],
 ) -> None:
-    """The k best outputs: in order, as good as what `decode` found, and the best of all where those are listed."""
+    """Check the k best outputs: in order, as good as those of `decode`, and the best of all outputs if listed."""
     what = f"decode_best with k={k} and error_scale={scale}"
     repeated, outputs = examples.decode_best(w, batch, k, error_scale=scale)
     order = repeated[np.flatnonzero(np.diff(repeated, prepend=-1))]
@@ -66,7 +66,7 @@ def check_marginals(
     scales: Sequence[float],
     possible: dict[int, list[Row]],
 ) -> None:
-    """−log p of gold and expectations, against the sums over all outputs where those are listed."""
+    """Check −log p of gold and expectations against the sums over all outputs, if those are listed."""
     for scale in scales:
         _expectation(examples, draws[-1], batch, scale)
         for (i, rows), w in product(possible.items(), draws):
@@ -84,7 +84,7 @@ def _expectation(examples: Examples, w: FloatVector, batch: IntVector, scale: fl
 
 
 def _check_expectation(i: int, row: Row, outputs: list[Row], w: FloatVector, scale: float) -> None:
-    """−log p(gold) and φ(gold) − E[φ] = E[ψ] under p ∝ exp(scale · Δ − ⟨w, ψ⟩), ψ of the gold output being 0."""
+    """Check −log p(gold) and φ(gold) − E[φ] = E[ψ] under p ∝ exp(scale · Δ − ⟨w, ψ⟩), where ψ of gold is 0."""
     scores = np.array([scale * error - float(values @ w[indices]) for error, indices, values in outputs])
     weights = np.exp(scores - scores.max())
     value = float(scores.max() + np.log(weights.sum()))
@@ -101,7 +101,7 @@ def _check_expectation(i: int, row: Row, outputs: list[Row], w: FloatVector, sca
 
 
 def check_hull(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:
-    """What the search finds is gold or a violator, and not worse than the worst of all."""
+    """Check that the search finds gold or a violator, and nothing worse than the worst output."""
 
     def ask(part: IntVector) -> list[Row]:
         outputs, n_decodes = examples.decode_hull(w, part, 12)
@@ -121,7 +121,7 @@ def check_hull(examples: Any, w: FloatVector, batch: IntVector, possible: dict[i
 
 
 def check_slack(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:
-    """No output has a larger Δ(1 − ⟨w, ψ⟩), and what is found is not below 0."""
+    """Check that no output has a larger Δ(1 − ⟨w, ψ⟩), and that the one found is not below 0."""
 
     def ask(part: IntVector) -> list[Row]:
         return rows_of(examples, part, examples.decode_slack(w, part))
@@ -142,7 +142,10 @@ def check_positions(
     possible: dict[int, list[Row]],
     errors: dict[int, list[Sequence[float]]],
 ) -> None:
-    """Violators are outputs, and no other that is wrong at their position is worse; `errors` are L_c of all outputs."""
+    """Check that violators are outputs, and the worst that are wrong at their position.
+
+    `errors` holds L_c of all outputs.
+    """
 
     def ask(part: IntVector) -> list[tuple[Row, ...]]:
         counts = examples.n_positions[part].tolist()
@@ -166,7 +169,7 @@ def check_positions(
                     f"but the worst has {max(best, 0.0):.12g}"
                 )
         if outputs is not None:
-            # Claim 4.1 of Sarawagi & Gupta, and the one check where the errors at positions are not given.
+            # Claim 4.1 of Sarawagi & Gupta, and the only check if the errors at positions are not given.
             total, slack = sum(slack_of(row, w) for row in rows), max(slack_of(other, w) for other in outputs)
             assert total >= slack - ROUNDING * size * max(len(rows), 1), (
                 f"example {i}: the slacks of its positions sum up to {total:.12g}, less than {slack:.12g}, "

@@ -1,4 +1,4 @@
-"""Outputs by their difference from gold: how the checks of structures look at them."""
+"""Outputs as differences from gold, the form in which the checks of structures compare them."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ Row = tuple[float, IntVector, FloatVector]
 
 
 def steady(ask: Callable[[IntVector], list[Found]], w: FloatVector, batch: IntVector, name: str) -> list[Found]:
-    """The rows of a batch, which must depend neither on its company nor on its order, and leave `w` alone."""
+    """The rows of a batch; they must not depend on how it is split or ordered, and `ask` must not change `w`."""
     before = w.copy()
     rows = ask(batch)
     assert np.array_equal(w, before), f"{name} changed the weights it was given"
@@ -50,7 +50,7 @@ def rows_of(examples: Examples, batch: IntVector, outputs: Outputs) -> list[Row]
 
 
 def checked_rows(examples: Examples, batch: IntVector, differences: Differences) -> list[Row]:
-    """Differences one by one, after a look at their form."""
+    """Differences one by one, after a check of their form."""
     errors, (indptr, indices, values) = differences
     for name, array, kind, size in (
         ("errors", errors, np.float64, len(batch)),
@@ -82,10 +82,10 @@ def value_of(row: Row, w: FloatVector, scale: float) -> float:
 
 
 def size_of(row: Row, w: FloatVector, scale: float) -> float:
-    """How large the numbers are whose sum is the value: what rounding is to be measured by."""
+    """The sum of the absolute terms of `value_of`, the scale of its rounding errors."""
     return scale * row[0] + float(np.abs(row[2]) @ np.abs(w[row[1]]))
 
 
 def slack_of(row: Row, w: FloatVector, error: float | None = None) -> float:
-    """Δ(1 − ⟨w, ψ⟩), or with another error in place of Δ."""
+    """Δ(1 − ⟨w, ψ⟩), with `error` in place of Δ if given."""
     return (row[0] if error is None else error) * (1.0 - float(row[2] @ w[row[1]]))

@@ -1,4 +1,4 @@
-"""A dual solver is right when its dual never falls, never exceeds the primal, and meets it: `check_solver` looks on."""
+"""A dual solver is right when its dual never falls, never exceeds the primal, and meets it: `check_solver` checks."""
 
 import signal
 import threading
@@ -30,11 +30,11 @@ def check_solver(
 
     Parameters
     ----------
-    solver : what to check
+    solver : the solver to check
     problems : small problems with a loss that the solver supports
-    gap : the relative duality gap that a solver with a dual must prove, where decoding is exact
-    max_epochs : within so many epochs
-    seed : of the training runs
+    gap : the relative duality gap that a solver with a dual must prove, if decoding is exact
+    max_epochs : the number of epochs within which it must do so
+    seed : the seed of the training runs
     """
     for problem in [problems] if isinstance(problems, Problem) else problems:
         watched = _Watched(solver, problem)
@@ -58,7 +58,7 @@ def check_solver(
 
 
 class _Watched:
-    """A solver that lets its state be looked at after every epoch."""
+    """A solver whose state can be inspected after every epoch."""
 
     def __init__(self, solver: Solver, problem: Problem) -> None:
         self.solver, self.problem = solver, replace(problem, meter=Meter())
@@ -83,7 +83,7 @@ class _Watched:
         return solution
 
     def inspect(self, name: str) -> float | None:
-        """The dual at the present state, which must lie below the primal; w must be the sum of the cuts."""
+        """The dual at the current state, which must not exceed the primal; w must be the sum of the cuts."""
         w, dual = self.solver.weights(self.state), self.solver.dual(self.problem, self.state)
         if isinstance(self.state, DualState):
             last = self.state.w  # weights() may be an average

@@ -2,7 +2,7 @@
 
     Δ_i(ŷ) − ⟨w′, ψ_i(ŷ)⟩ ≤ ξ_i(w′)   for every ŷ that was decoded at any w,
 
-which `check_structure` verifies through `Examples` alone; where they offer more, that too (`testing.abilities`).
+which `check_structure` verifies through `Examples` alone. It checks any further abilities, too (`testing.abilities`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -31,15 +31,15 @@ def check_structure(
 
     Parameters
     ----------
-    examples : what to check; where they are not `exact`, decoding need not find the maximum
-    enumerate_outputs : all outputs of example i, each as the outputs of a batch of one; decoding, and the expectation
-        where there is one, are then compared with brute force. Only for small examples.
+    examples : the examples to check; if they are not `exact`, decoding need not find the maximum
+    enumerate_outputs : all outputs of example i, each as the outputs of a batch of one; decoding and any further
+        abilities are then compared with brute force. Only for small examples.
     gold : the gold outputs of all examples as one batch
-    position_errors : L_c of an output of example i for every position c, where the examples offer `Positions`
-    error_scales : which loss-augmented decoders to try
-    n_draws : how many weight vectors to draw; many are small integers, so that outputs tie
-    max_examples : how many examples to look at, drawn at random
-    seed : of everything random
+    position_errors : L_c of an output of example i for every position c, if the examples offer `Positions`
+    error_scales : the error scales to decode with
+    n_draws : how many weight vectors to draw; many hold small integers, so that outputs tie
+    max_examples : how many examples to check, drawn at random
+    seed : the seed of everything random
     """
     rng = np.random.default_rng(seed)
     everything = np.arange(examples.n_examples, dtype=np.int32)
@@ -78,7 +78,7 @@ def _check_worst(
     possible: dict[int, list[Row]],
     listed: dict[int, list[Sequence[float]]],
 ) -> None:
-    """What slack scaling and position-wise slacks ask for."""
+    """Check the abilities that slack scaling and position-wise slacks need."""
     if isinstance(examples, HullSearch):
         check_hull(examples, w, batch, possible)
     if isinstance(examples, ErrorCounts):
@@ -115,7 +115,7 @@ def _check_description(examples: Examples) -> None:
 
 
 def _check_support(examples: Examples, w: FloatVector, batch: IntVector, scales: Sequence[float]) -> None:
-    """Weights outside the support must not matter."""
+    """Check that weights outside the support do not matter."""
     support = examples.support(batch)
     inside = np.zeros(examples.n_weights, dtype=np.int64)
     for begin, end in support:
@@ -131,7 +131,7 @@ def _check_support(examples: Examples, w: FloatVector, batch: IntVector, scales:
 
 
 def _random_weights(rng: np.random.Generator, n: int, kind: int) -> FloatVector:
-    """All zero at first, then small integers and real numbers by turns."""
+    """Zeros for kind 0, then small integers and real numbers in turn."""
     if kind == 0:
         return np.zeros(n)
     if kind % 2:
@@ -149,7 +149,7 @@ def _decode(examples: Examples, w: FloatVector, batch: IntVector, scale: float) 
 
 
 def _check_maximum(i: int, row: Row, others: list[Row], w: FloatVector, scale: float) -> None:
-    """No other output has a higher ⟨w, φ⟩ + scale · Δ; ⟨w, φ(gold)⟩ is common to all and left out."""
+    """Check that no other output has a higher ⟨w, φ⟩ + scale · Δ; ⟨w, φ(gold)⟩ is common to all and left out."""
     size = max(1.0, *(size_of(other, w, scale) for other in others))
     found, best = value_of(row, w, scale), max(value_of(other, w, scale) for other in others)
     assert found >= best - ROUNDING * size, (

@@ -13,14 +13,14 @@ from widemargin.errors import WidemarginError
 
 
 class FeatureIndex(Protocol):
-    """Maps keys to the numbers 0, 1, …, `size` − 1; −1 where there is none."""
+    """Maps keys to the numbers 0, 1, …, `size` − 1, and keys without a number to −1."""
 
     @property
     def size(self) -> int:
         """How many rows the weight matrix needs."""
 
     def intern(self, keys: KeyVector) -> IntVector:
-        """The number of every key, giving new keys the next ones."""
+        """The number of every key; new keys get the next numbers."""
 
     def lookup(self, keys: KeyVector) -> IntVector:
         """The number of every key, −1 for unknown ones."""
@@ -28,7 +28,7 @@ class FeatureIndex(Protocol):
 
 @kernel
 def _place(slots: KeyVector, key: np.uint64) -> int:
-    """Where `key` is, or belongs, in the open-addressing table `slots`."""
+    """The slot of `key` in the open-addressing table `slots`, or the empty slot where it belongs."""
     mask = len(slots) - 1
     place = int(key >> np.uint64(20)) & mask
     while slots[place] != 0 and slots[place] != key:
@@ -64,7 +64,7 @@ class Alphabet:
             self.intern(keys)
 
     def intern(self, keys: KeyVector) -> IntVector:
-        """The number of every key, giving new keys the next ones.
+        """The number of every key; new keys get the next numbers.
 
         >>> Alphabet().intern(np.array([7, 0, 9, 7], dtype=np.uint64)).tolist()
         [0, -1, 1, 0]

@@ -8,8 +8,8 @@ An attribute gives every *distinct* token of a column a value, or none.
 | ``word`` (or any column's name) | the string as it is |
 | ``lower`` | in lower case |
 | ``shape`` | lower-case letters, capitals, digits: runs collapsed to ``a``, ``A``, ``0``: *McDonald-24* → ``AaAa-0`` |
-| ``prefixN``, ``suffixN`` | first or last N characters of the lower-cased string; all of a shorter one |
-| ``lexicon(name)`` | ``B`` or ``I`` where the tokens begin or continue the longest match of an entry of the lexicon |
+| ``prefixN``, ``suffixN`` | first or last N characters of the lower-cased string, or all of a shorter one |
+| ``lexicon(name)`` | ``B`` or ``I`` where the token begins or continues the longest match of a lexicon entry |
 | ``cluster(name)``, ``cluster(name,n)`` | the token's word cluster, or its first n characters (Brown bit strings) |
 """
 
@@ -51,7 +51,7 @@ def shape(word: str) -> str:
 
 
 def shapes(words: Sequence[str]) -> list[str]:
-    """The shapes of many words, in one go where no line end makes them run together."""
+    """The shapes of many words, computed in one go unless a word contains a line end."""
     text = "\n".join(word if word.isascii() else shape(word) for word in words)
     if text.count("\n") != len(words) - 1:
         return [shape(word) for word in words]
@@ -74,7 +74,7 @@ OF_WORDS: dict[str, Callable[[Sequence[str]], Iterable[str]]] = {
 
 
 class Attribute(NamedTuple):
-    """A value per token, `values[codes[t]]`, None where a token has none; worked out once per distinct token."""
+    """A value per token, `values[codes[t]]`, or None; worked out once per distinct token."""
 
     codes: IntVector
     values: list[str | None]
@@ -130,7 +130,7 @@ def _argument(attribute: str) -> list[str]:
 
 
 def _lexicon_matches(indptr: LongVector, lower: Column, entries: Iterable[str]) -> Attribute:
-    """B and I marks of the longest matches, left to right, in any case; only tokens that open an entry are visited."""
+    """B and I marks of the longest matches, left to right, ignoring case; visits only tokens that begin an entry."""
     by_first: dict[str, list[list[str]]] = {}
     for entry in entries:
         words = entry.lower().split()

@@ -36,7 +36,7 @@ class Column:
         return cls(codes, values)
 
     def strings(self) -> list[str]:
-        """One string per token again."""
+        """One string per token."""
         values = self.values
         return [values[code] for code in self.codes.tolist()]
 
@@ -51,17 +51,17 @@ class Columns:
 
     @property
     def n_sequences(self) -> int:
-        """How many sequences there are, empty ones included."""
+        """The number of sequences, empty ones included."""
         return len(self.indptr) - 1
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens there are over all sequences."""
+        """The number of tokens in all sequences."""
         return int(self.indptr[-1])
 
     @property
     def names(self) -> list[str]:
-        """What the columns are called."""
+        """The names of the columns."""
         return list(self.by_name)
 
     def __contains__(self, name: object) -> bool:
@@ -73,7 +73,7 @@ class Columns:
         return self.by_name[name]
 
     def only(self, *names: str) -> "Columns":
-        """These columns alone, so that the rest, and the file they were read from, can be forgotten."""
+        """Only these columns, so that the rest and the file they were read from can be freed."""
         return Columns({name: self[name] for name in names}, self.indptr, self.source)
 
     def alone(self, i: int) -> "Columns":
@@ -88,7 +88,7 @@ class Columns:
 
 
 def numbered(values: Sequence[T]) -> tuple[IntVector, list[T]]:
-    """A code per value, and the distinct values in order of appearance: all of it at the speed of C.
+    """A code per value, and the distinct values in order of appearance, computed at the speed of C.
 
     >>> numbered(["b", "a", "b"])
     (array([0, 1, 0], dtype=int32), ['b', 'a'])

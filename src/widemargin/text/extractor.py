@@ -1,4 +1,4 @@
-"""What an extractor is: from what users have to sparse rows, one extractor per kind of input.
+"""Extractors turn sequences as users have them into sparse rows. Each kind of input has its own extractor.
 
 | extractor | one sequence is |
 | --- | --- |
@@ -6,7 +6,7 @@
 | `RecordExtractor` | a list with, per position, a list of feature names or a dict in python-crfsuite's conventions |
 | `MatrixExtractor` | a NumPy array or SciPy sparse matrix with a row per position |
 
-`fit` sees the training data and numbers its features; `transform` ignores features that training did not have.
+`fit` sees the training data and numbers its features; `transform` ignores features that are not in the training data.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -53,14 +53,14 @@ class Extractor(Protocol):
         """The features' names in the order of their numbers, those on transitions last."""
 
     def keep(self, used: BoolVector) -> "Extractor | None":
-        """An extractor of the `used` features only (those on transitions last), renumbered; None if it cannot be."""
+        """An extractor of the `used` features only (those on transitions last), renumbered; None if impossible."""
 
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        """All there is to know about it, as JSON and arrays, for `restore`."""
+        """The whole extractor as JSON and arrays, for `restore`."""
 
 
 class NumberedFeatures:
-    """What extractors of named features share: an index from keys to numbers, a frequency cut-off, and the names.
+    """The common part of extractors of named features: an index of keys, a frequency cut-off, and the names.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class NumberedFeatures:
         return Alphabet() if self.hash_bits is None else HashedIndex(self.hash_bits)
 
     def _frequent(self, index: FeatureIndex, numbers: IntVector) -> tuple[FeatureIndex, IntVector]:
-        """Forget the features that occur too rarely: the new index, and `numbers` in its terms."""
+        """Drop features that occur too rarely; return the new index, and `numbers` renumbered by it."""
         if self.min_count <= 1 or not isinstance(index, Alphabet):
             return index, numbers
         used = np.bincount(numbers[numbers >= 0], minlength=index.size) >= self.min_count
@@ -110,7 +110,7 @@ class NumberedFeatures:
 
 
 def stored_alphabet(arrays: Arrays, name: str) -> Alphabet:
-    """The alphabet whose keys a model file holds."""
+    """The alphabet that a model file holds."""
     keys = vector(arrays, name, np.uint64)
     alphabet = Alphabet(keys)
     if alphabet.size != len(keys):
@@ -119,10 +119,10 @@ def stored_alphabet(arrays: Arrays, name: str) -> Alphabet:
 
 
 def packed_strings(name: str, arrays: Arrays) -> dict[str, AnyArray]:
-    """The two arrays of a list of strings out of a model file, checked but not yet decoded."""
+    """The two arrays that hold a list of strings in a model file, checked but not decoded."""
     text, lengths = vector(arrays, f"{name}.text", np.uint8), vector(arrays, f"{name}.lengths", np.int64)
     if (lengths < 0).any() or lengths.sum() != len(text):
-        raise ValueError(f"{name} are not of the lengths they should have")
+        raise ValueError(f"{name} do not have the expected lengths")
     return {f"{name}.text": text, f"{name}.lengths": lengths}
 
 

@@ -24,7 +24,7 @@ def hash_strings(strings: Sequence[str]) -> KeyVector:
     lengths = np.fromiter(map(len, strings), dtype=np.int64, count=len(strings))
     joined = "".join(strings)
     if not joined.isascii():
-        # Only in ASCII is a character a byte.
+        # Only an ASCII character is a single byte.
         for i, string in enumerate(strings):
             if not string.isascii():
                 lengths[i] = len(string.encode("utf-8", "surrogatepass"))
@@ -32,7 +32,7 @@ def hash_strings(strings: Sequence[str]) -> KeyVector:
     text = np.frombuffer(joined.encode("utf-8", "surrogatepass"), dtype=np.uint8).astype(np.uint64)
     factors = mix(np.arange(1, lengths.max(initial=0) + 1, dtype=np.uint64)) | np.uint64(1)
     products = (text + np.uint64(1)) * factors[np.arange(len(text)) - np.repeat(begins, lengths)]
-    # From sums over all that comes before, which are right where a string is empty, too.
+    # Differences of running sums are right for empty strings, too.
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(products, dtype=np.uint64)])
     return mix(sums[begins + lengths] - sums[begins])
 
@@ -51,7 +51,7 @@ def combine(keys: KeyVector, others: KeyVector) -> KeyVector:
 
 
 def rolled(keys: KeyVector, indptr: LongVector, longest: int) -> Iterator[tuple[LongVector, KeyVector]]:
-    """For every length up to `longest` the places where so many keys in a row begin, and a key for each such run.
+    """For every length up to `longest`, where runs of that many keys begin, and a key for each run.
 
     Runs do not reach across the sequences that begin at `indptr`.
 

@@ -1,4 +1,4 @@
-"""What users pass as sequences, told apart once: tokens, tokens with columns, feature records, or matrices.
+"""The kinds of sequences that users pass, told apart once: tokens, tokens with columns, feature records, or matrices.
 
 | one position of `X[i]` is | templates | it is taken as |
 | --- | --- | --- |
@@ -54,7 +54,7 @@ def prepared(X: Any, extractor: Extractor) -> Any:
 
 
 def check_templates(extractor: Extractor, X: Any, y: Any) -> None:
-    """Refuse templates that read the very column of labels that is to be predicted."""
+    """Refuse templates that read the label column that is to be predicted."""
     if not (isinstance(extractor, TemplateExtractor) and isinstance(y, Column)):
         return
     for template in extractor.templates + extractor.transition_templates:
@@ -66,7 +66,7 @@ def check_templates(extractor: Extractor, X: Any, y: Any) -> None:
 
 
 def as_columns(X: Columns | Sequence[Sequence[Any]]) -> Columns:
-    """Sequences of strings, or of dicts from column names to strings, as columns; columns as they are.
+    """Sequences of strings, or of dicts from column names to strings, as columns; columns stay as they are.
 
     >>> as_columns([["to", "be"], [], ["or"]]).indptr.tolist()
     [0, 2, 2, 3]
@@ -136,7 +136,7 @@ def _is_matrix(value: Any) -> bool:
 
 
 def _first_position(X: Any) -> Any:
-    """The first position of all; the matrix itself where sequences are matrices, None where all are empty."""
+    """The first position of all; the matrix itself if sequences are matrices, None if all are empty."""
     if isinstance(X, Columns):
         return None
     for sequence in _checked(X):

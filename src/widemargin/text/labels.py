@@ -1,4 +1,4 @@
-"""Labels of sequences: checked against their inputs, numbered, and what confusing them costs."""
+"""Labels of sequences: checked against their inputs and numbered, and the costs of confusing them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,8 +14,8 @@ from widemargin.text.inputs import lengths
 def encode_labels(X: Any, y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntVector]:
     """The labels, and every position's label number, sequences end to end.
 
-    Unless `labels` are given, which must then hold all there are, they are the distinct ones, the most frequent first:
-    side by side they make the weights that training touches together share cache lines.
+    If `labels` are given, they must hold every label of `y`. Otherwise the labels are the distinct ones, the most
+    frequent first: the weights that training touches together then share cache lines.
     """
     values: list[Any]
     if isinstance(y, Column):
@@ -37,7 +37,7 @@ def encode_labels(X: Any, y: Any, labels: list[Any] | None = None) -> tuple[list
         present = np.unique(codes).tolist()
         for label in (values[c] for c in present):
             if label not in known:
-                raise DataError(f"the label {label!r} is not among the classes, which the first call has fixed")
+                raise DataError(f"the label {label!r} is not among the classes, which the first call fixed")
         number = np.zeros(len(values), dtype=np.int32)
         number[present] = [known[values[c]] for c in present]
         return labels, number[codes]
@@ -74,7 +74,7 @@ def cost_matrix(
 ) -> FloatMatrix | None:
     """The matrix of error costs, rows gold and columns predicted; None for plain counting.
 
-    What is not named costs 1, or as much as `usual` says.
+    An error that `costs` does not name costs 1, or as much as `usual` says.
 
     >>> cost_matrix({"b": 3.0, ("a", "c"): 0.5}, ["a", "b", "c"]).tolist()
     [[0.0, 1.0, 0.5], [3.0, 0.0, 3.0], [1.0, 1.0, 0.0]]

@@ -1,7 +1,7 @@
-"""A lexicon compiled for spans: which of them are entries, and how similar each is to the entry that is most like it.
+"""A lexicon compiled for spans: which spans are entries, and how similar each is to the entry most like it.
 
 The similarity of a span and an entry is that of their sets of words A and B, in lower case: |A ∩ B| / |A ∪ B|
-(Jaccard). Spans grow by a word at a time, and only the entries that have one of their words are looked at.
+(Jaccard). Spans grow one word at a time, and only entries that share a word with them are visited.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from widemargin.text.hashing import hash_strings, rolled
 
 
 class Words(NamedTuple):
-    """The tokens of sequences that begin at `indptr`: a key for each, and a number that equal ones share."""
+    """The tokens of sequences that begin at `indptr`: a key per token, and a number that equal tokens share."""
 
     indptr: LongVector
     keys: KeyVector
@@ -47,18 +47,18 @@ class Lexicon:
         self._entries = Alphabet(_whole(keys, indptr))
         self._vocabulary = Alphabet()
         numbers = self._vocabulary.intern(keys)
-        # Every word of an entry once, ordered by the word.
+        # Each word of each entry once, ordered by word.
         pairs = np.unique(np.stack([numbers, np.repeat(np.arange(len(lists)), np.diff(indptr))], axis=1), axis=0)
         self._holders = pairs[:, 1].astype(np.int32)
         self._begins = boundaries(np.bincount(pairs[:, 0], minlength=self._vocabulary.size))
         self._sizes = np.bincount(self._holders, minlength=len(lists)).astype(np.int32)
 
     def holds(self, runs: KeyVector) -> BoolVector:
-        """Whether each of these runs of words, by its key, is an entry."""
+        """Whether each run of words, given by its key, is an entry."""
         return self._entries.lookup(runs) >= 0
 
     def similarities(self, words: Words, spans: LongVector) -> FloatVector:
-        """The similarity of every span to the entry most like it; those from token t on are `spans[t]:spans[t + 1]`."""
+        """The similarity of every span to the entry most like it; `spans[t]:spans[t + 1]` begin at token t."""
         best = np.zeros(spans[-1])
         if len(self._sizes):
             known = self._vocabulary.lookup(words.keys)
@@ -76,7 +76,7 @@ def _similarities(
     sizes: IntVector,
     best: FloatVector,
 ) -> None:
-    """`known[t]` is the number of token t in the lexicon or −1; word k is in the entries holders[begins[k]:…]."""
+    """`known[t]` is token t's number in the lexicon, or −1; word k is in entries holders[begins[k]:begins[k + 1]]."""
     shared, touched = np.zeros(len(sizes), dtype=np.int32), np.empty(len(sizes), dtype=np.int32)
     previous = _previous(numbers)
     largest = 0
@@ -94,7 +94,7 @@ def _similarities(
                             n_touched += 1
                         shared[holders[k]] += 1
             if n_words > 2 * largest:
-                break  # nothing of half a similarity comes after
+                break  # all longer spans have a similarity below one half
             for k in range(n_touched):
                 entry = touched[k]
                 best[spans[t] + d] = max(best[spans[t] + d], shared[entry] / (n_words + sizes[entry] - shared[entry]))
@@ -104,7 +104,7 @@ def _similarities(
 
 @kernel
 def _previous(numbers: IntVector) -> LongVector:
-    """Where each token's word last stood before, −1 if nowhere."""
+    """Where each token's word last occurred before it, −1 if nowhere."""
     most = -1
     for number in numbers:
         most = max(most, number)
@@ -116,7 +116,7 @@ def _previous(numbers: IntVector) -> LongVector:
 
 
 def _whole(keys: KeyVector, indptr: LongVector) -> KeyVector:
-    """A key for all of each sequence, none of which is empty."""
+    """A key for the whole of each sequence; no sequence is empty."""
     lengths = np.diff(indptr)
     whole = np.zeros(len(lengths), dtype=np.uint64)
     for length, (starts, runs) in enumerate(rolled(keys, indptr, lengths.max(initial=0)), 1):

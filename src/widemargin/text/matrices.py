@@ -81,7 +81,7 @@ class MatrixExtractor:
         return MatrixExtractor(self.width, self._every_column()[used])
 
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        """Which columns are used, of how many."""
+        """The columns in use and the width of the input."""
         return {"width": self.width}, {"columns": self._every_column()}
 
     @classmethod
@@ -97,7 +97,7 @@ class MatrixExtractor:
 
 
 def as_matrix(X: Any, width: int | None = None) -> Matrix:
-    """A matrix of numbers, dense or sparse, as rows with distinct entries; an empty list is as wide as wanted."""
+    """A matrix of numbers, dense or sparse, as rows with distinct entries; an empty list gets the given width."""
     if isinstance(X, Matrix):
         return Matrix(distinct_entries(X.rows, X.width), X.width)
     from scipy import sparse
@@ -118,7 +118,7 @@ def as_matrix(X: Any, width: int | None = None) -> Matrix:
 
 
 def _only(rows: Rows, columns: IntVector, width: int) -> Rows:
-    """These columns alone, numbered anew."""
+    """Only these columns, renumbered."""
     number = np.full(width, -1, dtype=np.int32)
     number[columns] = np.arange(len(columns), dtype=np.int32)
     found = number[rows.indices]
@@ -132,7 +132,7 @@ def _rows(matrix: Any) -> Rows:
 
 
 def _numbers(given: Any, what: str, row: str) -> Any:
-    """What is given as an array of numbers; sparse matrices are left as they are."""
+    """The given matrix as an array of numbers; sparse matrices stay as they are."""
     if hasattr(given, "tocsr"):
         return given
     try:

@@ -72,7 +72,7 @@ def _in_order(strings: Sequence[str], numbers: IntVector, size: int) -> list[str
 
 
 def _assembled(numbers: IntVector, values: FloatVector, counts: LongVector, indptr: LongVector) -> Features:
-    """Rows from one number (−1: unknown) and value per entry and the count of entries per position."""
+    """Rows from a number (−1: unknown) and a value per entry, and the number of entries per position."""
     present = numbers >= 0
     ends = np.concatenate([[0], np.cumsum(present)])[np.cumsum(counts)] if len(counts) else np.empty(0, dtype=np.int64)
     rows = Rows(np.concatenate([[0], ends]).astype(np.int64), numbers[present], values[present])

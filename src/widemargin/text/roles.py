@@ -7,7 +7,7 @@ conjunctions over tokens in *roles*,
     head:upos[1]|modifier:upos[-1]     the neighbours'
     head:upos|modifier:upos|distance   with a *measure* of the whole part
 
-There are far too many to keep an alphabet (n² arcs times a hundred templates), and no need to: the weights are one
+There are far too many for an alphabet (n² arcs times a hundred templates), and none is needed: the weights are one
 table of 2^bits numbers, and the hash kernel gives each feature a slot in it (Shi et al. 2009; Weinberger et al. 2009).
 The hash is *linear*: a feature's slot is the sum of one key per role, cut to `bits` bits. Keys are worked out once per
 token and role; the conjunctions of all pairs of tokens then cost an addition each.
@@ -33,7 +33,7 @@ KEY_BITS = 29
 
 @dataclass(frozen=True, slots=True)
 class RoleTemplate:
-    """A conjunction: for some roles a template of the token in that role, and some measures."""
+    """A conjunction: templates of the tokens in some roles, and some measures."""
 
     text: str
     roles: dict[str, Template]
@@ -49,7 +49,7 @@ class RoleTemplate:
 def parse_role_templates(
     templates: str | Sequence[str], roles: Sequence[str], measures: Sequence[str]
 ) -> tuple[RoleTemplate, ...]:
-    """Templates from their text: a sequence of strings, or one string with a template a line or a word.
+    """Templates from their text: a sequence of strings, or one string of templates split at blanks and line ends.
 
     >>> [each.text for each in parse_role_templates("head:upos[-1..0]|distance", ["head"], ["distance"])]
     ['head:upos[-1]|distance', 'head:upos|distance']
@@ -69,14 +69,14 @@ def _parse(text: str, roles: Sequence[str], measures: Sequence[str]) -> RoleTemp
             parts.setdefault(role, []).append(atom)
         else:
             known = ", ".join([*(f"{role}:…" for role in roles), *measures])
-            raise WidemarginError(f"the template {text!r} is not understood at {part!r}; there are {known}")
+            raise WidemarginError(f"the template {text!r} is not understood at {part!r}; its parts can be {known}")
     parsed = {role: parse_template("|".join(parts[role])) for role in roles if role in parts}
     names = [f"{role}:{atom}" for role, template in parsed.items() for atom in template.text.split("|")]
     return RoleTemplate("|".join([*names, *measured]), parsed, tuple(measured))
 
 
 class RoleKeys:
-    """The keys of one corpus for some templates: what is summed up to slots."""
+    """The keys of one corpus for some templates; their sums are slots."""
 
     def __init__(self, columns: Columns, templates: Sequence[RoleTemplate], resources: Resources | None = None) -> None:
         self.columns, self.templates = columns, templates
@@ -88,7 +88,7 @@ class RoleKeys:
                     check_attribute(atom.attribute, self.resources)
 
     def of(self, role: str, outside: str) -> IntMatrix:
-        """(1 + tokens, templates) keys of tokens in a role; the first row is for none, which is called `outside`."""
+        """(1 + tokens, templates) keys of tokens in a role; row 0 stands for no token, named `outside`."""
         keys = np.zeros((self.columns.n_tokens + 1, len(self.templates)), dtype=np.int32)
         for t, template in enumerate(self.templates):
             if role in template.roles:
@@ -113,7 +113,7 @@ class RoleKeys:
 
 
 def measure_keys(templates: Sequence[RoleTemplate], measure: str, names: Sequence[str]) -> IntMatrix:
-    """(names, templates) keys of the values of a measure; 0 for the templates without it."""
+    """(names, templates) keys of the values of a measure; 0 for templates without it."""
     keys = np.zeros((len(names), len(templates)), dtype=np.int32)
     values = hash_strings(names)
     for t, template in enumerate(templates):
@@ -125,7 +125,7 @@ def measure_keys(templates: Sequence[RoleTemplate], measure: str, names: Sequenc
 def spell_roles(
     atoms: Atoms, template: RoleTemplate, tokens: Mapping[str, int | str], measured: Mapping[str, str]
 ) -> str:
-    """The name of a feature, ``template=values``: `tokens` in roles by number, or what stands for one outside."""
+    """The name of a feature, ``template=values``; `tokens` are the roles' token numbers, or texts for no token."""
     values = []
     for role, part in template.roles.items():
         token = tokens[role]

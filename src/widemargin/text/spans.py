@@ -1,6 +1,6 @@
 """Spans of tokens, and the labels that mark them: IOB1, IOB2 (BIO), BIOES and BILOU.
 
-The conventions are those of the conlleval script of the CoNLL shared tasks, which published F1 scores are computed by:
+The conventions are those of conlleval, the script of the CoNLL shared tasks that computes published F1 scores:
 an `I-` that continues nothing starts a span. Every file that marks spans is read as a column of such labels.
 """
 
@@ -29,7 +29,7 @@ class Span(NamedTuple):
 def spans(labels: Labels) -> list[Span]:
     """The spans that the labels of one sequence mark, in IOB1, IOB2 (BIO), BIOES or BILOU.
 
-    A label that is none of these is outside of all spans.
+    Any other label is outside all spans.
 
     >>> spans(["B-PER", "I-PER", "O", "I-LOC", "I-ORG"])  # doctest: +NORMALIZE_WHITESPACE
     [Span(start=0, end=2, type='PER'), Span(start=3, end=4, type='LOC'), Span(start=4, end=5, type='ORG')]
@@ -54,7 +54,7 @@ def spans(labels: Labels) -> list[Span]:
 
 
 def bio(found: Iterable[Span], length: int) -> list[str]:
-    """The labels that mark these spans, none of which may overlap, in a sequence of this `length`.
+    """The labels that mark these spans, which must not overlap, in a sequence of this `length`.
 
     >>> bio([Span(0, 2, "PER"), Span(2, 3, "PER")], 4)
     ['B-PER', 'I-PER', 'B-PER', 'O']
@@ -66,7 +66,7 @@ def bio(found: Iterable[Span], length: int) -> list[str]:
 
 
 def is_bio(labels: Iterable[str]) -> bool:
-    """Whether a set of labels marks spans, so that `span_scores` says something about it.
+    """Whether a set of labels marks spans, so that `span_scores` makes sense for it.
 
     Labels without a type must include `B`, since a set like `E`, `I` (exon, intron) means something else.
 
@@ -81,7 +81,7 @@ def is_bio(labels: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def parsed(label: str) -> tuple[str, str]:
-    """The prefix and the type of a label; the prefix of one that marks no span is `O`."""
+    """The prefix and the type of a label; the prefix is `O` if the label marks no span."""
     return (label[0], label[2:]) if label[:1] in PREFIXES and label[1:2] in ("", "-") else ("O", "")
 
 
@@ -94,7 +94,7 @@ def labels_of(found: Sequence[Span], length: int) -> list[str]:
     Raises
     ------
     DataError
-        If spans overlap or are not of this sequence.
+        If spans overlap or do not fit into the sequence.
     """
     free = 0
     for span in sorted(found):
@@ -112,14 +112,14 @@ def spans_of(labels: Sequence[str]) -> list[Span]:
     Raises
     ------
     DataError
-        If one of the labels is no mark of a span: it would be lost.
+        If a label is neither `O` nor the mark of a span: it would be lost.
     """
     for label in dict.fromkeys(labels):
         if label != OUTSIDE and not is_bio([label]):
-            raise DataError(f"the label {label!r} marks no span; labels like 'B-name', 'I-name' and 'O' are wanted")
+            raise DataError(f"the label {label!r} marks no span; use labels like 'B-name', 'I-name' and 'O'")
     return spans(labels)
 
 
 def describe(span: Span) -> str:
-    """A span as messages show it."""
+    """A span as error messages show it."""
     return f"{span.start}:{span.end} ({span.type!r})"

@@ -132,7 +132,7 @@ class TemplateExtractor(NumberedFeatures):
         return [template.text for template in self.templates + self.transition_templates]
 
     def _numbered(self, columns: Columns, templates: Sequence[Template]) -> tuple[Rows, FeatureIndex, LongVector]:
-        """The rows of training sequences, a fresh index of their features, and where each of them first occurs."""
+        """The rows of training sequences, a fresh index of their features, and where each feature first occurs."""
         index = self._new_index()
         numbers = template_matrix(columns, templates, self.resources, index, intern=True)
         index, numbers = self._frequent(index, numbers)
@@ -159,7 +159,7 @@ def _rows(numbers: NDArray[np.int32]) -> Rows:
     """A matrix with a row of feature numbers per token, −1 for none, as sparse rows of ones."""
     present = numbers >= 0
     if present.all():
-        # The usual case when training: the matrix is the rows, without another copy of it.
+        # The usual case in training: the matrix already is the rows, and need not be copied.
         n_tokens, n_templates = numbers.shape
         return Rows(np.arange(n_tokens + 1) * n_templates, numbers.ravel(), np.empty(0))
     return Rows(boundaries(present.sum(axis=1)), numbers[present], np.empty(0))

@@ -41,7 +41,7 @@ DEFAULT_TEMPLATES = (
     "suffix3[-1]",
     "suffix3[1]",
 )
-"""What a tagger looks at unless told otherwise: 20 templates for part-of-speech tags and named entities alike."""
+"""The default templates of a tagger: 20, for part-of-speech tags and named entities alike."""
 
 TRANSITION = "transition:"
 RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
@@ -69,7 +69,7 @@ class Template:
 
 
 def parse_templates(templates: str | Sequence[str]) -> tuple[Template, ...]:
-    """Templates from their text: a sequence of strings, or one string with a template a line or a word.
+    """Templates from their text: a sequence of strings, or one string of templates split at blanks and line ends.
 
     >>> [template.text for template in parse_templates("lower[-1..1] word|pos[1]")]
     ['lower[-1]', 'lower', 'lower[1]', 'word|pos[1]']
@@ -81,7 +81,7 @@ def parse_templates(templates: str | Sequence[str]) -> tuple[Template, ...]:
 
 
 def listed(templates: str | Sequence[str]) -> list[str]:
-    r"""The texts of several templates: a sequence of strings, or one string with a template a line or a word.
+    r"""The texts of several templates: a sequence of strings, or one string of templates split at blanks and line ends.
 
     >>> listed("word lower  # of this token\npos[-1]")
     ['word', 'lower', 'pos[-1]']
@@ -92,7 +92,7 @@ def listed(templates: str | Sequence[str]) -> list[str]:
 
 
 def expand(text: str) -> Iterator[str]:
-    """The templates that a text with ranges abbreviates."""
+    """The templates that a text with ranges stands for."""
     match = RANGE.search(text)
     if match is None:
         yield text
@@ -129,7 +129,7 @@ def parse_template(text: str) -> Template:
 class Part(NamedTuple):
     """An atom's values: a code per token, and a key and a spelling per code; the key of absence is 0.
 
-    Behind the attribute's own values come ``<s>`` and ``</s>``.
+    ``<s>`` and ``</s>`` follow the attribute's own values.
     """
 
     codes: IntVector
@@ -164,7 +164,7 @@ class Atoms:
         return Part(codes, keys, values)
 
     def _shift(self, offset: int) -> tuple[IntVector, IntVector, IntVector]:
-        """For every token the one `offset` away (itself where there is none), and the tokens with none on a side."""
+        """For every token the one `offset` away (itself if outside), and the tokens that look past the start or end."""
         if offset not in self._shifts:
             indptr, n = self.columns.indptr, self.columns.n_tokens
             lengths = np.diff(indptr)
@@ -195,14 +195,14 @@ def template_matrix(
     atoms = Atoms(columns, resources)
     numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)
     if columns.n_tokens == 0:
-        # Sequences without any token do not show their columns' names, and need none.
+        # Without any token the names of the columns are unknown, and not needed.
         return numbers
     seeds = hash_strings([template.text for template in templates])
     for t, template in enumerate(templates):
         parts = [atoms.part(atom) for atom in template.atoms]
         codes, keys, _ = parts[0]
         if len(parts) == 1:
-            # Once per distinct value, and only for values that do occur at this offset.
+            # Once per distinct value, and only for values that occur at this offset.
             present = (np.bincount(codes, minlength=len(keys)) > 0) & (keys != 0)
             wanted = np.where(present, combine(np.full(len(keys), seeds[t]), keys), np.uint64(0))
             numbers[:, t] = find(wanted)[codes]

@@ -1,18 +1,18 @@
 """Syntax trees as users have them: arcs of dependency trees, and trees of constituents in brackets.
 
-A dependency tree of n tokens is a list of n arcs; tokens count from 1, and the head 0 is the root above all. A tree of
-constituents is a label with its children; the lowest constituents are tags, each of which has one word as its child.
+A dependency tree of n tokens is a list of n arcs; tokens count from 1, and the head 0 is the root. A tree of
+constituents is a label with its children; the lowest constituents are tags, each with one word as its child.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from widemargin.errors import DataError
 
 DEEPEST = 150
-"""Trees that nest deeper are refused: the deepest of sentences do not come near, and Python's own stack is finite."""
+"""Deeper trees are refused: real sentences do not come near this depth, and Python's stack is finite."""
 
 _PIECES = re.compile(
     r"""
@@ -28,7 +28,7 @@ _WRITTEN = {"(": "-LRB-", ")": "-RRB-"}
 
 
 class Arc(NamedTuple):
-    """What a token hangs on: the number of its head, counted from 1 with 0 for the root, and the relation to it."""
+    """The head of a token and the relation to it; heads are token numbers from 1, or 0 for the root."""
 
     head: int
     label: str
@@ -48,7 +48,7 @@ class Tree:
 
     @classmethod
     def parse(cls, text: str) -> "Tree":
-        """The one tree that `text` holds in brackets, on one line or on several.
+        """The one tree in brackets that `text` holds, on one line or several.
 
         >>> print(Tree.parse("( (S (UH yes)))"))
         ( (S (UH yes)))
@@ -74,7 +74,7 @@ class Tree:
         return only if isinstance(only, str) else None
 
     def constituents(self) -> "Iterator[Tree]":
-        """The tree and all below it, tags among them: parents before children, from left to right."""
+        """The tree and everything below it, tags included: parents before children, from left to right."""
         waiting: list[Tree] = [self]
         while waiting:
             tree = waiting.pop()
@@ -94,13 +94,19 @@ class Tree:
         return [tag for _, tag in self.tagged()]
 
 
+def arc_columns(trees: Iterable[Sequence[Arc]]) -> dict[str, list[str]]:
+    """Trees as the columns `head` and `deprel`, sentences end to end."""
+    flat = [arc for tree in trees for arc in tree]
+    return {"head": [str(arc.head) for arc in flat], "deprel": [arc.label for arc in flat]}
+
+
 def trees_in(text: str, fault: Callable[[int, str], DataError]) -> Iterator[Tree]:
     """The trees of a text in brackets, one after the other.
 
-    `fault` makes an error of a place in the text and a complaint about it.
+    `fault` turns a place in the text and a complaint into an error.
     """
     opened: list[tuple[int, str, list[Tree]]] = []
-    leaves: dict[tuple[str, str], Tree] = {}  # one tree for all places of a word, for there are many
+    leaves: dict[tuple[str, str], Tree] = {}  # repeated words share one tree, which saves memory
     for found in _PIECES.finditer(text):
         tag, word, label, stray = found.groups()
         if not opened and (stray or found[0] == ")"):

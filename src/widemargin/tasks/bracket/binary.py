@@ -1,14 +1,14 @@
-"""Trees of constituents as labelled binary trees, one for one, and back.
+"""Trees of constituents as labelled binary trees, one to one, and back.
 
 A chain of constituents over the same words, such as a sentence that is nothing but a verb phrase, becomes one node
-whose label is the whole chain, ``"S VP"``: blanks cannot be in labels. A constituent with more than two children is
-folded from the right: its first child is the left half, and all others together are the right half, a *rest*, which
-knows what it is a rest of. Rests are right halves of their own constituents and of their own rests only, so that no two
-binary trees are the same tree of constituents. Words in no chain have the empty label.
+whose label is the whole chain, ``"S VP"``: labels have no blanks. A constituent with more than two children is folded
+from the right: its first child is the left half, and all others together are the right half, a *rest*, which knows what
+it is a rest of. A rest is only ever the right half of its own constituent or of its own rest, so no two binary trees
+are the same tree of constituents. Words in no chain have the empty label.
 
 A binary tree over n words is an array of 2 n − 1 rows (begin, end, label) in preorder (`decoders.cky`). Tags and words
-are not part of it. Where every tree has the same constituent on top with a single child (``ROOT``, ``S1``, ``TOP``), it
-tells nothing, and is taken off and put back.
+are not part of it. If every tree has the same constituent on top with a single child (``ROOT``, ``S1``, ``TOP``), it
+tells nothing: it is taken off, and put back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -83,12 +83,12 @@ class Bracketing:
 
     @property
     def names(self) -> list[str]:
-        """What to call the labels; that of words in no chain is a dash."""
+        """The names of the labels; that of words in no chain is a dash."""
         return [chain or "–" for chain in self.chains] + [f"{label} …" for label in self.folded]
 
     @property
     def rests(self) -> IntVector:
-        """For each label, that of the rests of what has it; −1 where it is always halved at once."""
+        """For each label, the label of its rests; −1 if it never has any."""
         bottoms = [chain.rpartition(" ")[2] for chain in self.chains]
         return np.array([self._rest_codes.get(label, -1) for label in [*bottoms, *self.folded]], dtype=np.int32)
 
@@ -99,7 +99,7 @@ class Bracketing:
         return np.array([self.on_words + rests[0], self.on_spans + rests[1], self.on_spans + rests[0]])
 
     def encode(self, tree: Tree) -> IntMatrix:
-        """The nodes of a tree, all of whose labels are known."""
+        """The nodes of a tree whose labels are all known."""
         nodes = np.array(
             [
                 (each.begin, each.n_halves, (self._rest_codes if each.is_rest else self._chain_codes)[each.label])
@@ -110,14 +110,14 @@ class Bracketing:
         ends: list[int] = []
         for row in nodes[::-1]:
             if row[1]:
-                ends.pop()  # of its left half; that of the right one is its own
+                ends.pop()  # the end of its left half; the right half ends where it does
             else:
                 ends.append(row[0] + 1)
             row[1] = ends[-1]
         return nodes
 
     def decode(self, nodes: IntMatrix, words: Sequence[str], tags: Sequence[str]) -> Tree:
-        """The tree of such nodes."""
+        """The tree of these nodes, with its words and tags."""
         halves: list[list[Tree]] = []
         for begin, end, code in nodes[::-1].tolist():
             if end - begin == 1:
@@ -134,7 +134,7 @@ class Bracketing:
 
 
 def as_trees(X: Columns, y: Any) -> list[Tree]:
-    """Gold trees, or their texts in brackets, checked to be over the words of `X`."""
+    """Gold trees, or their texts in brackets, checked to have the words of `X`."""
     trees = [Tree.parse(each) if isinstance(each, str) else each for each in y]
     words = X.sequences("word")
     if len(trees) != len(words):
@@ -148,7 +148,7 @@ def as_trees(X: Columns, y: Any) -> list[Tree]:
 
 
 def common_root(trees: Sequence[Tree]) -> str | None:
-    """What every one of the trees has on top with a single child; None where there is no such thing."""
+    """The label that every tree has on top, with a single child; None if there is no such label."""
     labels = {tree.label for tree in trees if tree.word is None and len(tree.children) == 1}
     same = len(labels) == 1 and all(tree.word is None and len(tree.children) == 1 for tree in trees)
     return labels.pop() if same else None
@@ -156,7 +156,7 @@ def common_root(trees: Sequence[Tree]) -> str | None:
 
 def _nodes(tree: Tree, root: str | None) -> Iterator[Node]:
     """The nodes of a tree's binary tree in preorder."""
-    # A constituent, or what a rest is a rest of and what is in it.
+    # Constituents, and rests as the label they are a rest of with their children.
     waiting: list[Tree | tuple[str, tuple[Tree, ...]]] = [tree] if root is None else [*_parts(tree)]
     begin = 0
     while waiting:
@@ -177,7 +177,7 @@ def _nodes(tree: Tree, root: str | None) -> Iterator[Node]:
 
 
 def _chain(tree: Tree) -> tuple[list[str], tuple[Tree, ...]]:
-    """The labels of constituents over the same words, and the children of the lowest, none if it is over a word."""
+    """The labels of constituents over the same words, and the children of the lowest; none over a word."""
     chain, children = [], _parts(tree)
     while children:
         chain.append(_checked(tree.label))
@@ -196,7 +196,7 @@ def _parts(tree: Tree) -> tuple[Tree, ...]:
 def _checked(label: str) -> str:
     if not label or " " in label:
         raise DataError(
-            f"a constituent has the label {label!r:.60}; blanks cannot be in labels, and only what is on top of all "
-            "trees, with one child each, may have none"
+            f"a constituent has the label {label!r:.60}; labels cannot contain blanks, and only what is on top of "
+            "all trees, with one child each, may have none"
         )
     return label

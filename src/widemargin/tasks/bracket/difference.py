@@ -1,4 +1,4 @@
-"""How binary trees differ from gold: nodes that gold has not, and the features of nodes that only one of them has."""
+"""How binary trees differ from gold: nodes that gold lacks, and the features of nodes that only one of the two has."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ class Layout(NamedTuple):
 
 @kernel
 def parents(nodes: IntMatrix, n_labels: int) -> IntVector:
-    """For every node its side, 0 left and 1 right, times L plus the label of its parent; −1 on top."""
+    """For every node, side · L + the label of its parent, where side is 0 on the left and 1 on the right; −1 on top."""
     found = np.full(len(nodes), -1, dtype=np.int32)
     for r in range(len(nodes)):
         if nodes[r, 1] - nodes[r, 0] > 1:
@@ -108,7 +108,7 @@ def _push_others(
     costs: FloatVector,
     value: float,
 ) -> tuple[int, float]:
-    """Append what `nodes` have and `others` have not; return the new end, and what these nodes cost."""
+    """Append the features that `nodes` have and `others` lack; return the new end, and the cost of these nodes."""
     cost = 0.0
     above, others_above = parents(nodes, layout.n_labels), parents(others, layout.n_labels)
     for r in range(len(chart)):

@@ -1,12 +1,12 @@
-"""Trees of constituents: the best labelled binary tree over a sentence (`bracketings`, `decoders.cky`).
+"""Trees of constituents: the best labelled binary tree over a sentence (`binary`, `decoders.cky`).
 
     ⟨w, φ(x, y)⟩ = Σ over nodes (i, j, l) of span(i, j, l) + Σ over halves of left or right and rules
 
-`bracket_scores` says what the parts score. The error Δ(ŷ) is how many nodes (i, j, l) of ŷ the gold tree has not, rests
-and words without a constituent included: every binary tree over n words has 2 n − 1 nodes, so this is also how many
-nodes of gold are missed. Wrong rests, and words wrongly without a constituent, stand where gold has constituents: they
-may cost more than other wrong nodes, which makes for fewer missed constituents and more wrong ones. Trees of
-constituents and binary trees are one for one, so that Δ = 0 for gold alone.
+The module `scores` defines what the parts score. The error Δ(ŷ) counts the nodes (i, j, l) of ŷ that the gold tree
+lacks, including rests and words without a constituent. Every binary tree over n words has 2 n − 1 nodes, so this is
+also the number of gold nodes that are missed. Wrong rests, and words wrongly without a constituent, stand where gold
+has constituents. They may cost more than other wrong nodes, which makes for fewer missed constituents and more wrong
+ones. Trees of constituents and binary trees correspond one to one, so that Δ = 0 for gold alone.
 """
 
 import numpy as np
@@ -78,10 +78,10 @@ class BracketExamples:
     ----------
     bracketing : the labels
     hash_bits : the weights of features are a table of 2^hash_bits numbers
-    indptr : (n + 1,) where each sentence begins among the tokens; every sentence has a word at least
+    indptr : (n + 1,) where each sentence begins among the tokens; every sentence has at least one word
     keys : the keys of the features
     gold : (2 tokens − n, 3) nodes of the gold trees, end to end; None when the sentences are only to be parsed
-    missing_cost : the error of a wrong node that is no constituent; that of one that is, is 1
+    missing_cost : the error of a wrong node that is not a constituent; a wrong constituent costs 1
     """
 
     exact = True
@@ -101,7 +101,7 @@ class BracketExamples:
             raise DataError(f"sentence {int(self.lengths.argmin())} has no words, and so no tree")
         gold = np.empty((0, 3), dtype=np.int32) if gold is None else gold
         if len(gold) and len(gold) != 2 * indptr[-1] - len(self.lengths):
-            raise DataError(f"there are {len(gold)} nodes of gold trees, not two for each token but one a sentence")
+            raise DataError(f"there are {len(gold)} nodes of gold trees; a sentence of n tokens needs 2 n − 1")
         if not missing_cost > 0.0:
             raise WidemarginError(f"missing_cost must be above 0, not {missing_cost!r}")
         n_labels, n_chains = bracketing.n_labels, len(bracketing.chains)
@@ -114,7 +114,7 @@ class BracketExamples:
 
     @staticmethod
     def count_weights(n_labels: int, hash_bits: int) -> int:
-        """How many weights there are: the table with room for the labels of its last slot, and two for each rule."""
+        """The number of weights: the table with room for the labels of its last slot, and two for each rule."""
         return 2**hash_bits + n_labels - 1 + 2 * n_labels**2
 
     @property
@@ -127,7 +127,7 @@ class BracketExamples:
         return nanoseconds / 1000
 
     def parts(self, w: FloatVector | BracketWeights) -> BracketWeights:
-        """Weights as their parts, whichever form they have."""
+        """The parts of weights in either form."""
         if isinstance(w, BracketWeights):
             return w
         table, rules = np.split(w, [self.layout.rules])

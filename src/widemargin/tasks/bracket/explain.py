@@ -1,8 +1,8 @@
-"""Why some words are a constituent, or none, and not something else.
+"""Why some words are a certain constituent, or none, and not something else.
 
-A constituent cannot be there by itself, so that trees are compared: the predicted one, and the best of those that have
-a given constituent, or that do not have the given one. What only the one and only the other has are the two parts to
-be weighed (`report.explain`); the difference of their scores is that of the trees, and never negative.
+A constituent cannot stand by itself, so trees are compared: the predicted tree, and the best tree that has a given
+constituent, or that lacks a predicted one. The parts of only one and of only the other tree are the two options to be
+weighed (`report.explain`); the difference of their scores is that of the trees, and never negative.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ ONLY = np.zeros(1, dtype=np.int32)
 
 
 class SpanExplainer:
-    """One sentence, `sentence` having its columns alone, and what a parser makes of it."""
+    """One sentence and what a parser makes of it; `sentence` has the columns of this sentence alone."""
 
     def __init__(self, parser: Bracketer, sentence: Columns) -> None:
         self._examples = parser.examples(sentence)
@@ -37,19 +37,19 @@ class SpanExplainer:
         self.nodes = self._best(self._charts())
 
     def constituents(self) -> list[tuple[int, int, str]]:
-        """Begin, end and label of all constituents that are predicted; those of the same words are one."""
+        """Begin, end and label of all predicted constituents; those over the same words count as one."""
         return [
             (node.begin, node.end, self._names[node.label]) for node in self.nodes if 0 < node.label < self._n_chains
         ]
 
     def label(self, begin: int, end: int) -> str | None:
-        """The constituents that the words begin … end − 1 are in the predicted tree; None if they are none."""
+        """The predicted constituent of the words begin … end − 1; None if they are not one."""
         return next((label for i, j, label in self.constituents() if (i, j) == (begin, end)), None)
 
     def alternative(self, begin: int, end: int, label: str | None = None) -> list[Node]:
         """The best tree in which the words begin … end − 1 are a constituent `label`.
 
-        Without a label: the best without the constituent that they are, or the best in which they are any.
+        Without a label: the best tree without their constituent or, if they have none, the best in which they are any.
         """
         chosen = self.label(begin, end)
         if not 0 <= begin < end <= self.n_tokens:
@@ -71,7 +71,7 @@ class SpanExplainer:
         return self._best(charts)
 
     def options(self, other: Sequence[Node]) -> tuple[Option, Option]:
-        """What the predicted tree has and the other has not, and the other way round."""
+        """The parts that only the predicted tree has, and those that only the other has."""
         votes, others = self._votes(self.nodes), self._votes(other)
         return self._only(votes, others), self._only(others, votes)
 
@@ -98,6 +98,6 @@ class SpanExplainer:
 
 
 def _crossing(begin: int, end: int, n: int) -> list[tuple[int, int]]:
-    """All spans that share words with this one, but are neither within nor around it."""
+    """All spans that share words with this one but are neither within nor around it."""
     spans = [(i, j) for j in range(1, n + 1) for i in range(j)]
     return [(i, j) for i, j in spans if i < begin < j < end or begin < i < end < j]

@@ -1,4 +1,4 @@
-"""Features of constituents (after Hall, Durrett & Klein 2014): templates of tokens in three roles (`features.roles`).
+"""Features of constituents (after Hall, Durrett & Klein 2014): templates of tokens in three roles (`text.roles`).
 
     first:pos[-1]|last:pos[1]    the tags before and after a span
     first:pos|last:pos|length    its first and last tag with how long it is, in steps
@@ -28,7 +28,7 @@ ROLES = ("first", "last", "split")
 SEQUENCES = {"tags": ("pos", "value"), "shapes": ("word", "shape")}
 MEASURES = ("length", *SEQUENCES)
 STEPS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31, 41)
-"""Lengths from each of these on, up to the next, are not told apart."""
+"""Lengths from one of these up to the next are not told apart."""
 
 DEFAULT_BRACKET_TEMPLATES = (
     "length",
@@ -75,7 +75,7 @@ DEFAULT_BRACKET_TEMPLATES = (
     "split:pos[-1]|split:pos|last:pos",
     "split:word|last:word",
 )
-"""What a parser of constituents looks at unless told otherwise; tags are a column ``pos``."""
+"""The default templates of a constituency parser; tags are in the column ``pos``."""
 
 _MULTIPLIER = np.uint64(0x9E3779B1)
 _INVERSE = np.uint64(pow(0x9E3779B1, -1, 2**64))
@@ -90,8 +90,8 @@ def parse_bracket_templates(templates: str | Sequence[str]) -> tuple[RoleTemplat
         roles = set(template.roles)
         if roles == set(ROLES) or (roles == {"split"} and template.measures):
             raise WidemarginError(
-                f"the template {template.text!r} is about more than one half; what goes with 'split' is 'first' or "
-                "'last', not both, and measures only with one of these"
+                f"the template {template.text!r} is about more than one half; combine 'split' with 'first' or 'last', "
+                "not with both, and with measures only together with one of these"
             )
     return parsed
 
@@ -103,7 +103,7 @@ def columns_read(templates: Sequence[RoleTemplate]) -> list[str]:
 
 
 def bracket_keys(columns: Columns, templates: Sequence[RoleTemplate]) -> BracketKeys:
-    """The keys of a corpus for templates that `parse_bracket_templates` has read."""
+    """The keys of a corpus for templates from `parse_bracket_templates`."""
     single: dict[str, list[RoleTemplate]] = {role: [] for role in ROLES}
     spans, lefts, rights = list[RoleTemplate](), list[RoleTemplate](), list[RoleTemplate]()
     halves: dict[tuple[str, ...], list[RoleTemplate]] = {("first", "split"): lefts, ("last", "split"): rights}
@@ -121,7 +121,7 @@ def bracket_keys(columns: Columns, templates: Sequence[RoleTemplate]) -> Bracket
 
     def pair_keys(of: Sequence[RoleTemplate], begin: str, end: str) -> PairKeys:
         ends = keys_of(end, of)
-        # A half that ends before the split ends right after the token before it.
+        # A left half ends right after the token before the split.
         shifted = np.roll(ends, -1, axis=0) if end == "split" else ends
         return PairKeys(keys_of(begin, of), shifted, _lengths(of), _factors(of, sequences))
 
@@ -155,7 +155,7 @@ def _factors(templates: Sequence[RoleTemplate], sequences: Sequence[str]) -> Lon
 
 
 def _sequences(columns: Columns, sequences: Sequence[str]) -> tuple[LongMatrix, LongVector]:
-    """S_t for each of the sequences, and r^t, all modulo 2³¹ (`structures.bracket_scores`)."""
+    """S_t for each of the sequences, and r^t, all modulo 2³¹ (`tasks.bracket.scores`)."""
     n = columns.n_tokens
     atoms, sums = Atoms(columns, Resources()), np.zeros((len(sequences), n + 1), dtype=np.uint64)
     for q, name in enumerate(sequences):

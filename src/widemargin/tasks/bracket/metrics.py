@@ -16,7 +16,7 @@ from widemargin.text.trees import Tree
 
 
 class BracketScores(NamedTuple):
-    """Precision, recall and F1 of brackets by label and over all; `exact` is the share of sentences all right."""
+    """Precision, recall and F1 of brackets by label and over all; `exact` is the share of faultless sentences."""
 
     by_label: dict[str, Score]
     micro: Score
@@ -25,7 +25,7 @@ class BracketScores(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Conventions:
-    """What counts as a bracket.
+    """The conventions of what counts as a bracket.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Bracket(NamedTuple):
 
 
 def brackets(tree: Tree, conventions: Conventions = COLLINS) -> Counter[Bracket]:
-    """The brackets of a tree that count; of a chain of single children each one, as often as it is there.
+    """The brackets of a tree that count; in a chain of single children each one does, repeated labels too.
 
     >>> sorted(brackets(Tree.parse("(TOP (S (S (UH yes)) (. .)))")).elements())
     [Bracket(start=0, end=1, label='S'), Bracket(start=0, end=1, label='S')]

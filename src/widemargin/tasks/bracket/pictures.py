@@ -67,7 +67,7 @@ def brackets_picture(tree: Tree) -> Picture:
 
 
 def _branches(x: float, top: float, ends: list[tuple[float, float]]) -> str:
-    """From a label to its children: down to a bar, whose corners are round, and from there to the others below it."""
+    """The lines from a label down to a bar with round corners, and from there to the children."""
     (first, left), *others = ends
     stem = f"M{number(x)} {number(top)}V"
     if not others:
@@ -107,7 +107,7 @@ def brackets_lines(tree: Tree) -> list[str]:
 
 
 def _nodes(tree: Tree) -> list[Node]:
-    """The tree and all below it, every node before those below it, from left to right."""
+    """All nodes of the tree, each before those below it, from left to right."""
     nodes: list[Node] = []
     waiting: list[tuple[Tree | str, int]] = [(tree, -1)]
     while waiting:

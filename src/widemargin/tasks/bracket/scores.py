@@ -1,4 +1,4 @@
-"""What the parts of a binary tree of constituents score: hashed features of spans, halves and splits.
+"""Scores of the parts of a binary tree of constituents: hashed features of spans, halves and splits.
 
     span[i, j, l]  = first(i) + last(j) + both(i, j)       features of the span with its label l
     left[i, k, l]  = split(k) + both(i, k)                 features of a left half with its parent's label l
@@ -7,7 +7,7 @@
 
 A feature is a slot s of the table, and its weights for the labels are w[s], …, w[s + L − 1]. Features of one token are
 summed up once per token, those of a pair of tokens once per span. The slot of a pair is a sum of keys
-(`features.roles`): of the token at either end, of the length, and of the *sequences* of what lies between. With a key
+(`text.roles`): of the token at either end, of the length, and of the *sequences* of what lies between. With a key
 x_t per token, the sequence from i to j has the key
 
     Σ_{i ≤ t < j} x_t r^(i − t)  =  (S_j − S_i) r^i,   S_j = Σ_{t < j} x_t r^(−t)   (mod 2³¹, r odd)
@@ -28,11 +28,10 @@ WORD, SPAN, TOP = range(3)
 
 
 class PairKeys(NamedTuple):
-    """Keys of features of two tokens and what is between, a column a template, each summed up over the five parts.
+    """Keys of features of two tokens and what is between, a column per template, each summed up over the five parts.
 
-    Row t of `begin` is that of a pair that begins with token t, of `end` of one that ends right after token t, of
-    `length` of one t tokens long, or longer where there are no more rows; row q of `factors` is what the key of
-    sequence q is multiplied by.
+    Row t of `begin` is for pairs that begin with token t, of `end` for pairs that end right after token t, of `length`
+    for pairs of t tokens, the last row also for longer ones. Row q of `factors` multiplies the key of sequence q.
     """
 
     begin: IntMatrix
@@ -42,7 +41,7 @@ class PairKeys(NamedTuple):
 
 
 class BracketKeys(NamedTuple):
-    """The keys of a corpus: (tokens, templates) of single ones, those of pairs, (names, tokens + 1) of sequences."""
+    """The keys of a corpus: (tokens, templates) of single tokens, those of pairs, (names, tokens + 1) of sequences."""
 
     first: IntMatrix
     last: IntMatrix
@@ -162,7 +161,7 @@ def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float
 
 @kernel
 def rule_scores(data: BracketData, weights: BracketWeights) -> FloatMatrix:
-    """The weights of rules, −inf where a rest would be no right half of what it is a rest of."""
+    """The weights of rules; −inf where a rest is not a right half of what it is a rest of."""
     rules = weights.rules.copy()
     for child in range(data.n_chains, rules.shape[1]):
         for label in range(rules.shape[1]):

@@ -1,7 +1,7 @@
 """Who votes for a constituent: the features of the nodes of one sentence's binary trees by name, with their weights.
 
-The votes for all nodes of a tree add up to its score (`structures.bracket_scores`). They are what the templates find at
-a span, at the halves into which it is split, and for the labels of these, all with the label of the node itself.
+The votes for all nodes of a tree add up to its score (`tasks.bracket.scores`). Templates vote by what they find at a
+span and at the halves into which it is split, rules by the labels of the halves, all with the label of the node itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from widemargin.text.templates import Atom, Atoms
 
 
 class Node(NamedTuple):
-    """The words begin … end − 1 with a label, and where longer ones are split, with the labels of both halves."""
+    """The words begin … end − 1 with a label; of several words, also the split and the labels of both halves."""
 
     begin: int
     end: int
@@ -50,9 +50,9 @@ class SpanVotes:
 
     Parameters
     ----------
-    templates : what features nodes have
+    templates : the templates of the features of nodes
     sentence : columns of this sentence alone
-    weights : of the model
+    weights : the weights of the model
     names : the names of all labels
     """
 

@@ -2,7 +2,7 @@
 
     ⟨w, φ(x, y)⟩ = Σ_f x_f W[f, y] + intercept · bias[y],   Δ(y) = cost[gold, y], by default 1 where y is wrong
 
-All outputs can be listed, so that everything a structure may offer is a line on the matrix of all scores.
+All outputs can be listed, so each optional ability (`core.examples`) is a line on the matrix of all scores.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ class ClassExamples:
 
     Parameters
     ----------
-    features : the features of each example, a row an example
+    features : the features of each example, a row per example
     n_features, n_classes : the shape of W
     gold : the number of each example's class; None when they are only to be decoded
     costs : (L, L) error of predicting the column's class where the row's is right; None counts wrong ones
@@ -54,7 +54,7 @@ class ClassExamples:
     def decode_best(
         self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
     ) -> tuple[IntVector, IntVector]:
-        """The batch with each example once per output, and their `k` best classes, best first."""
+        """The batch with each example repeated once per output, and their `k` best classes, best first."""
         order = np.argsort(-self._scores(w, batch, error_scale), axis=1, kind="stable")[:, :k]
         return np.repeat(batch, order.shape[1]), order.ravel().astype(np.int32)
 
@@ -96,7 +96,7 @@ class ClassExamples:
         return np.ones(self.n_examples, dtype=np.int64)
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
-        """Of one position, the worst output is that of slack scaling."""
+        """The worst outputs of slack scaling, since an example has a single position."""
         return self.difference(batch, self.decode_slack(w, batch))
 
     def support(self, batch: IntVector) -> LongMatrix:

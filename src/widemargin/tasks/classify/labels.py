@@ -1,4 +1,4 @@
-"""Classes and sets of labels: numbered, as indicators, and what a wrong label costs."""
+"""Classes and sets of labels: as numbers and as indicators, and the costs of wrong labels."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from widemargin.errors import DataError
 
 
 def class_numbers(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntVector]:
-    """The classes in ascending order, and every example's class number; given `labels` must hold all there are.
+    """The classes in ascending order, and every example's class number; `labels`, if given, must hold all of them.
 
     >>> class_numbers(["spam", "ham", "spam"])
     (['ham', 'spam'], array([1, 0, 1], dtype=int32))
@@ -28,7 +28,7 @@ def class_numbers(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], I
 
 
 def indicators(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntMatrix]:
-    """The labels, and a row of indicators per example; given `labels` must hold all there are.
+    """The labels, and a row of indicators per example; `labels`, if given, must hold all of them.
 
     `y` is a matrix of 0 and 1, dense, sparse or as lists, whose labels are then the numbers of its columns; or a list
     with the labels of each example, strings or whole numbers.
@@ -50,7 +50,7 @@ def indicators(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntM
 
 
 def _matrix(y: Any) -> AnyArray | None:
-    """`y` as an array, where it is one or is a list of lists that look like one; None for lists of labels."""
+    """`y` as an array if it is one, or a list of lists that looks like one; None for lists of labels."""
     if hasattr(y, "toarray"):
         y = y.toarray()
     if isinstance(y, np.ndarray):
@@ -80,7 +80,7 @@ def _listed(y: Any, labels: list[Any] | None) -> tuple[list[Any], IntMatrix]:
 
 
 def set_costs(costs: Mapping[Any, float] | None, labels: list[Any]) -> FloatVector | None:
-    """What it costs to have each label wrong; None for plain counting.
+    """The cost of getting each label wrong; None for plain counting.
 
     >>> set_costs({"b": 2.0}, ["a", "b"])
     array([1., 2.])
@@ -100,9 +100,9 @@ def set_costs(costs: Mapping[Any, float] | None, labels: list[Any]) -> FloatVect
 
 
 def _known(found: list[Any], labels: list[Any]) -> IntVector:
-    """The numbers of all that was found among the `labels`."""
+    """The numbers that the `found` labels have in `labels`."""
     number = {label: k for k, label in enumerate(labels)}
     for label in found:
         if label not in number:
-            raise DataError(f"the label {label!r} is not among the classes, which the first call has fixed")
+            raise DataError(f"the label {label!r} is not among the classes, which the first call fixed")
     return np.array([number[label] for label in found], dtype=np.int32)

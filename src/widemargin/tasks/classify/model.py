@@ -73,6 +73,10 @@ class LinearModel(Model):
         X, y = data.matrix(self.extractor.width or 0), self.gold(data) if gold else None
         return Corpus(X, y, {"format": "svmlight"}, {"examples": len(data.labels)}, data)
 
+    def warm_up(self) -> None:
+        """Classify one row of zeros, so that loading compiled kernels does not count as classifying."""
+        self.predict(np.zeros((1, self.extractor.width or 0)))
+
     @abstractmethod
     def gold(self, data: Any) -> Any:
         """The labels of a file."""

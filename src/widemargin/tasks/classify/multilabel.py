@@ -3,9 +3,9 @@
     ⟨w, φ(x, y)⟩ = Σ_k y_k (Σ_f x_f W[f, k] + intercept · bias[k]) + Σ_{j<k} P[j, k] y_j y_k,   y ∈ {0, 1}^K
     Δ(y) = Σ_k cost[k] [y_k ≠ gold_k],   by default the number of wrong labels (Hamming)
 
-P follows W and bias in the flat weight vector, row by row above its diagonal. Without it labels are independent; with
-it all sets are listed where that is possible (`decoders.subsets`), and searched without a guarantee where it is not.
-Outputs are matrices of indicators, a row an example.
+P follows W and bias in the flat weight vector, row by row above its diagonal. Without P labels are independent. With P
+all sets are listed if that is possible (`decoders.subsets`), and searched without a guarantee if it is not.
+Outputs are matrices of indicators, a row per example.
 """
 
 from abc import abstractmethod
@@ -30,7 +30,7 @@ class MultilabelExamples:
 
     Parameters
     ----------
-    features : the features of each example, a row an example
+    features : the features of each example, a row per example
     n_features, n_labels : the shape of W
     gold : (n, K) indicators; None when the examples are only to be decoded
     costs : (K,) the error of each wrong label; None counts them
@@ -81,7 +81,7 @@ class MultilabelExamples:
         return self.linear.support(batch)
 
     def single(self, w: FloatVector, batch: IntVector, error_scale: Scale = 0.0) -> FloatMatrix:
-        """What each label adds by itself to ⟨w, φ⟩ + error_scale · Δ, up to what is the same for all sets."""
+        """The share of each label by itself in ⟨w, φ⟩ + error_scale · Δ, up to a constant that all sets share."""
         scores = self.linear.scores(w, batch)
         scales = per_example(error_scale, batch)
         if scales.any():
@@ -95,7 +95,7 @@ class MultilabelExamples:
         return pairs
 
     def _violators(self, batch: IntVector, sets: IntMatrix, gains: FloatMatrix) -> Differences:
-        """Given for each label the best of the sets that are wrong there, and their scores above that of gold."""
+        """The violators, given for each label the best set that is wrong there and how far it scores above gold."""
         gold, n_labels = self.gold[batch], self.linear.n_labels
         errors = np.where(1.0 + gains > 0.0, self.costs, 0.0)
         sets = np.where(errors[:, :, None] > 0.0, sets, gold[:, None])
@@ -155,7 +155,7 @@ class EnumeratedMultilabel(MultilabelExamples):
     def decode_best(
         self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
     ) -> tuple[IntVector, IntMatrix]:
-        """The batch with each example once per output, and their `k` best sets, best first."""
+        """The batch with each example repeated once per output, and their `k` best sets, best first."""
         tables = self._tables(w, batch, error_scale)
         best = np.concatenate([np.argsort(-scores, axis=1, kind="stable")[:, :k] for _, scores in tables])
         return np.repeat(batch, best.shape[1]), self.sets[best.ravel()].astype(np.int32)
@@ -184,7 +184,7 @@ class EnumeratedMultilabel(MultilabelExamples):
             signed = (1.0 - 2.0 * self.gold[part]) * self.costs
             errors = (self.gold[part] @ self.costs)[:, None] + signed @ self.sets.T
             values = errors * (1.0 + scores - scores[position, number][:, None])
-            # Errors are sums, and rounding may leave a little of one that is zero.
+            # Errors are sums, and rounding may leave a little where the error is zero.
             values[position, number] = 0.0
             worst.append(np.where(values.max(axis=1) > 0.0, values.argmax(axis=1), number))
         return self.sets[np.concatenate(worst)].astype(np.int32)
@@ -205,7 +205,7 @@ class EnumeratedMultilabel(MultilabelExamples):
     def _tables(
         self, w: FloatVector, batch: IntVector, error_scale: Scale = 0.0
     ) -> Iterator[tuple[IntVector, FloatMatrix]]:
-        """The batch in parts, each with the scores of all sets, a row an example."""
+        """The batch in parts, each with the scores of all sets, a row per example."""
         single, pairs, size = self.single(w, batch, error_scale), self.pairs(w), max(1, TABLE // len(self.sets))
         for begin in range(0, max(len(batch), 1), size):
             yield batch[begin : begin + size], subset_scores(single[begin : begin + size], pairs)
@@ -215,7 +215,7 @@ class EnumeratedMultilabel(MultilabelExamples):
 
 
 class SearchedMultilabel(MultilabelExamples):
-    """With P and any number of labels: good sets are searched for, and nothing is called proven."""
+    """With P and any number of labels: good sets are searched for, and nothing is proven."""
 
     exact = False
 
@@ -225,7 +225,7 @@ class SearchedMultilabel(MultilabelExamples):
 
 
 def multilabel_kind(n_labels: int, *, pairwise: bool) -> type[MultilabelExamples]:
-    """The kind of examples for so many labels."""
+    """The kind of examples for this many labels."""
     if not pairwise:
         return IndependentMultilabel
     return EnumeratedMultilabel if n_labels <= MOST_LISTED else SearchedMultilabel

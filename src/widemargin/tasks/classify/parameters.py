@@ -23,8 +23,9 @@ class LinearParameters(Parameters):
     )
     costs: "Mapping[Any, float] | None" = parameter(
         None,
-        "How bad errors are: {(gold, predicted): cost} or {gold: cost} for classes, {label: cost} for sets of "
-        'labels; in a JSON file, {"gold": 2, "other": {"predicted": 0.5}}. Unnamed errors cost 1.',
+        "The cost of errors; 1 unless named.",
+        in_python="{(gold, predicted): cost} or {gold: cost} for classes, {label: cost} for sets of labels.",
+        on_command_line='A JSON file: {"gold": 2, "other": {"predicted": 0.5}}.',
         given_as="costs",
         metavar="FILE",
     )

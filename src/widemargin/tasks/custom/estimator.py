@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from widemargin.errors import ModelFileError
+from widemargin.tasks.base import load_model
 from widemargin.tasks.custom.compile import compile_custom
 from widemargin.tasks.custom.model import CustomModel, mean_error
 from widemargin.tasks.custom.parameters import CustomParameters
-from widemargin.tasks.estimator import Estimator, load
+from widemargin.tasks.estimator import Estimator, estimator_of
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.training import Data
 
@@ -61,11 +62,10 @@ class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
     @classmethod
     def load(cls, path: str | os.PathLike[str], structure: Any) -> Self:
         """A fitted predictor for `structure` with the weights that `save` wrote."""
-        predictor = load(path, structure=structure)
-        if not isinstance(predictor, cls):
-            raise ModelFileError(
-                f"the model {os.fspath(path)} is not one of a structure of your own; use widemargin.load"
-            )
+        model, name = load_model(path), os.fspath(path)
+        if not isinstance(model, CustomModel):
+            raise ModelFileError(f"the model {name} is not one of a structure of your own; use widemargin.load")
+        predictor: Self = estimator_of(model, name, structure=structure)
         return predictor
 
     @classmethod

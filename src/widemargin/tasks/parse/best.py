@@ -1,4 +1,4 @@
-"""The k best dependency trees of the examples; compiled only where they are asked for."""
+"""The k best dependency trees of the examples; compiled only when they are used."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from widemargin.tasks.parse.decode import Scores, siblings_of
 from widemargin.tasks.parse.scores import TreeData, arc_scores, augment, label_row, node_labels, sibling_scores
 
 KINDS = {("projective", 1): PROJECTIVE, ("projective", 2): SIBLINGS, ("nonprojective", 1): NON_PROJECTIVE}
-"""The decoders by the numbers that `tree_kbest` knows them by."""
+"""The numbers of the decoders in `decoders.tree_kbest`."""
 
 
 @kernel
@@ -50,7 +50,7 @@ def best_trees(
 ) -> tuple[IntVector, IntVector]:
     """How many trees each example of the batch has, at most k, and their codes, end to end.
 
-    Of `scores` only the room for those of siblings is used: arcs are wanted with each of their labels.
+    Only the room for sibling scores is used of `scores`, because arcs are scored with every label here.
     """
     longest = room = 0
     for size in scores.sizes:

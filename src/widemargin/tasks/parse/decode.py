@@ -1,6 +1,6 @@
 """Decoding of many sentences whose part scores lie end to end: one kernel per kind of tree, compiled where it is used.
 
-A sentence may be decoded several times with one arc forbidden, which its scores need not be copied for.
+A sentence may be decoded several times with one arc forbidden, without copying its scores.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ NOTHING = -1
 
 
 class Scores(NamedTuple):
-    """Part scores: of a sentence of n tokens (n + 1)² of arcs from `at_arc` on, (n + 1)³ of siblings from `at_sibling`.
+    """Part scores: a sentence of n tokens has (n + 1)² of arcs from `at_arc`, (n + 1)³ of siblings from `at_sibling`.
 
     `labels` are the best labels of the arcs; `sibling` is empty where there are no scores of siblings.
     """
@@ -32,7 +32,7 @@ class Scores(NamedTuple):
 
 
 class Tasks(NamedTuple):
-    """What to decode: sentences by their position in `Scores`, each without the arc from `head` to `modifier`.
+    """Sentences to decode, by their position in `Scores`, each without the arc from `head` to `modifier`.
 
     The heads of task k are written from `starts`[k] on. `NOTHING` forbids no arc.
     """
@@ -74,7 +74,7 @@ def _longest(sizes: LongVector) -> int:
 
 @kernel
 def _forbid(arcs: FloatMatrix, tasks: Tasks, k: int) -> float:
-    """Forbid the arc of a task; return the score that `_allow` gives back to it."""
+    """Forbid the arc of a task; return its score for `_allow` to restore."""
     if tasks.head[k] < 0:
         return 0.0
     score = arcs[tasks.head[k], tasks.modifier[k]]

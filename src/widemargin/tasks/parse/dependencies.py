@@ -1,11 +1,11 @@
-"""Gold dependency trees: the columns `head` and `deprel` of a corpus, or lists of arcs, checked and as arrays.
+"""Gold dependency trees: the columns `head` and `deprel` of a corpus, or lists of arcs, checked and turned into arrays.
 
 Every token has one head, another token of its sentence or the root, 0, and from every token the heads lead to the root;
-several tokens may hang on the root. A relation is any text; a corpus whose relations are all `_` has none, which makes
-`_` the only one.
+several tokens may hang on the root. A relation is any text. In a corpus without relations all are `_`, which is then
+the only one.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from widemargin.text.trees import Arc
 UNKNOWN = ("_", "")
 
 Place = Callable[[int], str]
-"""Says where the token of a number is, counted over all sentences."""
+"""Says where a token is, given its number counted over all sentences."""
 
 
 class Dependencies(NamedTuple):
@@ -42,7 +42,7 @@ def arcs(given: Document | Columns) -> Dependencies:
     Raises
     ------
     DataError
-        If something is no tree; the message names the file and the line, or the sentence and the token.
+        If a sentence has no tree; the message names the file and the line, or the sentence and the token.
     """
     columns = given.columns if isinstance(given, Document) else given
     place = _line(given) if isinstance(given, Table) else _token(columns.indptr, columns.source)
@@ -91,14 +91,8 @@ def arc_lists(dependencies: Dependencies, indptr: LongVector) -> list[list[Arc]]
     return split(list(map(Arc, heads.tolist(), labels.strings())), indptr)
 
 
-def arc_columns(trees: Iterable[Sequence[Arc]]) -> dict[str, list[str]]:
-    """Trees as the columns `head` and `deprel`, sentences end to end."""
-    flat = [arc for tree in trees for arc in tree]
-    return {"head": [str(arc.head) for arc in flat], "deprel": [arc.label for arc in flat]}
-
-
 def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place) -> Dependencies:
-    """Heads and labels that have been found to be trees."""
+    """Heads and labels, checked to be trees."""
     sizes = np.diff(indptr)
     first, size = np.repeat(indptr[:-1], sizes), np.repeat(sizes, sizes)
     token = np.arange(len(heads)) - first + 1
@@ -126,9 +120,9 @@ def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place
 
 
 def _ancestor(heads: LongVector, first: LongVector, longest: int) -> LongVector:
-    """For every token one that is at least `longest` steps above it: the root, n, unless there is a cycle.
+    """For every token an ancestor at least `longest` steps above it: the root, n, unless there is a cycle.
 
-    The steps double each time: who knows the ancestors of 2^k steps knows those of 2^(k + 1).
+    The steps double each time: the ancestors 2^k steps above give those 2^(k + 1) steps above.
     """
     n = len(heads)
     above = np.append(np.where(heads == 0, n, first + heads - 1), n)
@@ -157,7 +151,7 @@ def _token(indptr: LongVector, source: str) -> Place:
 
 
 def _number(text: str) -> int:
-    """The number that `text` is; −1 if it is none that a sentence can have."""
+    """The number in `text`; −1 if it is not a number that a sentence can have."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
 
 

@@ -1,7 +1,7 @@
 """Feature differences of dependency trees: ψ = φ(x, y) − φ(x, ŷ) of gold and predicted arcs.
 
-An arc that both trees have cancels. One whose label alone differs has features of labels only, and what looks at
-siblings differs wherever the sibling does.
+An arc that both trees have cancels. If only its label differs, only features of labels remain. Features of siblings
+differ wherever the sibling does.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ def _push(slot: int, sign: float, psi: Rows, write: int) -> int:
 
 @kernel
 def _push_both(slot: int, step: int, sign: float, psi: Rows, write: int) -> int:
-    """A feature's weight that always counts, and that of the step."""
+    """Append the weight of a feature that always counts, and that of the step."""
     return _push(slot + 1 + step, sign, psi, _push(slot, sign, psi, write))
 
 
@@ -83,7 +83,7 @@ def push_sibling(
 
 @kernel
 def _room(data: TreeData, first: int, heads: IntVector, codes: IntVector) -> int:
-    """How many entries the feature difference has at most, before those that cancel are gone."""
+    """The most entries that the feature difference can have before any cancel."""
     edges = data.keys.edges
     on_arc, on_between = edges[ARC + 1] - edges[ARC], edges[BETWEEN + 1] - edges[BETWEEN]
     on_label, on_sibling = edges[LABEL_MODIFIER + 1] - edges[LABEL], edges[SIBLING + 1] - edges[SIBLING]
@@ -108,7 +108,7 @@ def _push_tree(
     psi: Rows,
     write: int,
 ) -> int:
-    """Append the features of a tree, `codes`, that another has not; `siblings` are those of the one and the other."""
+    """Append the features of the tree `codes` that `others` lacks; `siblings` are those of the one and the other."""
     keys, n_labels = data.keys, data.n_labels
     has_siblings = keys.edges[SIBLING] < keys.edges[SIBLING + 1]
     for m in range(1, len(codes) + 1):
@@ -126,7 +126,7 @@ def _push_tree(
 
 @kernel
 def difference(data: TreeData, batch: IntVector, starts: LongVector, codes: IntVector) -> tuple[FloatVector, Rows]:
-    """Errors of trees given by codes, head · labels + label, and their feature differences to gold."""
+    """Errors of trees given by codes, head · n_labels + label, and their feature differences to gold."""
     errors = np.zeros(len(batch))
     room = most = longest = data.indptr[0]
     for position in range(len(batch)):

@@ -2,7 +2,7 @@
 
     ⟨w, φ(x, y)⟩ = Σ over arcs (h, m, l) of arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)]
 
-Features are hashed into one table of 2^bits weights (`tree_keys`); one with labels has as many neighbouring weights.
+Features are hashed into one table of 2^bits weights (`keys`); with labels they have a weight per label, side by side.
 Trees are projective or not, with one root or several. The error counts wrong arcs: those with the wrong head, and those
 with the right head and the wrong label, each times its cost.
 """
@@ -54,7 +54,7 @@ class Trees:
 
     @property
     def n_weights(self) -> int:
-        """The table, and room for the last slot's neighbours."""
+        """The length of the weight vector: the table, and room for the last slot's neighbours."""
         return (1 << self.hash_bits) + max(self.n_labels, len(STEPS) + 1)
 
     @property
@@ -71,10 +71,9 @@ class TreeExamples:
     trees : the kind of trees
     indptr : (n + 1,) where each sentence begins among the tokens
     keys : of the features of arcs
-    heads, labels : of the gold arcs: 0 for the root, else the number of a token in its sentence, counting from 1
+    heads, labels : of the gold arcs; a head is 0 for the root, else the number of a token in its sentence, from 1
     head_cost, label_cost : of a wrong head, and of a wrong label at the right head, which may not cost more
-    memory : megabytes for the slots of arcs, which are kept for as many sentences as there is room for; the others' are
-        worked out each time
+    memory : megabytes for keeping the slots of arcs; those of sentences that do not fit are worked out each time
     """
 
     exact = True
@@ -134,7 +133,7 @@ class TreeExamples:
         for role in ("head", "modifier", "other"):
             rows = len(getattr(data.keys, role))
             if rows != n_tokens + 1:
-                raise DataError(f"there are {n_tokens} tokens, and keys of the root, but {rows} rows of keys as {role}")
+                raise DataError(f"{n_tokens} tokens and the root need a row of keys each; there are {rows} as {role}")
         if len(data.heads):
             sizes = np.repeat(self.lengths, self.lengths)
             if len(data.heads) != n_tokens or np.any((data.heads < 0) | (data.heads > sizes)):
@@ -143,7 +142,7 @@ class TreeExamples:
                 raise DataError(f"labels must be numbers from 0 to {data.n_labels - 1} for each token")
 
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
-        """The best trees of the batch, end to end: head · labels + label of each token."""
+        """The best trees of the batch, end to end: for each token head · n_labels + label."""
         trees, n_labels = self.trees, self.trees.n_labels
         parts = []
         scales = per_example(error_scale, batch)
@@ -160,7 +159,7 @@ class TreeExamples:
     def decode_best(
         self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
     ) -> tuple[IntVector, IntVector]:
-        """The batch with each example once per output, and their `k` best trees, best first, end to end."""
+        """The batch with each example repeated per output, and the `k` best trees, best first, end to end."""
         trees, scales = self.trees, per_example(error_scale, batch)
         counts, codes = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
         for chunk in self._chunks(batch):
@@ -172,7 +171,7 @@ class TreeExamples:
         return np.repeat(batch, np.concatenate(counts)), np.concatenate(codes)
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
-        """The worst trees that are wrong at each token (`structures.base.Positions`)."""
+        """The worst trees that are wrong at each token (`core.examples.Positions`)."""
         errors, codes = [np.empty(0)], [np.empty(0, dtype=np.int32)]
         for chunk in self._chunks(batch):
             part = batch[chunk]
@@ -220,7 +219,7 @@ class TreeExamples:
         )
 
     def _chunks(self, batch: IntVector) -> Iterator[slice]:
-        """Pieces of the batch whose part scores are not too many to hold."""
+        """Pieces of the batch that have few enough part scores to hold."""
         sizes = (self.lengths[batch] + 1.0) ** (self.trees.order + 1)
         numbers = np.cumsum(sizes) // MOST_SCORES
         edges = np.flatnonzero(np.diff(numbers, prepend=-1, append=np.inf))

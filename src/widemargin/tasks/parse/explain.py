@@ -1,8 +1,8 @@
 """Why a token hangs on this head, by this relation, and not on another.
 
-Scores are those of single arcs, all else in the tree being as it is: where a model looks at siblings, an arc's sibling
-is the one that it has, or would have, in the predicted tree. A tree is chosen as a whole, so that a single arc of it
-may well score less than another that did not fit in.
+Scores are those of single arcs, with the rest of the tree as it is. Where a model looks at siblings, an arc's sibling
+is the one that it has, or would have, in the predicted tree. A tree is chosen as a whole, so one of its arcs may well
+score less than another arc that did not fit in.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class ArcExplainer:
     voters : the features of its arcs
     words : its words
     arcs : the tree
-    labels : all that the model knows
+    labels : all labels of the model
     """
 
     voters: ArcVotes
@@ -38,7 +38,7 @@ class ArcExplainer:
         return Option(self.spelt(token, arc), votes)
 
     def alternative(self, token: int, head: int | None = None, label: str | None = None) -> Arc:
-        """The best other arc to a token: of this head or with this label if given, else from the best other head."""
+        """The best other arc to a token: from this head or with this label if given, else from the best other head."""
         chosen = self.arcs[token - 1]
         heads = [h for h in range(len(self.arcs) + 1) if h != token]
         if head is not None and head not in heads:
@@ -64,7 +64,7 @@ class ArcExplainer:
         return max(candidates, key=candidates.__getitem__)
 
     def margins(self) -> list[tuple[Arc, float]]:
-        """For every token the best arc from another head, and how much more than that the chosen one scores."""
+        """For every token the best arc from another head, and how much more the chosen arc scores."""
         found = []
         for token, chosen in enumerate(self.arcs, 1):
             other = self.alternative(token)

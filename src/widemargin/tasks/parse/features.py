@@ -1,9 +1,9 @@
-"""Features of dependency arcs by templates (McDonald et al. 2005), hashed (`features.roles`).
+"""Features of dependency arcs by templates (McDonald et al. 2005), hashed (`text.roles`).
 
 Three lists of templates: on arcs, on arcs with their label, and on pairs of siblings. The roles are ``head``,
 ``modifier``, ``between`` (each distinct value among the tokens between the two) and ``sibling`` (the next modifier of
 the same head towards it). Features without labels count alone, and once more with the signed distance of head and
-modifier, or of sibling and modifier. Templates on labels name what they want of it: ``direction`` or ``distance``.
+modifier, or of sibling and modifier. Templates on labels name the measure they use: ``direction`` or ``distance``.
 """
 
 from collections.abc import Sequence
@@ -140,7 +140,7 @@ class ArcExtractor:
         """The keys of all tokens of a corpus."""
         templates = [template for group in GROUPS for template in self.groups[group]]
         keys = RoleKeys(columns, templates)
-        # No template has both, between and sibling.
+        # No template has both roles, between and sibling.
         other = keys.of("between", OUTSIDE["between"]) + keys.of("sibling", OUTSIDE["sibling"])
         measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
         return TreeKeys(
@@ -153,6 +153,6 @@ class ArcExtractor:
 
 
 def readable(templates: Sequence[str], columns: Columns) -> tuple[str, ...]:
-    """Those of the templates that look at no column but what there is."""
+    """The templates that look only at columns that exist."""
     parsed = parse_role_templates(templates, list(OUTSIDE), list(MEASURES))
     return tuple(template.text for template in parsed if template.columns_read <= set(columns.names))

@@ -1,16 +1,16 @@
 """The hashed features of dependency arcs: keys whose sums are the slots of features in one table of weights.
 
-An arc from head h to modifier m has, for every template t, the slot (`features.roles`)
+An arc from head h to modifier m has, for every template t, the slot (`text.roles`)
 
     (head[h, t] + modifier[m, t] + measure[step, t]) mod 2^bits
 
 where `step` tells direction and distance of the arc. Features of a third token, one between the two or a sibling,
-have `other` as a further addend. Row 0 of the matrices is the artificial root, or the sibling that is not there; token
-s of a corpus has the row s + 1.
+have `other` as a further addend. Row 0 of the matrices is the artificial root, or a missing sibling; token s of a
+corpus has the row s + 1.
 
-A feature has several weights, side by side from its slot on: one with labels has one for each label; one without has
-one that always counts, and then one for each step, of which that of the arc counts. Neighbours in memory are fetched
-together, and fetching is what takes the time.
+A feature has several weights, side by side from its slot on. A feature with labels has a weight for each label. A
+feature without has a weight that always counts, then one for each step, of which only that of the arc counts.
+Neighbours in memory are fetched together, and fetching takes most of the time.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from widemargin._types import FloatVector, IntMatrix, LongVector
 
 STEPS = ("root", "1", "2", "3", "4", "5+", "10+", "-1", "-2", "-3", "-4", "-5+", "-10+")
 DIRECTIONS = ("root", *["right"] * 6, *["left"] * 6)
-"""What templates call the steps of an arc: its signed distance, or its direction alone."""
+"""The names of the steps of an arc in templates: its signed distance, or its direction alone."""
 
 GROUPS = ("arc", "between", "sibling", "label", "label_head", "label_modifier")
 """Templates by what they look at.
@@ -36,7 +36,7 @@ ARC, BETWEEN, SIBLING, LABEL, LABEL_HEAD, LABEL_MODIFIER = range(6)
 class TreeKeys(NamedTuple):
     """The keys of all templates, a column each; group g of the templates has the columns `edges`[g] … `edges`[g + 1].
 
-    Those of roles and measures that a template does not have are zero.
+    Keys of roles and measures that a template does not have are zero.
     """
 
     head: IntMatrix
@@ -62,7 +62,7 @@ def step_of(head: int, modifier: int) -> int:
 
 @kernel
 def row_of(first: int, node: int) -> int:
-    """The row of a sentence's node 0 … n, whose first token is the `first` of the corpus."""
+    """The row of node 0 … n of a sentence whose first token is number `first` of the corpus."""
     return first + node if node > 0 else 0
 
 
@@ -78,7 +78,7 @@ def total(keys: TreeKeys, group: int, head: int, modifier: int, step: int, w: Fl
 
 @kernel
 def total_kept(slots: IntMatrix, arc: int, step: int, w: FloatVector) -> float:
-    """The same for an arc whose slots have been kept: twice as fast, as nothing keeps the next fetches waiting."""
+    """The same for an arc whose slots have been kept; twice as fast, as nothing keeps the next fetches waiting."""
     weight = 0.0
     for t in range(slots.shape[1]):
         slot = slots[np.uint64(arc), np.uint64(t)]

@@ -83,7 +83,7 @@ def attachment_scores(
 
 
 class _Pair(NamedTuple):
-    """The two arcs of a token, which has this number in its sentence."""
+    """The gold and the predicted arc of a token, and its number in the sentence."""
 
     token: int
     gold: Arc

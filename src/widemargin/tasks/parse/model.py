@@ -19,7 +19,7 @@ from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.report.numbers import share
 from widemargin.report.svg import Picture
 from widemargin.tasks.base import Arrays, Corpus, Reading, are_numbers
-from widemargin.tasks.parse.dependencies import Dependencies, arc_columns, arc_lists, arcs, as_dependencies
+from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, as_dependencies
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.explain import ArcExplainer
 from widemargin.tasks.parse.features import ArcExtractor
@@ -31,7 +31,7 @@ from widemargin.tasks.trees import TreeModel, checked_bits, packed_weights, show
 from widemargin.text.columns import Columns, split
 from widemargin.text.inputs import as_columns
 from widemargin.text.labels import are_labels
-from widemargin.text.trees import Arc
+from widemargin.text.trees import Arc, arc_columns
 
 PARTS = ("arc", "label", "sibling")
 """The lists of templates that an extractor has."""
@@ -51,7 +51,13 @@ class Parser(TreeModel):
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
         """The templates of arcs, of labels and of siblings."""
-        return {part: list(getattr(self.extractor, part)) for part in PARTS}
+        groups = self.extractor.groups
+        return {
+            part: [template.text for name in names for template in groups[name]]
+            for part, names in zip(
+                PARTS, (("arc", "between"), ("label", "label_head", "label_modifier"), ("sibling",)), strict=True
+            )
+        }
 
     @property
     def columns_read(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Dependency trees as pictures: arcs above the words in SVG, and for terminals a tree beside a word a line.
+"""Dependency trees as pictures: arcs above the words in SVG; on terminals one word per line, with a tree beside them.
 
 In SVG an arc is a bar with a leg at either end. Shorter arcs come first, each on the lowest level above all that are
 already over the same words: so bars never meet, and arcs cross in the picture only where they cross in the tree. The
@@ -11,7 +11,7 @@ On a terminal every word with dependents has a column, further right than its he
      │ ╭─ 3  fine   ADJ   amod
      ╰─┴─ 4  lines  NOUN  obj
 
-This fits sentences of any length. Where a tree is not projective, a line that is interrupted runs below another.
+This fits sentences of any length. Where a tree is not projective, an interrupted line runs below another.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ LEVEL = 25.0  # between the bars of two levels
 PORT = 11.0  # between two legs at a word
 GAP = 22.0  # between two words
 TIP = 3.5  # half the width of an arrow's head
-# The line of a word's column, by whether it goes on upwards and downwards from a row.
+# The line of a word's column, by whether it continues upwards and downwards from a row.
 JOINTS = {
     "word": {(False, True): "┬", (True, False): "┴", (True, True): "┼"},
     "dependent": {(False, True): "╭", (True, False): "╰", (True, True): "├"},
@@ -107,7 +107,7 @@ def _legs(arcs: Sequence[Arc]) -> dict[tuple[int, int], float]:
 def _places(
     words: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str], legs: dict[tuple[int, int], float]
 ) -> tuple[list[float], float]:
-    """Where the middles of the words are, so that no texts meet and labels fit on their bars; and the whole width."""
+    """The middles of the words, such that no texts meet and labels fit on their bars; and the whole width."""
     rooms = [svg.width_of(word, WORD_SIZE) for word in words]
     for m, tag in enumerate(tags):
         rooms[m] = max(rooms[m], svg.width_of(tag, TAG_SIZE))
@@ -128,7 +128,7 @@ def _places(
 
 
 def arcs_lines(words: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ()) -> list[str]:
-    r"""The tree of a sentence as lines for a terminal, one a word.
+    r"""The tree of a sentence as lines for a terminal, one per word.
 
     >>> tree = [Arc(2, "nsubj"), Arc(0, "root"), Arc(4, "amod"), Arc(2, "obj")]
     >>> print(*arcs_lines(["They", "drew", "fine", "lines"], tree), sep="\n")
@@ -177,7 +177,7 @@ def _tree_rows(arcs: Sequence[Arc], order: Sequence[int]) -> list[str]:
 
 
 def _check(words: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str]) -> list[int]:
-    """Complain of what is no tree; its words, each after its head."""
+    """Raise an error unless the arcs are a tree; return the words, each after its head."""
     if len(arcs) != len(words) or (tags and len(tags) != len(words)):
         raise WidemarginError(f"{len(words)} words need as many arcs and tags, not {len(arcs)} and {len(tags)}")
     below: list[list[int]] = [[] for _ in range(len(arcs) + 1)]
@@ -186,7 +186,7 @@ def _check(words: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str]) -> li
             raise WidemarginError(f"the head of word {m + 1} is {head}, but there are {len(arcs)} words")
         below[head].append(m)
     order = below[0]
-    for m in order:  # grows meanwhile
+    for m in order:  # which grows meanwhile
         order += below[m + 1]
     if len(order) < len(arcs):
         stray = min(set(range(len(arcs))) - set(order))

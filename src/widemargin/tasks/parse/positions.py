@@ -20,10 +20,10 @@ from widemargin.tasks.parse.scores import TreeData, label_row, node_labels
 
 
 class Gold(NamedTuple):
-    """What is known of the gold arcs of a batch, a number per token, and of the gold trees.
+    """Facts about the gold arcs of a batch, a number per token, and about the gold trees.
 
-    `wrong` is the best wrong label of the arc and `wrong_by` what it scores below the best label; `scores` are those
-    of the whole trees.
+    `wrong` is the best wrong label of the arc and `wrong_by` how far it scores below the best label; `scores` are
+    those of the whole trees.
     """
 
     wrong: IntVector
@@ -33,7 +33,7 @@ class Gold(NamedTuple):
 
 @kernel
 def _wrong_label(row: FloatVector, right: int) -> int:
-    """The best label but the right one; `NOTHING` where there is no other."""
+    """The best label other than the right one; `NOTHING` if there is no other."""
     best = NOTHING
     for label in range(len(row)):
         if label != right and (best == NOTHING or row[label] > row[best]):
@@ -75,7 +75,7 @@ def choose(
     heads: IntVector, totals: FloatVector, tasks: Tasks, other_heads: IntVector, other_totals: FloatVector,
     errors: FloatVector, codes: IntVector,
 ) -> int:  # fmt: skip
-    """Write the worst tree of each token behind each other, where it violates; return where they end.
+    """Write the worst tree of each token that has a violator, end to end; return where they end.
 
     `heads` and `totals` are those of the best trees, `other_heads` and `other_totals` those without a gold arc, as
     `tasks` lists them.

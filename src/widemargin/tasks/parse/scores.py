@@ -2,8 +2,8 @@
 
     ⟨w, φ(x, y)⟩ = Σ over arcs (h, m, l) of arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)]
 
-The scores of the sentences of a batch lie end to end: for a sentence of n tokens (n + 1)² numbers for `arc` with the
-best label's added, and as many numbers of labels.
+The scores of the sentences of a batch lie end to end. A sentence of n tokens has (n + 1)² scores `arc`, each with that
+of the best label added, and as many numbers of the best labels.
 """
 
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class TreeData(NamedTuple):
     """Sentences compiled to arrays; `heads` and `labels` are gold, a number per token, or empty.
 
     `costs` are those of a wrong head, and of a wrong label at the right head. The `slots` of the arcs of some sentences
-    are kept, a row for each, by head and then modifier, from row `kept`[i] on for sentence i; −1 where they are not.
+    are kept, a row for each, by head and then modifier, from row `kept`[i] on for sentence i; −1 if they are not.
     """
 
     indptr: LongVector
@@ -76,7 +76,7 @@ def add_row(slot: int, w: FloatVector, rows: FloatMatrix, row: int) -> None:
 
 @kernel
 def _between(keys: TreeKeys, w: FloatVector, mask: int, first: int, h: int, n: int, scores: FloatMatrix) -> None:
-    """Add the scores of what lies between `h` and every modifier: each distinct value once."""
+    """Add the scores of the tokens between `h` and every modifier, each distinct value once."""
     found = np.empty(n, dtype=np.int64)
     value = keys.edges[BETWEEN]
     for side in range(2):
@@ -196,7 +196,7 @@ def part_scores(data: TreeData, w: FloatVector, batch: IntVector, scales: FloatV
 
 @kernel
 def highest(rows: FloatMatrix) -> int:
-    """Where the highest number of the first row is; the first of several."""
+    """The index of the highest number in the first row; the first of several."""
     best = 0
     for label in range(1, rows.shape[1]):
         if rows[0, label] > rows[0, best]:

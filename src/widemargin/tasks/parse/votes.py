@@ -5,7 +5,7 @@ values that it finds there. The votes for an arc add up to its score,
 
     arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)]
 
-so that they tell why the arc was chosen, and not another (`structures.tree`).
+so that they tell why the arc was chosen, and not another (`tasks.parse.examples`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class ArcVotes:
 
     Parameters
     ----------
-    extractor : what features arcs have
+    extractor : the extractor of the features of arcs
     sentence : columns of this sentence alone
     w : the weights
     labels : the labels that arcs may have
@@ -88,7 +88,7 @@ class ArcVotes:
         return (1 << self._extractor.hash_bits) - 1
 
     def _between(self, head: int, modifier: int) -> list[int]:
-        """The tokens between the two, of each value the one nearest to the head."""
+        """The tokens between the two; of those with the same value, the one nearest to the head."""
         step, begin = 1 if modifier > head else -1, self._keys.edges[BETWEEN]
         if begin == self._keys.edges[BETWEEN + 1]:
             return []

@@ -1,4 +1,4 @@
-"""What is wrong with the arrays of a segmentation, if anything is: kernels do not look."""
+"""Checks of the arrays of a segmentation, because kernels do not check."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """Segmentations that comply with constraints: `Constraints` in the numbers of a semi-Markov model.
 
 Labels are those of segments: the types of spans, and ``"O"`` for tokens outside, each of which is a segment of its own.
-There is no way to mark spans improperly, so that `bio` forbids nothing.
+Spans cannot be marked improperly, so `bio` forbids nothing.
 """
 
 from collections.abc import Sequence

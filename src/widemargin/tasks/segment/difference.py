@@ -58,7 +58,7 @@ def _room(data: SegmentData, first: int, gold: IntVector, codes: IntVector) -> i
 
 @kernel
 def _push(draft: Draft, write: int, offset: int, plus: int, minus: int, value: float) -> int:
-    """Append `value` at `plus` and −`value` at `minus`, unless they are equal, or −1 for none; return the new end."""
+    """Append `value` at `plus` and −`value` at `minus` (−1: nowhere) unless they are equal; return the new end."""
     if plus != minus and plus >= 0:
         draft.indices[write], draft.values[write] = offset + plus, value
         write += 1
@@ -113,10 +113,10 @@ def _push_span(
 def append_difference(
     draft: Draft, end: int, data: SegmentData, layout: Layout, i: int, codes: IntVector
 ) -> tuple[Draft, int, float]:
-    """Append ψ of a segmentation of example i to a draft that ends at `end`; return its new end and the error, too."""
+    """Append ψ of a segmentation of example i to a draft that ends at `end`; return it, its new end and the error."""
     first, n = data.indptr[i], len(codes)
     gold = data.gold[first : first + n]
-    # Not the literal −1, for which every callee would be compiled a second time.
+    # Not the literal −1, because Numba would compile every callee a second time for it.
     none = data.indptr[0] - 1
     draft = with_room(draft, end, _room(data, first, gold, codes))
     error = missed = 0.0
@@ -150,7 +150,7 @@ def difference(
 ) -> tuple[FloatVector, Rows]:
     """Errors and feature differences of segmentations laid end to end."""
     errors, indptr = np.zeros(len(batch)), np.zeros(len(batch) + 1, dtype=np.int64)
-    # The table grows with the longest row only: it is cleared after each.
+    # The table grows only with the longest row, since it is cleared after each.
     room = 64 * len(batch)
     draft = Draft(np.empty(room, dtype=np.int32), np.empty(room), new_table(64))
     for position in range(len(batch)):

@@ -2,9 +2,9 @@
 
     ⟨w, φ(x, y)⟩ = first[y_1] + Σ_j segment(t_j, u_j, y_j) + Σ_{j>1} T[y_j-1, y_j] + last[y_p]
 
-over the segments (t_j, u_j, y_j) of y: from token t_j to token u_j, with the label y_j. `segment_scores` says what a
-segment scores and what its error is, `segment_weights` where the weights are, `segment_spans` how spans are numbered
-and outputs written: an int32 code per token, twice the label, plus one where a segment begins.
+over the segments (t_j, u_j, y_j) of y: from token t_j to token u_j, with the label y_j. The module `scores` defines the
+score and the error of a segment, `weights` the layout of the weights, `spans` how spans are numbered and outputs
+written: an int32 code per token, twice the label, plus one where a segment begins.
 """
 
 import numpy as np
@@ -49,9 +49,9 @@ class SegmentExamples:
     ----------
     shape : the shape of the model
     indptr : (n + 1,) where each sequence begins among the tokens
-    features : the features of each token, a row a token
-    segment_features : the features of each candidate span, a row a span; None where the model has none
-    gold : the code of each token (`segment_spans`); None when the sequences are only to be decoded
+    features : the features of each token, a row per token
+    segment_features : the features of each candidate span, a row per span; None if the model has none
+    gold : the code of each token (`tasks.segment.spans`); None when the sequences are only to be decoded
     precision : (L,) error of a wrong segment, by its label; None for ones
     recall : (L,) error of missing a gold segment, by its label; None for ones
     confusion : (L, L) error of the column's label on a gold segment with the row's; None counts wrong ones
@@ -96,7 +96,7 @@ class SegmentExamples:
         self.work = self._work()
 
     def _work(self) -> FloatVector:
-        # As for chains; and measured, errors included, 8 nanoseconds for a label of a span.
+        # As for chains, and 8 nanoseconds for each label of a span, measured with errors.
         n_labels, data = self.shape.n_labels, self.data
         tokens, spans = self.lengths, self.n_positions
         of_tokens, of_spans = (
@@ -119,7 +119,7 @@ class SegmentExamples:
         return Layout(labels, *rows.tolist())
 
     def parts(self, w: FloatVector | SegmentWeights) -> SegmentWeights:
-        """Weights as their parts, whichever form they have."""
+        """The parts of weights in either form."""
         return w if isinstance(w, SegmentWeights) else self.shape.parts(w)
 
     def decode(self, w: FloatVector | SegmentWeights, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
@@ -132,19 +132,19 @@ class SegmentExamples:
     def decode_best(
         self, w: FloatVector | SegmentWeights, batch: IntVector, k: int, *, error_scale: Scale = 0.0
     ) -> tuple[IntVector, IntVector]:
-        """The batch with each example once per output, and their `k` best segmentations, best first, end to end."""
+        """The batch with each example repeated per output, and the `k` best segmentations, best first, end to end."""
         counts, codes = best_segmentations(self.data, self.parts(w), batch, k, per_example(error_scale, batch))
         return np.repeat(batch, counts), codes
 
     def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> tuple[IntVector, LongVector]:
-        """The worst segmentations that decoding can find (`structures.base.HullSearch`)."""
+        """The worst segmentations that decoding can find (`core.examples.HullSearch`)."""
         starts = boundaries(self.lengths[batch])
         codes = np.empty(starts[-1], dtype=np.int32)
         n_decodes = hull_segmentations(self.data, self.parts(w), batch, starts, most_decodes, codes)
         return codes, n_decodes
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
-        """The worst segmentations under slack scaling (`structures.base.ErrorCounts`)."""
+        """The worst segmentations under slack scaling (`core.examples.ErrorCounts`)."""
         n_labels, data = self.shape.n_labels, self.data
         whole = whole_costs(self._penalties)[0].astype(np.float64)
         precision, recall, confusion = np.split(whole, [n_labels, 2 * n_labels])
@@ -164,16 +164,16 @@ class SegmentExamples:
         return np.diff(self.data.spans[self.data.indptr])
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
-        """For each candidate span the worst segmentation that is wrong there (`structures.base.Positions`)."""
+        """For each candidate span the worst segmentation that is wrong there (`core.examples.Positions`)."""
         counts = self.n_positions[batch]
         errors = np.zeros(counts.sum())
         codes = violators(self.data, self.parts(w), batch, errors)
         return at_positions(errors, self.difference(np.repeat(batch, counts)[errors > 0], codes).psi)
 
     def max_marginals(self, w: FloatVector | SegmentWeights, batch: IntVector) -> tuple[FloatMatrix, LongVector]:
-        """For each candidate span of the batch, a row of scores: of the best segmentations with each label there.
+        """For each candidate span of the batch, a row of scores: the best segmentation's with each label there.
 
-        The second array tells where the rows of each example begin; −inf marks what no segmentation can have.
+        The second array says where the rows of each example begin; −inf marks what no segmentation can have.
         """
         starts = boundaries(self.n_positions[batch])
         best = np.empty((starts[-1], self.shape.n_labels))

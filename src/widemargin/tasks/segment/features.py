@@ -5,11 +5,11 @@
 | ``string``, ``lower``, ``shape`` | its words as they are, in lower case, or as shapes are those of a known segment |
 | ``ends`` | its first and last word, in lower case, are those of a known segment of two words or more |
 | ``lexicon`` | it is an entry of a lexicon: a feature for each lexicon |
-| ``similarity`` | the entry most like it shares half of the words, three quarters, or all (`features.lexicons`) |
+| ``similarity`` | the entry most like it shares half of the words, three quarters, or all (`text.lexicons`) |
 
-Known are the segments of the training data. Where one alone has a feature, training would know it by heart and learn
-nothing that holds elsewhere, so `min_count` of them are wanted, usually two. A run of words has a 64-bit key that grows
-word by word: no string is ever put together, but for the names of features.
+The known segments are those of the training data. From a feature of a single one, training would learn that segment by
+heart and nothing that holds elsewhere, so a feature needs `min_count` segments, usually two. A run of words has a
+64-bit key that grows word by word: strings are built only for the names of features.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,13 +33,13 @@ from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.templates import Atom, Atoms
 
 LEVELS = (0.5, 0.75, 1.0)
-"""How similar a span and an entry of a lexicon must be for each of the features of similarity."""
+"""How similar a span and a lexicon entry must be for each feature of similarity."""
 
 _ATTRIBUTES = {"string": "value", "lower": "lower", "shape": "shape", "ends": "lower"}
 
 
 class SegmentFeatures(NamedTuple):
-    """Sequences as rows of features: a row per token, and a row per candidate span (`structures.segment_spans`)."""
+    """Sequences as rows of features: a row per token, and a row per candidate span (`tasks.segment.spans`)."""
 
     indptr: LongVector
     rows: Rows
@@ -53,7 +53,7 @@ class SegmentExtractor:
     ----------
     tokens : the extractor of the tokens' features; lexicons are those of its resources
     segment_features : some of `SEGMENT_FEATURES`
-    min_count : features that fewer segments of the training data have are left out
+    min_count : features of fewer segments of the training data are left out
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SegmentExtractor:
         if tokens.transition_templates:
             text = tokens.transition_templates[0].text
             raise WidemarginError(
-                f"the template {text!r} describes pairs of labels, of which segments have no features"
+                f"the template {text!r} describes pairs of labels, but segments have no features of pairs"
             )
         self.tokens, self.segment_features, self.min_count = tokens, tuple(segment_features), min_count
         self.index, self._names = Alphabet(), list[str]()
@@ -91,7 +91,7 @@ class SegmentExtractor:
         Parameters
         ----------
         X : the sequences
-        lengths : how long the segment is that begins at each token; 0 where none does whose features are wanted
+        lengths : the length of the segment that begins at each token; 0 where none does whose features are wanted
         longest : how many tokens a span may have
         """
         rows = self.tokens.fit(X).rows
@@ -119,7 +119,7 @@ class SegmentExtractor:
         return kept
 
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        """All there is to know about it, as JSON and arrays."""
+        """The whole extractor as JSON and arrays."""
         header, arrays = self.tokens.describe()
         arrays |= {"segment_keys": self.index.keys(), **pack_strings("segment_names", self._names)}
         return {**header, "segment_features": list(self.segment_features)}, arrays
@@ -141,7 +141,7 @@ class SegmentExtractor:
         return matches
 
     def _runs(self, atoms: Atoms, longest: int) -> Iterator[tuple[str, Iterator[tuple[LongVector, KeyVector]]]]:
-        """For every feature of words its name, and the places and keys of spans by their length."""
+        """For every feature of words, its name, and the places and keys of spans by their length."""
         indptr = atoms.columns.indptr
         for name, attribute in _ATTRIBUTES.items():
             if name in self.segment_features and atoms.columns.n_tokens:
@@ -202,7 +202,7 @@ def _token_keys(atoms: Atoms, attribute: str) -> KeyVector:
 
 
 def _outermost(keys: KeyVector, indptr: LongVector, longest: int) -> Iterator[tuple[LongVector, KeyVector]]:
-    """As `rolled`, with a key for the first and the last alone, where these are two."""
+    """As `rolled`, with a key for only the first and the last of a run, for runs of two or more."""
     for length, (starts, _) in enumerate(rolled(keys, indptr, longest), 1):
         first = starts if length > 1 else starts[:0]
         yield first, combine(keys[first], keys[first + length - 1])

@@ -5,6 +5,7 @@ from typing import Any
 
 from widemargin.errors import DataError
 from widemargin.files.costs import costs_in, read_object
+from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
 from widemargin.tasks.token_files import TokenFiles
 
 
@@ -18,7 +19,7 @@ class SegmentFiles(TokenFiles):
 
     def lexicons_need_templates(self, given: Mapping[str, Any]) -> bool:
         """Not where whole segments are looked up in them."""
-        return not {"lexicon", "similarity"} & set(given["segment_features"])
+        return not {"lexicon", "similarity"} & set(given.get("segment_features", SEGMENT_FEATURES))
 
 
 def read_penalties(path: str) -> dict[str, dict[Any, float]]:

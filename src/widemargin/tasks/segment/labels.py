@@ -1,6 +1,6 @@
-"""Segmentations as users give and get them: checked spans of each sequence, numbered, and what errors in them cost.
+"""Segmentations as users give and get them: the spans of each sequence, checked and numbered, and the costs of errors.
 
-Tokens outside of all spans are segments of their own, of one token and the label ``"O"``.
+Every token outside all spans is a segment of its own, with the label ``"O"``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from widemargin.text.labels import as_sequences, cost_matrix
 from widemargin.text.spans import OUTSIDE, Span, bio, labels_of, spans_of
 
 Lengths = int | Mapping[str, int] | None
-"""How many tokens segments may have: any, one number for all labels, or one for some of them."""
+"""The most tokens of a segment: as in the training data, one number for all labels, or one for some of them."""
 
 
 class Penalties(NamedTuple):
-    """What errors cost: wrong segments and missed ones by label, and right spans with a wrong label."""
+    """The costs of errors: wrong segments and missed ones by label, and right spans with a wrong label."""
 
     precision: FloatVector
     recall: FloatVector
@@ -35,7 +35,7 @@ class Penalties(NamedTuple):
         recall: Mapping[str, float] | None,
         confusion: Mapping[Any, float] | None,
     ) -> "Penalties":
-        """Penalties by label; a wrong label on a right span costs a wrong segment and a missed one, unless given."""
+        """Penalties by label; unless given, a wrong label on a right span costs a wrong and a missed segment."""
         wrong, missed = _by_label("precision", precision, labels), _by_label("recall", recall, labels)
         both = (missed[:, None] + wrong[None, :]) * (1.0 - np.eye(len(labels)))
         return cls(wrong, missed, cost_matrix(confusion, labels, both))
@@ -50,17 +50,17 @@ def as_spans(X: Any, y: Any) -> list[list[Span]]:
     for i, spans in enumerate(found):
         for span in spans:
             if span.type == OUTSIDE:
-                raise DataError(f"sequence {i} has a span labelled 'O', which is what tokens outside of spans are")
+                raise DataError(f"sequence {i} has a span labelled 'O', the label of tokens outside all spans")
     return found
 
 
 def as_labels(X: Any, y: Any) -> list[list[str]]:
-    """The same as BIO labels."""
+    """The spans of every sequence of `X` as BIO labels; `y` as for `as_spans`."""
     return [bio(spans, size) for spans, size in zip(as_spans(X, y), lengths(X), strict=True)]
 
 
 def encode_segments(spans: Sequence[Sequence[Span]], sizes: Sequence[int]) -> tuple[list[str], IntVector]:
-    """The labels, those of most tokens first, and for each token 2 · label, plus 1 where a segment begins."""
+    """The labels, those with the most tokens first, and for each token 2 · label, plus 1 where a segment begins."""
     tokens: dict[str, int] = {OUTSIDE: sum(sizes)}
     for span in (span for each in spans for span in each):
         tokens[span.type] = tokens.get(span.type, 0) + span.end - span.start
@@ -78,7 +78,7 @@ def encode_segments(spans: Sequence[Sequence[Span]], sizes: Sequence[int]) -> tu
 
 
 def bio_names(labels: Sequence[str]) -> list[str]:
-    """What each code is called in a column of BIO labels.
+    """The name of each code in a column of BIO labels.
 
     >>> bio_names(["O", "city"])
     ['O', 'O', 'I-city', 'B-city']
@@ -87,7 +87,7 @@ def bio_names(labels: Sequence[str]) -> list[str]:
 
 
 def decode_segments(codes: IntVector, labels: Sequence[str], indptr: LongVector) -> list[list[Span]]:
-    """The spans that codes stand for, sequence by sequence, without the tokens outside.
+    """The spans that codes stand for, sequence by sequence, without tokens outside all spans.
 
     >>> decode_segments(np.array([3, 2, 1, 1]), ["O", "city"], np.array([0, 3, 4]))
     [[Span(start=0, end=2, type='city')], []]
@@ -105,7 +105,7 @@ def decode_segments(codes: IntVector, labels: Sequence[str], indptr: LongVector)
 
 
 def max_lengths(given: Lengths, labels: Sequence[str], spans: Sequence[Sequence[Span]]) -> tuple[int, ...]:
-    """How many tokens the segments of each label may have: as many as the longest has, where nothing is `given`."""
+    """How many tokens the segments of each label may have; as many as the longest has if nothing is `given`."""
     longest = dict.fromkeys(labels, 1)
     for span in (span for each in spans for span in each):
         longest[span.type] = max(longest[span.type], span.end - span.start)
@@ -126,7 +126,7 @@ def max_lengths(given: Lengths, labels: Sequence[str], spans: Sequence[Sequence[
 
 
 def _holds_labels(y: Any) -> bool:
-    """Whether the first entry of all is a label rather than a span."""
+    """Whether the first entry of `y` is a label rather than a span."""
     if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
         raise DataError(f"y must be a list of spans or labels for every sequence, not {y!r:.60}")
     first = next((entry for each in y if hasattr(each, "__len__") for entry in each), None)
@@ -164,7 +164,7 @@ def _checked(sequence: int, function: Any, *arguments: Any) -> Any:
 
 
 def _by_label(name: str, given: Mapping[str, float] | None, labels: Sequence[str]) -> FloatVector:
-    """A penalty for every label: 1, or 0 for what is outside, unless given."""
+    """A penalty for every label; unless given, it is 1, or 0 for tokens outside all spans."""
     if not isinstance(given, Mapping | None):
         raise DataError(f"{name} must be a dict of penalties by label, not {given!r:.60}")
     penalty = {label: float(label != OUTSIDE) for label in labels}

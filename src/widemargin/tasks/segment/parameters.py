@@ -18,11 +18,13 @@ class SegmenterParameters(TokenParameters):
     segment_features: Sequence[str] = parameter(
         SEGMENT_FEATURES, "Features of whole segments; a wrong name lists all.", given_as="names", metavar="A,B,…"
     )
-    segment_min_count: int = parameter(2, "Leave out features that fewer segments of the training data have.")
+    segment_min_count: int = parameter(
+        2, "Leave out features that fewer segments of the training data have.", given_as="whole number"
+    )
     max_length: "int | Mapping[str, int] | None" = parameter(
         None,
-        "Refuse data with longer segments; a dict has a number for each label. By default the length of the longest "
-        "segment of each label.",
+        "Refuse data with longer segments. By default segments may be as long as the longest of their label.",
+        in_python="A dict has a number for each label.",
         given_as="whole number",
         metavar="N",
     )

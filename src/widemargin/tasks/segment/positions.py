@@ -2,8 +2,8 @@
 
     max over y with (t, u, y) not gold of L(t, u, y) [1 − s(gold) + max-marginal of (t, u, y)]_+
 
-One forward and one backward pass give all max-marginals. What comes before and after a segment in the best segmentation
-that holds it is traced where it is needed, and remembered: the paths of different positions soon merge.
+One forward and one backward pass give all max-marginals. The neighbours of a segment in the best segmentation that
+holds it are traced when needed, and remembered: the paths of different positions soon merge.
 """
 
 from typing import NamedTuple
@@ -47,7 +47,7 @@ class Passes(NamedTuple):
 
 @kernel
 def _write_path(passes: Passes, t: int, d: int, label: int, codes: IntVector) -> None:
-    """The best segmentation that holds the segment of d + 1 tokens from t on with `label`."""
+    """Write the best segmentation that holds the segment of d + 1 tokens from t on with `label`."""
     n_labels = len(passes.transition)
     write_segment(t, d, label, codes)
     start, right = t, label
@@ -130,7 +130,7 @@ def violators(data: SegmentData, weights: SegmentWeights, batch: IntVector, erro
 
 @kernel
 def _best_wrong(data: SegmentData, first: int, passes: Passes, marginals: FloatVector) -> tuple[int, int, int, float]:
-    """Start, d and label of a segment that is not gold in the best segmentation that has one, and its score; or −1."""
+    """Start, d and label of a non-gold segment in the best segmentation that has one, and its score; −1 for none."""
     n = len(passes.segment)
     at, longer, wrong, best = 0, 0, -1, -np.inf
     for t in range(n):

@@ -40,7 +40,7 @@ class SegmentData(NamedTuple):
     """Sequences laid end to end.
 
     `spans[t]` is the row of segment features of the span of token t alone, longer ones follow; `gold_lengths[t]` the
-    length of the gold segment that begins at t, or 0. Gold, its lengths and limits are empty where there are none.
+    length of the gold segment that begins at t, or 0. Gold, its lengths and limits are empty if absent.
     """
 
     indptr: LongVector
@@ -111,7 +111,7 @@ def _keep(allowed: BoolVector, scores: FloatVector) -> None:
 
 @kernel
 def _restrict(data: SegmentData, t: int, d: int, scores: FloatVector) -> None:
-    """Set to −inf what segments from t on cannot have once they hold the token t + d."""
+    """Set to −inf the labels that a segment from t on cannot have once it holds the token t + d."""
     inside, begin, breaks = data.limits.inside, data.limits.begin, data.limits.breaks
     across = len(breaks) > 0 and d > 0 and breaks[t + d]
     for label in range(len(scores)):
@@ -140,7 +140,7 @@ def part_scores(
 ) -> int:
     """Fill in the scores of example i, errors counted `error_scale` times; return its length.
 
-    What lies beyond the end of the sequence is left as it is.
+    Scores beyond the end of the sequence are left as they are.
     """
     first, n_labels = data.indptr[i], len(weights.begin)
     n = data.indptr[i + 1] - first

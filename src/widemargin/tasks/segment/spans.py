@@ -14,7 +14,7 @@ Segment = tuple[int, int, int]
 
 
 def span_boundaries(indptr: LongVector, longest: int) -> LongVector:
-    """The number of the first span of each token, and at last that of all spans, for sequences that begin at `indptr`.
+    """The number of each token's first span, and at the end how many spans there are; sequences begin at `indptr`.
 
     >>> span_boundaries(np.array([0, 3, 4]), longest=2).tolist()
     [0, 2, 4, 5, 6]

@@ -10,7 +10,7 @@ from widemargin.core.sparse import NO_ROWS, Rows, compressed, expanded
 from widemargin.errors import DataError
 
 BEGIN, INSIDE, END = range(3)
-"""The roles in which a token's features count: those of the first, of every and of the last token of a segment."""
+"""The roles in which a token's features count: as the first, as any, and as the last token of a segment."""
 ROLES = 3
 
 
@@ -68,8 +68,8 @@ class SegmentWeights(NamedTuple):
     """A weight vector seen as its parts.
 
     Row f of `roles` holds the labels' weights of token feature f at the first token of a segment, then at every token,
-    then at the last; row d of `length` those of segments of d + 1 tokens. `thinned`, `roles` and `segment` are empty,
-    and sparse rows take their place.
+    then at the last; row d of `length` those of segments of d + 1 tokens. In `thinned` weights, `roles` and `segment`
+    are empty, and sparse rows take their place.
     """
 
     roles: FloatMatrix
@@ -97,7 +97,7 @@ class SegmentWeights(NamedTuple):
         )
 
     def flat(self) -> FloatVector:
-        """The flat weight vector again."""
+        """The flat weight vector."""
         n_labels = len(self.begin)
         roles = self.roles if len(self.roles) else expanded(self.thin_roles, ROLES * n_labels)
         segment = self.segment if len(self.segment) else expanded(self.thin_segment, n_labels)

@@ -10,14 +10,14 @@ from widemargin._types import BoolMatrix, BoolVector, IntVector, LongVector
 from widemargin.core.sparse import Rows, taken
 from widemargin.tasks.constrained import Constrained
 from widemargin.tasks.constraints import Constraints, Windows
-from widemargin.tasks.tag.bio import STARTING, SpanLabels
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.weights import Chain, ChainWeights
+from widemargin.text.span_labels import STARTING, SpanLabels
 from widemargin.text.spans import Span, spans
 
 
 class ChainLimits(NamedTuple):
-    """What is possible: label pairs, first labels, last labels, and sets of labels for positions to choose from."""
+    """The possible label pairs, first labels and last labels, and sets of labels for positions to choose from."""
 
     pairs: BoolMatrix
     begins: BoolVector
@@ -26,7 +26,7 @@ class ChainLimits(NamedTuple):
 
 
 def limited_weights(weights: ChainWeights, limits: ChainLimits) -> ChainWeights:
-    """Thinned weights with a feature more for each of the sets."""
+    """Thinned weights with one more feature for each set."""
     thin, (sets, labels) = weights.thin_emission, np.nonzero(~limits.sets)
     sizes = np.bincount(sets, minlength=len(limits.sets))
     return weights._replace(
@@ -44,7 +44,7 @@ def limited_weights(weights: ChainWeights, limits: ChainLimits) -> ChainWeights:
 def with_features(
     examples: ChainExamples, n_more: int, positions: LongVector, more: IntVector, only: int | None = None
 ) -> ChainExamples:
-    """The examples in a chain with `n_more` features more, of which `positions`, in ascending order, have `more`.
+    """The examples with `n_more` further features; `positions`, in ascending order, also have the features `more`.
 
     `only` keeps a single example; the positions are then counted from its beginning.
     """
@@ -73,7 +73,7 @@ class ConstrainedChain(Constrained[ChainExamples]):
     ) -> None:
         super().__init__(labels, constraints, examples.data.indptr)
         sets, choices = np.unique(self._possible(examples.lengths.tolist()), axis=0, return_inverse=True)
-        # One set more for each type that may come once: the labels that do not begin a span of it.
+        # One more set for each type that may occur only once: the labels that do not begin a span of it.
         once = [~self.marks.having(STARTING, self.marks.of_type(type_)) for type_ in constraints.at_most_one]
         first = examples.chain.n_features
         self.closed = {type_: first + len(sets) + k for k, type_ in enumerate(constraints.at_most_one)}
@@ -100,7 +100,7 @@ class ConstrainedChain(Constrained[ChainExamples]):
 
     @cached_property
     def marks(self) -> SpanLabels:
-        """The labels as marks of spans, asked for only where constraints are about spans."""
+        """The labels as marks of spans, needed only by constraints on spans."""
         return SpanLabels(self.labels)
 
     def _possible(self, lengths: list[int]) -> BoolMatrix:

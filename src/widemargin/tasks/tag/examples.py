@@ -64,7 +64,7 @@ def _difference(
     data: ChainData, n_labels: int, n_features: int, batch: IntVector, starts: LongVector, labels: IntVector
 ) -> tuple[FloatVector, Rows]:
     errors = np.zeros(len(batch))
-    # Not the literal 0, for which every callee would be compiled a second time.
+    # Not the literal 0, because Numba would compile every callee a second time for it.
     room = most = at_emission = data.indptr[0]
     for position in range(len(batch)):
         first, shift = data.indptr[batch[position]], starts[position]
@@ -116,10 +116,10 @@ class ChainExamples:
     ----------
     chain : the shape of the model
     indptr : (n + 1,) where each sequence begins among the positions
-    features : the features of each position, a row a position
+    features : the features of each position, a row per position
     gold : the gold label of each position; None when the sequences are only to be decoded
     costs : (L, L) error of predicting the column's label where the row's is right; None counts wrong labels
-    transition_features : the features on the transition into each position, a row a position
+    transition_features : the features on the transition into each position, a row per position
     """
 
     exact = True
@@ -176,13 +176,13 @@ class ChainExamples:
     def decode_best(
         self, w: FloatVector | ChainWeights, batch: IntVector, k: int, *, error_scale: Scale = 0.0
     ) -> tuple[IntVector, IntVector]:
-        """The batch with each example once per output, and their `k` best label sequences, best first, end to end."""
+        """The batch with each example repeated per output, and the `k` best label sequences, best first, end to end."""
         weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
         counts, labels = best_sequences(self.data, weights, batch, k, per_example(error_scale, batch))
         return np.repeat(batch, counts), labels
 
     def max_marginals(self, w: FloatVector | ChainWeights, batch: IntVector) -> FloatMatrix:
-        """For each position of the batch, a row of scores: of the best sequences with each label there."""
+        """For each position of the batch, a row of scores: the best sequence's with each label there."""
         weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
         starts = self._starts(batch)
         best = np.empty((starts[-1], self.chain.n_labels))
@@ -197,14 +197,14 @@ class ChainExamples:
         return totals
 
     def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> tuple[IntVector, LongVector]:
-        """The worst label sequences that decoding can find (`structures.base.HullSearch`)."""
+        """The worst label sequences that decoding can find (`core.examples.HullSearch`)."""
         starts = self._starts(batch)
         labels = np.empty(starts[-1], dtype=np.int32)
         n_decodes = hull_sequences(self.data, self.chain.parts(w), batch, starts, most_decodes, labels)
         return labels, n_decodes
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
-        """The worst label sequences under slack scaling (`structures.base.ErrorCounts`)."""
+        """The worst label sequences under slack scaling (`core.examples.ErrorCounts`)."""
         costs, unit = whole_costs(self.data.costs)
         starts = self._starts(batch)
         labels = np.empty(starts[-1], dtype=np.int32)
@@ -212,7 +212,7 @@ class ChainExamples:
         return labels
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
-        """The worst label sequences that are wrong at each position (`structures.base.Positions`)."""
+        """The worst label sequences that are wrong at each position (`core.examples.Positions`)."""
         errors, labels = violators(self.data, self.chain.parts(w), batch, self._starts(batch))
         wrong = np.repeat(batch, self.lengths[batch])[errors > 0]
         return at_positions(errors, self.difference(wrong, labels).psi)
@@ -225,7 +225,7 @@ class ChainExamples:
         )
 
     def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
-        """−log p of the gold labels and the expected feature differences (`structures.base.Marginals`)."""
+        """−log p of the gold labels and the expected feature differences (`core.examples.Marginals`)."""
         return Differences(*expectation(self.data, self.chain.parts(w), batch, error_scale))
 
     def support(self, batch: IntVector) -> LongMatrix:

@@ -4,7 +4,7 @@
     φ(x, gold) − E[φ(x, y)]:   Σ_t x_tf ([gold_t = l] − p(y_t = l)) at the weight W[f, l], and likewise for label pairs
 
 Every label has some probability, so each feature of a sequence has a whole row of entries. The distinct features are
-found first, and what is summed afterwards are rows; no entry is looked up by itself.
+found first. Then whole rows are summed; no entry is looked up by itself.
 """
 
 from typing import NamedTuple
@@ -55,7 +55,7 @@ def _sum_by_feature(
 
 @kernel
 def _append(row: FloatVector, offset: int, psi: Rows, write: int) -> int:
-    """Append what is not zero in `row`, at the weights from `offset` on; return where the entries end."""
+    """Append the non-zero entries of `row` at the weights from `offset` on; return where the entries end."""
     for j in range(len(row)):
         if row[j] != 0.0:
             psi.indices[write] = offset + j
@@ -97,7 +97,7 @@ def _sum_tables(tables: FloatMatrix) -> None:
 
 @kernel
 def _count_features(features: Rows, data: ChainData, batch: IntVector) -> tuple[int, int]:
-    """How many features the batch's sequences have in all, and how many the one with the most of them has."""
+    """How many features all sequences of the batch have, and how many the sequence with the most has."""
     total = most = data.indptr[0]
     if len(features.indptr) > 1:
         for i in batch:
@@ -148,7 +148,7 @@ def _residuals(data: ChainData, weights: ChainWeights, i: int, error_scale: floa
 def expectation(
     data: ChainData, weights: ChainWeights, batch: IntVector, error_scale: float
 ) -> tuple[FloatVector, Rows]:
-    """−log p(gold) of every sequence of the batch, and φ(x, gold) − E[φ(x, y)] without zeros; no thinned weights."""
+    """−log p(gold) of every sequence of the batch, and φ(x, gold) − E[φ(x, y)] without zeros. No thinned weights."""
     n_labels = len(weights.begin)
     n_pairs = n_labels * n_labels
     scratch = _new_scratch(data, weights, batch)

@@ -16,7 +16,6 @@ from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.margins import Margins
 from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
-from widemargin.tasks.tag.bio import SpanLabels, marks_spans
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.weights import Chain, ChainWeights
@@ -25,6 +24,7 @@ from widemargin.text.columns import Columns, split
 from widemargin.text.extractor import Extractor
 from widemargin.text.inputs import describe, prepared, restore
 from widemargin.text.labels import are_labels, as_sequences
+from widemargin.text.span_labels import SpanLabels, marks_spans
 from widemargin.text.spans import spans
 from widemargin.text.template_extractor import TemplateExtractor
 

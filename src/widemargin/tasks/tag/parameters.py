@@ -14,8 +14,9 @@ class TaggerParameters(TokenParameters):
 
     costs: "Mapping[Any, float] | None" = parameter(
         None,
-        "How bad it is to predict one label for another: {(gold, predicted): cost}, or {gold: cost} for any confusion "
-        'of a label; in a JSON file, {"gold": 2, "other": {"predicted": 0.5}}. Unnamed confusions cost 1.',
+        "The cost of predicting one label for another; 1 unless named.",
+        in_python="{(gold, predicted): cost}, or {gold: cost} for any confusion of a label.",
+        on_command_line='A JSON file: {"gold": 2, "other": {"predicted": 0.5}}.',
         given_as="costs",
         metavar="FILE",
     )

@@ -3,7 +3,7 @@
     y^c = argmax over y with y_c ≠ gold_c of cost[gold_c, y_c] (1 − s(gold) + s(y))
 
 One forward and one backward pass give the best s(y) for every label at every position. The sequences themselves are
-traced from their position to both sides. Traces run together soon, so steps are looked up once and remembered.
+traced from their position in both directions. Traces soon merge, so each step is looked up once and remembered.
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ def _trace(
     label: int,
     out: IntVector,
 ) -> None:
-    """Write the best sequence with `label` at `position`; steps[0] and [1] remember where labels lead, −1 unknown."""
+    """Write the best sequence with `label` at `position`; steps[0] and [1] remember where labels lead, or −1."""
     n = len(emission)
     shared = len(transition) == 1
     out[position] = label

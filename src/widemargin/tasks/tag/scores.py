@@ -26,7 +26,7 @@ class ChainData(NamedTuple):
 
 @kernel
 def _copy(source: FloatMatrix, target: FloatMatrix) -> None:
-    # Loops rather than array expressions here and below: those bring in NumPy's shape errors, seconds of compilation.
+    # Loops, here and below: array expressions would compile NumPy's shape errors as well, which takes seconds.
     for i in range(source.shape[0]):
         for j in range(source.shape[1]):
             target[i, j] = source[i, j]
@@ -36,7 +36,7 @@ def _copy(source: FloatMatrix, target: FloatMatrix) -> None:
 def new_scores(data: ChainData, weights: ChainWeights, batch: IntVector) -> tuple[FloatMatrix, FloatMatrix]:
     """Room for the emission and transition scores of any example of the batch.
 
-    Without features on transitions there is one table for all positions, which needs no more filling in.
+    Without features on transitions, one table serves all positions and is already filled in.
     """
     n_labels, longest = len(weights.begin), 1
     for i in batch:

@@ -1,7 +1,7 @@
 """Searches over the label sequences of a batch: the k best, max-marginals, and the worst under slack scaling.
 
 Slack scaling adds the number of errors as a dimension of the dynamic programme: the best sequence for each number of
-errors is found, and the worst of these is Δ(1 − ⟨w, ψ⟩) at its largest. Quadratic in the length.
+errors is found, and the worst of these maximises Δ(1 − ⟨w, ψ⟩). The time is quadratic in the length.
 """
 
 import numpy as np
@@ -86,7 +86,10 @@ def _best_by_error(
     best: FloatMatrix,
     arrival: FloatMatrix,
 ) -> None:
-    """best[t, e, l]: the score of the best prefix with label l at t and the error e; arrival before t is counted."""
+    """best[t, e, l] = the score of the best prefix with label l at t and the error e.
+
+    arrival[t, e, l] is the same before the score and the error of position t itself are added.
+    """
     n, n_labels = emission.shape
     shared = len(transition) == 1
     for t in range(n):

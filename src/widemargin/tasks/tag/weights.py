@@ -48,8 +48,8 @@ class Chain:
 class ChainWeights(NamedTuple):
     """A weight vector seen as its parts; `conditional[g]` is added to `transition` where feature g is present.
 
-    Trained weights are mostly zero: `thinned`, their emission part becomes sparse rows, a row per feature, which take
-    a fraction of the memory and of the time to sum. `emission` is then empty.
+    Trained weights are mostly zero. `thinned` turns their emission part into sparse rows, a row per feature, which take
+    a fraction of the memory and of the time to sum; `emission` is then empty.
     """
 
     emission: FloatMatrix
@@ -72,7 +72,7 @@ class ChainWeights(NamedTuple):
         )
 
     def flat(self) -> FloatVector:
-        """The flat weight vector again."""
+        """The flat weight vector."""
         emission = self.emission if len(self.emission) else expanded(self.thin_emission, len(self.begin))
         parts = (emission, self.transition, self.begin, self.end, self.conditional)
         return np.concatenate([part.ravel() for part in parts])

@@ -1,0 +1,103 @@
+"""Binary trees one by one, and the features of constituents as one would write them down."""
+
+from collections import Counter
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from widemargin.files.brackets import columns_of
+from widemargin.tasks.bracket.binary import Bracketing
+from widemargin.tasks.bracket.examples import BracketExamples
+from widemargin.tasks.bracket.features import STEPS, bracket_keys, parse_bracket_templates
+from widemargin.text.trees import Tree
+
+
+@cache
+def shapes(i, j):
+    """All binary trees over i … j, each a tuple of (i, j) in preorder."""
+    if j - i == 1:
+        return [((i, j),)]
+    return [((i, j), *a, *b) for k in range(i + 1, j) for a in shapes(i, k) for b in shapes(k, j)]
+
+
+@cache
+def labelled(n, n_labels):
+    """All labelled binary trees over n words, as lists of (begin, end, label) in preorder."""
+    return [
+        [(*span, label) for span, label in zip(shape, labels, strict=True)]
+        for shape in shapes(0, n)
+        for labels in product(range(n_labels), repeat=2 * n - 1)
+    ]
+
+
+def halves(nodes):
+    """(parent, child, side) for every node but the first; sides are 0 and 1."""
+    for r, (i, j, _) in enumerate(nodes):
+        if j - i > 1:
+            yield nodes[r], nodes[r + 1], 0
+            yield nodes[r], nodes[r + 2 * (nodes[r + 1][1] - i)], 1
+
+
+def is_possible(bracketing, nodes):
+    """Whether the binary tree is one of constituents: labels where they may be, rests below what they are rests of."""
+    n, n_chains = nodes[0][1], len(bracketing.chains)
+    words, spans, top = bracketing.allowed.tolist()
+    if not all((words if j - i == 1 else top if j - i == n else spans)[label] for i, j, label in nodes):
+        return False
+    return all(
+        child[2] < n_chains or (side == 1 and bracketing.rests[parent[2]] == child[2])
+        for parent, child, side in halves(nodes)
+    )
+
+
+class PlainBrackets:
+    """A model of constituents with its features as strings, for templates of words and tags as they are."""
+
+    def __init__(self, texts, templates, hash_bits, missing_cost=1.0):
+        self.trees = [Tree.parse(text) for text in texts]
+        self.bracketing = Bracketing.of(self.trees)
+        self.templates, self.columns = parse_bracket_templates(templates), columns_of(self.trees)
+        self.gold = [self.bracketing.encode(tree) for tree in self.trees]
+        keys = bracket_keys(self.columns, self.templates)
+        self.examples = BracketExamples(
+            self.bracketing, hash_bits, self.columns.indptr, keys, np.concatenate(self.gold), missing_cost=missing_cost
+        )
+
+    def outputs(self, i):
+        """The nodes of all trees of example i."""
+        every = labelled(len(self.trees[i].words()), self.bracketing.n_labels)
+        return [np.array(nodes, dtype=np.int32) for nodes in every if is_possible(self.bracketing, nodes)]
+
+    def features(self, i, nodes):
+        """How often a tree has every (feature, label), and every rule."""
+        tagged = self.trees[i].tagged()
+        found = Counter()
+        for begin, end, label in nodes:
+            found.update((text, label) for text in self._about(tagged, {"first": begin, "last": end - 1}, begin, end))
+        for parent, (begin, end, label), side in halves(nodes):
+            found["rule", side, label, parent[2]] += 1
+            roles = {"split": begin, "last": end - 1} if side else {"first": begin, "split": end}
+            found.update((text, parent[2]) for text in self._about(tagged, roles, begin, end, side))
+        return found
+
+    def _about(self, tagged, roles, begin, end, side=None):
+        for template in self.templates:
+            known = set(template.roles)
+            if ("split" in known) != (side is not None) or not known <= set(roles):
+                continue
+            if side == 1 and known == {"split"}:
+                continue  # what is known of the split alone is said once, with the left half
+            values = [template.text]
+            for role, part in template.roles.items():
+                for atom in part.atoms:
+                    t = roles[role] + atom.offset
+                    inside = 0 <= t < len(tagged)
+                    values.append(tagged[t][atom.column == "pos"] if inside else "<s>" if t < 0 else "</s>")
+            for measure in template.measures:
+                if measure == "length":
+                    values.append(max(step for step in STEPS if step <= end - begin))
+                else:
+                    assert measure == "tags"
+                    values.append(" ".join(tag for _, tag in tagged[begin:end]))
+            yield "=".join(map(str, values))

@@ -1,0 +1,328 @@
+"""Slack scaling, its approximation and position-wise slacks, against enumeration and against the paper's examples."""
+
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import STRUCTURES, problem, random_chain
+from widemargin.core.examples import ErrorCounts, HullSearch, KBest, Positions
+from widemargin.core.loop import Stop, fit
+from widemargin.core.problem import Problem
+from widemargin.core.sparse import dots
+from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.objectives import OBJECTIVES, ApproximateSlack, Margin, PositionWise, Slack
+from widemargin.solvers import SOLVERS
+from widemargin.structures.custom import CustomExamples
+from widemargin.structures.custom_positions import custom_examples
+
+pytestmark = pytest.mark.interpreted
+
+SLACKED = [name for name in STRUCTURES if isinstance(STRUCTURES[name]().examples, ErrorCounts)]
+POSITIONAL = [name for name in STRUCTURES if isinstance(STRUCTURES[name]().examples, Positions)]
+
+
+def slacks(objective, examples, w):
+    """The slacks of all blocks, by the cuts that the objective finds."""
+    everything = np.arange(examples.n_examples, dtype=np.int32)
+    cuts = objective.cuts(examples, w, everything)
+    found = np.full(len(objective.blocks(examples)), np.nan)
+    found[cuts.block] = cuts.b - dots(cuts.a, w)
+    return found
+
+
+def draws(examples, n=30, seed=0):
+    rng = np.random.default_rng(seed)
+    for k in range(n):
+        yield rng.normal(size=examples.n_weights) * (0.0, 0.1, 0.5, 2.0)[k % 4]
+
+
+# Approximate slack
+
+
+@pytest.mark.parametrize("name", SLACKED)
+def test_the_approximation_is_never_above_exact_slack_and_mostly_equal(name):
+    examples = STRUCTURES[name]().examples
+    equal = total = 0
+    for w in draws(examples):
+        exact, approximate = slacks(Slack(), examples, w), slacks(ApproximateSlack(), examples, w)
+        assert np.all(approximate <= exact + 1e-9 * (1 + np.abs(exact)))
+        assert np.all(approximate >= -1e-12)
+        equal += np.count_nonzero(approximate >= exact - 1e-9 * (1 + np.abs(exact)))
+        total += len(exact)
+    assert equal >= 0.9 * total
+
+
+@pytest.mark.parametrize("name", [name for name in SLACKED if isinstance(STRUCTURES[name]().examples, KBest)])
+def test_the_approximation_is_the_best_corner_of_the_hull(name):
+    """Brute force over all outputs but gold: those that are best for some λ, and the worst of them."""
+    small = STRUCTURES[name]()
+    examples = small.examples
+    for w in draws(examples, 8, seed=1):
+        found = slacks(ApproximateSlack(), examples, w)
+        for i in range(examples.n_examples):
+            one = np.array([i], dtype=np.int32)
+            points = []
+            for output in small.outputs(i):
+                error, psi = examples.difference(one, output)
+                points.append((error[0], -dots(psi, w)[0]))
+            assert found[i] == pytest.approx(best_corner(points), rel=1e-9, abs=1e-9)
+
+
+def best_corner(points):
+    """The largest Δ(1 + s) on the upper hull of (Δ, s), without points that have no error; 0 where all are below."""
+    points = sorted({point for point in points if point[0] > 0})
+    hull = []
+    for error, s in points:
+        if hull and hull[-1][0] == error:
+            hull.pop()
+        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (error - hull[-2][0]) <= (s - hull[-2][1]) * (
+            hull[-1][0] - hull[-2][0]
+        ):
+            hull.pop()
+        hull.append((error, s))
+    # Only the part that falls to the right: λ is not negative.
+    highest = max(range(len(hull)), key=lambda k: hull[k][1]) if hull else 0
+    return max([0.0, *(error * (1 + s) for error, s in hull[highest:])])
+
+
+def counted(examples):
+    """The same examples, with a count of how often each is decoded."""
+    examples.counts = np.zeros(examples.n_examples, dtype=int)
+
+    def counting(decode):
+        def count(w, batch, *more, **options):
+            examples.counts[batch] += 1
+            return decode(w, batch, *more, **options)
+
+        return count
+
+    for name in ("decode", "decode_best"):
+        if hasattr(examples, name):
+            setattr(examples, name, counting(getattr(examples, name)))
+    return examples
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_the_search_keeps_to_twelve_decodes(name):
+    examples = STRUCTURES[name]().examples
+    everything = np.arange(examples.n_examples, dtype=np.int32)
+    for w in draws(examples, 12, seed=2):
+        if isinstance(examples, HullSearch):
+            counts = examples.decode_hull(w, everything, 12)[1]
+        else:
+            again = counted(STRUCTURES[name]().examples)
+            ApproximateSlack(12).cuts(again, w, everything)
+            counts = again.counts
+        assert counts.max() <= 12
+        assert counts.mean() <= 6
+        few, many = (slacks(ApproximateSlack(most), examples, w) for most in (2, 12))
+        assert np.all(few <= many + 1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in STRUCTURES if isinstance(STRUCTURES[name]().examples, HullSearch)])
+def test_the_first_decode_finds_the_runner_up(name):
+    """Gold is left out from the start, where it would else hide all that is worse than it."""
+    small = STRUCTURES[name]()
+    for w in draws(small.examples, 8, seed=3):
+        outputs, counts = small.examples.decode_hull(w, np.arange(small.examples.n_examples, dtype=np.int32), 1)
+        assert counts.max() == 1
+        errors, psi = small.examples.difference(np.arange(small.examples.n_examples, dtype=np.int32), outputs)
+        found = errors * (1.0 - dots(psi, w))
+        for i in range(small.examples.n_examples):
+            differences = [small.examples.difference(np.array([i], dtype=np.int32), y) for y in small.outputs(i)]
+            points = [(error[0], -dots(row, w)[0]) for error, row in differences if error[0] > 0 or len(row.indices)]
+            best = max((s for _, s in points), default=-np.inf)
+            close = [error * (1.0 + s) for error, s in points if s >= best - 1e-4]
+            assert any(found[i] == pytest.approx(max(value, 0.0), abs=1e-9) for value in close or [0.0])
+
+
+class Three:
+    """Claim 3.3: labellings with the scores −1/2, −13/18, −5/6 and the errors 1, 2, 3; gold has score 0 and error 0."""
+
+    scores = MappingProxyType({0: 0.0, 1: -1 / 2, 2: -13 / 18, 3: -5 / 6})
+
+    def features(self, x, y):
+        return {0: self.scores[y]}
+
+    def error(self, y, y_hat):
+        return float(y_hat)
+
+    def decode(self, x, w, y=None):
+        return max(self.scores, key=lambda v: self.scores[v] * w[0] + (0.0 if y is None else self.error(y, v)))
+
+    def outputs(self, x):
+        return list(self.scores)
+
+
+def test_claim_3_3_no_weight_of_errors_finds_the_second_labelling():
+    examples, w = custom_examples(Three(), [None], [0]), np.ones(1)
+    one = np.zeros(1, dtype=np.int32)
+    for scale in np.geomspace(1e-4, 1e4, 400):
+        _, outputs = examples.decode_best(w, one, 2, error_scale=scale)
+        assert 2 not in [next(output for output in outputs if output != 0)]
+    # With the errors 1, 2, 3 the second labelling has the largest Δ(1 + s), 5/9 against 1/2.
+    assert examples.decode_slack(w, one) == [2]
+    assert slacks(Slack(), examples, w) == pytest.approx([5 / 9])
+    assert slacks(ApproximateSlack(), examples, w) == pytest.approx([1 / 2])
+
+
+def test_without_a_runner_up_the_search_still_finds_violators():
+    examples, listed = CustomExamples(Three(), [None], [0]), custom_examples(Three(), [None], [0])
+    for scale in (0.1, 0.5, 1.0):
+        w = np.full(1, scale)
+        found, best = slacks(ApproximateSlack(), examples, w), slacks(ApproximateSlack(), listed, w)
+        assert 0 < found <= best + 1e-12
+    # Here gold hides the only violator from every λ; the runner-up is what finds it.
+    w = np.full(1, 1.2)
+    assert slacks(ApproximateSlack(), examples, w) == 0
+    assert slacks(ApproximateSlack(), listed, w) == pytest.approx([0.4])
+
+
+def test_slack_scaling_does_not_mind_the_scale_of_errors():
+    """Errors times 10: slacks times 10, and the same cuts otherwise; margin scaling is not like that."""
+    model = random_chain(3, [3, 2, 4], costs=True)
+    larger = type(model)(**vars(model) | {"costs": [[10 * cost for cost in row] for row in model.costs]})
+    for w in draws(model.compiled(), 9):
+        for objective in (Slack(), ApproximateSlack(), PositionWise()):
+            one, ten = (slacks(objective, each.compiled(), w) for each in (model, larger))
+            np.testing.assert_allclose(ten, 10 * one, atol=1e-9)
+
+
+def test_an_approximation_proves_nothing_and_says_so():
+    training, _ = problem("chain", objective=ApproximateSlack())
+    assert not training.exact
+    solution = fit(training, SOLVERS["auto"], stop=Stop(epochs=100, gap=1e-3))
+    assert solution.stopped == "gap"
+    assert not solution.certified
+    exact, _ = problem("chain", objective=Slack())
+    assert solution.primal <= exact.primal(solution.w) * (1 + 1e-9)
+    best = fit(exact, SOLVERS["auto"], stop=Stop(epochs=500, gap=1e-6))
+    assert best.certified
+    # The approximation is a lower bound of the true objective, and here it is as good as exact.
+    assert exact.primal(solution.w) <= 1.05 * best.primal
+
+
+# Exact slack
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 3), st.lists(st.integers(0, 4), min_size=1, max_size=3), st.booleans())
+def test_exact_slack_on_chains_is_that_of_enumeration(seed, n_labels, lengths, costs):
+    model = random_chain(seed, lengths, n_labels=n_labels, costs=costs, conditional=seed % 2)
+    examples = model.compiled()
+    w = np.random.default_rng(seed).integers(-2, 3, examples.n_weights) / 4
+    found = slacks(Slack(), examples, w)
+    for i in range(len(lengths)):
+        gold = model.score(w, i, model.gold[i])
+        worst = max(model.error(i, y) * (1 - gold + model.score(w, i, y)) for y in model.outputs(i))
+        assert found[i] == pytest.approx(max(worst, 0.0), abs=1e-9)
+
+
+def test_costs_that_cannot_be_counted_are_refused_with_advice():
+    model = random_chain(1, [3], costs=True)
+    model.costs[0][1] = np.pi
+    with pytest.raises(UnsupportedError, match="use the objective approximate-slack"):
+        fit(Problem(model.compiled(), Slack()), SOLVERS["auto"])
+    assert fit(Problem(model.compiled(), ApproximateSlack()), SOLVERS["auto"], stop=Stop(epochs=3)).w.any()
+
+
+def test_structures_that_cannot_are_told_apart_before_the_run():
+    examples = CustomExamples(Three(), [None], [0])
+    with pytest.raises(UnsupportedError, match="Slack needs examples that offer ErrorCounts; CustomExamples does not"):
+        Problem(examples, Slack())
+    with pytest.raises(UnsupportedError, match="PositionWise needs examples that offer Positions; CustomExamples"):
+        Problem(examples, PositionWise())
+
+
+# PosLearn
+
+
+@pytest.mark.parametrize("name", [name for name in POSITIONAL if name in SLACKED])
+def test_claim_4_1_position_wise_slacks_sum_up_to_more_than_the_slack(name):
+    examples = STRUCTURES[name]().examples
+    blocks = PositionWise().blocks(examples)
+    for w in draws(examples):
+        by_position = np.bincount(blocks, weights=slacks(PositionWise(), examples, w), minlength=examples.n_examples)
+        slack = slacks(Slack(), examples, w)
+        assert np.all(by_position >= slack - 1e-9 * (1 + slack))
+
+
+class Four:
+    """The example of §4.1: three labellings of four binary positions score 1, all others 0."""
+
+    def __init__(self, *equals):
+        self.equals = equals
+
+    def features(self, x, y):
+        return {0: float(y in self.equals)}
+
+    def error(self, y, y_hat):
+        return float(sum(a != b for a, b in zip(y, y_hat, strict=True)))
+
+    def decode(self, x, w, y=None):
+        return max(self.outputs(x), key=lambda v: w[0] * self.features(x, v)[0] + (y is not None and self.error(y, v)))
+
+    def outputs(self, x):
+        return [tuple((k >> bit) & 1 for bit in range(4)) for k in range(16)]
+
+
+def test_position_wise_slacks_see_what_the_worst_labelling_hides():
+    gold, first, second = (0, 0, 0, 0), (1, 1, 0, 0), (0, 0, 1, 0)
+    for others, slack, positions in (((first, second), 2.0, 3.0), ((first,), 2.0, 2.0)):
+        examples = custom_examples(Four(gold, *others), [None], [gold])
+        assert slacks(Slack(), examples, np.ones(1)).sum() == slack
+        assert slacks(PositionWise(), examples, np.ones(1)).sum() == positions
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 3), st.lists(st.integers(0, 4), min_size=1, max_size=3), st.booleans())
+def test_position_wise_slacks_on_chains_are_those_of_enumeration(seed, n_labels, lengths, costs):
+    model = random_chain(seed, lengths, n_labels=n_labels, costs=costs, conditional=seed % 2)
+    examples = model.compiled()
+    w = np.random.default_rng(seed).integers(-2, 3, examples.n_weights) / 4
+    found = iter(slacks(PositionWise(), examples, w))
+    for i, length in enumerate(lengths):
+        gold = model.score(w, i, model.gold[i])
+        for c in range(length):
+            worst = max(
+                model.cost(model.gold[i][c], y[c]) * (1 - gold + model.score(w, i, y)) for y in model.outputs(i)
+            )
+            assert next(found) == pytest.approx(max(worst, 0.0), abs=1e-9)
+
+
+def test_a_problem_whose_positions_are_not_to_be_compared():
+    class Growing(Four):
+        def outputs(self, x):
+            return [(0,), (0, 1)]
+
+        def error(self, y, y_hat):
+            return float(y != y_hat)
+
+    with pytest.raises(WidemarginError, match=r"outputs of 1 and of 2 positions .* give the structure a method"):
+        slacks(PositionWise(), custom_examples(Growing(), [None], [(0,)]), np.ones(1))
+
+
+def test_position_errors_may_be_the_users_own():
+    class Doubled(Four):
+        def position_errors(self, y, y_hat):
+            return [2.0 * (a != b) for a, b in zip(y, y_hat, strict=True)]
+
+    gold, first = (0, 0, 0, 0), (1, 1, 0, 0)
+    examples = custom_examples(Doubled(gold, first), [None], [gold])
+    assert slacks(PositionWise(), examples, np.ones(1)).tolist() == [2.0, 2.0, 0.0, 0.0]
+
+
+# By name
+
+
+@pytest.mark.parametrize("name", ["margin", "slack", "approximate-slack", "positions"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_every_objective_learns(name, loss):
+    training, _ = problem("chain, five labels", objective=OBJECTIVES[name], loss=loss, C=10.0)
+    solution = fit(training, SOLVERS["auto"], stop=Stop(epochs=100, gap=1e-3))
+    mistakes = Margin(error_scale=0.0).cuts(training.examples, solution.w, training.weighted)
+    at_first = Margin(error_scale=0.0).cuts(training.examples, np.zeros(training.n_weights), training.weighted)
+    assert mistakes.b.sum() < at_first.b.sum() / 2

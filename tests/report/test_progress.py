@@ -1,0 +1,176 @@
+"""The progress bar: silent unless on a terminal, true to the figures it is given, and rarely redrawn."""
+
+import io
+import re
+import subprocess
+import sys
+
+import pytest
+
+from widemargin.core.solution import Epoch
+from widemargin.report import progress
+from widemargin.report.progress import Progress, epochs_left
+
+
+class Terminal(io.StringIO):
+    """A stream that claims to be a terminal and counts how often it is drawn upon."""
+
+    def isatty(self):
+        return True
+
+    def frames(self):
+        """What was drawn, one bar after the other, without control codes."""
+        plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.getvalue())
+        return [frame for frame in re.split(r"[\r\n]+", plain) if frame.strip()]
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    return Terminal()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that is moved by hand: `clock[0]` is the time."""
+    time = [100.0]
+    monkeypatch.setattr(progress, "monotonic", lambda: time[0])
+    return time
+
+
+def row(epoch, gap=None, score=None, primal=250.5):
+    return Epoch(epoch, float(epoch), 10 * epoch, primal, None, gap, score, False)
+
+
+def train(bar, max_epochs=4):
+    with bar:
+        bar.on_start(max_epochs, 10)
+        bar.on_batch(5)
+        bar.on_epoch(row(1, gap=0.125, score=0.9312))
+        bar.on_stop("gap")
+
+
+def test_silent_when_not_a_terminal():
+    stream = io.StringIO()
+    train(Progress(stream=stream))
+    assert stream.getvalue() == ""
+
+
+def test_silent_when_not_enabled(terminal):
+    train(Progress(enabled=False, stream=terminal))
+    assert terminal.getvalue() == ""
+
+
+def test_rich_is_not_imported_when_nothing_is_shown():
+    program = """if True:
+        import sys
+        from widemargin.report.progress import Progress
+        with Progress() as bar:
+            bar.on_start(3, 10)
+            bar.on_batch(1)
+            bar.on_stop("epochs")
+        sys.exit("rich" in sys.modules)
+    """
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout + run.stderr == ""
+
+
+def test_writes_to_standard_error_unless_told_otherwise(terminal, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", terminal)
+    train(Progress())
+    assert "epoch" in terminal.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+def test_shows_the_figures(terminal, clock):
+    with Progress(stream=terminal) as bar:
+        bar.on_start(4, 10)
+        clock[0] += 5
+        bar.on_batch(5)
+        assert "epoch 1/4" in terminal.frames()[-1]
+        assert "00:05, 00:35 left" in terminal.frames()[-1]
+        clock[0] += 5
+        bar.on_epoch(row(1, gap=0.125, score=0.9312))
+        shown = terminal.frames()[-1]
+        assert "epoch 2/4" in shown
+        assert "objective 250.5  gap 12.5 %  dev 0.9312" in shown
+        assert "00:10, 00:30 left" in shown
+        bar.on_stop("gap")
+    assert "epoch 1/4" in terminal.frames()[-1]
+    assert "00:10, stopped by gap" in terminal.frames()[-1]
+
+
+def test_says_which_of_several_runs_it_shows(terminal):
+    train(Progress(stream=terminal, prefix="2 of 3, dcd"))
+    assert terminal.frames()[-1].startswith("2 of 3, dcd: epoch 1/4")
+
+
+def test_leaves_nothing_behind_if_told_so(terminal):
+    train(Progress(stream=terminal, keep=False))
+    assert terminal.getvalue().endswith("\x1b[2K")  # the line is erased
+
+
+def test_shows_what_is_known_and_no_more(terminal, clock):
+    with Progress(stream=terminal) as bar:
+        bar.on_start(None, 10)
+        clock[0] += 1
+        bar.on_epoch(row(1, primal=None))
+        assert re.fullmatch(r"epoch 2 +\S+ +00:01\s*", terminal.frames()[-1])
+
+
+def test_last_epoch_is_not_exceeded(terminal, clock):
+    with Progress(stream=terminal) as bar:
+        bar.on_start(1, 10)
+        clock[0] += 1
+        bar.on_epoch(row(1))
+        assert "epoch 1/1" in terminal.frames()[-1]
+        assert "00:00 left" in terminal.frames()[-1]
+
+
+def test_batches_are_drawn_ten_times_a_second_at_most(terminal, clock):
+    with Progress(stream=terminal) as bar:
+        bar.on_start(1, 20_000)
+        before = len(terminal.frames())
+        for visited in range(20_000):
+            clock[0] += 1e-4
+            bar.on_batch(visited)
+        assert 10 <= len(terminal.frames()) - before <= 20
+
+
+def test_an_error_leaves_the_terminal_in_order(terminal):
+    bar = Progress(stream=terminal)
+    bar.on_start(3, 10)
+    with pytest.raises(ZeroDivisionError), bar:
+        raise ZeroDivisionError
+    shown = terminal.getvalue()
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")  # the cursor is visible again
+    bar.on_batch(3)
+    assert terminal.getvalue() == shown
+
+
+def test_a_bar_serves_one_training_run_after_another(terminal):
+    bar = Progress(stream=terminal)
+    train(bar)
+    train(bar, max_epochs=7)
+    assert "epoch 1/7" in terminal.frames()[-1]
+
+
+def test_no_epochs_at_all(terminal):
+    with Progress(stream=terminal) as bar:
+        bar.on_start(0, 0)
+        bar.on_stop("epochs")
+    assert "epoch 0/0" in terminal.frames()[-1]
+
+
+def test_epochs_left_is_unknown_without_a_limit_or_a_falling_gap():
+    assert epochs_left([], 0.5, None, None) is None
+    assert epochs_left([row(1, gap=0.5)], 1.0, None, 0.01) is None
+    assert epochs_left([row(1, gap=0.5), row(2, gap=0.5)], 2.0, None, 0.01) is None
+    assert epochs_left([row(1, gap=0.5), row(2, gap=0.6)], 2.0, None, 0.01) is None
+
+
+def test_epochs_left_is_never_negative():
+    assert epochs_left([row(1, gap=0.5), row(2, gap=0.005)], 2.0, 10, 0.01) == 0

@@ -1,0 +1,151 @@
+"""Constituents as a structure: features against strings, errors, decoding against all trees."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from helpers import STRUCTURES
+from helpers.bracketed import PlainBrackets, is_possible, labelled
+from widemargin.errors import DataError, WidemarginError
+from widemargin.tasks.bracket.examples import BracketExamples
+from widemargin.tasks.bracket.features import columns_read, parse_bracket_templates
+from widemargin.testing import check_structure
+
+pytestmark = pytest.mark.interpreted
+
+TEXTS = [
+    "(TOP (S (NP (D the) (A big) (N dog)) (VP (V sees) (NP (D the) (N cat)))))",
+    "(TOP (S (NP (N dogs)) (V bark) (R now)))",
+    "(TOP (S (VP (V go) (NP (N home)))))",
+    "(TOP (NP (N dog)))",
+    "(TOP (NP (D the) (NP (N cat)) (A big)))",
+]
+TEMPLATES = [
+    "length",
+    "tags",
+    "first:word[-1]",
+    "last:pos[1]",
+    "split:word|split:pos[-1]",
+    "first:pos|last:word",
+    "first:pos|length",
+    "first:pos[1]|last:pos[-1]|length|tags",
+    "first:word|split:pos",
+    "split:pos[-1]|last:pos|length",
+    "first:pos|split:pos|tags",
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return PlainBrackets(TEXTS, TEMPLATES, hash_bits=8)
+
+
+def random_nodes(model, i, rng):
+    """A tree of example i that is possible."""
+    w = rng.normal(size=model.examples.n_weights)
+    return model.examples.decode(w, np.array([i], dtype=np.int32))
+
+
+def difference(gold, other):
+    return {feature: n for feature in gold | other if (n := gold[feature] - other[feature])}
+
+
+@pytest.mark.parametrize("i", range(len(TEXTS)))
+def test_differences_are_those_of_features_written_as_strings(i):
+    model = PlainBrackets(TEXTS, TEMPLATES, hash_bits=20)
+    rng = np.random.default_rng(i)
+    batch, slots = np.array([i], dtype=np.int32), {}
+    for _ in range(8):
+        nodes = random_nodes(model, i, rng)
+        errors, psi = model.examples.difference(batch, nodes)
+        gold = [tuple(node) for node in model.gold[i].tolist()]
+        found = [tuple(node) for node in nodes.tolist()]
+        assert errors[0] == len(set(found) - set(gold)) == len(set(gold) - set(found))
+        wanted = difference(model.features(i, gold), model.features(i, found))
+        assert sorted(psi.values.tolist()) == sorted(map(float, wanted.values()))
+        for value in set(wanted.values()):
+            # No two features share a slot here, so which has which can be told apart by many trees.
+            here = set(psi.indices[psi.values == value].tolist())
+            for feature in (feature for feature, n in wanted.items() if n == value):
+                slots[feature] = slots.get(feature, here) & here
+                assert slots[feature]
+
+
+def test_missed_constituents_may_cost_more():
+    model = PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, missing_cost=2.5)
+    rng, n_chains = np.random.default_rng(0), len(model.bracketing.chains)
+    for i in range(len(TEXTS)):
+        nodes = random_nodes(model, i, rng)
+        wrong = {tuple(node) for node in nodes.tolist()} - {tuple(node) for node in model.gold[i].tolist()}
+        cost = sum(1.0 if 0 < label < n_chains else 2.5 for _, _, label in wrong)
+        assert model.examples.difference(np.array([i], dtype=np.int32), nodes).errors[0] == pytest.approx(cost)
+    with pytest.raises(WidemarginError, match="missing_cost"):
+        PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, missing_cost=0.0)
+
+
+def test_scores_are_linear_in_the_features(model):
+    """⟨w, ψ⟩ is by how much gold scores above a tree, for decoding finds nothing better than what it claims."""
+    check_structure(model.examples, gold=np.concatenate(model.gold), n_draws=4)
+
+
+@pytest.mark.parametrize("i", [2, 3, 4])
+def test_decoding_finds_the_best_of_all_possible_trees(model, i):
+    rng = np.random.default_rng(i)
+    batch = np.array([i], dtype=np.int32)
+    outputs = model.outputs(i)
+    for scale in (0.0, 1.0, 3.0):
+        w = rng.normal(size=model.examples.n_weights)
+
+        def value(nodes, w=w, scale=scale):
+            errors, psi = model.examples.difference(batch, nodes)
+            return scale * errors[0] - psi.values @ w[psi.indices]
+
+        assert value(model.examples.decode(w, batch, error_scale=scale)) == pytest.approx(max(map(value, outputs)))
+
+
+def test_every_decoded_tree_is_one_of_constituents(model):
+    rng = np.random.default_rng(1)
+    for i, tree in enumerate(model.trees):
+        for _ in range(10):
+            nodes = random_nodes(model, i, rng)
+            assert is_possible(model.bracketing, nodes.tolist())
+            decoded = model.bracketing.decode(nodes, tree.words(), tree.tags())
+            assert decoded.tagged() == tree.tagged()
+            assert np.array_equal(model.bracketing.encode(decoded), nodes)
+
+
+def test_small_structures_list_all_their_trees():
+    small = STRUCTURES["brackets"]()
+    for i, n in enumerate(small.examples.lengths.tolist()):
+        assert 1 < len(list(small.outputs(i))) < len(labelled(n, small.examples.layout.n_labels))
+
+
+def test_long_sentences():
+    n = 130
+    text = "(S " + " ".join(f"(N w{k % 7})" for k in range(n)) + ")"
+    model = PlainBrackets(["(S (N a) (NP (N b) (N c)))", text], ["first:word|last:word", "tags", "split:word"], 10)
+    rng = np.random.default_rng(0)
+    nodes = random_nodes(model, 1, rng)
+    assert len(nodes) == 2 * n - 1
+    assert Counter(end - begin for begin, end, _ in nodes.tolist())[1] == n
+
+
+def test_templates_that_are_about_both_halves_are_refused():
+    for text in ("first:pos|split:pos|last:pos", "split:pos|length"):
+        with pytest.raises(WidemarginError, match="more than one half"):
+            parse_bracket_templates(text)
+    with pytest.raises(WidemarginError, match="no templates"):
+        parse_bracket_templates("")
+
+
+def test_columns_read():
+    assert columns_read(parse_bracket_templates("tags first:lower|length split:lemma")) == ["lemma", "pos", "word"]
+
+
+def test_sentences_without_words_and_gold_of_another_size_are_refused(model):
+    data, bracketing = model.examples.data, model.bracketing
+    with pytest.raises(DataError, match="sentence 1 has no words"):
+        BracketExamples(bracketing, 10, np.array([0, 2, 2]), data.keys)
+    with pytest.raises(DataError, match="nodes of gold trees"):
+        BracketExamples(bracketing, 10, data.indptr, data.keys, data.gold[1:])

@@ -1,0 +1,152 @@
+"""`calibrate`, and what `predict` and `evaluate` say besides labels."""
+
+import json
+
+import numpy as np
+import pytest
+
+from helpers.command_line import fail, run, succeed
+from widemargin import SequenceTagger, load
+from widemargin.text.spans import spans
+
+WORDS = {"to": "O", "in": "O", "Rome": "B-CITY", "New": "B-CITY", "York": "I-CITY", "Ann": "B-NAME"}
+
+
+def column_file(seed, n, extra=None):
+    """Words and labels, one in ten of them wrong; `extra` makes a column in between."""
+    rng, lines = np.random.default_rng(seed), []
+    for _ in range(n):
+        for _ in range(rng.integers(1, 7)):
+            word = list(WORDS)[rng.integers(len(WORDS))]
+            label = WORDS[word] if rng.random() < 0.9 else list(WORDS.values())[rng.integers(len(WORDS))]
+            lines.append("\t".join([word, *([] if extra is None else [extra(word)]), label]))
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("answers")
+    for name, seed, n in (("train", 0, 60), ("dev", 1, 60), ("test", 2, 60)):
+        (folder / f"{name}.tsv").write_text(column_file(seed, n))
+    for structure in ("tag", "segment"):
+        succeed("train", structure, "--train", folder / "train.tsv", "--out", folder / f"{structure}.wm", "--quiet")
+        model, out = folder / f"{structure}.wm", folder / f"calibrated-{structure}.wm"
+        succeed("calibrate", model, folder / "dev.tsv", "--out", out, "--quiet")
+    return folder
+
+
+def objects(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_calibrate_tells_how_well_it_fits_and_keeps_it(folder, tmp_path):
+    model = tmp_path / "model.wm"
+    model.write_bytes((folder / "tag.wm").read_bytes())
+    report = json.loads(succeed("calibrate", model, folder / "dev.tsv", "--json", "--plot", tmp_path / "plot.png"))
+    assert set(report) == {"model", "data", "labels", "spans"}
+    assert 0 <= report["labels"]["after"] <= 1
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert load(model).model_.calibration.curves.keys() == {"labels", "spans"}
+    assert "expected calibration error" in succeed("calibrate", model, folder / "dev.tsv")
+    results = json.loads(succeed("evaluate", model, folder / "test.tsv", "--json"))
+    assert set(results["calibration"]) == {"labels", "spans"}
+    assert "expected calibration error" in succeed("evaluate", model, folder / "test.tsv")
+    assert "calibration" not in json.loads(succeed("evaluate", folder / "tag.wm", folder / "test.tsv", "--json"))
+
+
+def test_confidence_and_alternatives_of_a_tagger(folder):
+    model, file = folder / "calibrated-tag.wm", folder / "test.tsv"
+    answers = objects(succeed("predict", model, file, "--confidence", "--best", 3))
+    estimator = load(model)
+    X = [answer["tokens"] for answer in answers]
+    assert [answer["labels"] for answer in answers] == estimator.predict(X)
+    assert np.concatenate([answer["confidence"] for answer in answers]).tolist() == pytest.approx(
+        np.concatenate(estimator.confidence(X)).tolist()
+    )
+    for answer in answers:
+        found = [(span["start"], span["end"], span["type"]) for span in answer["spans"]]
+        assert found == [tuple(span) for span in spans(answer["labels"])]
+        assert all(0 <= span["confidence"] <= 1 for span in answer["spans"])
+        assert answer["alternatives"][0]["labels"] == answer["labels"]
+        scores = [each["score"] for each in answer["alternatives"]]
+        assert len(scores) == 3
+        assert scores == sorted(scores, reverse=True)
+    assert [set(each) for each in objects(succeed("predict", model, file, "--best", 1))] == [
+        {"tokens", "labels", "alternatives"}
+    ] * len(X)
+
+
+def test_confidence_and_alternatives_of_a_segmenter(folder):
+    model, file = folder / "calibrated-segment.wm", folder / "test.tsv"
+    [answer, *_] = objects(succeed("predict", model, file, "--confidence", "--best", 2))
+    assert set(answer) == {"tokens", "spans", "alternatives"}
+    assert [span.pop("confidence") <= 1 for span in answer["spans"]] == [True] * len(answer["spans"])
+    assert [list(span.values()) for span in answer["spans"]] == answer["alternatives"][0]["spans"]
+    results = json.loads(succeed("evaluate", model, file, "--json"))
+    assert set(results["calibration"]) == {"spans"}
+
+
+def predicted(*args, stdin):
+    return [line.split("\t")[-1] for line in succeed(*args, stdin=stdin).splitlines() if line]
+
+
+@pytest.mark.parametrize("structure", ["tag", "segment"])
+def test_one_span_at_most(folder, structure):
+    model, text = folder / f"{structure}.wm", "Rome in Rome in Rome\n"
+    assert predicted("predict", model, "-", "--text", stdin=text).count("B-CITY") == 3
+    assert predicted("predict", model, "-", "--text", "--at-most-one", "CITY", stdin=text).count("B-CITY") == 1
+
+
+def test_constraints_as_options(folder):
+    model = folder / "tag.wm"
+    assert predicted("predict", model, "-", "--text", stdin="Rome York") == ["B-CITY", "I-CITY"]
+    forbidden = predicted("predict", model, "-", "--text", "--forbid", "B-CITY:I-CITY", stdin="Rome York")
+    assert forbidden != ["B-CITY", "I-CITY"]
+    assert predicted("predict", model, "-", "--text", "--bio", stdin="York")[0] != "I-CITY"
+
+
+def test_constraints_as_columns(folder):
+    model, names = folder / "tag.wm", ["--columns", "word,limit,label"]
+    text = "Rome\tO,B-NAME\tO\nin\t*\tO\nRome\t_\tO\n"
+    labels = predicted("predict", model, "-", *names, "--allowed", "limit", stdin=text)
+    assert labels[0] in ("O", "B-NAME")
+    assert labels[1:] == ["O", "B-CITY"]
+    text = "Rome\tB-NAME\tO\nin\t_\tO\n"
+    assert predicted("predict", model, "-", *names, "--forced", "2", stdin=text) == ["B-NAME", "O"]
+    both = ["--forced", "limit", "--allowed", "label"]
+    text = "Rome\tB-NAME\tO,B-NAME\nin\t_\t*\n"
+    assert predicted("predict", model, "-", *names, *both, stdin=text) == ["B-NAME", "O"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "message"),
+    [
+        (["--confidence"], "Rome\tO\n", "not calibrated for labels; calibrate it on labelled data"),
+        (["--forbid", "O:Q"], "Rome\tO\n", "--forbid O:Q does not name two labels of the model"),
+        (["--at-most-one", "Q"], "Rome\tO\n", "there is no span type 'Q'"),
+        (["--at-most-one", "CITY", "--best", 2], "Rome\tO\n", "alternatives cannot be found under at_most_one"),
+        (["--allowed", "nowhere"], "Rome\tO\n", "has no label column 'nowhere'"),
+        (["--allowed", "label"], "Rome\tO\n\nRome\tB,C\n", "sequence 2, token 1: the column label names the label 'B'"),
+        (["--forced", "label", "--bio"], "Rome\tO\n\nYork\tI-CITY\n", "for sequence 1 complies with the constraints"),
+    ],
+)
+def test_mistakes(folder, options, text, message):
+    assert message in fail("predict", folder / "tag.wm", "-", *options, stdin=text)
+
+
+def test_mistakes_in_calibrating(folder, tmp_path):
+    model, dev = folder / "tag.wm", folder / "dev.tsv"
+    assert "is read by this command" in fail("calibrate", model, dev, "--out", dev)
+    plot = tmp_path / "both"
+    assert "both be written" in fail("calibrate", model, dev, "--out", plot, "--plot", plot)
+    assert run("predict", model, dev, "--best", 0).exit_code == 2
+
+
+def test_labels_that_are_numbers(tmp_path):
+    X, y = [["a", "b"], ["b", "a", "a"]] * 5, [[0, 1], [1, 0, 0]] * 5
+    SequenceTagger(templates=["word"], max_epochs=3).fit(X, y).save(tmp_path / "model.wm")
+    (tmp_path / "dev.tsv").write_text("a\t0\nb\t1\n\nb\t0\n")
+    report = json.loads(succeed("calibrate", tmp_path / "model.wm", tmp_path / "dev.tsv", "--json"))
+    assert report["labels"]["right"] == pytest.approx(2 / 3)
+    assert predicted("predict", tmp_path / "model.wm", "-", "--forced", "2", stdin="a\t1\nb\t_\n") == ["1", "1"]

@@ -1,0 +1,150 @@
+"""The registry of tasks: whatever it lists is whole, described, and loaded only when asked for."""
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import widemargin
+from helpers import Sign
+from widemargin.cli import main
+from widemargin.cli.options import parameter_fields
+from widemargin.tasks import TASKS, estimators, kinds, task
+from widemargin.tasks.base import Model
+from widemargin.tasks.parameters import Parameters, spelt_type
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
+EXPECTED = json.loads((FIXTURES / "expected.json").read_text())
+KINDS = dict(kinds())
+WITH_COMMANDS = [name for name in TASKS if task(name).files is not None]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_parts_of_a_kind_fit_together(name):
+    kind = KINDS[name]
+    parameters, model, estimator = (kind.load(part) for part in ("parameters", "model", "estimator"))
+    assert issubclass(parameters, Parameters)
+    assert issubclass(model, Model)
+    assert model.kind == name
+    assert issubclass(estimator, parameters)
+    assert [field.name for field in fields(estimator)] == [field.name for field in fields(parameters)]
+    assert estimator._compile is kind.load("compile")
+    assert getattr(widemargin, estimator.__name__) is estimator
+    assert estimator.__name__ in dir(widemargin)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_help_describes_every_parameter(name):
+    """Name, type, default and text of each, right behind the first sentence, and nothing else before them."""
+    estimator = KINDS[name].load("estimator")
+    document = inspect.getdoc(estimator)
+    first, heading, rest = document.split("\n\n", 1)[0], *document.split("\n\n", 1)[1].split("\n----------\n", 1)
+    assert "\n" not in first
+    assert heading == "Parameters"
+    described = dict(re.findall(r"^(\w+) : (.+)\n    \S", rest.split("\n\n")[0], flags=re.MULTILINE))
+    assert list(described) == [field.name for field in fields(estimator)]
+    signature = inspect.signature(estimator).parameters
+    for field in fields(estimator):
+        assert described[field.name].startswith(spelt_type(field.type))
+        default = signature[field.name].default
+        if default is not inspect.Parameter.empty:
+            text = f'"{default}"' if isinstance(default, str) else repr(default)
+            assert described[field.name].endswith(f", default={text}")
+    for attribute in ("solution_", "model_"):
+        assert re.search(rf"^{attribute} : \w+\n    \S", rest, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", ["train", "compare"])
+@pytest.mark.parametrize("name", WITH_COMMANDS)
+def test_options_are_the_parameters(name, command):
+    """Every parameter with an option is in the help, with the default of the dataclass."""
+    ctx = main.make_context("widemargin", ["demo"], resilient_parsing=True)
+    found = {option.name: option for option in main.get_command(ctx, command).get_command(ctx, name).params}
+    for field_name, (_, field) in parameter_fields(task(name)).items():
+        if field.metadata["option"] is None:
+            assert field_name not in found
+            continue
+        option = found[field_name]
+        assert option.help.startswith(field.metadata["text"].split("{")[0][:20])
+        if not field.metadata["given_as"] and not (command == "compare" and field_name in ("max_epochs", "tol")):
+            assert option.default == field.default
+    result = CliRunner().invoke(main, [command, name, "--help"])
+    assert result.exit_code == 0, result.output
+
+
+def test_tasks_without_files_have_no_command():
+    assert set(TASKS) - set(WITH_COMMANDS) == {"custom"}
+    assert "custom" not in CliRunner().invoke(main, ["train", "--help"]).output
+
+
+def test_names_for_type_checkers_are_those_of_the_tasks():
+    text = Path(widemargin.__file__).read_text()
+    listed = set(re.findall(r"from widemargin\.tasks\.\w+\.estimator import (\w+) as", text))
+    assert listed == set(estimators())
+
+
+def loaded(code):
+    """The modules of the library that a fresh process has loaded after some code."""
+    code += "\nimport sys; print(*sorted(name for name in sys.modules if name.startswith('widemargin')), sep='\\n')"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_training_a_tagger_loads_no_other_task():
+    modules = loaded(
+        "import widemargin\n"
+        "widemargin.SequenceTagger(max_epochs=1, templates='word').fit([['a', 'b']], [['A', 'B']]).predict([['a']])"
+    )
+    others = [name for name in TASKS if name != "tag"]
+    assert not [each for each in modules for other in others if each.startswith(f"widemargin.tasks.{other}.")]
+    assert not [each for each in modules if each.startswith("widemargin.decoders.cky")]
+    assert len(modules) <= 120  # of 180 before tasks had folders
+
+
+def test_help_loads_nothing_that_is_slow():
+    code = "import sys\nfrom click.testing import CliRunner\nfrom widemargin.cli import main\n"
+    for name in WITH_COMMANDS:
+        code += f"assert CliRunner().invoke(main, ['train', {name!r}, '--help']).exit_code == 0\n"
+    code += "assert not {'numpy', 'numba', 'sklearn', 'scipy'} & set(sys.modules), 'slow'"
+    loaded(code)
+
+
+def inputs_of(name, given):
+    if name == "tag-matrix":
+        return [np.array(each) for each in given]
+    return [tuple(each) for each in given] if name == "bracket" else given
+
+
+def plain(outputs):
+    """Outputs as JSON has them."""
+    if isinstance(outputs, np.ndarray):
+        return outputs.tolist()
+    if isinstance(outputs, list | tuple):
+        return [plain(each) for each in outputs]
+    return outputs if isinstance(outputs, str | int) else str(outputs)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_models_of_earlier_versions_still_load(name, tmp_path):
+    """Files written by version 0.1.0 before tasks had folders: loaded, they predict as they did; saved again, too."""
+    given = {"structure": Sign()} if name == "custom" else {}
+    inputs = inputs_of(name, EXPECTED[name]["inputs"])
+    estimator = widemargin.load(FIXTURES / f"{name}.wm", **given)
+    assert plain(estimator.predict(inputs)) == EXPECTED[name]["outputs"]
+    estimator.save(tmp_path / "again.wm")
+    again = widemargin.load(tmp_path / "again.wm", **given)
+    assert plain(again.predict(inputs)) == EXPECTED[name]["outputs"]
+    assert np.array_equal(again.solution_.w, estimator.solution_.w)
+    assert again.get_params(deep=False).keys() == estimator.get_params(deep=False).keys()
+
+
+def test_every_kind_has_a_model_of_an_earlier_version():
+    assert {
+        widemargin.core.model_file.read_model(FIXTURES / f"{name}.wm").header["structure"] for name in EXPECTED
+    } == {*KINDS}

@@ -1,0 +1,48 @@
+"""The import graph: its picture is current, and what is slow or special is imported in one kind of place only."""
+
+import ast
+import importlib.util
+from pathlib import Path
+
+import widemargin
+
+ROOT = Path(__file__).parents[1]
+SOURCE = Path(widemargin.__file__).parent
+
+
+def drawing():
+    spec = importlib.util.spec_from_file_location("imports", ROOT / "docs" / "imports.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def importers_of(package):
+    """The files that import a package, at the top or inside a function."""
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(name.split(".")[0] == package for name in names):
+                found.add(path.relative_to(SOURCE).as_posix())
+    return found
+
+
+def test_the_picture_is_current():
+    """Run `python docs/imports.py` where this fails."""
+    assert (ROOT / "docs" / "imports.svg").read_text(encoding="utf-8") == drawing().picture()
+
+
+def test_packages_import_in_one_direction():
+    graph = drawing().imported()
+    assert len(graph) >= 15
+    assert all(package not in drawing().reached(graph, package) for package in graph)
+
+
+def test_only_one_module_compiles():
+    assert importers_of("numba") == {"_jit.py"}
+
+
+def test_only_estimators_import_scikit_learn():
+    assert {path.rpartition("/")[2] for path in importers_of("sklearn")} == {"estimator.py"}
