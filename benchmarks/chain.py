@@ -33,14 +33,16 @@ def widemargin_train(data: Path, model: Path, **settings: Any) -> dict[str, Any]
     """File → trained model on disk."""
     begin = perf_counter()
     from widemargin.files.formats import read
-    from widemargin.tasks.tag.training import TaggerSettings
+    from widemargin.tasks.tag.compile import compile_tags
+    from widemargin.tasks.tag.parameters import TaggerParameters
+    from widemargin.tasks.training import Data, train
 
     imported = perf_counter()
     columns = read(data / "train.conllu").columns
     X, y = columns.only("word"), columns["xpos"]
     del columns
     done = perf_counter()
-    tagger, solution = TaggerSettings(**settings).train(X, y)
+    tagger, solution = train(compile_tags, TaggerParameters(**settings), Data(X, y))
     trained = perf_counter()
     tagger.save(model)
     seconds = {
@@ -98,9 +100,9 @@ def role_features(data: Path, model: Path) -> dict[str, Any]:
     import pycrfsuite
 
     from widemargin.files.formats import read
-    from widemargin.text.templates import DEFAULT_TEMPLATES
-    from widemargin.text.template_extractor import TemplateExtractor
     from widemargin.text.inputs import as_columns
+    from widemargin.text.template_extractor import TemplateExtractor
+    from widemargin.text.templates import DEFAULT_TEMPLATES
 
     columns = read(data / "train.conllu").columns
     words, tags = peer.read(data / "train.conllu")
@@ -164,12 +166,12 @@ def role_threads(data: Path, model: Path) -> dict[str, Any]:
 
     from widemargin import Problem, Stop, fit
     from widemargin.files.formats import read
-    from widemargin.text.templates import DEFAULT_TEMPLATES
-    from widemargin.text.template_extractor import TemplateExtractor
-    from widemargin.text.labels import encode_labels
     from widemargin.solvers import SOLVERS
-    from widemargin.tasks.tag.weights import Chain
     from widemargin.tasks.tag.examples import ChainExamples
+    from widemargin.tasks.tag.weights import Chain
+    from widemargin.text.labels import encode_labels
+    from widemargin.text.template_extractor import TemplateExtractor
+    from widemargin.text.templates import DEFAULT_TEMPLATES
 
     columns = read(data / "train.conllu").columns
     labels, gold = encode_labels(columns, columns["xpos"])

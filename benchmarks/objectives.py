@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import ttest_rel
 
+from widemargin import Segmenter, SequenceTagger
 from widemargin.files.formats import read
-from widemargin.text.templates import DEFAULT_TEMPLATES
 from widemargin.metrics import span_scores
-from widemargin.text.spans import bio
 from widemargin.objectives import OBJECTIVES
-from widemargin.tasks.segment.training import SegmenterSettings
-from widemargin.tasks.tag.training import TaggerSettings
+from widemargin.tasks.training import Data as TrainingData
+from widemargin.text.spans import bio
+from widemargin.text.templates import DEFAULT_TEMPLATES
 
 HERE = Path(__file__).resolve()
 NAMES = ("margin", "slack", "approximate-slack", "positions")
@@ -135,17 +135,18 @@ def runs(labels: list[str]) -> list[str]:
 def task(name: str, kind: str, jobs: int) -> Task:
     """Fields that fill their sequences are labelled without B and I, with features on pairs; entities with both."""
     if kind == "segments":
-        segmenter = partial(SegmenterSettings, n_jobs=jobs)
+        segmenter = partial(Segmenter, n_jobs=jobs)
         return Task(segmenter, list, lambda found, X: [bio(s, len(x)) for s, x in zip(found, X, strict=True)])
     if name == "bc2gm":
-        return Task(partial(TaggerSettings, n_jobs=jobs), list, lambda found, X: found)
-    tagger = partial(TaggerSettings, n_jobs=jobs, templates=[*DEFAULT_TEMPLATES, *EDGES])
+        return Task(partial(SequenceTagger, n_jobs=jobs), list, lambda found, X: found)
+    tagger = partial(SequenceTagger, n_jobs=jobs, templates=[*DEFAULT_TEMPLATES, *EDGES])
     return Task(tagger, fields, lambda found, X: list(map(runs, found)))
 
 
 def train(job: Task, objective: str, C: float, split: Split, seconds: float) -> Result:
     settings = job.settings(objective=objective, C=C, loss="hinge", tol=GAP, max_epochs=1000, max_seconds=seconds)
-    model, solution = settings.train(split.train.X, job.target(split.train.y))
+    settings.fit(split.train.X, job.target(split.train.y))
+    model, solution = settings.model_, settings.solution_
     predicted = job.back(model.predict(split.test.X, 2), split.test.X)
     gold, found = fields(split.test.y), fields(predicted)
     wrong = [sum(a != b for a, b in zip(g, p, strict=True)) for g, p in zip(gold, found, strict=True)]
@@ -228,8 +229,9 @@ def oracle(name: str, kind: str, repeats: int = 7) -> dict[str, Any]:
     training = splits(name, 1)[0].train
     job = task(name, kind, 1)
     settings = job.settings(loss="hinge", max_epochs=5, tol=None, objective="margin")
-    examples = settings.compile(training.X, job.target(training.y)).examples
-    w = settings.solve(examples).w
+    data = TrainingData(training.X, job.target(training.y))
+    examples = settings._compile(settings, data).examples
+    w = settings.fit(data.X, data.y).solution_.w
     batch = np.arange(min(examples.n_examples, 400), dtype=np.int32)
 
     def cost(run: Callable[[], Any]) -> float:

@@ -21,15 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.files.formats import read
 from widemargin.core.loop import Stop, fit
 from widemargin.core.problem import Problem
+from widemargin.core.solution import Epoch
+from widemargin.files.formats import read
 from widemargin.report.comparison import compare
 from widemargin.report.verdict import Run, judge
-from widemargin.core.solution import Epoch
 from widemargin.solvers import SOLVERS, named_solver
-from widemargin.tasks.training import STANDS_FOR
-from widemargin.tasks.tag.training import TaggerSettings
+from widemargin.tasks.parameters import PRESETS
+from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.training import Data, chosen, problem_of
 
 HERE = Path(__file__).resolve()
 SETS = ("ewt", "bc2gm", "jnlpba", "ocr")
@@ -62,17 +64,16 @@ def letters() -> tuple[list[Any], list[list[str]]]:
 def load(name: str) -> Any:
     """The training data of a corpus, compiled; the text sets with the tagger's 20 templates, shapes among them."""
     if name == "ocr":
-        return TaggerSettings().compile(*letters()).examples
+        return compile_tags(TaggerParameters(), Data(*letters())).examples
     path = {"ewt": "ud-english-ewt/train.conllu", "bc2gm": "bc2gm/train.tsv", "jnlpba": "jnlpba/train.tsv"}[name]
     columns = read(data_folder() / path).columns
     label = "xpos" if name == "ewt" else columns.names[-1]
-    return TaggerSettings().compile(columns.only("word"), columns[label]).examples
+    return compile_tags(TaggerParameters(), Data(columns.only("word"), columns[label])).examples
 
 
 def problem_for(examples: Any, name: str, loss: str | None = None, **options: Any) -> Problem:
     """The problem that a solver's name asks for."""
-    settings = TaggerSettings(solver=name, C=C, loss=loss, n_jobs=THREADS, **options)
-    return settings.problem(examples)
+    return problem_of(TaggerParameters(solver=name, C=C, loss=loss, n_jobs=THREADS, **options), examples)
 
 
 def warm(examples: Any, names: Any, loss: str | None = None) -> None:
@@ -201,10 +202,10 @@ def peak(name: str) -> float:
 
 def report(name: str, examples: Any, seconds: float, out: Path) -> None:
     """Every solver once, as `widemargin compare` reports it."""
-    names = [each for each in SOLVERS if each != "lbfgs" and (each not in STANDS_FOR or examples.n_weights < 10**7)]
+    names = [each for each in SOLVERS if each != "lbfgs"] + (list(PRESETS) if examples.n_weights < 10**7 else [])
     comparison = compare(
         lambda each: problem_for(examples, each),
-        names,
+        {each: chosen(TaggerParameters(solver=each)).solver for each in names},
         stop=Stop(epochs=None, gap=GAPS[-1], seconds=seconds),
         data={"corpus": name, "examples": examples.n_examples, "weights": examples.n_weights},
         settings={"C": C, "threads": THREADS},

@@ -27,12 +27,11 @@ from typing import Any
 
 import numpy as np
 
+from widemargin import ConstituencyParser, DependencyParser
 from widemargin.files.formats import read
-from widemargin.tasks.parse.dependencies import arc_lists, arcs
-from widemargin.tasks.kinds import load_predictor
-from widemargin.tasks.bracket.training import BracketerSettings
-from widemargin.tasks.parse.training import ParserSettings
+from widemargin.tasks.base import load_model
 from widemargin.tasks.bracket.metrics import bracket_scores
+from widemargin.tasks.parse.dependencies import arc_lists, arcs
 from widemargin.tasks.parse.metrics import attachment_scores
 
 HERE = Path(__file__).resolve()
@@ -68,14 +67,15 @@ def trees(name: str, part: str) -> tuple[Any, Any]:
 def run(name: str, options: dict[str, Any], save: str | None) -> dict[str, Any]:
     """Train on a set, test, and say what came of it; this is what a process does."""
     brackets = SUFFIXES[name] == "ptb"
-    load, kind = (trees, BracketerSettings) if brackets else (dependencies, ParserSettings)
+    load, kind = (trees, ConstituencyParser) if brackets else (dependencies, DependencyParser)
     train, dev, (X, y) = load(name, "train"), load(name, "dev"), load(name, "test")
     begin = perf_counter()
-    model, solution = kind(**options).train(*train, dev=dev)
+    parser = kind(**options).fit(*train, dev=dev)
+    model, solution = parser.model_, parser.solution_
     seconds = perf_counter() - begin
     if save is not None:
         model.save(save)
-    found = model.predict_trees(X, options["n_jobs"])
+    found = model.predict(X, options["n_jobs"])
     if brackets:
         scores = bracket_scores(y, found)
         measured = {"f1": scores.micro.f1, "exact": scores.exact}
@@ -98,13 +98,13 @@ def run(name: str, options: dict[str, Any], save: str | None) -> dict[str, Any]:
 
 def speed(model: str, name: str, repeats: int = 5) -> dict[str, Any]:
     """Sentences per second of one thread: read the file, make features, parse, and spell the trees."""
-    predictor, path = load_predictor(model), data_file(name, "test")
+    predictor, path = load_model(model), data_file(name, "test")
     rates = []
     for _ in range(repeats + 1):
         begin = perf_counter()
         document = read(path)
         read_after = perf_counter() - begin
-        found = predictor.predict_trees(document.columns, 1)
+        found = predictor.predict(document.columns, 1)
         rates.append((len(found) / (perf_counter() - begin), len(found) / (perf_counter() - begin - read_after)))
     whole, parsing = np.median(rates[1:], axis=0).tolist()
     return {"set": name, "sentences_per_second": whole, "sentences_per_second_without_reading": parsing}

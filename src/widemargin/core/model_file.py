@@ -3,6 +3,9 @@
 The header (the container's metadata entry ``widemargin``) holds the version of the format, the structure that the model
 predicts, and everything small: labels, templates, a summary of training. Everything large is in tensors, which are
 mapped into memory on loading and read only where prediction touches them.
+
+Reading is done here and not by the safetensors library: that copies every tensor, while these views copy nothing, so
+that a model of a gigabyte is there at once and prediction pays only for the pages it touches. Its writer is used as is.
 """
 
 import json

@@ -4,7 +4,6 @@ import unicodedata
 
 UNSHOWABLE = "\N{REPLACEMENT CHARACTER}"
 BLOCKED = {"Cc", "Cs", "Cn", "Zl", "Zp"}  # control characters, lone surrogates, unassigned ones, ends of lines
-NO_WIDTH = {"Mn", "Me", "Cf"}  # marks on the character before, and invisible characters
 BOXES, PLAIN = "─│╭╰├┬┴┼└", "-|++++++`"
 
 
@@ -25,12 +24,9 @@ def cells(text: str) -> int:
     >>> cells("word"), cells("言葉"), cells("e\u0301")
     (4, 4, 1)
     """
-    if text.isascii():
-        return len(text)
-    return sum(
-        2 if unicodedata.east_asian_width(each) in "WF" else int(unicodedata.category(each) not in NO_WIDTH)
-        for each in text
-    )
+    from rich.cells import cell_len  # not needed by those who draw nothing
+
+    return cell_len(text)
 
 
 def padded(text: str, width: int) -> str:

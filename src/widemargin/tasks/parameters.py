@@ -61,8 +61,8 @@ class Parameters:
 
     solver: "str | Solver" = parameter(
         "auto",
-        "How to optimise: the name of a solver or preset, perhaps with parameters as in 'dcd(sweeps=3)'. An unknown name "
-        "lists all.",
+        "How to optimise: the name of a solver or preset, perhaps with parameters as in 'dcd(sweeps=3)'. An unknown "
+        "name lists all.",
         in_python="A solver object will do, too.",
     )
     C: float | None = parameter(
@@ -75,8 +75,8 @@ class Parameters:
     )
     objective: "str | Objective | None" = parameter(
         None,
-        "What counts as an error: the name of an objective. By default that of the preset, or else 'margin'. An unknown "
-        "name lists all.",
+        "What counts as an error: the name of an objective. By default that of the preset, or else 'margin'. An "
+        "unknown name lists all.",
         in_python="An objective object will do, too.",
     )
     loss: Loss | None = parameter(None, "Of each slack. By default what the solver prefers.")

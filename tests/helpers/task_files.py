@@ -1,0 +1,37 @@
+"""For every task with a command line, once: a small file to learn from, and options that make learning fast."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from widemargin.data.generators import addresses
+from widemargin.data.treebanks import treebank
+
+
+class TaskFile(NamedTuple):
+    """The name and text of a file, and options of `train`."""
+
+    name: str
+    text: str
+    options: list[str]
+
+
+def labelled(n: int = 40) -> str:
+    return "\n".join(
+        "".join(f"{token}\t{label}\n" for token, label in zip(*pair, strict=True))
+        for pair in zip(*addresses(n), strict=True)
+    )
+
+
+def vectors() -> str:
+    return "".join(f"{'even' if k % 2 == 0 else 'odd'} 0:{k % 2} 1:{k % 3} 2:{k % 5}\n" for k in range(30))
+
+
+TASK_FILES: dict[str, Callable[[], TaskFile]] = {
+    "tag": lambda: TaskFile("train.tsv", labelled(), ["--templates", "word lower"]),
+    "segment": lambda: TaskFile("train.tsv", labelled(), ["--templates", "word lower", "--segment-features", "lower"]),
+    "parse": lambda: TaskFile("train.conllu", treebank(20).conllu(), ["--hash-bits", "10"]),
+    "bracket": lambda: TaskFile(
+        "train.mrg", "".join(f"{tree}\n" for tree in treebank(20).trees), ["--hash-bits", "10"]
+    ),
+    "classify": lambda: TaskFile("train.svm", vectors(), []),
+}
