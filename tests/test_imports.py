@@ -5,6 +5,7 @@ import importlib.util
 from pathlib import Path
 
 import widemargin
+from widemargin.tasks import TASKS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(widemargin.__file__).parent
@@ -38,6 +39,15 @@ def test_packages_import_in_one_direction():
     graph = drawing().imported()
     assert len(graph) >= 15
     assert all(package not in drawing().reached(graph, package) for package in graph)
+
+
+def test_only_tasks_know_tasks():
+    """Tasks never import each other, and what they share, the command line and reports name none of them."""
+    graph = drawing().imported()
+    folders = {package for package in graph if package.startswith("tasks.")}
+    assert folders == {f"tasks.{name}" for name in TASKS}
+    for package, below in graph.items():
+        assert not below & folders, package
 
 
 def test_only_one_module_compiles():
