@@ -150,3 +150,18 @@ def test_there_is_a_model_of_every_kind_that_version_0_1_had():
     found = {read_model(FIXTURES / f"{name}.wm").header["structure"] for name in EXPECTED}
     assert found == {"chain", "segment", "tree", "brackets", "classes", "multilabel", "custom"}
     assert found <= set(KINDS)
+
+
+def test_weights_of_a_loaded_model_are_put_together_only_when_asked_for(monkeypatch):
+    from widemargin.tasks.tag.weights import ChainWeights
+
+    asked = []
+    flat = ChainWeights.flat
+    monkeypatch.setattr(ChainWeights, "flat", lambda weights: asked.append(1) or flat(weights))
+    tagger = widemargin.load(FIXTURES / "tag.wm")
+    tagger.predict([["Rome", "fell"]])
+    assert not tagger.model_.weights.thin_emission.values.flags.owndata  # still in the mapped file
+    assert not asked
+    assert len(tagger.solution_.w) == tagger.model_.chain.n_weights
+    assert asked == [1]
+    assert tagger.solution_ is tagger.solution_

@@ -1,7 +1,7 @@
 """The command `widemargin`.
 
-`commands` is its whole surface on one page and imports nothing but click, so that help, completion and mistakes in the
-options answer at once; what a command does is in the file of its name, loaded when it runs.
+`commands` lists all commands on one page and imports little but click, so that help, completion and wrong options
+answer at once. The work of a command is in the file of its name, which is loaded when the command runs.
 """
 
 from widemargin.cli.commands import main

@@ -1,4 +1,4 @@
-"""`widemargin calibrate`: learn from labelled data how sure a model may be, and keep it in the model file."""
+"""`widemargin calibrate`: learn from labelled data how sure a model may be, and save this in the model file."""
 
 from dataclasses import asdict
 from typing import Any
@@ -16,7 +16,7 @@ from widemargin.tasks.calibration import CalibrationReport
 def run(
     *, model: str, file: str, out: str | None, plot: str | None, jobs: int, as_json: bool, quiet: bool, **reading: Any
 ) -> None:
-    """Calibrate, save, say how well it fits."""
+    """Calibrate, save, and report how well confidence and truth agree."""
     out = model if out is None else out
     check_target(out, inputs=[file])
     if plot is not None:

@@ -31,20 +31,21 @@ Options = dict[str, Any]
 
 
 def run(command: str, options: Options) -> int | None:
-    """Do what the file of the command's name does; an exit code."""
+    """Run the file of the command's name; return its exit code."""
     code: int | None = import_module(f"widemargin.cli.{command}").run(**options)
     return code
 
 
 class ByTask(click.Group):
-    """A command for every task, made when it is asked for; without a task, the `default` one.
+    """A group with a command for every task, made on demand.
 
     Parameters
     ----------
     command : the file that does the work
     options : options besides those of the task
-    defaults : of some parameters
-    remark : the last sentence of every help text
+    defaults : defaults that replace those of some parameters
+    remark : the last sentences of every help text
+    default : the task if the user names none; None makes naming one compulsory
     """
 
     def __init__(
@@ -81,11 +82,11 @@ class ByTask(click.Group):
         return command
 
     def shown(self, text: str) -> str:
-        """The example of a task, as far as it is one of this command."""
+        """The example of a task, without --out in a command that has a default task."""
         return text if self.default is None else text.partition(" --out")[0]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put in the default task where there is none."""
+        """Insert the default task if none is named."""
         if self.default is not None and args and args[0] not in (*self.list_commands(ctx), "-h", "--help"):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
@@ -118,21 +119,21 @@ main.add_command(
         options=together(
             train_files,
             click.option("--out", required=True, metavar="MODEL", help="Where to write the model."),
-            click.option("--checkpoint", metavar="FILE", help="Keep the state of training in FILE while it goes on."),
-            click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one."),
+            click.option("--checkpoint", metavar="FILE", help="Save the state of training in FILE as it proceeds."),
+            click.option("--resume", is_flag=True, help="Continue from the checkpoint, if it exists."),
             click.option("--curves", metavar="FILE", help="Draw objective, gap and development score into a PNG file."),
             as_json,
             quiet,
         ),
         defaults={},
-        remark="Ctrl-C ends training early: the model learnt so far is saved all the same, and the exit code is 130.",
+        remark="Ctrl-C ends training early: the model learnt so far is saved, and the exit code is 130.",
     )
 )
 main.add_command(
     ByTask(
         "compare",
-        help="Train with several solvers, and report which of them gets how far how fast.\n\nThe report is a web page, "
-        "its picture, a table and all measurements as JSON. Without a task, taggers are compared.",
+        help="Train with several solvers, and report how far and how fast each gets.\n\nThe report is a web page, its "
+        "picture, a table and all measurements as JSON. Without a task, taggers are compared.",
         command="compare",
         options=together(
             train_files,
@@ -143,14 +144,14 @@ main.add_command(
                 default="auto,dcd,sdm,adagrad,perceptron",
                 show_default=True,
                 metavar="A,B,…",
-                help="Which ones; parameters go into brackets.",
+                help="Solvers to compare; parameters go into brackets.",
             ),
             as_json,
             quiet,
         ),
         defaults={"max_epochs": 50, "tol": 0.001},
-        remark="Trains with each of the solvers. Ctrl-C ends the comparison early: what has been measured by then is "
-        "reported all the same, and the exit code is 130.",
+        remark="Trains with each solver. Ctrl-C ends the comparison early: the report covers what was measured by "
+        "then, and the exit code is 130.",
         default="tag",
     )
 )
@@ -163,7 +164,7 @@ main.add_command(
 @click.option("--no-punctuation", is_flag=True, help="Leave punctuation out of the scores of dependency trees.")
 @jobs
 @as_json
-@click.option("--quiet", is_flag=True, help="Print the main score alone: labelled attachment, F1 or accuracy.")
+@click.option("--quiet", is_flag=True, help="Print only the main score: labelled attachment, F1 or accuracy.")
 def evaluate(**options: Any) -> int | None:
     """Compare the predictions of a model with the labels in FILE."""
     return run("evaluate", options)
@@ -179,22 +180,22 @@ def evaluate(**options: Any) -> int | None:
 @click.argument("file")
 @click.option("--out", default="-", metavar="FILE", help="Where to write; - is standard output. [default: -]")
 @click.option("--draw", metavar="FILE.svg|-", help="Draw the trees that a parser predicts; - draws on the terminal.")
-@click.option("--text", is_flag=True, help="FILE is plain text: a sequence a line, blanks between its tokens.")
+@click.option("--text", is_flag=True, help="FILE is plain text: one sequence per line, spaces between tokens.")
 @click.option("--best", type=click.IntRange(1), metavar="K", help="Write JSON lines with the K best outputs.")
 @click.option("--confidence", is_flag=True, help="Write JSON lines with the probability that each answer is right.")
-@click.option("--bio", is_flag=True, help="Allow only labels that mark spans properly: no I-X but after B-X or I-X.")
+@click.option("--bio", is_flag=True, help="Allow only labels that mark spans properly: I-X only after B-X or I-X.")
 @click.option("--forbid", multiple=True, metavar="A:B", help="The label B may not follow A; may be repeated.")
-@click.option("--at-most-one", multiple=True, metavar="TYPE", help="One span of this type at most; may be repeated.")
-@click.option("--allowed", metavar="COLUMN", help="A column of labels to choose from, A,B,… or * for any.")
-@click.option("--forced", metavar="COLUMN", help="A column of labels that must be predicted, _ for any.")
+@click.option("--at-most-one", multiple=True, metavar="TYPE", help="At most one span of this type; may be repeated.")
+@click.option("--allowed", metavar="COLUMN", help="A column of labels to choose from: A,B,… or * for any.")
+@click.option("--forced", metavar="COLUMN", help="A column of labels that must be predicted; _ for any.")
 @data_options
 @jobs
 def predict(**options: Any) -> int | None:
-    """Label a file, leaving all else in it untouched, or parse it.
+    """Label a file, leaving the rest of it untouched, or parse it.
 
-    FILE may be - for standard input. The column is the one that the model was trained on, or else the format's own; a
-    conll file without labels gets them appended. Dependency trees are written into the columns head and deprel, trees
-    of constituents as brackets, one a line. --confidence needs a model that has been calibrated.
+    FILE may be - for standard input. Labels go into the column that the model was trained on, or else the format's own;
+    a conll file without labels gets a new last column. Dependency trees go into the columns head and deprel. Trees of
+    constituents are written as brackets, one per line. --confidence needs a calibrated model.
     """
     return run("predict", options)
 
@@ -209,7 +210,7 @@ def predict(**options: Any) -> int | None:
 @as_json
 @quiet
 def calibrate(**options: Any) -> int | None:
-    """Learn how sure a model may be from FILE, labelled data that it was not trained on."""
+    """Learn how sure a model may be, from FILE: labelled data that it was not trained on."""
     return run("calibrate", options)
 
 
@@ -222,24 +223,29 @@ def calibrate(**options: Any) -> int | None:
 @model
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many of each to show.")
 @click.option("--label", "labels", multiple=True, help="Show the features of this label only; may be repeated.")
-@click.option("--explain", metavar="FILE", help="Tell why a parser parses a sentence of FILE as it does.")
+@click.option("--explain", metavar="FILE", help="Explain why a parser parses a sentence of FILE as it does.")
 @click.option("--sentence", type=click.IntRange(1), default=1, show_default=True, help="Which sentence of FILE.")
 @click.option("--token", type=click.IntRange(1), metavar="N", help="Explain the arc to this token.")
 @click.option("--head", type=click.IntRange(0), metavar="N", help="Why not this head? [default: the next best]")
-@click.option("--span", callback=span, metavar="M:N", help="Explain what the words M to N are, and why not --label.")
+@click.option(
+    "--span", callback=span, metavar="M:N", help="Explain the label of the words M to N, and why not --label."
+)
 @as_json
 def inspect(**options: Any) -> int | None:
     """Show what a model has learnt.
 
-    With --explain a parser's choice in one sentence is compared with another, feature by feature; tokens count from 1.
+    With --explain, a parser's choice in one sentence is compared with an alternative, feature by feature. Tokens count
+    from 1.
     """
     return run("inspect", options)
 
 
 @main.command(epilog=example("widemargin demo --out demo"))
 @click.option("--out", default="demo", show_default=True, metavar="FOLDER", help="Where the model and curves go.")
-@click.option("--sequences", type=click.IntRange(20), default=2000, show_default=True, help="Addresses to learn from.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Which addresses.")
+@click.option(
+    "--sequences", type=click.IntRange(20), default=2000, show_default=True, help="Number of addresses to learn from."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random addresses.")
 @quiet
 def demo(**options: Any) -> int | None:
     """See it learn to read postal addresses."""

@@ -16,7 +16,7 @@ from widemargin.tasks import task
 from widemargin.tasks.training import compare_solvers
 
 SHOWN = ("objective", "gap", "certificate", "seconds_to_10%", "seconds_to_1%", "seconds_to_0.1%", "score")
-"""What fits on a terminal; the files have all."""
+"""The columns that fit on a terminal; the files have all of them."""
 
 
 def run(name: str, options: dict[str, Any]) -> int | None:
@@ -62,7 +62,7 @@ def _print(printer: Printer, comparison: Comparison, out: str) -> None:
     printer.heading("Written")
     printer.facts([(str(Path(out) / name), what) for name, what in zip(FILES, DESCRIBED, strict=True)])
     if comparison.interrupted:
-        printer.line("The comparison was interrupted; the report is of what had been measured by then.")
+        printer.line("The comparison was interrupted; the report covers what was measured by then.")
 
 
 DESCRIBED = ("everything measured", "a row per solver", "the report, for any browser", "its picture")

@@ -49,7 +49,7 @@ def run(*, out: str, sequences: int, seed: int, quiet: bool) -> int | None:
     printer.line(Text(f"widemargin {__version__}: finding the fields of postal addresses", style="bold"))
     printer.prose(
         f"{len(X):,} noisy addresses to learn from ({sum(map(len, X)):,} tokens), {len(X_test):,} others to test on. "
-        "A first run also compiles, for about 20 seconds."
+        "The first run also compiles, which takes about 20 seconds."
     )
     kind = task("tag").kinds["chain"]
     parameters = kind.load("parameters")(verbose=not quiet)
@@ -104,17 +104,17 @@ def run(*, out: str, sequences: int, seed: int, quiet: bool) -> int | None:
 
 
 def _meaning(solution: Solution) -> str:
-    """What the certificate says, in one plain sentence."""
+    """The certificate in one plain sentence."""
     if solution.primal is None or solution.gap is None or not solution.certified:
         return "Training was cut short before anything was proven about these weights."
     return (
-        f"The training objective is {solution.primal:.2f}, and whatever weights anybody might find, none make it more "
-        f"than {bound(solution.gap)} smaller: that is proven, not estimated."
+        f"The training objective is {solution.primal:.2f}. No other weights make it more than {bound(solution.gap)} "
+        "smaller: that is proven, not estimated."
     )
 
 
 def _fields(tokens: list[str], labels: list[str], width: int) -> Iterator[tuple[Text, Text]]:
-    """An address as pairs of lines: its words, and under them the fields that they are; as many as `width` asks for."""
+    """An address as pairs of lines within `width`: its words, and below them the names of their fields."""
     words, names = Text("  "), Text("  ")
     for text, field in _pieces(tokens, labels):
         room = max(len(text), len(field)) + 2
@@ -128,7 +128,7 @@ def _fields(tokens: list[str], labels: list[str], width: int) -> Iterator[tuple[
 
 
 def _pieces(tokens: list[str], labels: list[str]) -> Iterator[tuple[str, str]]:
-    """The words of each field together, and what is outside of all fields."""
+    """The words of each field together, with its name; words outside all fields one by one."""
     at = 0
     for start, end, field in [*spans(labels), (len(tokens), len(tokens), "")]:
         yield from ((token, "") for token in tokens[at:start])

@@ -1,4 +1,4 @@
-"""`widemargin evaluate`: how well a model's predictions agree with a file, and how fast they come."""
+"""`widemargin evaluate`: how well a model's predictions agree with a file, and how fast it predicts."""
 
 from time import perf_counter
 from typing import Any

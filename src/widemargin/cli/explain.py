@@ -1,7 +1,7 @@
 """`widemargin inspect --explain`: why a model chose what it chose in one sentence.
 
-Without a token or a span, all parts of the prediction are listed with their *margins*: how much more they score than
-the best that could be in their place. With one, the features that make the difference are listed.
+Without a token or a span, it lists all parts of the prediction with their *margins*: how much more each scores than the
+best alternative. With one, it lists the features that make the difference.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The values of options that are not what they stand for: names of files to be read, lists with commas between."""
+"""Options whose values are read from files: templates, error costs, lexicons, word clusters."""
 
 import os
 import re
@@ -16,19 +16,19 @@ BITS = re.compile("[01]+")
 
 
 class Given(NamedTuple):
-    """How a value is read, and which files that takes."""
+    """How a value is read, and from which files."""
 
     read: Callable[[Any], Any]
     files: Callable[[Any], Sequence[str]]
 
 
 def read_value(given_as: str, value: Any) -> Any:
-    """What the value of an option stands for."""
+    """The value itself, or the contents of the file that it names."""
     return value if value is None or given_as not in FILES else FILES[given_as].read(value)
 
 
 def files_of(given_as: str, value: Any) -> Sequence[str]:
-    """The files that reading the value of an option takes."""
+    """The files that the value of an option names."""
     return () if value is None or given_as not in FILES else FILES[given_as].files(value)
 
 
@@ -39,7 +39,7 @@ def read_templates(given: str) -> str:
 
 def _is_file(given: str) -> bool:
     if os.sep in given:
-        return True  # no template has one, and that there is no such file is the better complaint
+        return True  # no template has one, and a missing file is the better complaint
     try:
         return Path(given).is_file()
     except (OSError, ValueError):
@@ -47,14 +47,14 @@ def _is_file(given: str) -> bool:
 
 
 def read_lexicons(pairs: Pairs) -> dict[str, list[str]]:
-    """Entries of one or more words, one a line."""
+    """Read lexicons: one entry of one or more words per line."""
     return {
         name: [line.strip() for line in RawText.load(path).lines if line.strip()] for name, path in _distinct(pairs)
     }
 
 
 def read_clusters(pairs: Pairs) -> dict[str, dict[str, str]]:
-    """Word clusters: the output of Brown's algorithm (bits TAB word TAB count), or word TAB cluster."""
+    """Read word clusters: the output of Brown's algorithm (bits TAB word TAB count), or word TAB cluster."""
     return {name: _clusters(RawText.load(path)) for name, path in _distinct(pairs)}
 
 
@@ -92,4 +92,4 @@ FILES: Mapping[str, Given] = {
     "lexicons": Given(read_lexicons, _paths),
     "clusters": Given(read_clusters, _paths),
 }
-"""Values that are read from files, by what `tasks.parameters.parameter` calls them."""
+"""How each kind of value is read; the names are those of `given_as` in `tasks.parameters.parameter`."""

@@ -75,7 +75,7 @@ def run(
 
 
 def _solution(predictor: Model, name: str) -> Solution | None:
-    """How training went, where the model tells."""
+    """The course of training, or None if the model does not record it."""
     try:
         return (
             Solution.restored(np.empty(0), predictor.summary["solution"]) if "solution" in predictor.summary else None
@@ -110,7 +110,7 @@ def _print(
 
 
 def _listed(labels: Sequence[str]) -> str:
-    """Labels in a row; with commas where they have blanks in them."""
+    """Labels in a row, separated by commas if any of them contains a blank."""
     return (", " if any(" " in label for label in labels) else " ").join(filter(None, labels))
 
 
@@ -132,7 +132,7 @@ def _print_parts(printer: Printer, parts: Mapping[str, Part]) -> None:
 
 
 def _print_strongest(printer: Printer, heading: str, strongest: Strongest) -> None:
-    """The positive ones on the left, the negative ones on the right."""
+    """Positive weights on the left, negative ones on the right."""
     sides = [
         [(signed(each["weight"]), each["name"]) for each in strongest[sign] if abs(each["weight"]) >= VISIBLE]
         for sign in ("positive", "negative")

@@ -1,4 +1,4 @@
-"""Options that several commands share, and those that are made of the parameters of a task."""
+"""Options that several commands share, and options made from the parameters of a task."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ def pairs(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> 
 
 
 def names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    """Names with commas between them, each perhaps with parameters in brackets, whose commas do not separate."""
+    """Names separated by commas, with optional parameters in brackets; commas inside brackets do not count."""
     if value is None:
         return None
     cut = [name.strip() for name in COMMA.split(value)]
@@ -38,7 +38,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str | None) -> list
 
 
 def numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> list[float] | None:
-    """Numbers with commas between them."""
+    """Numbers separated by commas."""
     if value is None:
         return None
     parts: Sequence[Any] = value.split(",")
@@ -46,7 +46,7 @@ def numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> li
 
 
 def span(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    """Two numbers with a colon between them."""
+    """Two numbers separated by a colon."""
     if value is None:
         return None
     first, colon, last = value.partition(":")
@@ -56,7 +56,7 @@ def span(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple
 
 
 def example(*lines: str) -> str:
-    """Lines for the end of a help text, which click is told not to wrap."""
+    """Example lines for the end of a help text, marked so that click does not wrap them."""
     return "\b\n" + "\n".join(("Example: " if number == 0 else " " * 9) + line for number, line in enumerate(lines))
 
 
@@ -92,13 +92,13 @@ def collected(options: Decorator) -> dict[str, click.Parameter]:
     """The options that a decorator adds, by name."""
     command = click.Command("")
     options(command)
-    return {str(option.name): option for option in reversed(command.params)}  # collected from the last to the first
+    return {str(option.name): option for option in reversed(command.params)}  # click collects from last to first
 
 
 READING = collected(data_options)
 """The options that say how files are read."""
 
-jobs = click.option("--jobs", type=int, default=-1, help="Threads; -1 takes all cores.", show_default=True)
+jobs = click.option("--jobs", type=int, default=-1, help="Threads; -1 uses all cores.", show_default=True)
 quiet = click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 model = click.argument("model")
@@ -117,13 +117,13 @@ GIVEN_AS: Mapping[str, Mapping[str, Any]] = {
     "seed": {"type": click.IntRange(0)},
     "whole number": {"type": click.IntRange(1)},
 }
-"""How click takes values whose type does not tell, by what `tasks.parameters.parameter` calls them."""
+"""Arguments of click for values whose type does not tell; keys are `given_as` of `tasks.parameters.parameter`."""
 
 
 def parameter_fields(task: Task) -> dict[str, tuple[type, "Field[Any]"]]:
-    """The parameters of all kinds of models of a task, and its own options, with the dataclasses they come from.
+    """The parameters of all kinds of models of a task, and its own options, each with the dataclass it comes from.
 
-    Those that only this task has come first.
+    Those specific to the task come first.
     """
     owners = [
         each for each in (task.load_options(), *(kind.load("parameters") for kind in task.kinds.values())) if each
@@ -134,7 +134,7 @@ def parameter_fields(task: Task) -> dict[str, tuple[type, "Field[Any]"]]:
 
 
 def task_options(task: Task, **defaults: Any) -> list[click.Parameter]:
-    """How files are read, and the parameters of a task, with some `defaults` that are not their own."""
+    """The options of a task: how to read files, and its parameters; `defaults` replace some of their defaults."""
     chosen = [READING[name] for name in task.reads]
     return [*chosen, *_options(parameter_fields(task), defaults)]
 
@@ -163,7 +163,7 @@ def _options(
 
 
 def _by_type(kind: Any, flag: str) -> dict[str, Any]:
-    """How click takes a value of this type; texts as they are."""
+    """Arguments of click for a value of this type; none for strings."""
     wanted = (
         [each for each in get_args(kind) if each is not type(None)]
         if get_origin(kind) in (UnionType, Union)

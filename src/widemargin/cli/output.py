@@ -1,4 +1,4 @@
-"""What commands share in saying things: tables, certificates, JSON."""
+"""Output that commands share: tables, certificates, JSON."""
 
 import json
 import sys
@@ -29,32 +29,32 @@ class Printer:
 
     def __init__(self, *, enabled: bool = True) -> None:
         if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # an arrow that a terminal does not have is no reason to fail
+            sys.stdout.reconfigure(errors="replace")  # a terminal without arrows is no reason to fail
         width = None if sys.stdout.isatty() else WIDTH_OF_FILES
         self.console = Console(width=width, highlight=False, markup=False, emoji=False, quiet=not enabled)
 
     def line(self, text: str | Text = "") -> None:
-        """One line, never cut."""
+        """Print one line, never wrapped."""
         self.console.print(text, soft_wrap=True)
 
     def prose(self, text: str) -> None:
-        """Sentences, broken between words where the terminal ends."""
+        """Print sentences, wrapped to the width of the terminal."""
         self.console.print(text)
 
     def heading(self, text: str) -> None:
-        """A heading after an empty line."""
+        """Print a heading after an empty line."""
         self.line()
         self.line(Text(text, style="bold"))
 
     def facts(self, facts: Iterable[tuple[str, str]]) -> None:
-        """Names and values, a pair a line."""
+        """Print names and values, one pair per line."""
         pairs = list(facts)
         width = max((len(name) for name, _ in pairs), default=0)
         for name, value in pairs:
             self.line(Text.assemble((name.ljust(width), "cyan"), "  ", value))
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-        """A table whose columns of numbers are those that start with a digit or a sign."""
+        """Print a table; columns that hold only numbers are aligned to the right."""
         cells = list(rows)
         table = Table(box=None, pad_edge=False, header_style="cyan", padding=(0, 2, 0, 0))
         for number, name in enumerate(header):
@@ -70,7 +70,7 @@ def _is_number(cell: str) -> bool:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object, indented for people; numbers that JSON does not have become null."""
+    """Print one indented JSON object; NaN and infinities, which JSON lacks, become null."""
     plain = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
     sys.stdout.write(json.dumps(finite(value), ensure_ascii=plain, indent=2) + "\n")
 
@@ -85,7 +85,7 @@ def signed(weight: float) -> str:
 
 
 def file_size(path: str) -> str:
-    """The size of a file in the unit that suits it."""
+    """The size of a file in a suitable unit."""
     size = float(Path(path).stat().st_size)
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
@@ -95,7 +95,7 @@ def file_size(path: str) -> str:
 
 
 def certificate(solution: Solution) -> str:
-    """What is known of the distance to the optimum, in one sentence: P* ≥ D = (1 − gap) P."""
+    """The distance to the optimum in one sentence: P* ≥ D = (1 − gap) P."""
     if solution.primal is None:
         return "none: the objective was not evaluated"
     objective = f"objective {solution.primal:.6g}"

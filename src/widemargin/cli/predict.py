@@ -1,4 +1,4 @@
-"""`widemargin predict`: a file with its predictions filled in, or answers that say more as JSON lines."""
+"""`widemargin predict`: a file with predictions filled in, or JSON lines with alternatives and confidence."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ def run(
     jobs: int,
     **options: Any,
 ) -> None:
-    """Predict, and write."""
+    """Predict and write."""
     reading = Reading(**{name: options.pop(name) for name in Reading._fields})
     limits = Limits(**options)
     if out != "-":

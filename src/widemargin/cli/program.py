@@ -3,11 +3,11 @@
 | code | meaning |
 | --- | --- |
 | 0 | done |
-| 1 | whoever read the output has gone (`| head`) |
-| 2 | wrong options, or something in a file that is not as it should be; nothing was written |
-| 130 | Ctrl-C; `train` has saved the model and `compare` the report as they were by then |
+| 1 | the reader of the output has gone (`| head`) |
+| 2 | wrong options, or a mistake in a file; nothing was written |
+| 130 | Ctrl-C; `train` has saved the model so far, `compare` the report so far |
 
-With `WIDEMARGIN_DEBUG=1` in the environment errors are raised instead, for developers.
+With `WIDEMARGIN_DEBUG=1` in the environment, errors are raised instead, for developers.
 """
 
 import os
@@ -23,13 +23,13 @@ BROKEN_PIPE, WRONG, INTERRUPTED = 1, 2, 130
 
 
 class Program(click.Group):
-    """A command whose errors are sentences and whose commands return an exit code, or None for success."""
+    """A group that prints errors as one sentence; its commands return an exit code, or None for success."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command line, and exit."""
         try:
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
-            # Here and not at the interpreter's end, where a full disk would only be a remark.
+            # Flush here: when the interpreter exits, a full disk would only cause a warning.
             sys.stdout.flush()
         except click.Abort:
             code = _complain("interrupted", INTERRUPTED)
@@ -55,7 +55,7 @@ def _sentence(error: Exception) -> str:
         what = "the output cannot be written" if error.filename is None else f"{error.filename} cannot be used"
         return f"{what}: {error.strerror}"
     if isinstance(error, MemoryError):
-        return "there is not enough memory; fewer features (--min-count, --hash-bits) need less"
+        return "there is not enough memory; use fewer features (--min-count, --hash-bits)"
     return str(error)
 
 
@@ -65,7 +65,7 @@ def _complain(sentence: str, code: int) -> int:
 
 
 def _give_up_output() -> None:
-    """Send what is left of standard output nowhere if it cannot be written: Python would try again on exit."""
+    """Discard the rest of standard output if it cannot be written, because Python would try again on exit."""
     try:
         sys.stdout.flush()
     except OSError:

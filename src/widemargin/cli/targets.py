@@ -9,14 +9,14 @@ from widemargin.errors import WidemarginError
 
 
 def check_target(path: str, *, inputs: Iterable[str | None] = ()) -> None:
-    """Complain now, instead of after an hour of work, if the file `path` cannot be written or is one of the inputs."""
+    """Raise an error now, not after an hour of work, if the file `path` cannot be written or is one of the inputs."""
     target = Path(path)
     if target.is_dir():
         raise WidemarginError(f"{path} is a folder; give the name of a file to write")
     if target.exists() and any(each is not None and _same(target, each) for each in inputs):
         raise WidemarginError(f"{path} is read by this command; give another name to the file to write")
     if target.exists() and not target.is_file():
-        return  # a device or a pipe, which no folder has to make room for
+        return  # a device or a pipe, which needs no new file
     folder = Path(os.path.realpath(path)).parent
     try:
         with tempfile.TemporaryFile(dir=folder):
@@ -26,7 +26,7 @@ def check_target(path: str, *, inputs: Iterable[str | None] = ()) -> None:
 
 
 def check_folder(path: str, files: Iterable[str], *, inputs: Sequence[str | None] = ()) -> None:
-    """The same for `files` in the folder `path`, which need not exist yet."""
+    """Check `files` in the folder `path`, which need not exist yet, in the same way."""
     folder = Path(path)
     if folder.is_dir():
         for name in files:

@@ -1,4 +1,4 @@
-"""`widemargin train`: from labelled data to a model file, whatever the task."""
+"""`widemargin train`: from labelled data to a model file, for any task."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -23,7 +23,7 @@ from widemargin.tasks.training import Data, train, train_path
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The options that all `train` commands have besides the parameters of training; several C make a path."""
+    """The options of all `train` commands besides training parameters; several values of C make a path."""
 
     train_file: str
     dev_file: str | None
@@ -37,7 +37,7 @@ class Plan:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> tuple["Plan", dict[str, Any]]:
-        """The plan, and the rest of the options, among them the first C."""
+        """The plan, and the other options together with the first C."""
         names = [field.name for field in fields(cls)]
         plan = cls(**{name: options.pop(name) for name in names})
         return plan, {**options, "C": None if plan.C is None else plan.C[0]}
@@ -48,7 +48,7 @@ class Plan:
         return self.C is not None and len(self.C) > 1
 
     def check(self, inputs: Sequence[str | None]) -> None:
-        """Complain before any work about options that do not go together, and targets that cannot be written."""
+        """Raise an error, before any work, if options conflict or targets cannot be written."""
         targets = [target for target in (self.out, self.curves, self.checkpoint) if target is not None]
         for target in targets:
             check_target(target, inputs=[self.train_file, self.dev_file, *inputs])
@@ -63,7 +63,7 @@ class Plan:
 
 
 class Prepared(NamedTuple):
-    """A task with its files read: what to train, with which parameters, on what."""
+    """A task whose files are read: the kind of model, its parameters, and the data."""
 
     kind: Kind
     parameters: Parameters
@@ -77,7 +77,7 @@ class Prepared(NamedTuple):
 
 
 def input_files(task: Task, options: Mapping[str, Any]) -> list[str]:
-    """The files that options name, besides the data."""
+    """The files besides the data that options name."""
     found = parameter_fields(task).items()
     return [path for name, (_, each) in found for path in files_of(each.metadata["given_as"], options.get(name))]
 
@@ -97,7 +97,7 @@ def prepared(task: Task, options: dict[str, Any], train_file: str, dev_file: str
         if "label" in task.reads:
             reading = reading._replace(label=reading.label or corpus.about["label"])
         dev = files.read(dev_file, reading, corpus.about, gold=True, **own)
-    name = next(iter(task.kinds)) if len(task.kinds) == 1 else files.kind(corpus, own)
+    name = files.kind(list(task.kinds), corpus)
     parameters = task.kinds[name].load("parameters")
     wanted = {field.name for field in fields(parameters)}
     chosen = {name: value for name, value in given.items() if name in wanted}
@@ -105,7 +105,7 @@ def prepared(task: Task, options: dict[str, Any], train_file: str, dev_file: str
 
 
 def run(name: str, options: dict[str, Any]) -> int | None:
-    """Train, save, and say what came of it."""
+    """Train, save, and report the results."""
     plan, options = Plan.of(options)
     chosen = task(name)
     plan.check(input_files(chosen, options))
@@ -146,7 +146,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
 
 
 def _dev_score(solution: Solution) -> float:
-    """The best development score; −∞ where there is none."""
+    """The best development score, or −∞ without one."""
     return max((row.score for row in solution.trace if row.score is not None), default=-inf)
 
 
@@ -204,7 +204,7 @@ def _print(
 
 
 def _features(results: dict[str, Any]) -> str:
-    """How many there are; of hashed ones it is known only how many templates make them."""
+    """The number of features; for hashed features, only the number of templates is known."""
     return f"of {results['templates']:,} templates" if results["templates"] else f"{results['features']:,}"
 
 

@@ -1,8 +1,8 @@
 """Tasks, one folder each: everything about one kind of output, from its features to its command line.
 
-`TASKS` is the only list of them. `widemargin.load`, the command line, the public names, the documentation and the tests
-go by it. A folder describes itself by `TASK` in its ``__init__.py``, which is nothing but names: the parts are imported
-when they are asked for, so that whoever trains a tagger loads no parser.
+`TASKS` is the only list of them: `widemargin.load`, the command line, the public names and the tests read it. Every
+folder describes itself by `TASK` in its ``__init__.py``, which holds nothing but names. The parts are imported on
+demand, so that training a tagger loads no parser.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,14 +17,14 @@ TASKS = {
     "classify": "widemargin.tasks.classify",
     "custom": "widemargin.tasks.custom",
 }
-"""The package of every task, by the name that the command line knows it by."""
+"""The package of each task, by its name on the command line."""
 
 
 class Kind(NamedTuple):
     """One kind of trained model: where its parts are, each as ``module.name`` within the folder of the task.
 
-    `parameters` is the dataclass of its parameters, `compile` makes arrays of data, `model` is the trained
-    model, `estimator` is scikit-learn's view of all that.
+    `parameters` is a dataclass. `compile` turns data into arrays. `model` is the trained model, and `estimator` wraps
+    it for scikit-learn.
     """
 
     package: str
@@ -39,11 +39,12 @@ class Kind(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task.
+    """One task: its kinds of models, its files and its options.
 
-    `kinds` are named as model files name them. `does` and `example` are for the help of the command line; `files` is
-    how the task meets files (`tasks.files.Files`), None where it has no command line, `options` a dataclass of options
-    that are no parameters of training, and `reads` says how the user may want files to be read (`tasks.base.Reading`).
+    The keys of `kinds` are the names in model files. `does` and `example` appear in the command line's help. `files`
+    names the reader of the task's files (`tasks.files.Files`); it is None for a task without a command line. `options`
+    names a dataclass of command-line options that are not training parameters. `reads` lists the fields of
+    `tasks.base.Reading` that the user may set.
     """
 
     package: str
@@ -55,11 +56,11 @@ class Task(NamedTuple):
     reads: tuple[str, ...] = ()
 
     def load_options(self) -> Any:
-        """The dataclass of the task's own options; None where it has none."""
+        """The dataclass of the task's own options, or None."""
         return None if self.options is None else _imported(self.package, self.options)
 
     def load_files(self) -> Any:
-        """How the task meets files."""
+        """The reader of the task's files."""
         assert self.files is not None, f"{self.package} has no command line"
         return _imported(self.package, self.files)()
 
@@ -71,7 +72,7 @@ def task(name: str) -> Task:
 
 
 def kinds() -> Iterator[tuple[str, Kind]]:
-    """All kinds of models with the names that model files know them by, task after task."""
+    """All kinds of models with their names in model files, task by task."""
     for name in TASKS:
         yield from task(name).kinds.items()
 

@@ -1,4 +1,4 @@
-"""What models can be asked besides the best output: alternatives, margins, confidence, outputs under constraints."""
+"""Models that answer more than one question: alternatives, margins, confidence, outputs under constraints."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ class Ranked(NamedTuple):
 
 
 class SureSpan(NamedTuple):
-    """The tokens `start:end`, what they are, and the probability that this is right."""
+    """A span of the tokens `start:end`, its type, and the probability that it is right."""
 
     start: int
     end: int
@@ -27,7 +27,7 @@ class SureSpan(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Constraints as the command line has them; `allowed` and `forced` name columns of the file."""
+    """Constraints as given on the command line; `allowed` and `forced` name columns of the file."""
 
     bio: bool = False
     forbid: Sequence[str] = ()
@@ -37,38 +37,38 @@ class Limits(NamedTuple):
 
 
 class Answers(Calibrated, Model):
-    """A model that can be asked more than what to predict."""
+    """A model with alternatives, confidence and constraints."""
 
     @abstractmethod
     def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> Any:
-        """The best output for every input; of those that comply with the constraints if there are any."""
+        """The best output for every input, among those that meet the constraints."""
 
     @abstractmethod
     def predict_best(
         self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
     ) -> list[list[Ranked]]:
-        """The `k` best outputs for every input, best first; fewer where there are no more."""
+        """The `k` best outputs for every input, best first; fewer if fewer exist."""
 
     @abstractmethod
     def answers(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, best: int | None, confidence: bool
     ) -> list[dict[str, Any]]:
-        """An object for every input, fit for JSON: the output, with alternatives and confidence as far as wanted."""
+        """One dict per input, as JSON can hold it: the output and, if wanted, `best` alternatives and confidence."""
 
     def constraints(self, corpus: Corpus, limits: Limits) -> Constraints | None:
-        """The constraints of the command line on the inputs of a file; None if there are none."""
+        """The command line's constraints on the inputs of a file, or None."""
         if any(limits):
             raise UnsupportedError(f"the model predicts {self.predicts}, to which these constraints do not apply")
         return None
 
 
 def checked_k(k: int) -> int:
-    """How many outputs are wanted."""
+    """Return `k`, or raise an error if it is below 1."""
     if k < 1:
-        raise WidemarginError(f"one output at least must be asked for, not {k}")
+        raise WidemarginError(f"ask for at least one output, not {k}")
     return k
 
 
 def together(*parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For every input the entries of all its parts as one object."""
+    """Merge the dicts of each input into one."""
     return [{key: value for part in of_one for key, value in part.items()} for of_one in zip(*parts, strict=True)]

@@ -1,7 +1,7 @@
-"""Trained models: what every one of them can be asked, and the file that it is kept in.
+"""Trained models: everything that all of them can do, and their files.
 
-A model needs neither training nor scikit-learn, so that a command line that only predicts starts fast. A task's model
-is in its file ``model.py``; estimators wrap it.
+A model imports neither training code nor scikit-learn, so that predicting from the command line starts fast. Each
+task's model is in its ``model.py``; estimators wrap it.
 """
 
 import os
@@ -27,10 +27,10 @@ Arrays = Mapping[str, AnyArray]
 
 
 class Corpus(NamedTuple):
-    """A file as a task takes it: inputs, gold outputs (None where they are not asked for), and what else there is.
+    """A file as a task takes it: inputs, gold outputs (None unless asked for), and facts about it.
 
-    `about` is what a model remembers of its training data, so that files like them need no options. `size` counts what
-    there is, by what it is called. `document` is what predictions are written into.
+    A model keeps `about` of its training data, so that similar files need no options. `size` holds counts by name, such
+    as ``{"sequences": 10, "tokens": 120}``. Predictions are written into the `document`.
     """
 
     X: Any
@@ -41,7 +41,7 @@ class Corpus(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How the user wants a file to be read; None where nothing is said."""
+    """The user's choices for reading a file; None means unspecified."""
 
     label: str | None = None
     format: str | None = None
@@ -51,20 +51,20 @@ class Reading(NamedTuple):
 
 @dataclass
 class Model(ABC):
-    """A trained model: labels, and by subclasses features and weights.
+    """A trained model: labels here, features and weights in the subclasses.
 
-    `summary` tells how it was trained: parameters, objective, gap, why it stopped, and under `data` what it was trained
-    on. `calibration`, once there is one, turns margins into probabilities.
+    `summary` records the training: parameters, objective, gap, why it stopped, and facts about the data. `calibration`
+    turns margins into probabilities; it is None until the model is calibrated.
 
-    Besides what is declared here, a model may offer `tasks.answers.Answers`: alternatives, confidence, constraints.
+    Some models offer more: alternatives, confidence and constraints (`tasks.answers.Answers`).
     """
 
     kind: ClassVar[str]
-    """What model files call this kind of model."""
+    """The name of this kind in model files."""
     predicts: ClassVar[str]
-    """What it predicts, in words."""
+    """Its outputs in words, for messages."""
     counts: ClassVar[str]
-    """What its speed is counted in: one of the sizes of a corpus."""
+    """The unit of its speed: one of the sizes of a corpus."""
     draws: ClassVar[bool] = False
     explains: ClassVar[bool] = False
     """Whether it can draw outputs, and explain them."""
@@ -75,7 +75,7 @@ class Model(ABC):
     summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
     calibration: Calibration | None = field(default=None, kw_only=True)
 
-    # What it is asked with data at hand.
+    # With data at hand.
 
     @abstractmethod
     def predict(self, X: Any, n_threads: int = 1) -> Any:
@@ -85,7 +85,7 @@ class Model(ABC):
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How well the predictions for `X` agree with `y`."""
 
-    # What it is asked with files at hand.
+    # With files at hand.
 
     @abstractmethod
     def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
@@ -99,27 +99,27 @@ class Model(ABC):
         """The outputs as a picture: an SVG file, or lines for a terminal."""
         raise UnsupportedError(f"the model predicts {self.predicts}; only trees can be drawn")
 
-    def warm_up(self) -> None:  # noqa: B027 — nothing is right where nothing is compiled
-        """Predict as little as possible, so that loading compiled kernels counts as no work."""
+    def warm_up(self) -> None:  # noqa: B027 — models without compiled kernels need none
+        """Load compiled kernels by a tiny prediction, so that timings leave this out."""
 
-    # What it has learnt.
+    # About itself.
 
     @abstractmethod
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The strongest weights by what they are for, as far as they concern the labels with these numbers."""
+        """The strongest weights of each part of the model, for the labels with the `chosen` numbers."""
 
     def alone(self, corpus: Corpus, sentence: int) -> Corpus:
-        """One input of a file alone, counted from 1."""
+        """The corpus reduced to one input; `sentence` counts from 1."""
         raise UnsupportedError(f"the model predicts {self.predicts}; --explain is for parsers")
 
     def explain(self, X: Any, question: Question) -> Explanation:
-        """Why it predicts what it predicts for the only input of `X`."""
+        """Explain the prediction for the only input of `X`."""
         raise UnsupportedError(f"the model predicts {self.predicts}; --explain is for parsers")
 
     @property
     @abstractmethod
     def sizes(self) -> dict[str, int]:
-        """How many labels, features of each kind, and weights there are."""
+        """The numbers of labels, of features of each kind, and of weights."""
 
     @property
     @abstractmethod
@@ -133,36 +133,36 @@ class Model(ABC):
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What is known of the training data; nothing if it was trained from Python."""
+        """Facts about the training data; empty if it was trained from Python."""
         data = self.summary.get("data") if isinstance(self.summary, dict) else None
         return data if isinstance(data, dict) else {}
 
     @property
     def solution(self) -> Solution:
-        """How training went, with the weights it ended with."""
+        """The course of training, and the final weights."""
         return Solution.restored(self.w, self.summary["solution"])
 
     # Its file.
 
     @abstractmethod
     def compacted(self) -> Self:
-        """The same model without the features that have no weight at all."""
+        """The same model without features whose weights are all zero."""
 
     @abstractmethod
     def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        """All but labels and summary, as JSON and arrays."""
+        """Everything but labels and summary, as a JSON header and arrays."""
 
     @classmethod
     @abstractmethod
     def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> Self:
-        """The model of such a file; a LookupError, TypeError, ValueError or AttributeError says that it is damaged."""
+        """The inverse of `_described`; LookupError, TypeError, ValueError or AttributeError mean a damaged file."""
 
     @abstractmethod
     def _is_sound(self) -> bool:
-        """Whether all parts fit together and every index is within bounds: kernels do not check."""
+        """Whether all parts fit together and all indices are in bounds, which kernels do not check."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file `path`, without the features that have no weight."""
+        """Write the model file `path`, without features whose weights are all zero."""
         header, tensors = self.compacted()._described()
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
         if self.calibration is not None:
@@ -193,7 +193,7 @@ class Model(ABC):
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """The trained model in a file, of whatever kind."""
+    """The trained model in a file, of any kind."""
     return model_in(read_model(path), os.fspath(path))
 
 
@@ -223,7 +223,7 @@ def stored_rows(name: str, tensors: Arrays) -> Rows:
 
 
 def are_rows(rows: Rows, n_rows: int, width: int) -> bool:
-    """Whether these are as many rows, with indices below `width`."""
+    """Whether these are `n_rows` valid sparse rows with indices below `width`."""
     indptr, indices, values = rows
     return bool(
         len(indptr) == n_rows + 1
@@ -240,5 +240,5 @@ def are_numbers(part: AnyArray, shape: tuple[int, ...]) -> bool:
 
 
 def selected_rows(rows: Rows, used: AnyArray) -> Rows:
-    """The `used` rows, where all others are empty."""
+    """The `used` rows; all others must be empty."""
     return rows._replace(indptr=np.concatenate([[0], np.cumsum(np.diff(rows.indptr)[used])]).astype(np.int64))

@@ -1,10 +1,10 @@
-"""From margins to probabilities: how often predictions are right that are so far ahead.
+"""From margins to probabilities: how often predictions with a given margin are right.
 
     p(right | margin) = 1 / (1 + exp(−slope · margin − shift)),   slope ≥ 0
 
-fitted by maximum likelihood on data that were not trained on, with the targets of Platt (1999), (n₊ + 1) / (n₊ + 2) and
-1 / (n₋ + 2) in place of 1 and 0, which keep the fit finite where all predictions are right. Measured on gene names
-(bc2gm), this is as good as isotonic regression on labels and better on spans, of which there are fewer to learn from.
+The curve is fitted by maximum likelihood on data not used for training. Its targets are those of Platt (1999),
+(n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2) instead of 1 and 0: they keep the fit finite even if all predictions are right. On
+gene names (bc2gm), it is as good as isotonic regression for labels, and better for spans, which are fewer.
 """
 
 from abc import ABC, abstractmethod
@@ -20,20 +20,20 @@ from widemargin.metrics import Bin, expected_calibration_error, reliability
 
 
 class Judged(NamedTuple):
-    """Predictions: how far each was ahead, and whether it was right."""
+    """The margin of each prediction, and whether it was right."""
 
     margins: FloatVector
     right: BoolVector
 
     @classmethod
     def of(cls, margins: Sequence[FloatVector], right: Sequence[bool]) -> "Judged":
-        """Margins of one sequence after the other, and all judgements."""
+        """Join the margins of all sequences; `right` has one judgement per prediction."""
         return cls(np.concatenate([*margins, np.empty(0)]), np.array(right, dtype=bool))
 
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """A curve from margins to probabilities; without parameters, the plain logistic function."""
+    """A curve from margins to probabilities; by default, the plain logistic function."""
 
     slope: float = 1.0
     shift: float = 0.0
@@ -42,13 +42,13 @@ class Sigmoid:
         """The probability that predictions with these margins are right."""
         from scipy.special import expit
 
-        # A margin is ∞ where nothing else can be predicted.
+        # A margin is ∞ if nothing else can be predicted.
         certain = np.isinf(margins)
         return np.where(certain, 1.0, expit(self.slope * np.where(certain, 0.0, margins) + self.shift))
 
     @classmethod
     def fit(cls, judged: Judged) -> "Sigmoid":
-        """The most likely curve for predictions that have been judged."""
+        """The maximum-likelihood curve for judged predictions."""
         from scipy.optimize import minimize
         from scipy.special import expit
 
@@ -73,13 +73,13 @@ class Sigmoid:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The curves of a model, by what they are about: ``"labels"``, ``"spans"``."""
+    """The curves of a model, under the keys ``"labels"`` and ``"spans"``."""
 
     curves: Mapping[str, Sigmoid]
 
     @classmethod
     def fit(cls, judged: Mapping[str, Judged]) -> "Calibration":
-        """The most likely curves."""
+        """The maximum-likelihood curves."""
         return cls({kind: Sigmoid.fit(each) for kind, each in judged.items()})
 
     def report(self, judged: Mapping[str, Judged]) -> "CalibrationReport":
@@ -89,15 +89,15 @@ class Calibration:
         )
 
     def described(self) -> dict[str, Any]:
-        """As it stands in the header of a model file."""
+        """The curves for the header of a model file."""
         return {kind: [curve.slope, curve.shift] for kind, curve in self.curves.items()}
 
     @classmethod
     def restored(cls, header: Any) -> "Calibration":
-        """What `described` tells; ValueError, TypeError or AttributeError where a damaged file tells something else."""
+        """The inverse of `described`; ValueError, TypeError or AttributeError mean a damaged file."""
         curves = {kind: Sigmoid(_number(slope), _number(shift)) for kind, (slope, shift) in header.items()}
         if not curves or any(curve.slope < 0 for curve in curves.values()):
-            raise ValueError("more margin would be less sure")
+            raise ValueError("a larger margin would mean less confidence")
         return cls(curves)
 
 
@@ -105,7 +105,7 @@ class Calibration:
 class Reliability:
     """How well confidence and truth agree on some predictions.
 
-    `before` and `after` are expected calibration errors: of the plain logistic function of the margin, and calibrated.
+    `before` and `after` are expected calibration errors: of the plain logistic function, and of the fitted curve.
     """
 
     n: int
@@ -116,7 +116,7 @@ class Reliability:
 
     @classmethod
     def of(cls, curve: Sigmoid, judged: Judged) -> "Reliability":
-        """Judge a curve."""
+        """Measure a curve on judged predictions."""
         confidence, right = curve(judged.margins), judged.right
         return cls(
             len(right),
@@ -128,7 +128,7 @@ class Reliability:
 
 
 class CalibrationReport(dict[str, Reliability]):
-    """How well confidence and truth agree, by what it is about: ``"labels"``, ``"spans"``."""
+    """How well confidence and truth agree, under the keys ``"labels"`` and ``"spans"``."""
 
     def __str__(self) -> str:
         return "; ".join(
@@ -139,16 +139,16 @@ class CalibrationReport(dict[str, Reliability]):
 
 
 class Calibrated(ABC):
-    """A model whose confidence can be calibrated, by its `calibration`."""
+    """A model whose `calibration` turns margins into confidence."""
 
     calibration: Calibration | None
 
     @abstractmethod
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
-        """What is predicted for `X`, judged by `y`; without kinds of predictions that there are none of."""
+        """The predictions for `X`, judged by `y`; leaves out kinds with no predictions."""
 
     def calibrate(self, X: Any, y: Any, n_threads: int = 1) -> CalibrationReport:
-        """Fit what turns margins into probabilities, on labelled data that were not trained on."""
+        """Fit the curves from margins to probabilities, on labelled data not used for training."""
         judged = self.judged(X, y, n_threads)
         if not judged:
             raise DataError("there is nothing to calibrate on: nothing is predicted for these data")
@@ -156,12 +156,12 @@ class Calibrated(ABC):
         return self.calibration.report(judged)
 
     def judge_confidence(self, X: Any, y: Any, n_threads: int = 1) -> CalibrationReport:
-        """How well confidence and truth agree on labelled data; empty where the model is not calibrated."""
+        """How well confidence and truth agree on labelled data; empty if the model is not calibrated."""
         calibration = self.calibration or Calibration({})
         return calibration.report(self.judged(X, y, n_threads))
 
     def curve(self, kind: Literal["labels", "spans"]) -> Sigmoid:
-        """What turns the margins of labels or of spans into probabilities."""
+        """The curve from the margins of labels or spans to probabilities."""
         if self.calibration is None or kind not in self.calibration.curves:
             raise WidemarginError(
                 f"the model is not calibrated for {kind}; calibrate it on labelled data that it was not trained on"

@@ -1,4 +1,4 @@
-"""Decoding under constraints, whatever the structure."""
+"""Decoding under constraints, for any structure."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ ONE = np.zeros(1, dtype=np.int32)
 
 
 class Scored(Examples, Protocol):
-    """Examples whose outputs are a code per position, end to end, and can be scored."""
+    """Examples that can score their outputs: one code per position, end to end."""
 
     @property
     def lengths(self) -> LongVector:
-        """How many positions each example has."""
+        """The number of positions of each example."""
 
     def decode_best(self, w: Any, batch: IntVector, k: int, *, error_scale: Scale = 0.0) -> tuple[IntVector, IntVector]:
-        """The batch with each example once per output, and the outputs (`structures.base.KBest`)."""
+        """The batch, each example repeated once per output, and the outputs (`structures.base.KBest`)."""
 
     def scores(self, w: Any, batch: IntVector, outputs: IntVector) -> FloatVector:
         """⟨w, φ(x_i, y)⟩ of the batch's outputs."""
@@ -36,7 +36,7 @@ E = TypeVar("E", bound=Scored)
 class Constrained(ABC, Generic[E]):
     """Sequences to be decoded under constraints.
 
-    `examples` and `weights` have the constraints in them, all but `at_most_one`, which only `decode` looks after.
+    `examples` and `weights` contain all constraints but `at_most_one`, which only `decode` enforces.
     """
 
     examples: E
@@ -48,7 +48,7 @@ class Constrained(ABC, Generic[E]):
 
     @abstractmethod
     def within(self, i: int, windows: Windows) -> E:
-        """Example i alone, with spans of some types beginning only in their windows."""
+        """Example i alone; spans of the types in `windows` begin only there."""
 
     @abstractmethod
     def spans(self, codes: IntVector) -> list[Span]:
@@ -66,12 +66,12 @@ class Constrained(ABC, Generic[E]):
         return codes
 
     def check_by_parts(self, what: str) -> None:
-        """Raise unless all constraints are on parts of an output."""
+        """Raise an error if `at_most_one` is set, which concerns whole outputs, not parts of them."""
         if self.constraints.at_most_one:
             raise UnsupportedError(f"{what} cannot be found under at_most_one; only the best output can")
 
     def _repeated(self, codes: IntVector) -> tuple[str, int] | None:
-        """A type that has too many spans, and where the first of them begins."""
+        """A type with too many spans, and where its first span begins; or None."""
         first: dict[str, int] = {}
         for span in self.spans(codes):
             if span.type in first and span.type in self.constraints.at_most_one:

@@ -1,12 +1,12 @@
-"""What predictions must comply with, given anew with every call; nothing of it is learnt.
+"""Constraints on predictions, given with each call; nothing about them is learnt.
 
-A constraint is a weight of −∞ on what it forbids, so that decoders need not know of it. Only `at_most_one` is none on
-parts of an output: it is met by branch and bound. The best output of all bounds what any branch can reach; where it has
-two spans of a type, the first beginning at b, whatever has only one is in one of two branches,
+A constraint is a weight of −∞ on what it forbids, so decoders need not know about it. Only `at_most_one` concerns whole
+outputs instead of parts; branch and bound enforces it. The best output of a branch bounds the scores of the others.
+If it has two spans of a type, the first beginning at b, every output with at most one is in one of two branches,
 
     no span of the type begins at or before b      or      none begins after b
 
-and the branch with the highest bound is always the next to be split.
+and the branch with the highest bound is split next.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,21 +25,21 @@ from widemargin.text.spans import Span
 T = TypeVar("T")
 
 Windows: TypeAlias = Mapping[str, tuple[int, int]]
-"""For some types, the first and the last position that a span may begin at."""
+"""The first and the last position where spans of a type may begin; types without an entry may begin anywhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constraints:
-    """What predictions must comply with.
+    """Constraints on predictions.
 
     Parameters
     ----------
-    allowed : for each sequence, for each position, the labels that are possible; None is no constraint, on a position
-        or on a whole sequence
-    spans : for each sequence, spans (start, end, type) that must be found
+    allowed : for each sequence, the possible labels at each position; None, for a position or a whole sequence, allows
+        all labels
+    spans : for each sequence, spans (start, end, type) that must be predicted
     forbidden : pairs of labels (before, after) that may not follow each other
-    bio : whether labels must mark spans properly: in BIO, no I-X but after B-X or I-X
-    at_most_one : types that a sequence may have one span of, but not more; implies `bio`
+    bio : whether labels must mark spans properly: in BIO, I-X only after B-X or I-X
+    at_most_one : types that may have at most one span per sequence; implies `bio`
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Constraints:
     at_most_one: Collection[str] = ()
 
     def allowed_labels(self, lengths: Sequence[int]) -> list[tuple[int, int, Collection[Any]]]:
-        """Sequence, position and labels, wherever there is a constraint; checked against the `lengths`."""
+        """The entries of `allowed` as (sequence, position, labels), checked against the `lengths`."""
         found = []
         for i, positions in self._each("allowed", self.allowed, lengths):
             if positions is not None and len(positions) != lengths[i]:
@@ -67,7 +67,7 @@ class Constraints:
         return found
 
     def possible_labels(self, lengths: Sequence[int], number: Mapping[Any, int]) -> BoolMatrix:
-        """Which of the numbered labels `allowed` leaves to each position, sequences end to end."""
+        """Whether `allowed` permits each label (column) at each position (row), sequences end to end."""
         possible = np.ones((sum(lengths), len(number)), dtype=bool)
         starts = boundaries(lengths)
         for i, t, labels in self.allowed_labels(lengths):
@@ -85,7 +85,7 @@ class Constraints:
         return pairs
 
     def forced_spans(self, lengths: Sequence[int]) -> list[tuple[int, Span]]:
-        """Sequence and span, for each that must be found; checked against the `lengths`."""
+        """The spans that must be predicted as (sequence, span), checked against the `lengths`."""
         found = [(i, Span(*span)) for i, spans in self._each("spans", self.spans, lengths) for span in spans]
         for i, span in found:
             if not 0 <= span.start < span.end <= lengths[i]:
@@ -107,7 +107,7 @@ def numbers_of(labels: Collection[Any], known: Mapping[Any, int]) -> list[int]:
 
 
 def impossible(i: int) -> DataError:
-    """The error that there is nothing to predict."""
+    """The error for a sequence without an output that meets the constraints."""
     return DataError(f"nothing that could be predicted for sequence {i} complies with the constraints")
 
 
@@ -121,12 +121,12 @@ def check_possible(batch: IntVector, scores: FloatVector) -> None:
 def best_without_repetition(
     decode: Callable[[Windows], tuple[float, T]], repeated: Callable[[T], tuple[str, int] | None], last: int
 ) -> T | None:
-    """The best output that has at most one span of each type in question; None if there is none.
+    """The best output in which no restricted type has two spans; None if none exists.
 
     Parameters
     ----------
-    decode : the best output with spans beginning in these windows only, and its score, −inf if there is none
-    repeated : a type that an output has several spans of, and where the first of them begins; or None
+    decode : the score of the best output whose spans begin within these windows (−inf if none exists), and this output
+    repeated : a type with several spans in an output, and where the first of them begins; or None
     last : the last position
     """
     order, branches = count(), list[tuple[float, int, T, Windows]]()

@@ -1,6 +1,6 @@
 """scikit-learn estimators: the library behind `fit`, `predict` and `score`.
 
-An estimator is the dataclass of its parameters, and a view of the trained model, `model_`.
+An estimator is a dataclass of parameters that wraps a trained model, `model_`.
 """
 
 import os
@@ -56,9 +56,9 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         X, y : inputs and gold outputs, in the forms that the class lists under Notes
         sample_weight : one weight per example
         dev : development data (X, y): scored after every epoch, and the best epoch's weights are kept
-        callbacks : hear of training as it goes on
-        checkpoint : a file that the run is kept in as it goes on
-        resume : go on from the checkpoint, if there is one, exactly as the run in it would have
+        callbacks : informed as training proceeds
+        checkpoint : a file that saves the run as it proceeds
+        resume : continue from the checkpoint, if it exists, exactly as its run would have continued
         """
         self._pieces = None
         data = Data(*self._checked(X, y, sample_weight), dev)
@@ -68,10 +68,10 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
     def fit_path(
         self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None, dev: tuple[Any, Any] | None = None
     ) -> list[Self]:
-        """Train with every one of the `C`: fitted clones of this estimator, which stays as it is, in the order of `C`.
+        """Train with each value in `C`: fitted clones in the order of `C`; the estimator itself is unchanged.
 
-        Features are compiled once, and each training run starts from where the one with the next smaller C has ended.
-        After Ctrl-C the points that were not reached are missing; each clone says its C.
+        Features are compiled once. Each training run starts where the one with the next smaller C ended. After Ctrl-C,
+        values that were not reached are missing; the parameter `C` of each clone tells its value.
         """
         path = train_path(self._compile, self._parameters, Data(*self._checked(X, y, sample_weight), dev), C)
         return [
@@ -87,9 +87,9 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         sample_weight: Any = None,
         dev: tuple[Any, Any] | None = None,
     ) -> "Comparison":
-        """Train with each of the solvers, on the same features: which of them gets how far how fast.
+        """Train with each solver on the same features, and compare how far and how fast each gets.
 
-        The estimator stays as it is. The result has tables, and `save` writes them with pictures into a folder.
+        The estimator is unchanged. The result has tables; its `save` writes them, with pictures, into a folder.
         """
         data = Data(*self._checked(X, y, sample_weight), dev)
         return compare_solvers(self._compile, self._parameters, data, solvers)
@@ -105,7 +105,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
 
     @classmethod
     def from_model(cls, model: M, **given: Any) -> Self:
-        """A fitted estimator around a trained model, with the parameters it was trained with as far as known."""
+        """Wrap a trained model in a fitted estimator, with the training parameters that the model records."""
         names = cls._get_param_names()
         known = {name: value for name, value in model.summary["parameters"].items() if name in names}
         return cls(**known, **given)._fitted(model)
@@ -115,7 +115,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         """Weights, trace, primal, dual, gap, whether it is certified, and why training stopped."""
         model = self.model_
         if self._solution is None:
-            # The weights of a model that was loaded are put together only when they are asked for.
+            # Assembling the weights of a loaded model takes time, so it waits until they are needed.
             self._solution = model.solution
         return self._solution
 
@@ -124,11 +124,11 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
 
     @property
     def _parameters(self) -> Any:
-        """The parameters: an estimator is the dataclass of its own."""
+        """The estimator itself, which is the dataclass of its parameters."""
         return self
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """What `fit` was given, as training takes it."""
+        """The data given to `fit`, in the form that training takes."""
         return X, y, sample_weight
 
     def _check_fitted(self) -> None:
@@ -136,7 +136,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first, or load a model")
 
     def _inputs(self, X: Any) -> Any:
-        """Inputs that the model is asked about, checked."""
+        """The inputs of a prediction, checked."""
         self._check_fitted()
         return X
 
@@ -150,24 +150,24 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         return self
 
     def _learn(self, data: Data, classes: Any) -> Self:
-        """One epoch over a piece of the data."""
+        """Train for one epoch on a piece of the data."""
         pieces = self._pieces = train_piece(self._compile, self._parameters, self._pieces, data, classes)
         return self._fitted(pieces.model, pieces.solution)
 
 
 class AnsweringEstimator(Estimator[A]):
-    """An estimator whose trained model can be asked more than what to predict (`tasks.answers`)."""
+    """An estimator whose model also gives alternatives, confidence and constrained outputs (`tasks.answers`)."""
 
     def predict(self, X: Any, constraints: Constraints | None = None) -> Any:
-        """The best output for every input; of those that comply with the `constraints` if there are any."""
+        """The best output for every input, among those that meet the `constraints`."""
         return self._ask("predict", X, constraints=constraints)
 
     def predict_best(self, X: Any, k: int, constraints: Constraints | None = None) -> list[list[Ranked]]:
-        """The `k` best outputs for every input with their scores, best first; fewer where there are no more."""
+        """The `k` best outputs for every input with their scores, best first; fewer if fewer exist."""
         return self._ask("predict_best", X, k, constraints=constraints)
 
     def confidence(self, X: Any, constraints: Constraints | None = None) -> Any:
-        """For everything that is predicted, the probability that it is right; the model must have been calibrated."""
+        """The probability that each prediction is right; the model must be calibrated."""
         return self._ask("confidence", X, constraints=constraints)
 
     def max_marginals(self, X: Any) -> Any:
@@ -177,20 +177,20 @@ class AnsweringEstimator(Estimator[A]):
         return [best[..., order] for best in self._ask("max_marginals", X)]
 
     def calibrate(self, X: Any, y: Any) -> CalibrationReport:
-        """Learn what a margin means as a probability, from labelled data that were not trained on.
+        """Learn to turn margins into probabilities, from labelled data not used for training.
 
-        `fit` forgets it; `save` keeps it. The report says how well confidence and truth agree afterwards.
+        `save` keeps the calibration, `fit` discards it. The report says how well confidence and truth agree afterwards.
         """
         return self._ask("calibrate", X, y)
 
 
 class TokenEstimator(AnsweringEstimator[A]):
-    """An estimator of what tokens are, and so of spans."""
+    """An estimator that labels tokens, and hence marks spans."""
 
     def predict_spans(self, X: Any, constraints: Constraints | None = None) -> list[list[SureSpan]]:
-        """The spans that are predicted for every sequence, each with the probability that it is right.
+        """The predicted spans of every sequence, each with the probability that it is right.
 
-        The model must have been calibrated, and its labels must mark spans.
+        The model must be calibrated, and its labels must mark spans.
         """
         return self._ask("predict_spans", X, constraints=constraints)
 
@@ -198,7 +198,7 @@ class TokenEstimator(AnsweringEstimator[A]):
 def load(path: str | os.PathLike[str], **given: Any) -> Any:
     """The fitted estimator in the model file `path`; nothing in the file is ever executed.
 
-    A structure of your own is code, which the file does not hold: name it, ``load(path, structure=…)``.
+    A custom structure is code, which the file does not hold; pass it: ``load(path, structure=…)``.
     """
     return estimator_of(load_model(path), os.fspath(path), **given)
 

@@ -1,4 +1,4 @@
-"""How a task meets files: what its command line is made of, beside the parameters of training."""
+"""How a task reads its files."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -21,18 +21,18 @@ class Files(ABC):
         Parameters
         ----------
         path, reading : which file, and how
-        about : what is known of files like it: the training data's, or nothing
-        gold : whether there must be gold outputs
+        about : facts about similar files, those of the training data
+        gold : whether to read gold outputs, which must then be there
         own : the task's own options
         """
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The parameters that the values of options stand for; those of the task's own that are none are taken out."""
+        """Turn the values of options into training parameters; drop options that are not parameters."""
         return given
 
-    def kind(self, corpus: Corpus, own: Mapping[str, Any]) -> str:
-        """Which kind of model is to be learnt from a file, where the task has several."""
-        raise NotImplementedError("a task with several kinds of models chooses one of them")
+    def kind(self, kinds: Sequence[str], corpus: Corpus) -> str:
+        """The kind of model to learn from a file: the only one, unless a task with several says otherwise."""
+        return kinds[0]
 
 
 class Opened(NamedTuple):
@@ -47,7 +47,7 @@ def open_tokens(
 ) -> Opened:
     """Read a document of tokens: as the user says, else as the model remembers, else as the file looks.
 
-    `options` are those of the readers of some formats.
+    `options` holds extra arguments for the readers of some formats.
     """
     raw = RawText.load(path)
     if reading.text:
@@ -56,38 +56,38 @@ def open_tokens(
     names = reading.columns
     if names is None and chosen == about.get("format") == "conll":
         before: Sequence[str] = about.get("columns") or []
-        # The label may be missing.
+        # A file without labels lacks one column.
         if len(before) - _width(raw) in (0, 1):
             names = before
     return Opened(parse(raw, chosen, names, **(options or {}).get(chosen, {})), chosen)
 
 
 def gold_column(document: Document, wanted: str | None, before: str | None = None) -> str:
-    """The column that holds the labels, which must exist: the wanted one, the one of before, the format's own."""
+    """The column of labels, which must exist: the wanted one, else the one `before`, else the format's own."""
     if wanted is None and before is not None and before in document.columns:
         wanted = before
     return label_column(document, wanted)
 
 
 def size_of(X: Columns, sequences: str) -> dict[str, int]:
-    """How much there is, sequences being called so."""
+    """The numbers of sequences and tokens; `sequences` is the task's name for the former."""
     return {sequences: X.n_sequences, "tokens": X.n_tokens}
 
 
 def known_columns(X: Columns, names: Sequence[str]) -> Columns:
-    """The columns, all of these read: they are made on first use, and that one is missing is to be said at once."""
+    """Make these columns now instead of on first use, so that a missing one is an error at once; return `X`."""
     for name in names:
         X[name]
     return X
 
 
 def _as_columns(raw: RawText) -> Document:
-    """Plain text, a sequence a line, as a document of one column that labels can be appended to."""
+    """Plain text, one sequence per line, as a one-column document to which labels can be appended."""
     tokens = "\n".join("\n".join(line.split()) + "\n" for line in raw.lines if line.strip())
     return parse(RawText.of(tokens, raw.source), "conll")
 
 
 def _width(raw: RawText) -> int:
-    """How many columns the first line has."""
+    """The number of columns in the first line."""
     first = next((line for line in raw.lines if line.strip(" \t\r")), "")
     return len(first.split("\t")) if "\t" in first else len(first.split())

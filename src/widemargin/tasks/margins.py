@@ -1,11 +1,11 @@
-"""How far predictions are ahead of all others, which tells how sure they are.
+"""Margins: how far a prediction is ahead of all others, which tells how sure it is.
 
     the margin of a label at t  = the best score of all − the best score with another label at t
     the margin of a span        = the best score of all − the best score without the span
 
-Both come from max-marginals. Of a chain these are m_t(l), the best scores with label l at t: an output without a span
-has another label at one of its positions, or one next to it that makes it longer. Of a segmentation they are the best
-scores with a segment: without a span, its first token is in another segment.
+Both follow from max-marginals. For a chain, these are m_t(l), the best scores with label l at t. An output without a
+span has another label at one of the span's positions, or a label next to it that makes it longer. For a segmentation,
+they are the best scores with each segment. An output without a span has the span's first token in another segment.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from widemargin.text.spans import Span
 
 @dataclass(frozen=True)
 class Margins:
-    """The predicted labels of one sequence as numbers, and how far they are ahead.
+    """The predicted labels of one sequence, as numbers, and the scores behind their margins.
 
-    `best` are the max-marginals; `rivals` the best scores with another label at each position.
+    `best` holds the max-marginals, `rivals` the best score with another label at each position.
     """
 
     codes: IntVector
@@ -31,17 +31,17 @@ class Margins:
 
     @classmethod
     def of(cls, codes: IntVector, best: FloatMatrix) -> "Margins":
-        """The margins of labels that score as high as any."""
+        """The margins of the best labels, `codes`, from the max-marginals `best`."""
         others = best.copy()
         others[np.arange(len(codes)), codes] = -np.inf
         return cls(codes, best, others.max(axis=1))
 
     def of_labels(self) -> FloatVector:
-        """The margin of every label; ∞ where there is no other."""
+        """The margin of every label; ∞ if no other label is possible."""
         return np.maximum(self.best[np.arange(len(self.codes)), self.codes] - self.rivals, 0.0)
 
     def of_spans(self, found: Sequence[Span], marks: SpanLabels) -> FloatVector:
-        """The margins of spans that the labels mark."""
+        """The margins of the spans `found` in the labels."""
         return np.array([self._of_span(span, marks) for span in found])
 
     def _of_span(self, span: Span, marks: SpanLabels) -> float:
@@ -54,11 +54,11 @@ class Margins:
 
 
 def segment_margin(best: FloatMatrix, spans: LongVector, first: int, end: int, label: int) -> float:
-    """The margin of the segment of the tokens `first:end`; `spans[t]` is the row of max-marginals of token t alone."""
+    """The margin of the segment `first:end`; `spans[t]` is the row of `best` for token t alone."""
     own = spans[first] + end - 1 - first
     without = -np.inf
     for t in range(first, -1, -1):
-        # The rows of the segments that begin at t and reach `first`; further back there are none either.
+        # Segments that begin at t and reach `first`; if none does, none further back does either.
         rows = best[spans[t] + first - t : spans[t + 1]]
         if not len(rows):
             break
@@ -67,7 +67,7 @@ def segment_margin(best: FloatMatrix, spans: LongVector, first: int, end: int, l
 
 
 def _best_but(rows: FloatMatrix, row: int, label: int) -> float:
-    """The best of all entries but one, which may be outside."""
+    """The best entry other than [row, label], which may be out of range."""
     if 0 <= row < len(rows):
         rows = rows.copy()
         rows[row, label] = -np.inf

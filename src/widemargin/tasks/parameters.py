@@ -1,11 +1,11 @@
 """Parameters of training, described once for Python and for the command line.
 
-A parameter is a field of a dataclass. Its text, type and default are what `help` of the estimators shows, and what the
-options of the command line are made of (`cli.options`). Nothing here is slow to import, so that ``--help`` answers at
-once.
+A parameter is a field of a dataclass. The `help` of the estimators shows its text, type and default, and command-line
+options are made from them (`cli.options`). Everything here is fast to import, so that ``--help`` answers at once.
 """
 
 import inspect
+import textwrap
 from dataclasses import MISSING, Field, dataclass, field, fields
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from widemargin.core.solver import Solver
 
 T = TypeVar("T")
+INDENT, WIDTH = "    ", 96  # of descriptions in docstrings
 
 
 def parameter(
@@ -35,11 +36,11 @@ def parameter(
     Parameters
     ----------
     default : its default
-    text : what it is, for `help` and for the command line
-    option : its option on the command line; "" for one of the same name, None for none
-    given_as : how the command line is given its value, where the type does not tell (`cli.options.GIVEN_AS`)
-    metavar : what the help of the command line shows for the value
-    in_python, on_command_line : more of the text, for one of the two only
+    text : its description, for `help` and for the command line
+    option : its command-line option; "" for one of the same name, None for no option
+    given_as : how to write its value on the command line, if the type does not tell (`cli.options.GIVEN_AS`)
+    metavar : the placeholder for its value in the help of the command line
+    in_python, on_command_line : text to add in only one of the two places
     more : options of `dataclasses.field`
     """
     texts = {"text": text, "in_python": in_python, "on_command_line": on_command_line}
@@ -49,54 +50,56 @@ def parameter(
 
 
 def changed(of: Any, name: str, default: Any) -> Any:
-    """The field `name` of another dataclass with another default."""
+    """The field `name` of the dataclass `of`, with another default."""
     return field(default=default, metadata=of.__dataclass_fields__[name].metadata)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Parameters:
-    """Parameters of training, whatever is trained."""
+    """Training parameters that all tasks share."""
 
     usual_C: ClassVar[float] = 0.1
 
     solver: "str | Solver" = parameter(
         "auto",
-        "How to optimise: the name of a solver or preset, perhaps with parameters as in 'dcd(sweeps=3)'. An unknown "
-        "name lists all.",
-        in_python="A solver object will do, too.",
+        "How to optimise: a solver or preset by name, with optional parameters as in 'dcd(sweeps=3)'. Any wrong name "
+        "lists them all.",
+        in_python="A solver object works, too.",
     )
     C: float | None = parameter(
         None,
-        "Weight of errors against large weights: multiplies the sum of the slacks. By default what suits the preset, "
+        "Weight of errors against large weights: it multiplies the sum of the slacks. By default that of the preset, "
         "or else {usual_C}.",
-        on_command_line="Of several, the one that is best on --dev.",
+        on_command_line="With several values, the one that scores best on --dev is kept.",
         metavar="C[,C…]",
         given_as="numbers",
     )
     objective: "str | Objective | None" = parameter(
         None,
-        "What counts as an error: the name of an objective. By default that of the preset, or else 'margin'. An "
-        "unknown name lists all.",
-        in_python="An objective object will do, too.",
+        "What counts as an error: an objective by name. By default that of the preset, or else 'margin'. Any wrong "
+        "name lists them all.",
+        in_python="An objective object works, too.",
     )
-    loss: Loss | None = parameter(None, "Of each slack. By default what the solver prefers.")
-    penalty: Penalty = parameter("l2", "On the size of the weights; 'l1' where the solver can.")
-    max_epochs: int | None = parameter(100, "Stop after so many passes over the data.", option="--epochs")
+    loss: Loss | None = parameter(None, "Loss of each slack. By default the one that the solver prefers.")
+    penalty: Penalty = parameter("l2", "Penalty on the size of the weights; only some solvers support 'l1'.")
+    max_epochs: int | None = parameter(100, "Stop after this many passes over the data.", option="--epochs")
     tol: float | None = parameter(0.01, "Stop at this proven relative gap to the optimum.")
-    patience: int | None = parameter(None, "Stop after so many epochs without a better development score.", metavar="N")
-    max_seconds: float | None = parameter(None, "Stop after so many seconds.", option="--seconds")
+    patience: int | None = parameter(
+        None, "Stop after this many epochs without a better development score.", metavar="N"
+    )
+    max_seconds: float | None = parameter(None, "Stop after this many seconds.", option="--seconds")
     n_jobs: int | None = parameter(
-        -1, "Threads that decode; -1 takes all cores. The result does not depend on it.", option="--jobs"
+        -1, "Threads for decoding; -1 uses all cores. The result does not depend on it.", option="--jobs"
     )
     random_state: int | None = parameter(
-        0, "The same seed, the same result.", in_python="None takes a fresh one.", option="--seed", given_as="seed"
+        0, "The same seed gives the same result.", in_python="None draws a fresh one.", option="--seed", given_as="seed"
     )
     cut_memory: float = parameter(1024.0, "Megabytes for the cuts that a dual solver keeps.", option="--memory")
     verbose: bool = parameter(False, "Show progress.", option=None)
 
 
 def documented(cls: type[T]) -> type[T]:
-    """Describe all parameters of a dataclass in its docstring, right behind the first sentence, as numpydoc has it."""
+    """Add a numpydoc list of all parameters to the docstring of a dataclass, after its first paragraph."""
     first, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
     described = [line for each in fields(cls) for line in _described(cls, each)]  # type: ignore[arg-type]  # a dataclass
     cls.__doc__ = "\n".join([first, "", "Parameters", "----------", *described, "", rest]).rstrip() + "\n"
@@ -104,14 +107,15 @@ def documented(cls: type[T]) -> type[T]:
 
 
 def text_of(cls: Any, parameter: "Field[Any]", where: str) -> str:
-    """The description of a parameter ``"in_python"`` or ``"on_command_line"``."""
+    """The description of a parameter for the place `where`: ``"in_python"`` or ``"on_command_line"``."""
     text = f"{parameter.metadata['text']} {parameter.metadata[where]}".rstrip()
     return text.replace("{usual_C}", f"{getattr(cls, 'usual_C', 0):g}")
 
 
 def _described(cls: Any, parameter: "Field[Any]") -> list[str]:
     default = "" if parameter.default is MISSING else f", default={_spelt_default(parameter.default)}"
-    return [f"{parameter.name} : {spelt_type(parameter.type)}{default}", f"    {text_of(cls, parameter, 'in_python')}"]
+    text = textwrap.fill(text_of(cls, parameter, "in_python"), WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
+    return [f"{parameter.name} : {spelt_type(parameter.type)}{default}", text]
 
 
 def _spelt_default(value: Any) -> str:
@@ -139,7 +143,7 @@ def spelt_type(kind: Any) -> str:
 
 
 class Preset(NamedTuple):
-    """What the name of a preset stands for; whatever the user says of `objective` or `C` goes before it."""
+    """The solver, objective and C behind a preset's name; the user's own `objective` and `C` override it."""
 
     solver: str
     objective: str
@@ -150,4 +154,4 @@ PRESETS = {
     "crf": Preset("lbfgs", "likelihood", 1.0),
     "softmax-margin": Preset("lbfgs", "softmax-margin", 1.0),
 }
-"""Every preset by the name that is given in place of a solver's."""
+"""The presets by name, which may be given instead of a solver's name."""

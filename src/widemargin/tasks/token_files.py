@@ -1,4 +1,4 @@
-"""Files of labelled tokens, as taggers and segmenters take them, and constraints given as options and columns."""
+"""Files of labelled tokens for taggers and segmenters, and constraints from options and columns."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
 
 
 class TokenFiles(Files):
-    """Files whose label column is to be learnt."""
+    """Files with a label column to learn."""
 
     def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """A file of tokens with its column of labels."""
         return read_tokens(path, reading, about, gold=gold)
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Without templates the default ones, and some for each lexicon and cluster; else these must be used."""
+        """Fill in default templates that use all lexicons and clusters; the user's own templates must use them too."""
         lexicons, clusters = given.get("lexicons") or {}, given.get("clusters") or {}
         if given["templates"] is None:
             return given | {"templates": default_templates(lexicons, clusters)}
@@ -37,12 +37,12 @@ class TokenFiles(Files):
         return given | {"templates": texts}
 
     def lexicons_need_templates(self, given: Mapping[str, Any]) -> bool:
-        """Whether lexicons that no template makes use of would not be used at all."""
+        """Whether lexicons have an effect only through templates."""
         return True
 
 
 def default_templates(lexicons: Mapping[str, Any], clusters: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The default templates, and some for each lexicon and cluster."""
+    """The default templates, plus some for each lexicon and cluster."""
     chosen = [*DEFAULT_TEMPLATES, *(f"lexicon({name})[-1..1]" for name in lexicons)]
     for name, words in clusters.items():
         chosen.append(f"cluster({name})[-1..1]")
@@ -54,7 +54,7 @@ def default_templates(lexicons: Mapping[str, Any], clusters: Mapping[str, Mappin
 def read_tokens(
     path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, columns: Sequence[str] = ()
 ) -> Corpus:
-    """A file of tokens; with `gold`, its labels are the wanted column, that of training, or the format's own."""
+    """A file of tokens; with `gold`, labels are in the wanted column, else that of training, else the format's own."""
     document, format_ = open_tokens(path, reading, about)
     X = known_columns(document.columns, columns)
     found: dict[str, Any] = {"format": format_, "columns": X.names}
@@ -65,7 +65,7 @@ def read_tokens(
 
 
 def stated_constraints(limits: Limits, document: Document, labels: Sequence[Any]) -> Constraints | None:
-    """The options of the command line as constraints of a model with these labels; None if there are none."""
+    """The command line's options as constraints for a model with these labels, or None."""
     if not any(limits):
         return None
     known = {str(label): label for label in labels}
@@ -78,7 +78,7 @@ def stated_constraints(limits: Limits, document: Document, labels: Sequence[Any]
 
 
 def _allowed(limits: Limits, document: Document, known: dict[str, Any]) -> list[list[set[Any] | None]] | None:
-    """The labels that both columns leave to each position."""
+    """The labels that both columns permit at each position."""
     cuts = [
         [_cells(document, column, i, cells, known, separator) for i, cells in enumerate(sequences)]
         for column, separator in ((limits.allowed, ","), (limits.forced, None))
@@ -93,7 +93,7 @@ def _allowed(limits: Limits, document: Document, known: dict[str, Any]) -> list[
 def _cells(
     document: Document, column: str, i: int, cells: Sequence[str], known: dict[str, Any], separator: str | None
 ) -> list[set[Any] | None]:
-    """The labels that a column leaves to the positions of sequence i; None where it leaves all."""
+    """The labels that a column permits at the positions of sequence i; None where it permits all."""
     found: list[set[Any] | None] = []
     for t, cell in enumerate(cells):
         named = [name.strip() for name in cell.split(separator)] if separator else [cell]
@@ -114,7 +114,7 @@ def _both(one: set[Any] | None, other: set[Any] | None) -> set[Any] | None:
 
 
 def _pair(text: str, known: Mapping[str, Any]) -> tuple[Any, Any]:
-    """A:B, cut at the colon that leaves a label on either side."""
+    """Cut A:B at the colon that has a known label on either side."""
     for at in range(len(text)):
         if text[at] == ":" and text[:at] in known and text[at + 1 :] in known:
             return known[text[:at]], known[text[at + 1 :]]

@@ -1,4 +1,4 @@
-"""Parameters of all tasks whose features are about tokens."""
+"""Parameters of all tasks whose features describe tokens."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class TokenParameters(Parameters):
     lexicons: "Mapping[str, Sequence[str]] | None" = parameter(
         None,
         "Lists of entries, by name, for the template 'lexicon(name)'.",
-        on_command_line="Files hold an entry a line.",
+        on_command_line="Files hold one entry per line.",
         option="--lexicon",
         given_as="lexicons",
         metavar="NAME=FILE",
@@ -27,7 +27,7 @@ class TokenParameters(Parameters):
     clusters: "Mapping[str, Mapping[str, str]] | None" = parameter(
         None,
         "The cluster of each word, by name, for the template 'cluster(name)'.",
-        on_command_line="Files hold Brown's output, or word TAB cluster.",
+        on_command_line="Files hold the output of Brown's algorithm, or lines 'word TAB cluster'.",
         given_as="clusters",
         metavar="NAME=FILE",
     )

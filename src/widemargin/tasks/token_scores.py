@@ -1,4 +1,4 @@
-"""Scores of labelled tokens: while training, on integer codes alone; in an evaluation, with all that people ask for."""
+"""Scores of labelled tokens: fast ones on integer codes during training, detailed ones for an evaluation."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ def dev_score(
     gold: Sequence[Sequence[Any]],
     n_jobs: int | None,
 ) -> Score:
-    """The development score of examples whose outputs are codes with these names, as a function of the weights."""
+    """The development score as a function of the weights; outputs are codes with these `names`."""
     measure, n_threads = code_scorer(metric, names, indptr, gold), count_threads(n_jobs)
 
     def score(w: FloatVector) -> float:
@@ -50,14 +50,14 @@ def dev_score(
 def code_scorer(
     metric: str, names: Sequence[Any], indptr: LongVector, gold: Sequence[Sequence[Any]]
 ) -> Callable[[IntVector], float]:
-    """One of the metrics of `widemargin.metrics` as a function of predicted codes; strings are looked at only here.
+    """A metric of `widemargin.metrics` as a function of predicted codes; only this preparation looks at strings.
 
     Parameters
     ----------
     metric : ``"accuracy"``, ``"f1"`` (of spans) or ``"sequence_accuracy"``
-    names : what each code is called; several codes may have the same name
+    names : the name of each code; several codes may share one
     indptr : where each sequence begins
-    gold : the right names of every sequence, perhaps with some that no code has
+    gold : the right names of every sequence; some may belong to no code
 
     >>> score = code_scorer("f1", ["O", "B-city", "I-city"], np.array([0, 3]), [["O", "B-city", "I-city"]])
     >>> score(np.array([0, 1, 2])), score(np.array([0, 1, 0]))
@@ -82,7 +82,7 @@ def code_scorer(
 
 
 class _Spans(NamedTuple):
-    """Where spans begin and end, counted over all sequences, and the numbers of their types."""
+    """Where spans begin and end, counting tokens over all sequences, and the numbers of their types."""
 
     begin: LongVector
     end: LongVector
@@ -90,7 +90,7 @@ class _Spans(NamedTuple):
 
 
 class _Marks(NamedTuple):
-    """For each code whether it is in a span, starts one, ends one, and of which type; where sequences begin."""
+    """For each code, whether it is in a span, starts one or ends one, and its type; `first`: where sequences begin."""
 
     inside: BoolVector
     starts: BoolVector
@@ -136,7 +136,7 @@ def label_evaluation(
     calibration: Mapping[str, float],
     seconds: dict[str, float],
 ) -> Evaluation:
-    """How well labels agree, and the spans that they mark; `known` are the labels that training has seen."""
+    """How well labels agree, and the spans that they mark; `known` are the labels seen in training."""
     counts = Counter(label for sequence in gold for label in sequence)
     spans = is_bio({*counts, *known})
     scores: Scores = span_scores(gold, predicted) if spans else label_scores(gold, predicted)
@@ -171,7 +171,7 @@ def label_evaluation(
 
 
 def _confusions(found: Confusion) -> list[dict[str, Any]]:
-    """The pairs of labels that are taken for one another most often."""
+    """The most frequent pairs of a gold label and a wrong prediction."""
     matrix = found.matrix.copy()
     np.fill_diagonal(matrix, 0)
     order = np.argsort(-matrix, axis=None, kind="stable")[:MOST_CONFUSIONS]

@@ -26,11 +26,11 @@ from widemargin.text.labels import as_sequences
 
 @dataclass
 class TokenModel(Answers, Generic[E]):
-    """A trained model that makes inputs `examples` of its structure, decoded to codes by its `weights`."""
+    """A trained model that turns inputs into `examples` and decodes them to codes with its `weights`."""
 
     counts: ClassVar[str] = "tokens"
     outputs_are: ClassVar[Literal["labels", "spans"]]
-    """What an output is made of."""
+    """The parts of an output."""
 
     extractor: Any
     weights: Any
@@ -38,7 +38,7 @@ class TokenModel(Answers, Generic[E]):
     @property
     @abstractmethod
     def code_names(self) -> list[str]:
-        """What each code is called in a column of labels."""
+        """The name of each code in a column of labels."""
 
     @property
     @abstractmethod
@@ -55,7 +55,7 @@ class TokenModel(Answers, Generic[E]):
 
     @abstractmethod
     def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
-        """The outputs that codes stand for, those of sequence i being `codes[indptr[i]:indptr[i + 1]]`."""
+        """The outputs that codes stand for; sequence i has `codes[indptr[i]:indptr[i + 1]]`."""
 
     @abstractmethod
     def marginals(self, examples: E, weights: Any, batch: IntVector) -> FloatMatrix:
@@ -63,11 +63,11 @@ class TokenModel(Answers, Generic[E]):
 
     @abstractmethod
     def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
-        """The best output for every sequence with the confidence in all its parts, fit for JSON."""
+        """The best output for every sequence with the confidence in all its parts, as JSON can hold it."""
 
     @abstractmethod
     def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
-        """The spans that are predicted for every sequence, each with the probability that it is right."""
+        """The predicted spans of every sequence, each with the probability that it is right."""
 
     def decode(self, examples: E, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
         """The codes of all positions of the examples."""
@@ -87,7 +87,7 @@ class TokenModel(Answers, Generic[E]):
     def predict_best(
         self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
     ) -> list[list[Ranked]]:
-        """The `k` best outputs for every sequence, best first; fewer where there are no more."""
+        """The `k` best outputs for every sequence, best first; fewer if fewer exist."""
         k = checked_k(k)
         examples, weights = self.limited(X, constraints, "alternatives")
         parts = in_shares(examples, lambda batch: examples.decode_best(weights, batch, k), n_threads)
@@ -103,7 +103,7 @@ class TokenModel(Answers, Generic[E]):
     def answers(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, best: int | None, confidence: bool
     ) -> list[dict[str, Any]]:
-        """An object a sequence: tokens and output, with alternatives and confidence as far as wanted."""
+        """One dict per sequence: tokens, output and, if wanted, `best` alternatives and confidence."""
         parts: list[list[dict[str, Any]]] = [[{"tokens": tokens} for tokens in X.sequences("word")]]
         name: str = self.outputs_are
         if best is not None:
@@ -118,7 +118,7 @@ class TokenModel(Answers, Generic[E]):
         return together(*parts)
 
     def limited(self, X: Any, constraints: Constraints | None, what: str) -> tuple[E, Any]:
-        """Examples and weights with the constraints in them, to find `what` by."""
+        """Examples and weights that contain the constraints; an error if `what` cannot be found under them."""
         examples = self.examples(X)
         if constraints is None:
             return examples, self.weights
@@ -129,7 +129,7 @@ class TokenModel(Answers, Generic[E]):
     def compared(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
     ) -> tuple[E, IntVector, FloatMatrix]:
-        """Examples under the constraints, what is decoded for all of them, and max-marginals to compare it with."""
+        """The constrained examples, their best codes, and the max-marginals to compare these with."""
         examples, weights = self.limited(X, constraints, "margins")
 
         def decode(batch: IntVector) -> tuple[IntVector, FloatMatrix]:
@@ -148,7 +148,7 @@ class TokenModel(Answers, Generic[E]):
         return read_tokens(path, reading, self.about, gold=gold, columns=self.columns_read)
 
     def constraints(self, corpus: Corpus, limits: Limits) -> Constraints | None:
-        """The constraints of the command line on the sequences of a file; None if there are none."""
+        """The command line's constraints on the sequences of a file, or None."""
         return stated_constraints(limits, corpus.document, self.labels)
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
@@ -162,7 +162,7 @@ class TokenModel(Answers, Generic[E]):
         """Outputs as a column of labels."""
 
     def column_to_write(self, corpus: Corpus, wanted: str | None) -> str:
-        """The column for labels, which may be yet to be made: the wanted one, that of training, the format's own."""
+        """The column for labels, perhaps a new one: the wanted one, else that of training, else the format's own."""
         document, format_, before = corpus.document, corpus.about["format"], self.about.get("label")
         if wanted is not None:
             return label_column(document, wanted) if wanted.isdecimal() and wanted not in document.columns else wanted
@@ -172,7 +172,7 @@ class TokenModel(Answers, Generic[E]):
         return before if before in document.columns or new_key else str(document.label)
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """How well labels and spans agree, and how fast they come."""
+        """How well labels and spans agree with `y`, and how long prediction takes."""
         begin = perf_counter()
         examples = self.examples(X)
         extracted = perf_counter()

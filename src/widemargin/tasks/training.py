@@ -1,7 +1,7 @@
 """Training: from parameters and data to a trained model.
 
-Every task has a function ``compile(parameters, data)`` that makes arrays of what users have, once, for any number of
-training runs. `train` runs the one training loop on them (`core.loop.fit`) and makes a model of the solution.
+Every task has a function ``compile_…(parameters, data)`` that turns the user's data into arrays, once for any number of
+training runs. `train` runs the training loop on them (`core.loop.fit`) and makes a model from the solution.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,17 +41,17 @@ class Data(NamedTuple):
 
 @dataclass(frozen=True)
 class Compiled(Generic[M]):
-    """Training data as arrays, and how to make a model of the weights that are found for them.
+    """Training data as arrays, and how to make a model from the weights found for them.
 
     Parameters
     ----------
     examples : the training examples
-    model : makes a model of a solution and the summary of its training
+    model : makes a model from a solution and the summary of its training
     labels : the labels that the model will know
-    score, metric : the development score as a function of the weights, if there are development data, and its name
+    score, metric : the development score as a function of the weights (None without development data), and its name
     sample_weight : a weight per example
-    auto : what the solver ``"auto"`` is for these examples, where it is not itself
-    followed_by : more data, compiled with the same labels and features, for training piece by piece
+    auto : the solver that suits these examples better than the one called ``"auto"``, or None
+    followed_by : compiles more data with the same labels and features, for training piece by piece
     """
 
     examples: Examples
@@ -65,26 +65,26 @@ class Compiled(Generic[M]):
 
 
 def train(
-    compile: Callable[..., Compiled[M]],  # noqa: A002 — what it is called in every task
+    compile_data: Callable[..., Compiled[M]],
     parameters: Parameters,
     data: Data,
     callbacks: Sequence[Callback] = (),
     **options: Any,
 ) -> tuple[M, Solution]:
-    """A model trained with these parameters; `options` are those of `core.loop.fit`, such as a checkpoint."""
-    compiled = compile(parameters, data)
+    """A model trained with these parameters, and its solution; `options` go to `core.loop.fit`."""
+    compiled = compile_data(parameters, data)
     solution = _slim(_run(fit, compiled, parameters, callbacks, **options))
     return _model(compiled, parameters, solution), solution
 
 
 def train_path(
-    compile: Callable[..., Compiled[M]],  # noqa: A002 — as in `train`
+    compile_data: Callable[..., Compiled[M]],
     parameters: Parameters,
     data: Data,
     C: Sequence[float],
 ) -> list[tuple[M, Solution]]:
-    """A model for every one of the `C`, each trained from where the one before has ended; data are compiled once."""
-    compiled = compile(parameters, data)
+    """A model and its solution for each value in `C`, trained as a path (`core.path`); data are compiled once."""
+    compiled = compile_data(parameters, data)
     points = _run(path_points, compiled, parameters, C=C)
     path = [(replace(parameters, C=each), _slim(solution)) for each, solution in points]
     return [(_model(compiled, point, solution), solution) for point, solution in path]
@@ -92,7 +92,7 @@ def train_path(
 
 @dataclass
 class Pieces(Generic[M]):
-    """A model that learns piece by piece: the solver at work, the last piece, and what has come of all of them."""
+    """A model that learns piece by piece: the running solver, the last piece, and the solution and model so far."""
 
     online: Online
     compiled: Compiled[M]
@@ -101,17 +101,20 @@ class Pieces(Generic[M]):
 
 
 def train_piece(
-    compile: Callable[..., Compiled[M]],  # noqa: A002 — as in `train`
+    compile_data: Callable[..., Compiled[M]],
     parameters: Parameters,
     before: Pieces[M] | None,
     data: Data,
     labels: list[Any] | None = None,
 ) -> Pieces[M]:
-    """One epoch over a piece of the data, the first where there is none `before`; `labels` are all there will be."""
+    """Train for one epoch on a piece of the data; `before` is the result of the last piece, None for the first.
+
+    `labels` are those of all pieces; None takes those of the first.
+    """
     solver = chosen(parameters).solver
     if before is None:
         online = Online(_piecewise(solver), parameters.random_state)
-        compiled = compile(parameters, data, labels=labels, piece=True)
+        compiled = compile_data(parameters, data, labels=labels, piece=True)
     else:
         online, compiled = before.online, before.compiled
         if online.solver != solver:
@@ -125,19 +128,20 @@ def train_piece(
 
 
 def compare_solvers(
-    compile: Callable[..., Compiled[Any]],  # noqa: A002 — as in `train`
+    compile_data: Callable[..., Compiled[Any]],
     parameters: Parameters,
     data: Data,
     solvers: Iterable[str] | Mapping[str, Solver],
     about: Mapping[str, Any] | None = None,
 ) -> "Comparison":
-    """Train with every one of the solvers and judge them; all have the same C. `about` is what to report of the data.
+    """Train with each solver at the same C, and compare them.
 
-    Solvers are names of solvers or presets, perhaps with parameters, or solver objects by any name.
+    `solvers` are names of solvers or presets, with optional parameters, or a dict of solver objects by any name.
+    `about` holds facts about the data for the report.
     """
-    from widemargin.report.comparison import compare  # with all that draws and judges, which training does not need
+    from widemargin.report.comparison import compare  # loads plotting code, which training does not need
 
-    compiled = compile(parameters, data)
+    compiled = compile_data(parameters, data)
     parameters = replace(parameters, C=parameters.usual_C if parameters.C is None else parameters.C)
     named = solvers if isinstance(solvers, Mapping) else {name: name for name in solvers}
     choices = {name: replace(parameters, solver=solver) for name, solver in named.items()}
@@ -165,7 +169,7 @@ def _piecewise(solver: Solver) -> Solver:
 
 
 class Chosen(NamedTuple):
-    """The solver, the objective and the C that parameters stand for."""
+    """A solver, an objective and a C."""
 
     solver: Solver
     objective: Objective
@@ -173,7 +177,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(parameters: Parameters) -> Chosen:
-    """What the parameters `solver`, `objective` and `C` stand for, presets looked up."""
+    """The solver, objective and C that the parameters name, with presets looked up."""
     solver, objective, C = parameters.solver, parameters.objective, parameters.C
     name, bracket, rest = str(solver).partition("(")
     preset = PRESETS.get(name, Preset("", "margin", parameters.usual_C))
@@ -190,7 +194,7 @@ def chosen(parameters: Parameters) -> Chosen:
 
 
 def problem_of(parameters: Parameters, examples: Examples, sample_weight: Any = None) -> Problem:
-    """The optimisation problem that parameters pose on examples."""
+    """The optimisation problem for these parameters and examples."""
     solver, objective, C = chosen(parameters)
     return Problem(
         examples,
@@ -215,7 +219,7 @@ def stop_of(parameters: Parameters) -> Stop:
 
 
 def summary_of(parameters: Parameters, solution: Solution) -> dict[str, Any]:
-    """How a model was trained, as its file tells: the parameters that JSON can hold, and the solution but for w."""
+    """The record of training for the model file: the parameters that JSON can hold, and the solution without w."""
     known = {each.name: getattr(parameters, each.name) for each in fields(parameters) if each.name != "verbose"}
     plain = {name: value for name, value in known.items() if _is_plain(value)}
     used = {"solver": str(parameters.solver), "C": chosen(parameters).C}
@@ -242,7 +246,7 @@ def _solver(compiled: Compiled[Any], parameters: Parameters) -> Solver:
 
 
 def _slim(solution: Solution) -> Solution:
-    """Without the cuts, which take more memory than all the rest."""
+    """The solution without its cuts, which take more memory than all the rest."""
     return replace(solution, cuts=None)
 
 

@@ -56,7 +56,7 @@ class TreeModel(Model):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How much of everything there is."""
+        """The numbers of labels, templates and weights."""
         return {
             "labels": len(self.labels),
             "templates": sum(map(len, self.templates.values())),
@@ -65,11 +65,11 @@ class TreeModel(Model):
         }
 
     def compacted(self) -> Self:
-        """The same model: hashed features stay, whether they are used or not."""
+        """The model itself: hashed features stay, used or not."""
         return self
 
     def decoded(self, X: Any, n_threads: int = 1) -> AnyArray:
-        """The best trees as the structure has them, end to end."""
+        """The best trees in the encoding of the structure, end to end."""
         return np.concatenate(predict(self.examples(X), self.weights, n_threads))
 
     def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
@@ -84,7 +84,7 @@ class TreeModel(Model):
         """The trees in a document."""
 
     def sentences(self, X: Columns) -> Columns:
-        """The columns that the model reads; tags are those that the format has."""
+        """The columns that the model reads; without a column `pos`, tags come from another column of the format."""
         if "pos" in self.columns_read and "pos" not in X:
             tags = next((name for name in TAGS if name in X and X[name].values != ["_"]), None)
             if tags is None or X[tags] is X["word"]:
@@ -99,7 +99,7 @@ class TreeModel(Model):
         return "".join(line + "\n" for tree in self.lines(corpus, outputs) for line in [*tree, ""])
 
     def timed(self, X: Any, n_threads: int) -> tuple[Any, dict[str, float]]:
-        """The predicted trees, and how long that took."""
+        """The predicted trees, and the seconds it took."""
         begin = perf_counter()
         trees = self.predict(X, n_threads)
         return trees, {"parsing": perf_counter() - begin}
@@ -110,7 +110,7 @@ class TreeModel(Model):
         self.predict(Columns(dict.fromkeys(["word", *self.columns_read], two), np.array([0, 2], dtype=np.int64)))
 
     def alone(self, corpus: Corpus, sentence: int) -> Corpus:
-        """One sentence of a file alone, counted from 1."""
+        """The corpus reduced to one sentence, counted from 1."""
         X = corpus.X
         if not 1 <= sentence <= X.n_sequences:
             raise WidemarginError(f"there is no sentence {sentence} in {X.source}, which has {X.n_sequences}")
@@ -118,7 +118,7 @@ class TreeModel(Model):
 
 
 def open_sentences(path: str, reading: Reading, about: Mapping[str, Any]) -> Opened:
-    """Read a document of sentences; trees in brackets with function tags if the training data had them."""
+    """Read a document of sentences; bracketed trees keep function tags if the training data did."""
     if reading.label is not None:
         raise WidemarginError("trees are not in a label column; leave out --label")
     options = {"brackets": {"strip_functions": not about.get("keep_functions")}}
@@ -126,7 +126,7 @@ def open_sentences(path: str, reading: Reading, about: Mapping[str, Any]) -> Ope
 
 
 def shown_tags(X: Columns) -> list[list[str]]:
-    """Of every sentence the tags to draw below its words: the first of these columns that exists; else none."""
+    """The tags to draw below the words of every sentence, from the first of these columns that has any; else none."""
     for name in ("upos", "xpos", "pos"):
         if name in X and set(X[name].values) - {"_", ""}:
             return X.sequences(name)
@@ -134,20 +134,20 @@ def shown_tags(X: Columns) -> list[list[str]]:
 
 
 def checked_bits(hash_bits: Any) -> int:
-    """The size of a table as a power of 2, or a complaint about it."""
+    """Return `hash_bits`, the size of a table as a power of 2, or raise an error."""
     if isinstance(hash_bits, bool) or not isinstance(hash_bits, int | np.integer) or not 1 <= hash_bits <= KEY_BITS:
         raise WidemarginError(f"hash_bits must be a whole number from 1 to {KEY_BITS}, not {hash_bits!r}")
     return int(hash_bits)
 
 
 def packed_weights(weights: FloatVector) -> dict[str, AnyArray]:
-    """The weights that are not zero, as tensors."""
+    """The non-zero weights as tensors."""
     used = np.flatnonzero(weights).astype(np.int32)
     return {"weights.indices": used, "weights.values": weights[used]}
 
 
 def stored_weights(tensors: Arrays, n_weights: int) -> FloatVector:
-    """The weights that `packed_weights` packed; a ValueError if they are not those of so many."""
+    """The inverse of `packed_weights`; a ValueError if the indices do not fit `n_weights`."""
     used, values = vector(tensors, "weights.indices", np.int32), vector(tensors, "weights.values", np.float64)
     if len(used) != len(values) or (len(used) and not 0 <= used.min() <= used.max() < n_weights):
         raise ValueError("weights that the model has no room for")

@@ -81,3 +81,14 @@ def test_on_the_command_line(tmp_path):
     assert all(answer["alternatives"][0]["label"] == answer["label"] for answer in answers)
     assert "labels" in json.loads(succeed("evaluate", model, dev, "--json"))["calibration"]
     assert "expected calibration error" in succeed("evaluate", model, dev)
+
+
+def test_rows_of_another_width_are_no_sequences():
+    model = LinearClassifier().fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]).model_
+    with pytest.raises(DataError, match="X has rows of 3 features, but the model knows 2"):
+        model.predict([[1.0, 2.0, 3.0]])
+    with pytest.raises(DataError, match=r"X has the shape \(2,\); a matrix with a row per example is wanted"):
+        model.predict([1.0, 2.0])
+    with pytest.raises(DataError, match="example 1: feature 0 is nan"):
+        model.predict([[1.0, 2.0], [np.nan, 1.0]])
+    assert model.predict([]) == []

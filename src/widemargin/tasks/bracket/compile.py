@@ -24,7 +24,7 @@ from widemargin.text.roles import RoleTemplate
 
 
 def compile_brackets(parameters: BracketerParameters, data: Data) -> Compiled[Bracketer]:
-    """Features and trees as arrays."""
+    """Compile features and trees to arrays."""
     hash_bits = checked_bits(parameters.hash_bits)
     columns = as_tagged(data.X)
     trees = as_trees(columns, data.y)

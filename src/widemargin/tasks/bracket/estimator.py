@@ -21,7 +21,7 @@ class ConstituencyParser(BracketerParameters, Estimator[Bracketer]):
     Attributes
     ----------
     classes_ : ndarray
-        The labels of constituents, chains of them over the same words being one; the empty one is that of words.
+        The labels of constituents. A chain of constituents over the same words has one label; that of words is empty.
     solution_ : Solution
         Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
     model_ : Bracketer
@@ -29,9 +29,9 @@ class ConstituencyParser(BracketerParameters, Estimator[Bracketer]):
 
     Notes
     -----
-    `fit` takes as X a list of pairs (words, tags), or `Columns` with ``word`` and ``pos``, as readers return them; as y
-    a list of `widemargin.text.trees.Tree`, or of their texts in brackets. `widemargin.files.brackets.columns_of` makes
-    X of trees.
+    X is a list of pairs (words, tags), or `Columns` with ``word`` and ``pos``, as readers return them. y is a list of
+    `widemargin.text.trees.Tree`, or of their texts in brackets. `widemargin.files.brackets.columns_of` makes X from
+    trees.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from widemargin.tasks.files import Files, size_of
 
 
 class BracketFiles(Files):
-    """Files of trees that a parser learns to find."""
+    """Files with trees to learn."""
 
     def read(
         self,
@@ -22,12 +22,12 @@ class BracketFiles(Files):
         keep_functions: bool = False,
         **own: Any,
     ) -> Corpus:
-        """Words and tags to learn from, and the trees to be learnt."""
+        """Words and tags to learn from, and the trees to learn."""
         document = parse(RawText.load(path), strip_functions=not keep_functions)
         found = {"format": "brackets", "keep_functions": keep_functions}
         X = document.columns
         return Corpus(X, document.trees if gold else None, found, size_of(X, "sentences"), document)
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """All but what only reading needs."""
+        """Drop the option that only reading needs."""
         return {name: value for name, value in given.items() if name != "keep_functions"}

@@ -52,7 +52,7 @@ class Bracketer(TreeModel):
 
     @property
     def columns_read(self) -> list[str]:
-        """The columns of tokens that are looked at; trees have tags in any case."""
+        """The columns of tokens that are needed: those of the features, and the words and tags of trees."""
         return sorted({"word", "pos", *columns_read(self._parsed)})
 
     def examples(self, X: Any) -> BracketExamples:
@@ -88,7 +88,7 @@ class Bracketer(TreeModel):
         return document.trees
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
-        """Trees in brackets, one a line."""
+        """Trees in brackets, one per line."""
         return text_of(outputs)
 
     def pictures(self, corpus: Corpus, trees: Sequence[Tree]) -> list[Picture]:
@@ -100,7 +100,7 @@ class Bracketer(TreeModel):
         return [brackets_lines(tree) for tree in trees]
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The labels of halves within constituents; features have no names where there is no sentence."""
+        """The strongest pairs of a half's and its constituent's label; features have no names outside a sentence."""
         names = self.bracketing.names
         n = len(names)
         concerned = pairs_with(chosen if len(chosen) < len(self.labels) else range(n), n)
@@ -114,7 +114,7 @@ class Bracketer(TreeModel):
         }
 
     def explain(self, X: Columns, question: Question) -> Explanation:
-        """Why some words are a constituent; without a span, how far each constituent is ahead."""
+        """Why some words are a constituent; without a span, the margin of every constituent."""
         from widemargin.tasks.bracket.explain import SpanExplainer
 
         if question.token is not None:
@@ -168,7 +168,7 @@ class Bracketer(TreeModel):
 
 
 def spelt(bracketing: Bracketing, nodes: IntMatrix, columns: Columns) -> list[Tree]:
-    """The trees of sentences with these columns whose nodes lie end to end."""
+    """The trees of the sentences in `columns`; their nodes lie end to end."""
     words, tags = columns.sequences("word"), columns.sequences("pos")
     ends = np.cumsum(2 * np.diff(columns.indptr) - 1)
     parts: Sequence[IntMatrix] = np.split(nodes, ends[:-1])

@@ -23,16 +23,16 @@ class BracketerParameters(Parameters):
     hash_bits: int = parameter(24, "All features share 2^N weights.", metavar="N")
     missing_cost: float = parameter(
         1.0,
-        "The error of a wrong node that is no constituent, against 1 for one that is: above 1, fewer constituents are "
-        "missed and more are wrong.",
+        "The cost of a wrong node that is not a constituent; a wrong constituent costs 1. Above 1, fewer constituents "
+        "are missed, but more are wrong.",
     )
     dev_metric: Literal["f1", "exact"] = parameter(
-        "f1", "The development score: F1 of labelled brackets, or the share of trees all right."
+        "f1", "The development score: F1 of labelled brackets, or the share of trees without errors."
     )
 
 
 @dataclass(kw_only=True)
 class BracketOptions:
-    """Options of the command line that are no parameters."""
+    """Command-line options that are not training parameters."""
 
     keep_functions: bool = parameter(False, "Learn function tags too: NP-SBJ is not NP.")

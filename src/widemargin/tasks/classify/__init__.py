@@ -20,8 +20,8 @@ TASK = Task(
             "estimator.MultilabelClassifier",
         ),
     },
-    does="Learn to classify the examples of svmlight files.\n\nA line holds labels and index:value pairs; where lines "
-    "have several labels, with commas between them, the model predicts sets of labels.",
+    does="Learn to classify the examples of svmlight files.\n\nA line holds labels and index:value pairs. If any line "
+    "has several labels, separated by commas, the model predicts sets of labels.",
     example="--train news.svm --dev dev.svm --out news.wm",
     files="files.ClassifyFiles",
     options="parameters.ClassifyOptions",

@@ -34,7 +34,7 @@ FEW_WEIGHTS = 200
 def compile_classes(
     parameters: ClassifierParameters, data: Data, labels: Sequence[Any] | None = None, *, piece: bool = False
 ) -> Compiled[Classifier]:
-    """Features and classes as arrays; `labels` are those of the data if None."""
+    """Compile features and classes to arrays; `labels` are those of the data if None."""
     X, y, weight = as_matrix(data.X), data.y, data.sample_weight
     if not piece:
         X, y, weight = merged(X, y, _weighed(parameters.class_weight, y, weight))
@@ -66,7 +66,7 @@ def compile_classes(
 def compile_sets(
     parameters: MultilabelParameters, data: Data, labels: Sequence[Any] | None = None, *, piece: bool = False
 ) -> Compiled[MultilabelModel]:
-    """Features and sets of labels as arrays; `labels` are those of the data if None."""
+    """Compile features and sets of labels to arrays; `labels` are those of the data if None."""
     X = as_matrix(data.X)
     known, gold = indicators(data.y, None if labels is None else list(labels))
     _check_lengths(X.rows, gold)
@@ -104,7 +104,7 @@ def _model(
 
 
 def _solver_for(examples: Examples) -> Solver | None:
-    # A few planes under the whole objective describe it; block by block, `auto` would take many epochs.
+    # With few weights, a few planes describe the whole objective; block by block, `auto` would take many epochs.
     return SOLVERS["bundle"] if examples.n_weights <= FEW_WEIGHTS else None
 
 
@@ -138,20 +138,20 @@ def _weighed(class_weight: Mapping[Any, float] | str | None, y: Any, sample_weig
 
 
 def merged(X: Matrix, y: Any, sample_weight: Any) -> tuple[Matrix, AnyArray, FloatVector]:
-    """Every distinct example once, with the sum of its weights, in an order of their own.
+    """Every distinct example once, with the sum of its weights, in sorted order.
 
-    So an example that is repeated is the same to the last digit as one that weighs more, and the order of examples does
-    not matter.
+    Thus repeating an example has the same effect, to the last digit, as raising its weight, and the order of examples
+    does not matter.
     """
     rows, labels = X.rows, np.asarray(y)
     if labels.shape != (len(rows.indptr) - 1,):
-        return X, labels, sample_weight  # for others to complain about
+        return X, labels, sample_weight  # a later check raises the error
     weight, numbers = checked_weights(sample_weight, len(labels)), class_numbers(labels)[1]
     keys = [
         (rows.indices[a:b].tobytes(), rows.values[a:b].tobytes(), number)
         for (a, b), number in zip(pairwise(rows.indptr.tolist()), numbers.tolist(), strict=True)
     ]
-    # Without examples that do not count, but for classes that have no others.
+    # Drop examples of weight 0, except in classes that have no others.
     kept = np.flatnonzero((weight > 0) | (np.bincount(numbers, weight) == 0)[numbers])
     order = np.array(sorted(kept.tolist(), key=keys.__getitem__))
     first = np.flatnonzero([k == 0 or keys[order[k]] != keys[order[k - 1]] for k in range(len(order))])

@@ -35,13 +35,13 @@ def _learns_online(estimator: Any) -> bool:
 
 
 class LinearEstimator(Estimator[M]):
-    """A classifier of either kind."""
+    """Base of both classifiers."""
 
     @available_if(_learns_online)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """One epoch over these data, going on from the call before; only with solvers that learn piece by piece.
+        """Train for one epoch on these data, continuing from the last call; for solvers that learn piece by piece.
 
-        `classes` are all labels there will be, at the first call; None takes those of its `y`.
+        `classes` are, in the first call, all labels that will ever occur; None takes those of its `y`.
         """
         data = Data(*self._checked(X, y, sample_weight, reset=self._pieces is None))
         return self._learn(data, None if classes is None else np.unique(classes).tolist())
@@ -55,7 +55,7 @@ class LinearEstimator(Estimator[M]):
 
     @abstractmethod
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
-        """What `fit` was given, as training takes it."""
+        """The data given to `fit`, in the form that training takes."""
 
     def _inputs(self, X: Any) -> Any:
         self._check_fitted()
@@ -82,9 +82,9 @@ class LinearClassifier(
     classes_ : ndarray
         The classes.
     coef_, intercept_ : ndarray
-        A row and a number per class; of two classes those of the second less those of the first.
+        A row and a number per class; for two classes, those of the second minus those of the first.
     n_features_in_, n_iter_ : int
-        How many features there are, and how many epochs training took.
+        The number of features, and the number of training epochs.
     solution_ : Solution
         Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
     model_ : Classifier
@@ -100,11 +100,11 @@ class LinearClassifier(
     _compile = staticmethod(compile_classes)
 
     def predict(self, X: Any, constraints: Constraints | None = None) -> AnyArray:
-        """The class of every row, of those that are `allowed` if there are constraints."""
+        """The best class of every row, among those that the `constraints` allow."""
         return np.array(super().predict(X, constraints), dtype=self.classes_.dtype)
 
     def decision_function(self, X: Any) -> FloatVector | FloatMatrix:
-        """The score of every class for every row; of two classes that of the second less that of the first."""
+        """The score of every class for every row; for two classes, that of the second minus that of the first."""
         X = self._inputs(X)
         return _binary(self.model_.scores(X))
 
@@ -133,7 +133,7 @@ class LinearClassifier(
 
 
 def _binary(of_classes: FloatMatrix) -> FloatMatrix:
-    """The last axis as it is for several classes; of two classes the difference alone."""
+    """The input itself; for two classes along the last axis, the second minus the first."""
     return of_classes[..., 1] - of_classes[..., 0] if of_classes.shape[-1] == 2 else of_classes
 
 
@@ -151,7 +151,7 @@ class MultilabelClassifier(
     classes_ : ndarray
         The labels, in the order of the columns that `predict` returns.
     n_features_in_, n_iter_ : int
-        How many features there are, and how many epochs training took.
+        The number of features, and the number of training epochs.
     solution_ : Solution
         Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
     model_ : MultilabelModel
@@ -169,7 +169,7 @@ class MultilabelClassifier(
     _compile = staticmethod(compile_sets)
 
     def predict(self, X: Any) -> LongMatrix:
-        """A row of indicators for every row, a column per label."""
+        """A row of indicators, 0 or 1, for every row of `X`, with a column per label."""
         X = self._inputs(X)
         return self.model_.predict_codes(X, count_threads(self.n_jobs)).astype(np.int64)
 

@@ -1,6 +1,6 @@
 """Files of examples to classify: the svmlight format."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from widemargin.errors import WidemarginError
@@ -11,10 +11,10 @@ from widemargin.tasks.files import Files
 
 
 class ClassifyFiles(Files):
-    """Files whose labels a classifier learns: of sets where the data have several labels anywhere."""
+    """Files with labels to learn: sets of labels if any example has several."""
 
     def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
-        """A matrix, as wide as that of before if there was one, and the labels of every row."""
+        """A matrix, as wide as that of the training data, and the labels of every row."""
         data = read_svmlight(path, reading)
         width = about.get("width", data.width)
         several = about.get("several", own.get("multilabel") or any(len(labels) > 1 for labels in data.labels))
@@ -22,18 +22,18 @@ class ClassifyFiles(Files):
         found = {"format": "svmlight", "width": width, "several": several}
         return Corpus(data.matrix(width), y, found, {"examples": len(data.labels)}, data)
 
-    def kind(self, corpus: Corpus, own: Mapping[str, Any]) -> str:
-        """Sets of labels, where there are any."""
+    def kind(self, kinds: Sequence[str], corpus: Corpus) -> str:
+        """Sets of labels if any example has several."""
         return "multilabel" if corpus.about["several"] else "classes"
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Equal weights for all classes as the parameter that it is."""
+        """Turn the option `balanced` into the parameter `class_weight`."""
         given.pop("multilabel")
         return given | {"class_weight": "balanced" if given.pop("balanced") else None}
 
 
 def read_svmlight(path: str, reading: Reading) -> SvmlightData:
-    """A file that can be read in no other way."""
+    """Read an svmlight file; options for other formats are errors."""
     if reading.format not in (None, "svmlight"):
         raise WidemarginError(f"classifiers read svmlight files, not {reading.format}")
     if reading.label is not None or reading.columns is not None or reading.text:

@@ -35,7 +35,7 @@ from widemargin.text.matrices import MatrixExtractor
 class LinearModel(Model):
     """A trained classifier of either kind.
 
-    `W` is features × labels, `bias` one number a label, `pairs` one a pair of labels, if there are any.
+    `W` is features × labels. `bias` has one number per label, `pairs` one per pair of labels, or none at all.
     """
 
     counts: ClassVar[str] = "examples"
@@ -47,7 +47,7 @@ class LinearModel(Model):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many labels, features and weights there are."""
+        """The numbers of labels, features and weights."""
         return {"labels": len(self.labels), "features": self.extractor.n_features, "weights": len(self.w)}
 
     @property
@@ -64,11 +64,11 @@ class LinearModel(Model):
         """The labels of every example, as strings."""
 
     def predict_codes(self, X: Any, n_threads: int = 1) -> Any:
-        """The outputs of all rows of the matrix `X`, as the structure has them."""
+        """The outputs of all rows of the matrix `X`, in the encoding of the structure."""
         return np.concatenate(predict(self.examples(X), self.w, n_threads))
 
     def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
-        """An svmlight file; features that training has not seen are left out."""
+        """An svmlight file, without features not seen in training."""
         data = read_svmlight(path, reading)
         X, y = data.matrix(self.extractor.width or 0), self.gold(data) if gold else None
         return Corpus(X, y, {"format": "svmlight"}, {"examples": len(data.labels)}, data)
@@ -94,7 +94,7 @@ class LinearModel(Model):
         """The scores of outputs against gold, both as strings."""
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """Which labels are right, and how fast they come."""
+        """How many labels are right, and how long prediction takes."""
         begin = perf_counter()
         outputs = self.predict(X, n_threads)
         seconds = {"classifying": perf_counter() - begin}
@@ -114,7 +114,7 @@ class LinearModel(Model):
         return Evaluation(results, "f1" if several else "accuracy", facts, tables, seconds)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """Features, biases, and pairs of labels."""
+        """The strongest features, biases and pairs of labels."""
         labels, names, bias = list(map(str, self.labels)), self.extractor.names(), np.zeros(len(self.labels))
         bias[list(chosen)] = self.bias[list(chosen)]
         features = {labels[j]: strongest(self.W[:, j], top, names.__getitem__) for j in chosen}
@@ -130,7 +130,7 @@ class LinearModel(Model):
         return parts
 
     def compacted(self) -> Self:
-        """The same model without the features that have no weight at all."""
+        """The same model without features whose weights are all zero."""
         used = (self.W != 0.0).any(axis=1)
         return replace(self, extractor=self.extractor.keep(used), W=self.W[used])
 
@@ -157,7 +157,7 @@ class LinearModel(Model):
 
 
 class Classifier(LinearModel, Answers):
-    """One class out of several for each row of a matrix; every answer is a line on the matrix of scores.
+    """One class out of several for each row of a matrix; all answers follow from the matrix of scores.
 
     Classes support only the `allowed` constraint: for each row, a set of classes, or None.
     """
@@ -193,7 +193,7 @@ class Classifier(LinearModel, Answers):
     def predict_best(
         self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
     ) -> list[list[Ranked]]:
-        """The `k` best classes of every row, best first; fewer where no more are allowed."""
+        """The `k` best classes of every row, best first; fewer if fewer are allowed."""
         scores = self._limited(X, constraints)
         order = np.argsort(-scores, axis=1, kind="stable")[:, : checked_k(k)]
         return [
@@ -204,7 +204,7 @@ class Classifier(LinearModel, Answers):
     def answers(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, best: int | None, confidence: bool
     ) -> list[dict[str, Any]]:
-        """An object an example: its class, with the confidence in it and alternatives as far as wanted."""
+        """One dict per example: its class and, if wanted, the confidence in it and `best` alternatives."""
         parts: list[list[dict[str, Any]]] = [[{"label": label} for label in self.predict(X, n_threads, constraints)]]
         if confidence:
             parts.append([{"confidence": each} for each in self.confidence(X, n_threads, constraints).tolist()])
@@ -226,7 +226,7 @@ class Classifier(LinearModel, Answers):
         margins = self._margins(X)
         if len(margins.codes) != len(y):
             raise DataError(f"there are {len(margins.codes)} examples, but {len(y)} classes")
-        # As strings, which is what classes are that have been read from a file.
+        # Compared as strings, because classes read from a file are strings.
         right = [str(self.labels[c]) == str(g) for c, g in zip(margins.codes.tolist(), y, strict=True)]
         return {"labels": Judged.of([margins.of_labels()], right)} if right else {}
 

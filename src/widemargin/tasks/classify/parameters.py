@@ -9,17 +9,17 @@ from widemargin.tasks.parameters import Parameters, changed, parameter
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class LinearParameters(Parameters):
-    """Parameters of all linear classifiers; where weights are few, the solver ``"auto"`` is ``"bundle"``."""
+    """Parameters of all linear classifiers; with few weights, the solver ``"auto"`` is ``"bundle"``."""
 
     usual_C: ClassVar[float] = 1.0
 
     max_epochs: int | None = changed(Parameters, "max_epochs", 1000)
     tol: float | None = changed(Parameters, "tol", 0.001)
     fit_intercept: bool = parameter(
-        True, "Whether every label has a bias, which is a weight like the others.", option="--intercept/--no-intercept"
+        True, "Whether every label has a bias, penalised like the other weights.", option="--intercept/--no-intercept"
     )
     intercept_scaling: float = parameter(
-        1.0, "The value of the feature that the bias belongs to; the larger, the less the penalty on it counts."
+        1.0, "The value of the feature behind the bias; the larger it is, the less the bias is penalised."
     )
     costs: "Mapping[Any, float] | None" = parameter(
         None,
@@ -37,8 +37,8 @@ class ClassifierParameters(LinearParameters):
 
     class_weight: "Mapping[Any, float] | str | None" = parameter(
         None,
-        'How much the examples of each class count, {class: weight} with 1 for the others; or "balanced", so that '
-        "all classes count the same in sum.",
+        'How much the examples of each class count: {class: weight}, 1 unless named; or "balanced", which gives all '
+        "classes the same total weight.",
         option=None,
     )
 
@@ -47,12 +47,12 @@ class ClassifierParameters(LinearParameters):
 class MultilabelParameters(LinearParameters):
     """Parameters of classifiers into sets of labels."""
 
-    pairwise: bool = parameter(True, "Whether pairs of labels of a set have weights, too: which labels go together.")
+    pairwise: bool = parameter(True, "Whether pairs of labels have weights too, which tell what labels go together.")
 
 
 @dataclass(kw_only=True)
 class ClassifyOptions:
-    """Options of the command line that are no parameters."""
+    """Command-line options that are not training parameters."""
 
-    balanced: bool = parameter(False, "Let all classes count the same, whatever their number of examples.")
-    multilabel: bool = parameter(False, "Predict sets of labels even if all examples have one.")
+    balanced: bool = parameter(False, "Let all classes count the same, however many examples they have.")
+    multilabel: bool = parameter(False, "Predict sets of labels even if every example has only one.")

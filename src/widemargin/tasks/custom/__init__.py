@@ -1,4 +1,4 @@
-"""Structures of the user's own: three methods in plain Python, or compiled examples."""
+"""Custom structures: three methods in plain Python, or compiled examples."""
 
 from widemargin.tasks import Kind, Task
 

@@ -1,4 +1,4 @@
-"""From inputs and outputs of the user's own to examples."""
+"""From the user's inputs and outputs to examples."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,9 +19,9 @@ def compile_custom(
     piece: bool = False,
     n_weights: int | None = None,
 ) -> Compiled[CustomModel]:
-    """Inputs and outputs as examples; `n_weights` is known where there were others before.
+    """Compile inputs and outputs to examples; `n_weights` is that of earlier pieces, if any.
 
-    Outputs need not be listed: `labels` are there for scikit-learn's sake.
+    Outputs need not be listed, so `labels` is ignored.
     """
     if data.y is None or not len(data.y):
         raise DataError("there are no gold outputs to learn from")

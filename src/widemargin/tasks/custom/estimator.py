@@ -1,4 +1,4 @@
-"""Any structure of the user's own as an estimator (`widemargin.structures.custom`)."""
+"""Custom structures as an estimator (`widemargin.structures.custom`)."""
 
 import os
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from widemargin.tasks.training import Data
 @documented
 @dataclass(kw_only=True, repr=False, eq=False)
 class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
-    """Large-margin learning for a structure of one's own: three methods in plain Python, or compiled examples.
+    """Large-margin learning for a custom structure: three methods in plain Python, or compiled examples.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
 
     Notes
     -----
-    `fit` takes a list of inputs and a list of gold outputs, whatever they are.
+    `fit` takes a list of inputs and a list of gold outputs, of any type.
 
     Examples
     --------
@@ -47,10 +47,10 @@ class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
     _compile = staticmethod(compile_custom)
 
     def partial_fit(self, X: Sequence[Any], y: Sequence[Any], classes: Any = None, sample_weight: Any = None) -> Self:
-        """One epoch over these data, going on from the call before; for solvers that learn piece by piece.
+        """Train for one epoch on these data, continuing from the last call; for solvers that learn piece by piece.
 
-        The weights are as many as the first call needs, or as the structure says by `n_weights`. `classes` are there
-        for scikit-learn's sake; outputs need not be listed.
+        The number of weights is what the first call needs, or the `n_weights` of the structure. `classes` is ignored;
+        it is there for scikit-learn's sake.
         """
         return self._learn(Data(X, y, sample_weight), None)
 
@@ -70,7 +70,7 @@ class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
 
     @classmethod
     def from_model(cls, model: CustomModel, **given: Any) -> Self:
-        """A fitted predictor around a trained model, for the structure that is given."""
+        """Wrap a trained model in a fitted predictor for the given `structure`."""
         if "structure" not in given:
             raise ModelFileError(
                 "the model is of a structure of your own, which is not in the file: name it on loading"

@@ -1,4 +1,4 @@
-"""A trained model of a structure of the user's own: weights. The structure itself is code, and stays with the user.
+"""A trained model of a custom structure: weights. The structure itself is code, and stays with the user.
 
 Model files call it ``custom``.
 """
@@ -23,7 +23,7 @@ from widemargin.tasks.strongest import Part, strongest
 
 @dataclass
 class CustomModel(Model):
-    """Weights, and the user's structure (`tasks.custom.parameters`), None where it is not at hand."""
+    """Weights, and the user's structure (`tasks.custom.parameters`), or None if it is not at hand."""
 
     kind = "custom"
     predicts = "outputs of a structure of the user's own"
@@ -39,7 +39,7 @@ class CustomModel(Model):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many weights there are."""
+        """The number of weights."""
         return {"labels": 0, "features": 0, "weights": len(self.weights)}
 
     def predict(self, X: Sequence[Any], n_threads: int = 1) -> list[Any]:
@@ -67,11 +67,11 @@ class CustomModel(Model):
         return Evaluation({"mean_error": error}, "mean_error", [("mean error", f"{error:.6g}")], [], seconds)
 
     def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
-        """There are no files of what only the user knows."""
+        """Not supported: only the user knows what inputs and outputs look like."""
         raise UnsupportedError(f"the model predicts {self.predicts}; it is used from Python")
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
-        """There are no files of what only the user knows."""
+        """Not supported: only the user knows what inputs and outputs look like."""
         raise UnsupportedError(f"the model predicts {self.predicts}; it is used from Python")
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
@@ -95,17 +95,17 @@ class CustomModel(Model):
     @property
     def _structure(self) -> Any:
         if self.structure is None:
-            raise WidemarginError("the model does not hold the structure that it was trained for; load it with it")
+            raise WidemarginError("the model does not hold the structure that it was trained for; pass it on loading")
         return self.structure
 
 
 def is_factory(structure: Any) -> bool:
-    """Whether this makes compiled examples, instead of having the three methods of a structure itself."""
+    """Whether this makes compiled examples, instead of being a structure with the three methods."""
     return callable(structure) and not all(hasattr(structure, name) for name in ("features", "error", "decode"))
 
 
 def examples_of(structure: Any, X: Any, y: Any, n_weights: int | None = None) -> Any:
-    """Inputs and gold outputs, or None, as examples of a structure of either kind."""
+    """Inputs and gold outputs (or None) as examples of either kind of structure."""
     if not is_factory(structure):
         return custom_examples(structure, X, y, n_weights)
     examples: Examples = structure(X, y)
@@ -115,7 +115,7 @@ def examples_of(structure: Any, X: Any, y: Any, n_weights: int | None = None) ->
 
 
 def mean_error(structure: Any, X: Sequence[Any], y: Sequence[Any]) -> Callable[[FloatVector], float]:
-    """The mean error of the best outputs as a function of the weights; 0 where there are none."""
+    """The mean error of the best outputs as a function of the weights; 0 without examples."""
     if len(X) != len(y):
         raise DataError(f"there are {len(X)} inputs, but {len(y)} outputs")
     if not is_factory(structure):

@@ -1,4 +1,4 @@
-"""Parameters of predictors for structures of the user's own."""
+"""Parameters of predictors for custom structures."""
 
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class CustomParameters(Parameters):
-    """Parameters of predictors for structures of the user's own."""
+    """Parameters of predictors for custom structures."""
 
     structure: "CustomStructure | Callable[[Any, Any], Examples]" = parameter(
         MISSING,
         "An object with the methods `features`, `error` and `decode`; or a function (or class) that makes compiled "
-        "examples of inputs and gold outputs, the latter None for prediction.",
+        "examples from inputs and gold outputs, which are None for prediction.",
         kw_only=False,
     )

@@ -28,7 +28,7 @@ METRICS = ("las", "uas")
 
 
 def compile_trees(parameters: ParserParameters, data: Data) -> Compiled[Parser]:
-    """Features and trees as arrays."""
+    """Compile features and trees to arrays."""
     if parameters.dev_metric not in METRICS:
         raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
     columns = as_columns(data.X)
@@ -91,12 +91,12 @@ def _score(
 
 
 def has_single_roots(columns: Columns, heads: IntVector) -> bool:
-    """Whether no sentence has more than one token that is attached to the root."""
+    """Whether every sentence has at most one token attached to the root."""
     roots = np.concatenate([[0], np.cumsum(heads == 0)])[columns.indptr]
     return bool(np.all(np.diff(roots) <= 1))
 
 
 def _numbers(values: Sequence[str], labels: Sequence[str]) -> IntVector:
-    """The numbers of labels; −1 for those that training has not seen."""
+    """The numbers of labels; −1 for those not seen in training."""
     number = {label: k for k, label in enumerate(labels)}
     return np.array([number.get(value, -1) for value in values], dtype=np.int32)

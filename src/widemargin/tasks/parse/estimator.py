@@ -29,9 +29,9 @@ class DependencyParser(ParserParameters, Estimator[Parser]):
 
     Notes
     -----
-    `fit` takes as X a list of sentences whose tokens are dicts of columns (``{"word": …, "upos": …}``) or words alone,
-    or `Columns`, as readers return them; as y for each sentence a list of (head, label), where heads count from 1 and 0
-    is the root, or what `widemargin.tasks.parse.dependencies.arcs` finds in a file.
+    X is a list of sentences whose tokens are dicts of columns (``{"word": …, "upos": …}``) or words alone; or
+    `Columns`, as readers return them. y is a list of (head, label) for each sentence, where heads count from 1 and 0 is
+    the root; or the result of `widemargin.tasks.parse.dependencies.arcs` for a file.
 
     Examples
     --------

@@ -34,7 +34,7 @@ from widemargin.text.labels import are_labels
 from widemargin.text.trees import Arc, arc_columns
 
 PARTS = ("arc", "label", "sibling")
-"""The lists of templates that an extractor has."""
+"""The lists of templates of an extractor."""
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Parser(TreeModel):
 
     @property
     def columns_read(self) -> list[str]:
-        """The columns of tokens that are looked at."""
+        """The columns of tokens that the features look at."""
         return self.extractor.columns_read
 
     def examples(self, X: Any) -> TreeExamples:
@@ -131,11 +131,11 @@ class Parser(TreeModel):
         return zip(X.sequences("word"), trees, shown_tags(X), strict=True)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """Nothing: hashed features have names only in sentences."""
+        """Nothing: hashed features have no names outside a sentence."""
         return {}
 
     def explain(self, X: Columns, question: Question) -> Explanation:
-        """Why a token hangs on its head; without a token, how far each is ahead."""
+        """Why a token has its head; without a token, the margin of every arc."""
         if question.span is not None:
             raise WidemarginError(f"the model predicts {self.predicts}, which have no spans; ask for a --token")
         (words,), (arcs,) = X.sequences("word"), self.predict(X)
@@ -189,7 +189,7 @@ def _shares(scores: Attachment) -> dict[str, Any]:
 
 
 def _as_conllu(document: Document) -> Document:
-    """Words as a CoNLL-U document that has nothing but them."""
+    """A CoNLL-U document with the words alone."""
     lines = [
         "".join(f"{t}\t{word}" + "\t_" * 8 + "\n" for t, word in enumerate(words, 1))
         for words in document.columns.sequences("word")

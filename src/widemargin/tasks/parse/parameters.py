@@ -14,10 +14,10 @@ class ParserParameters(Parameters):
     usual_C: ClassVar[float] = 0.01
 
     max_epochs: int | None = changed(Parameters, "max_epochs", 20)
-    decoder: Literal["projective", "nonprojective"] = parameter("projective", "Whether arcs may cross.")
-    order: Literal[1, 2] = parameter(
-        1, "2 adds features of pairs of siblings, which take longer; for projective trees only."
+    decoder: Literal["projective", "nonprojective"] = parameter(
+        "projective", "Whether arcs may cross: only in 'nonprojective' trees."
     )
+    order: Literal[1, 2] = parameter(1, "2 adds features of pairs of siblings: slower, and for projective trees only.")
     single_root: bool | None = parameter(
         None,
         "Whether exactly one token hangs on the root. By default as in the training data.",
@@ -25,8 +25,8 @@ class ParserParameters(Parameters):
     )
     arc_templates: "str | Sequence[str] | None" = parameter(
         None,
-        "Features of arcs, such as 'head:upos|modifier:upos'. By default those of the library for which the "
-        "data have all columns.",
+        "Features of arcs, such as 'head:upos|modifier:upos'. By default those of the library whose columns "
+        "the data have.",
         option="--templates",
         given_as="templates",
         metavar="FILE|TEXT",
@@ -39,10 +39,10 @@ class ParserParameters(Parameters):
     )
     hash_bits: int = parameter(22, "All features share 2^N weights.", metavar="N")
     feature_memory: float = parameter(
-        512.0, "Megabytes for features of arcs that are kept while training; the rest are worked out each time."
+        512.0, "Megabytes for features of arcs kept during training; the rest are recomputed each time."
     )
-    head_cost: float = parameter(1.0, "The error of a wrong head.")
-    label_cost: float = parameter(1.0, "The error of a wrong relation to the right head.")
+    head_cost: float = parameter(1.0, "The cost of a wrong head.")
+    label_cost: float = parameter(1.0, "The cost of a wrong relation to the right head.")
     dev_metric: Literal["las", "uas"] = parameter(
-        "las", "The development score: right heads with right labels, or right heads."
+        "las", "The development score: the share of right heads with right labels, or of right heads."
     )

@@ -23,7 +23,7 @@ from widemargin.text.templates import DEFAULT_TEMPLATES
 
 
 def compile_segments(parameters: SegmenterParameters, data: Data) -> Compiled[SegmentModel]:
-    """Features and segments as arrays."""
+    """Compile features and segments to arrays."""
     columns = as_columns(data.X)
     spans = as_spans(columns, data.y)
     labels, gold = encode_segments(spans, np.diff(columns.indptr).tolist())

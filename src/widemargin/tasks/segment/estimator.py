@@ -16,12 +16,12 @@ from widemargin.text.inputs import as_columns
 @documented
 @dataclass(kw_only=True, repr=False, eq=False)
 class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
-    """Large-margin segmentation: a semi-Markov model, whose features may be about whole segments.
+    """Large-margin segmentation: a semi-Markov model, whose features may describe whole segments.
 
     Attributes
     ----------
     classes_ : ndarray
-        The labels of segments; ``"O"`` is that of tokens outside.
+        The labels of segments; ``"O"`` marks tokens outside.
     solution_ : Solution
         Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
     model_ : SegmentModel
@@ -29,8 +29,8 @@ class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
 
     Notes
     -----
-    `fit` takes as X a list of sequences of tokens (strings), or `Columns`, as readers return them; as y for each
-    sequence a list of spans (start, end, label), or a list of BIO labels; or a `Column` of these.
+    X is a list of sequences of tokens (strings), or `Columns`, as readers return them. y holds for each sequence a list
+    of spans (start, end, label) or a list of BIO labels; or it is a `Column` of BIO labels.
 
     Examples
     --------

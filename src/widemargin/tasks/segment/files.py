@@ -10,20 +10,20 @@ from widemargin.tasks.token_files import TokenFiles
 
 
 class SegmentFiles(TokenFiles):
-    """Files whose segments a segmenter learns to find."""
+    """Files with segments to learn."""
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The file of penalties as the three parameters that it holds."""
+        """Replace the file of penalties by the parameters in it."""
         penalties = given.pop("penalties")
         return super().parameters(given) | ({} if penalties is None else read_penalties(penalties))
 
     def lexicons_need_templates(self, given: Mapping[str, Any]) -> bool:
-        """Not where whole segments are looked up in them."""
+        """Whether no feature of whole segments uses the lexicons."""
         return not {"lexicon", "similarity"} & set(given.get("segment_features", SEGMENT_FEATURES))
 
 
 def read_penalties(path: str) -> dict[str, dict[Any, float]]:
-    """Penalties from JSON: costs by label under "precision" and "recall", and under "confusion"."""
+    """Read penalties from JSON: costs under "precision", "recall" and "confusion"."""
     content = read_object(path, "penalties")
     for name, value in content.items():
         if name not in ("precision", "recall", "confusion") or not isinstance(value, dict):

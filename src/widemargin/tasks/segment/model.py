@@ -34,7 +34,7 @@ ROLE_NAMES = ("first token", "any token", "last token")
 
 @dataclass
 class SegmentModel(TokenModel[SegmentExamples]):
-    """Labels, features and weights of a segmentation model; `max_lengths` holds the most tokens of each label."""
+    """Labels, features and weights of a segmentation model; `max_lengths` limits the tokens of segments by label."""
 
     kind = "segment"
     predicts = "segments"
@@ -59,7 +59,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How much of everything there is."""
+        """The numbers of labels, features and weights."""
         shape = self.shape
         return {
             "labels": shape.n_labels,
@@ -70,7 +70,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
 
     @property
     def code_names(self) -> list[str]:
-        """The BIO labels of codes, which are 2 · label, plus 1 where a segment begins."""
+        """The BIO label of each code; a code is 2 · label, plus 1 where a segment begins."""
         return bio_names(self.labels)
 
     @property
@@ -94,7 +94,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
         return [label for spans, size in zip(outputs, sizes, strict=True) for label in bio(spans, size)]
 
     def column_to_write(self, corpus: Corpus, wanted: str | None) -> str:
-        """As for all tokens; but JSON without labels gets spans."""
+        """The column for labels, as in `TokenModel`; but JSON without labels gets spans."""
         document = corpus.document
         if wanted is None and corpus.about["format"] == "jsonl" and document.label not in document.columns:
             return SPANS
@@ -105,7 +105,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
         return as_labels(X, y)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """Features of tokens and of segments, lengths, transitions, and what sequences begin and end with."""
+        """The strongest features of tokens and segments, lengths, transitions, first and last labels."""
         weights, labels, names = self.weights, self.labels, self.extractor.names()
         n_features = self.extractor.n_features
         in_roles = [f"{name} ({role})" for name in names[:n_features] for role in ROLE_NAMES]
@@ -141,7 +141,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
     def margins(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
     ) -> list[tuple[list[Span], FloatVector]]:
-        """The spans predicted for every sequence, and how far each is ahead of all outputs without it."""
+        """The predicted spans of every sequence, with their margins."""
         examples, codes, best = self.compared(X, n_threads, constraints)
         indptr, rows = examples.data.indptr, examples.data.spans
         found = []
@@ -157,7 +157,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
         return [curve(ahead) for _, ahead in self.margins(X, n_threads, constraints)]
 
     def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
-        """The spans that are predicted for every sequence, each with the probability that it is right."""
+        """The predicted spans of every sequence, each with the probability that it is right."""
         curve = self.curve("spans")
         return [
             [SureSpan(*span, sure) for span, sure in zip(found, curve(ahead).tolist(), strict=True)]
@@ -176,13 +176,13 @@ class SegmentModel(TokenModel[SegmentExamples]):
         return {"spans": Judged.of([ahead for _, ahead in margins], right)} if right else {}
 
     def compacted(self) -> "SegmentModel":
-        """The same segmenter without the features that have no weight at all."""
+        """The same segmenter without features whose weights are all zero."""
         weights, before = self.weights, self.extractor
         used, in_segments = (np.diff(rows.indptr) > 0 for rows in (weights.thin_roles, weights.thin_segment))
         in_segments[before.index.size :] = True
         extractor = before.keep(used, in_segments)
         if extractor.n_features == before.n_features:
-            used[:] = True  # hashed features stay, whether they are used or not
+            used[:] = True  # hashed features stay, used or not
         kept = weights._replace(
             thin_roles=selected_rows(weights.thin_roles, used),
             thin_segment=selected_rows(weights.thin_segment, in_segments),

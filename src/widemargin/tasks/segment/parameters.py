@@ -16,28 +16,31 @@ class SegmenterParameters(TokenParameters):
     """Parameters of segmenters."""
 
     segment_features: Sequence[str] = parameter(
-        SEGMENT_FEATURES, "Features of whole segments; a wrong name lists all.", given_as="names", metavar="A,B,…"
+        SEGMENT_FEATURES,
+        "Features of whole segments; any wrong name lists them all.",
+        given_as="names",
+        metavar="A,B,…",
     )
     segment_min_count: int = parameter(
-        2, "Leave out features that fewer segments of the training data have.", given_as="whole number"
+        2, "Leave out features of whole segments rarer than this in the training data.", given_as="whole number"
     )
     max_length: "int | Mapping[str, int] | None" = parameter(
         None,
-        "Refuse data with longer segments. By default segments may be as long as the longest of their label.",
-        in_python="A dict has a number for each label.",
+        "Refuse data with longer segments. By default the limit is the longest segment of each label.",
+        in_python="A dict sets a limit for each label.",
         given_as="whole number",
         metavar="N",
     )
     precision: "Mapping[str, float] | None" = parameter(
-        None, 'The cost of a wrong segment by label; 1 unless named, 0 for "O", tokens outside.', option=None
+        None, 'The cost of a wrong segment, by label. By default 1, and 0 for "O" (tokens outside).', option=None
     )
     recall: "Mapping[str, float] | None" = parameter(
-        None, 'The cost of a missed segment by label; 1 unless named, 0 for "O".', option=None
+        None, 'The cost of a missed segment, by label. By default 1, and 0 for "O".', option=None
     )
     confusion: "Mapping[Any, float] | None" = parameter(
         None,
-        "The cost of a wrong label on a right segment, {(gold, predicted): cost} or {gold: cost}. Unless named, it is "
-        "that of a wrong segment and a missed one.",
+        "The cost of a wrong label on a right segment, {(gold, predicted): cost} or {gold: cost}. By default that of "
+        "a wrong segment plus a missed one.",
         option=None,
     )
     dev_metric: Literal["f1", "accuracy", "sequence_accuracy"] = parameter(
@@ -47,7 +50,7 @@ class SegmenterParameters(TokenParameters):
 
 @dataclass(kw_only=True)
 class SegmentOptions:
-    """Options of the command line that are no parameters."""
+    """Command-line options that are not training parameters."""
 
     penalties: str | None = parameter(
         None, 'Error costs as JSON: {"recall": {"title": 2}, "precision": {}}.', metavar="FILE"

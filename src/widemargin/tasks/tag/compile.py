@@ -22,7 +22,7 @@ from widemargin.text.spans import is_bio
 def compile_tags(
     parameters: TaggerParameters, data: Data, labels: Sequence[Any] | None = None, *, piece: bool = False
 ) -> Compiled[Tagger]:
-    """Features and labels as arrays; `labels` are those of the data if None."""
+    """Compile features and labels to arrays; `labels` are those of the data if None."""
     extractor = choose_extractor(
         data.X,
         parameters.templates,
@@ -64,7 +64,7 @@ def _tagger(
 def _followed_by(
     labels: list[Any], extractor: Extractor, chain: Chain, costs: FloatMatrix | None, data: Data
 ) -> Compiled[Tagger]:
-    """Other sequences with the same labels, features and costs."""
+    """Compile more sequences with the same labels, features and costs."""
     X = prepared(data.X, extractor)
     _, gold = encode_labels(X, data.y, labels)
     return Compiled(

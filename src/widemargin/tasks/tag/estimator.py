@@ -28,12 +28,12 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     model_ : Tagger
         The trained model, free of scikit-learn.
     tagger_ : Tagger
-        The same.
+        Another name of `model_`.
 
     Notes
     -----
-    `fit` takes as X a list of sequences of tokens (strings), of ready-made features, or of matrix rows
-    (`widemargin.text.inputs`), or `Columns`, as readers return them; as y a list of label lists, or a `Column`.
+    X is a list of sequences of tokens (strings), of ready-made features, or of matrix rows (`widemargin.text.inputs`);
+    or `Columns`, as readers return them. y is a list of label lists, or a `Column`.
 
     Examples
     --------
@@ -51,17 +51,17 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
         return self.model_
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SequenceTagger":
-        """One epoch over these data, going on from the call before; for solvers that learn piece by piece.
+        """Train for one epoch on these data, continuing from the last call; for solvers that learn piece by piece.
 
         Parameters
         ----------
-        X, y, sample_weight : as in `fit`. Features that the first call has not seen are ignored, but with `hash_bits`
-        classes : all labels there will be, at the first call; None takes those of its `y`
+        X, y, sample_weight : as in `fit`; features not seen in the first call are ignored unless `hash_bits` is set
+        classes : in the first call, all labels that will ever occur; None takes those of its `y`
         """
         return self._learn(Data(X, y, sample_weight), classes)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of right labels; 0 where there are none at all."""
+        """The share of right labels; 0 if there are no labels."""
         self._check_fitted()
         X = prepared(X, self.model_.extractor)
         return accuracy(as_sequences(X, y), self.predict(X), sample_weight)

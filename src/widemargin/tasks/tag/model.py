@@ -54,7 +54,7 @@ class Tagger(TokenModel[ChainExamples]):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How much of everything there is."""
+        """The numbers of labels, features and weights."""
         chain = self.chain
         return {
             "labels": chain.n_labels,
@@ -80,7 +80,7 @@ class Tagger(TokenModel[ChainExamples]):
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
-        """The templates, unless features were given ready-made."""
+        """The templates; none if features came ready-made."""
         return {"": self.extractor.texts} if isinstance(self.extractor, TemplateExtractor) else {}
 
     def spelt(self, outputs: list[list[Any]], X: Columns) -> list[str]:
@@ -88,7 +88,7 @@ class Tagger(TokenModel[ChainExamples]):
         return [str(label) for labels in outputs for label in labels]
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """Features, transitions, and what sequences begin and end with."""
+        """The strongest features, transitions, first and last labels."""
         weights, labels, names = self.weights, self.code_names, self.extractor.names()
         n, n_features, pair = len(labels), self.extractor.n_features, pair_name(labels)
         on_transitions = strongest(
@@ -118,7 +118,7 @@ class Tagger(TokenModel[ChainExamples]):
         return examples.max_marginals(weights, batch)
 
     def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Margins]:
-        """The predicted labels of every sequence, and how far they are ahead of others."""
+        """The predicted labels of every sequence, with their margins."""
         examples, codes, best = self.compared(X, n_threads, constraints)
         cuts = examples.data.indptr[1:-1]
         return [Margins.of(*each) for each in zip(np.split(codes, cuts), np.split(best, cuts), strict=True)]
@@ -133,7 +133,7 @@ class Tagger(TokenModel[ChainExamples]):
         return [curve(each.of_labels()) for each in self.margins(X, n_threads, constraints)]
 
     def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
-        """The spans that are predicted for every sequence, each with the probability that it is right."""
+        """The predicted spans of every sequence, each with the probability that it is right."""
         return [self.sure_spans(each) for each in self.margins(X, n_threads, constraints)]
 
     def sure_spans(self, margins: Margins) -> list[SureSpan]:
@@ -156,7 +156,7 @@ class Tagger(TokenModel[ChainExamples]):
         """The labels predicted for `X`, and the spans that they mark, judged by `y`."""
         gold, margins = as_sequences(X, y), self.margins(X, n_threads)
         predicted = [self._names(each.codes) for each in margins]
-        # As strings, which is what labels are that have been read from a file.
+        # Compared as strings, because labels read from a file are strings.
         right = [str(p) == str(g) for pair in zip(predicted, gold, strict=True) for p, g in zip(*pair, strict=True)]
         judged = {"labels": Judged.of([each.of_labels() for each in margins], right)}
         if marks_spans(self.labels):
@@ -171,7 +171,7 @@ class Tagger(TokenModel[ChainExamples]):
         return [names[code] for code in codes.tolist()]
 
     def compacted(self) -> "Tagger":
-        """The same tagger without the features that have no weight at all."""
+        """The same tagger without features whose weights are all zero."""
         weights = self.weights
         used = np.concatenate([np.diff(weights.thin_emission.indptr) > 0, weights.conditional.any(axis=(1, 2))])
         extractor = self.extractor.keep(used)

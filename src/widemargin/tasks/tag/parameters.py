@@ -10,16 +10,16 @@ from widemargin.tasks.token_parameters import TokenParameters
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class TaggerParameters(TokenParameters):
-    """Parameters of sequence taggers; where `templates` are None, sequences may also be features given ready-made."""
+    """Parameters of sequence taggers; without `templates`, sequences may also be ready-made features."""
 
     costs: "Mapping[Any, float] | None" = parameter(
         None,
         "The cost of predicting one label for another; 1 unless named.",
-        in_python="{(gold, predicted): cost}, or {gold: cost} for any confusion of a label.",
+        in_python="{(gold, predicted): cost}, or {gold: cost} for every error on a label.",
         on_command_line='A JSON file: {"gold": 2, "other": {"predicted": 0.5}}.',
         given_as="costs",
         metavar="FILE",
     )
     dev_metric: Literal["auto", "accuracy", "f1", "sequence_accuracy"] = parameter(
-        "auto", "The development score; 'auto' is F1 of spans where labels are BIO, else accuracy."
+        "auto", "The development score; 'auto' is F1 of spans if labels are BIO, else accuracy."
     )
