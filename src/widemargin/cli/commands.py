@@ -223,9 +223,9 @@ def calibrate(**options: Any) -> int | None:
 @model
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many of each to show.")
 @click.option("--label", "labels", multiple=True, help="Show the features of this label only; may be repeated.")
-@click.option("--explain", metavar="FILE", help="Explain why a parser parses a sentence of FILE as it does.")
-@click.option("--sentence", type=click.IntRange(1), default=1, show_default=True, help="Which sentence of FILE.")
-@click.option("--token", type=click.IntRange(1), metavar="N", help="Explain the arc to this token.")
+@click.option("--explain", metavar="FILE", help="Explain a prediction for one sentence or example of FILE.")
+@click.option("--sentence", type=click.IntRange(1), default=1, show_default=True, help="Which sentence or example of FILE.")
+@click.option("--token", type=click.IntRange(1), metavar="N", help="Explain the label of this token, or the arc to it.")
 @click.option("--head", type=click.IntRange(0), metavar="N", help="Why not this head? [default: the next best]")
 @click.option(
     "--span", callback=span, metavar="M:N", help="Explain the label of the words M to N, and why not --label."
@@ -234,8 +234,8 @@ def calibrate(**options: Any) -> int | None:
 def inspect(**options: Any) -> int | None:
     """Show what a model has learnt.
 
-    With --explain, a parser's choice in one sentence is compared with an alternative, feature by feature. Tokens count
-    from 1.
+    With --explain, what taggers, parsers and classifiers choose is compared with an alternative, feature by feature;
+    --label names the alternative. Tokens count from 1.
     """
     return run("inspect", options)
 

@@ -11,16 +11,18 @@ from widemargin.cli.output import Printer, print_json, signed
 from widemargin.errors import UnsupportedError
 from widemargin.report.explain import Question
 from widemargin.tasks.base import Model, Reading, load_model
+from widemargin.text.columns import Columns
 
 
 def run(model: str, file: str, sentence: int, question: Question, *, top: int, as_json: bool) -> None:
     """Explain a part of what the model predicts for a sentence of the file, or list all parts."""
     predictor: Model = load_model(model)
     if not predictor.explains:
-        raise UnsupportedError(f"the model predicts {predictor.predicts}; --explain is for parsers")
+        raise UnsupportedError(f"the model predicts {predictor.predicts}; it cannot explain them")
     corpus = predictor.alone(predictor.read(file, Reading(), gold=False), sentence)
     answer = predictor.explain(corpus.X, question)
-    results = {"model": model, "sentence": sentence, "words": corpus.X.sequences("word")[0], **answer}
+    words = {"words": corpus.X.sequences("word")[0]} if isinstance(corpus.X, Columns) else {}
+    results = {"model": model, "sentence": sentence, **words, **answer}
     if as_json:
         print_json(results)
     elif "parts" in answer:

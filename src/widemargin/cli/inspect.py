@@ -33,7 +33,7 @@ def run(
         from widemargin.cli import explain as explaining
         from widemargin.report.explain import Question
 
-        if len(labels) > 1 or (token is None and span is None and (head is not None or labels)):
+        if len(labels) > 1 or (token is None and head is not None):
             raise WidemarginError("--explain compares one part with one other: give a --token or a --span")
         question = Question(token, head, span, labels[0] if labels else None)
         explaining.run(model, explain, sentence, question, top=top, as_json=as_json)

@@ -108,13 +108,13 @@ class Model(ABC):
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest weights of each part of the model, for the labels with the `chosen` numbers."""
 
-    def alone(self, corpus: Corpus, sentence: int) -> Corpus:
+    def alone(self, corpus: Corpus, number: int) -> Corpus:
         """The corpus reduced to one input; `sentence` counts from 1."""
-        raise UnsupportedError(f"the model predicts {self.predicts}; --explain is for parsers")
+        raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")
 
     def explain(self, X: Any, question: Question) -> Explanation:
         """Explain the prediction for the only input of `X`."""
-        raise UnsupportedError(f"the model predicts {self.predicts}; --explain is for parsers")
+        raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")
 
     @property
     @abstractmethod

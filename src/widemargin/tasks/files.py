@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from widemargin.errors import WidemarginError
 from widemargin.files.document import Document, label_column
 from widemargin.files.formats import guess, parse
 from widemargin.files.raw import RawText
@@ -79,6 +80,14 @@ def known_columns(X: Columns, names: Sequence[str]) -> Columns:
     for name in names:
         X[name]
     return X
+
+
+def sequence_alone(corpus: Corpus, number: int, what: str, columns: Sequence[str]) -> Corpus:
+    """One sequence of a file alone, counted from 1, with these columns; `what` is what the task calls it."""
+    X = corpus.X
+    if not 1 <= number <= X.n_sequences:
+        raise WidemarginError(f"there is no {what} {number} in {X.source}, which has {X.n_sequences}")
+    return corpus._replace(X=X.only(*dict.fromkeys(["word", *columns])).alone(number - 1), y=None)
 
 
 def _as_columns(raw: RawText) -> Document:

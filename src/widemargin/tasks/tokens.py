@@ -18,6 +18,7 @@ from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, checked_
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.constrained import Constrained, E
 from widemargin.tasks.constraints import Constraints, check_possible
+from widemargin.tasks.files import sequence_alone
 from widemargin.tasks.token_files import read_tokens, stated_constraints
 from widemargin.tasks.token_scores import label_evaluation
 from widemargin.text.columns import Column, Columns, split
@@ -140,6 +141,10 @@ class TokenModel(Answers, Generic[E]):
         parts = in_shares(examples, decode, n_threads)
         codes, best = (np.concatenate(each) for each in zip(*parts, strict=True))
         return examples, codes, best
+
+    def alone(self, corpus: Corpus, number: int) -> Corpus:
+        """One sequence of a file alone, counted from 1."""
+        return sequence_alone(corpus, number, "sequence", self.columns_read)
 
     # Files.
 

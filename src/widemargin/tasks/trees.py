@@ -14,7 +14,7 @@ from widemargin.core.problem import predict
 from widemargin.errors import DataError, WidemarginError
 from widemargin.report.svg import Picture, page
 from widemargin.tasks.base import Arrays, Corpus, Model, Reading
-from widemargin.tasks.files import Opened, known_columns, open_tokens, size_of
+from widemargin.tasks.files import Opened, known_columns, open_tokens, sequence_alone, size_of
 from widemargin.text.columns import Column, Columns
 from widemargin.text.roles import KEY_BITS
 
@@ -98,6 +98,10 @@ class TreeModel(Model):
             return page(self.pictures(corpus, outputs))
         return "".join(line + "\n" for tree in self.lines(corpus, outputs) for line in [*tree, ""])
 
+    def alone(self, corpus: Corpus, number: int) -> Corpus:
+        """One sentence of a file alone, counted from 1."""
+        return sequence_alone(corpus, number, "sentence", self.columns_read)
+
     def timed(self, X: Any, n_threads: int) -> tuple[Any, dict[str, float]]:
         """The predicted trees, and the seconds it took."""
         begin = perf_counter()
@@ -108,13 +112,6 @@ class TreeModel(Model):
         """Parse two tokens, so that loading compiled kernels does not count as parsing."""
         two = Column(np.zeros(2, dtype=np.int32), ["a"])
         self.predict(Columns(dict.fromkeys(["word", *self.columns_read], two), np.array([0, 2], dtype=np.int64)))
-
-    def alone(self, corpus: Corpus, sentence: int) -> Corpus:
-        """The corpus reduced to one sentence, counted from 1."""
-        X = corpus.X
-        if not 1 <= sentence <= X.n_sequences:
-            raise WidemarginError(f"there is no sentence {sentence} in {X.source}, which has {X.n_sequences}")
-        return corpus._replace(X=X.only(*dict.fromkeys(["word", *self.columns_read])).alone(sentence - 1), y=None)
 
 
 def open_sentences(path: str, reading: Reading, about: Mapping[str, Any]) -> Opened:

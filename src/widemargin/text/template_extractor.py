@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -93,14 +94,13 @@ class TemplateExtractor(NumberedFeatures):
         """An extractor of the `used` features only."""
         if not (isinstance(self.index, Alphabet) and isinstance(self.transition_index, Alphabet)):
             return None
-        kept = TemplateExtractor(self.texts, self.resources, min_count=self.min_count)
+        kept = copy(self)
         here, there = used[: self.n_features], used[self.n_features :]
         kept.index = Alphabet(self.index.keys()[here])
         kept.transition_index = Alphabet(self.transition_index.keys()[there])
         if self._training is None:
             kept._spell = partial(selected, self.names(), used)
         else:
-            kept._training = self._training
             kept._first, kept._transition_first = self._first[here], self._transition_first[there]
         return kept
 

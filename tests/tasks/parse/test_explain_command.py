@@ -57,7 +57,6 @@ def test_only_trees_can_be_drawn(folder, tmp_path):
     assert "only trees can be drawn" in fail("predict", folder / "t.wm", folder / "tags.conll", "--draw", "-")
     drawn = "predict", folder / "p.wm", folder / "test.conllu", "--draw"
     assert "does not end in .svg" in fail(*drawn, tmp_path / "picture.png")
-    assert "is for parsers" in fail("inspect", folder / "t.wm", "--explain", folder / "tags.conll")
     named = tmp_path / "test.svg"
     named.write_text((folder / "test.conllu").read_text(encoding="utf-8"), encoding="utf-8")
     assert "is read by this command" in fail("predict", folder / "p.wm", named, "--draw", named)

@@ -117,6 +117,8 @@ class Bracketer(TreeModel):
         """Why some words are a constituent; without a span, the margin of every constituent."""
         from widemargin.tasks.bracket.explain import SpanExplainer
 
+        if question.span is None and question.label is not None:
+            raise WidemarginError("--explain compares one part with one other: give a --span, too")
         if question.token is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for a --span, not for a token")
         explainer, (words,) = SpanExplainer(self, X), X.sequences("word")

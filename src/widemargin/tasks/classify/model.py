@@ -14,9 +14,11 @@ import numpy as np
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
 from widemargin.core.model_file import vector
 from widemargin.core.problem import predict
-from widemargin.errors import DataError, UnsupportedError
+from widemargin.core.sparse import taken
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.metrics import Scores, label_scores, quotient, set_scores
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.report.numbers import share
 from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Arrays, Corpus, Model, Reading, are_numbers
@@ -164,6 +166,7 @@ class Classifier(LinearModel, Answers):
 
     kind = "classes"
     predicts = "classes"
+    explains = True
 
     def examples(self, X: Any) -> ClassExamples:
         """The rows of the matrix `X` as examples to be decoded."""
@@ -189,6 +192,35 @@ class Classifier(LinearModel, Answers):
     def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Any]:
         """The class of every row."""
         return [self.labels[code] for code in self._margins(X, constraints).codes.tolist()]
+
+    def alone(self, corpus: Corpus, number: int) -> Corpus:
+        """One example of a file alone, counted from 1."""
+        n = corpus.size["examples"]
+        if not 1 <= number <= n:
+            raise WidemarginError(f"there is no example {number} in a file of {n}")
+        return corpus._replace(X=corpus.X._replace(rows=taken(corpus.X.rows, np.array([number - 1]))), y=None)
+
+    def explain(self, X: Any, question: Question) -> Explanation:
+        """Why an example has its class and not another, the runner-up unless it is named."""
+        if question.token is not None or question.span is not None or question.head is not None:
+            raise WidemarginError(f"the model predicts {self.predicts}; ask for another --label")
+        labels, (scores,) = list(map(str, self.labels)), self.scores(X)
+        best, *rest = np.argsort(-scores, kind="stable").tolist()
+        if question.label is None:
+            return listed([(labels[best], float(scores[best] - scores[rest[0]]), labels[rest[0]])])
+        if question.label not in labels or question.label == labels[best]:
+            known = ", ".join(repr(labels[each]) for each in sorted(rest))
+            raise WidemarginError(f"the class is {labels[best]!r}; compare it with one of {known}")
+        return compared(self._option(X, best), self._option(X, labels.index(question.label)))
+
+    def _option(self, X: Any, label: int) -> Option:
+        rows, names = self.extractor.rows(X), self.extractor.names()
+        values = (rows.values if len(rows.values) else np.ones(len(rows.indices))).tolist()
+        votes = [
+            (f"{names[feature]}={value:g}", value * float(self.W[feature, label]))
+            for feature, value in zip(rows.indices.tolist(), values, strict=True)
+        ]
+        return Option(str(self.labels[label]), [*votes, ("bias", float(self.bias[label]))])
 
     def predict_best(
         self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None

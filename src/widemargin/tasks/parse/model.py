@@ -136,6 +136,8 @@ class Parser(TreeModel):
 
     def explain(self, X: Columns, question: Question) -> Explanation:
         """Why a token has its head; without a token, the margin of every arc."""
+        if question.token is None and question.label is not None:
+            raise WidemarginError("--explain compares one part with one other: give a --token, too")
         if question.span is not None:
             raise WidemarginError(f"the model predicts {self.predicts}, which have no spans; ask for a --token")
         (words,), (arcs,) = X.sequences("word"), self.predict(X)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.errors import WidemarginError
+from widemargin.report.explain import Explanation, Question
 from widemargin.tasks.answers import SureSpan
 from widemargin.tasks.base import Arrays, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
 from widemargin.tasks.calibration import Judged
@@ -18,6 +20,7 @@ from widemargin.tasks.margins import Margins
 from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.explain import LabelExplainer
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
@@ -38,6 +41,7 @@ class Tagger(TokenModel[ChainExamples]):
     kind = "chain"
     predicts = "label sequences"
     outputs_are = "labels"
+    explains = True
 
     extractor: Extractor
     weights: ChainWeights
@@ -142,6 +146,16 @@ class Tagger(TokenModel[ChainExamples]):
         found = spans(self._names(margins.codes))
         sure = curve(margins.of_spans(found, marks)).tolist()
         return [SureSpan(*span, confidence) for span, confidence in zip(found, sure, strict=True)]
+
+    def explain(self, X: Columns, question: Question) -> Explanation:
+        """Why a token has its label; without a token, how far each label is ahead."""
+        if question.span is not None or question.head is not None:
+            raise WidemarginError(f"the model predicts {self.predicts}; ask for a --token, and perhaps another --label")
+        if question.token is None and question.label is not None:
+            raise WidemarginError("--explain compares one part with one other: give a --token, too")
+        (margins,), (words,) = self.margins(X), X.sequences("word")
+        names = self.extractor.names()
+        return LabelExplainer(self.examples(X), self.weights, margins, words, self.code_names, names).explain(question)
 
     def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """Labels, the confidence in each, and the spans that they mark, if the model is calibrated for them."""

@@ -1,0 +1,122 @@
+"""Why a token has its label and not another: the features and transitions that vote for either.
+
+The votes for a label are the weights of the token's features and of the transitions from the label before and to the
+label after, all other labels being as predicted. A sequence is chosen as a whole, so a single label may well score less
+than another that did not fit in. The *margin* of a label looks further: it compares the best sequence with the best one
+that has another label there, all others being free.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.core.sparse import Rows
+from widemargin.errors import WidemarginError
+from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.tasks.margins import Margins
+from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.weights import ChainWeights
+
+
+class LabelExplainer:
+    """One sequence with its predicted labels.
+
+    Parameters
+    ----------
+    examples : the sequence alone
+    weights : the weights of the model
+    margins : the predicted labels, and how far each is ahead
+    words, labels, names : the words of the sequence, the labels of the model, and the names of its features
+    """
+
+    def __init__(
+        self,
+        examples: ChainExamples,
+        weights: ChainWeights,
+        margins: Margins,
+        words: Sequence[str],
+        labels: Sequence[str],
+        names: Sequence[str],
+    ) -> None:
+        self._data, self._weights, self._margins = examples.data, weights, margins
+        self._words, self._labels, self._names = words, labels, names
+
+    def explain(self, question: Question) -> Explanation:
+        """Compare the label of a token with another; without a token, list all labels with their margins."""
+        if question.token is None:
+            ahead = self._margins.of_labels().tolist()
+            return listed(
+                (self._spelt(t, code), ahead[t], self._labels[self._rival(t)])
+                for t, code in enumerate(self._codes.tolist())
+            )
+        t = question.token - 1
+        if t >= len(self._codes):
+            raise WidemarginError(f"there is no token {question.token} in a sequence of {len(self._codes)}")
+        chosen, other = int(self._codes[t]), self._rival(t)
+        if question.label is not None:
+            if question.label not in self._labels:
+                known = ", ".join(map(repr, self._labels))
+                raise WidemarginError(f"the model has no label {question.label!r}; it has {known}")
+            other = self._labels.index(question.label)
+        if other == chosen:
+            raise WidemarginError(
+                f"token {question.token} is predicted to be {self._labels[other]}; name another label"
+            )
+        return compared(self._option(t, chosen), self._option(t, other))
+
+    @property
+    def _codes(self) -> IntVector:
+        return self._margins.codes
+
+    def _rival(self, t: int) -> int:
+        """The label other than the predicted one with the best max-marginal."""
+        scores = self._margins.best[t].copy()
+        scores[self._codes[t]] = -np.inf
+        return int(np.argmax(scores))
+
+    def _spelt(self, t: int, label: int) -> str:
+        return f"{t + 1} {self._words[t]}: {self._labels[label]}"
+
+    def _option(self, t: int, label: int) -> Option:
+        weights, names, n_features = self._weights, self._labels, len(self._weights.thin_emission.indptr) - 1
+        votes = [
+            (self._names[feature], value * _entry(weights.thin_emission, feature, label))
+            for feature, value in _entries(self._data.features, t)
+        ]
+        if t == 0:
+            votes.append((f"begin={names[label]}", float(weights.begin[label])))
+        else:
+            before = int(self._codes[t - 1])
+            votes += self._transition("before", before, label, t, n_features)
+        if t == len(self._codes) - 1:
+            votes.append((f"end={names[label]}", float(weights.end[label])))
+        else:
+            votes += self._transition("after", label, int(self._codes[t + 1]), t + 1, n_features)
+        return Option(self._spelt(t, label), votes)
+
+    def _transition(self, side: str, before: int, after: int, t: int, n_features: int) -> list[tuple[str, float]]:
+        """The votes for the transition into token t."""
+        weights, pair = self._weights, f"{self._labels[before]} → {self._labels[after]}"
+        votes = [(f"transition {side}={pair}", float(weights.transition[before, after]))]
+        if len(weights.conditional):
+            votes += [
+                (
+                    f"{self._names[n_features + feature]}|{pair}",
+                    value * float(weights.conditional[feature, before, after]),
+                )
+                for feature, value in _entries(self._data.transition_features, t)
+            ]
+        return votes
+
+
+def _entries(rows: Rows, row: int) -> list[tuple[int, float]]:
+    """The indices and values of a row."""
+    begin, end = rows.indptr[row : row + 2].tolist()
+    values: FloatVector = rows.values[begin:end] if len(rows.values) else np.ones(end - begin)
+    return list(zip(rows.indices[begin:end].tolist(), values.tolist(), strict=True))
+
+
+def _entry(rows: Rows, row: int, index: int) -> float:
+    """One entry of a row; 0 where it has none."""
+    return dict(_entries(rows, row)).get(index, 0.0)
