@@ -108,7 +108,7 @@ def test_ctrl_c_reports_what_has_been_measured(folder: Path, tmp_path: Path, mon
     monkeypatch.setattr(Progress, "on_epoch", interrupt)
     result = run(*options(folder, tmp_path), "--solvers", "perceptron,dcd")
     assert result.exit_code == 130
-    assert "interrupted; the report is of what had been measured" in result.stdout
+    assert "interrupted; the report covers what was measured by then" in result.stdout
     first, second = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"]
     assert (first["stopped"], len(first["trace"])) == ("interrupted", 5)
     assert second["failure"] == "interrupted before its first epoch was over"

@@ -224,7 +224,7 @@ def calibrate(**options: Any) -> int | None:
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many of each to show.")
 @click.option("--label", "labels", multiple=True, help="Show the features of this label only; may be repeated.")
 @click.option("--explain", metavar="FILE", help="Explain a prediction for one sentence or example of FILE.")
-@click.option("--sentence", type=click.IntRange(1), default=1, show_default=True, help="Which sentence or example of FILE.")
+@click.option("--sentence", type=click.IntRange(1), default=1, show_default=True, help="Which one of FILE.")
 @click.option("--token", type=click.IntRange(1), metavar="N", help="Explain the label of this token, or the arc to it.")
 @click.option("--head", type=click.IntRange(0), metavar="N", help="Why not this head? [default: the next best]")
 @click.option(

@@ -99,6 +99,8 @@ def certificate(solution: Solution) -> str:
     if solution.primal is None:
         return "none: the objective was not evaluated"
     objective = f"objective {solution.primal:.6g}"
+    if solution.doubt is not None:
+        return f"{objective}; nothing is proven: {solution.doubt}"
     if solution.gap is None:
         return f"{objective}; this solver gives no bound on the optimum"
     if solution.certified:

@@ -20,7 +20,7 @@ from widemargin._types import FloatVector
 from widemargin.core.checkpoint import Checkpoint, Moment
 from widemargin.core.cut_store import CutStore
 from widemargin.core.problem import Problem, check_offers
-from widemargin.core.solution import Epoch, Solution, relative_gap
+from widemargin.core.solution import Epoch, Solution, proven_gap, relative_gap
 from widemargin.core.solver import Solver
 from widemargin.errors import UnsupportedError, WidemarginError
 
@@ -276,7 +276,8 @@ class _Run:
             try:
                 with self._time_out():
                     primal, dual = self._certify(w)
-                gap, certified = relative_gap(primal, dual), self.problem.exact
+                gap, _ = proven_gap(primal, dual)
+                certified = self.problem.exact and gap is not None
             except _Halt as halt:
                 self.halted = str(halt)
         row = Epoch(len(self.trace) + 1, self._seconds(), self._calls(), primal, dual, gap, score, certified)
@@ -335,20 +336,21 @@ class _Run:
             _, epoch, w = self.best
         else:
             epoch, w = len(self.trace), self.solver.weights(self.state)
-        primal, proven = None, False
+        primal, proven, doubt = None, False, None
         if last and epoch == last.epoch:
             primal, dual, proven = last.primal, last.dual, last.certified
         if not proven and reason != "interrupted":
             try:
-                (primal, dual), proven = self._certify(w), self.problem.exact
+                primal, dual = self._certify(w)
+                _, doubt = proven_gap(primal, dual)
+                proven = self.problem.exact
             except _Halt as halt:
                 reason = str(halt)
-        gap = relative_gap(primal, dual)
+        gap = None if doubt else relative_gap(primal, dual)
         certified = proven and gap is not None
         cuts = getattr(self.state, "store", None)
-        return Solution(
-            w, tuple(self.trace), primal, dual, gap, certified, reason, epoch, self._calls(), self._seconds(), cuts
-        )
+        known = primal, dual, gap, certified, reason, epoch, self._calls(), self._seconds(), cuts, doubt
+        return Solution(w, tuple(self.trace), *known)
 
     def _certify(self, w: FloatVector) -> tuple[float, float | None]:
         """P(w) and the best known lower bound: the solver's own, or else the best from passes like this one."""

@@ -30,6 +30,10 @@ class Objective(Protocol):
     requires: ClassVar[tuple[type, ...]] = ()
     exact: ClassVar[bool] = True
 
+    def is_exact(self, examples: Examples) -> bool:
+        """Whether the cuts of these examples are the most violated ones, as far as decoding is exact."""
+        return self.exact
+
     def blocks(self, examples: Examples) -> IntVector:
         """The example that each block belongs to, in ascending order; by default one block per example."""
         return np.arange(examples.n_examples, dtype=np.int32)

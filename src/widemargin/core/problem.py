@@ -127,7 +127,7 @@ class Problem:
     @property
     def exact(self) -> bool:
         """Whether the oracle finds the most violated cuts, so that a duality gap is a proof."""
-        return self.examples.exact and self.objective.exact
+        return self.examples.exact and self.objective.is_exact(self.examples)
 
     @property
     def batch_size(self) -> int:

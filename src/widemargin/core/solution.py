@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from math import isfinite
 from typing import Any, NamedTuple
 
 from widemargin._types import FloatVector
 from widemargin.core.cut_store import CutStore
+
+ROUNDING = 1e-7  # how far a true lower bound may lie above the objective, relatively
 
 
 class Epoch(NamedTuple):
@@ -32,7 +35,8 @@ class Solution:
 
     `stopped` says why training ended: ``"gap"``, ``"epochs"``, ``"seconds"``, ``"patience"`` or ``"interrupted"``.
     `epoch` is the epoch that the weights come from: the best on the development data if there were any, else the last.
-    `cuts` are the final working sets of a dual solver; another run can start from them.
+    `cuts` are the final working sets of a dual solver; another run can start from them. `doubt` says why nothing is
+    proven although a full pass was made: a number that is not finite, or a lower bound above the objective.
     """
 
     w: FloatVector
@@ -46,12 +50,15 @@ class Solution:
     oracle_calls: int
     seconds: float
     cuts: CutStore | None = field(default=None, repr=False, compare=False)
+    doubt: str | None = None
 
     def summary(self) -> dict[str, Any]:
         """All fields except weights and cuts, in a form that JSON can hold."""
         everything = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("w", "cuts")
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("w", "cuts", "doubt")
         }
+        if self.doubt is not None:
+            everything["doubt"] = self.doubt
         return everything | {"trace": [row._asdict() for row in self.trace]}
 
     @classmethod
@@ -69,13 +76,33 @@ class Solution:
         text = f"stopped by {self.stopped} after {self.seconds:.1f} s and {self.oracle_calls:,} oracle calls"
         if self.primal is not None:
             text += f": objective {self.primal:.6g}"
+        if self.doubt is not None:
+            text += f"; nothing is proven: {self.doubt}"
         if self.gap is not None:
             text += f", {'proven to be' if self.certified else 'perhaps'} within {100 * self.gap:.3g}% of the optimum"
         return text
 
 
 def relative_gap(primal: float | None, dual: float | None) -> float | None:
-    """(P − D) / P, at least zero: an estimate of P may lie below D, a certified P only by rounding."""
-    if primal is None or dual is None:
+    """(P − D) / P, at least zero: an estimate of P may lie below D, a certified P only by rounding.
+
+    None where either is missing or not finite.
+    """
+    if primal is None or dual is None or not (isfinite(primal) and isfinite(dual)):
         return None
     return max(primal - dual, 0.0) / primal if primal > 0 else 0.0
+
+
+def proven_gap(primal: float, dual: float | None) -> tuple[float | None, str | None]:
+    """The gap that P(w) of a full pass and a lower bound prove; where they cannot be right, None and the reason.
+
+    >>> proven_gap(2.0, 1.5), proven_gap(float("nan"), 1.0)
+    ((0.25, None), (None, 'the objective is nan'))
+    """
+    if not isfinite(primal):
+        return None, f"the objective is {primal}"
+    if dual is not None and not isfinite(dual):
+        return None, f"the lower bound is {dual}"
+    if dual is not None and dual - primal > ROUNDING * max(abs(primal), abs(dual)):
+        return None, f"the lower bound {dual:.6g} lies above the objective {primal:.6g}"
+    return relative_gap(primal, dual), None

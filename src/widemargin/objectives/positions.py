@@ -24,6 +24,10 @@ class PositionWise(Objective):
 
     requires: ClassVar[tuple[type, ...]] = (Positions,)
 
+    def is_exact(self, examples: Examples) -> bool:
+        """Unless the examples say that their violators are only good ones (`structures.custom_positions`)."""
+        return bool(getattr(examples, "exact_violators", True))
+
     def blocks(self, examples: Examples) -> IntVector:
         """One block per position, those of an example side by side."""
         n_positions = cast("Positions", examples).n_positions

@@ -44,6 +44,9 @@ class PositionalExamples(CustomExamples):
         self, structure: CustomStructure, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
     ) -> None:
         super().__init__(structure, X, y, n_weights)
+        # The best output that is wrong at c is the worst violator if all of them have the same L_c, which counts
+        # guarantee; with errors of the user's own another output may cost more.
+        self.exact_violators = not hasattr(structure, "position_errors")
         golds = (output for _, output in self._pairs())
         self.n_positions = np.fromiter((len(self._position_errors(gold, gold)) for gold in golds), dtype=np.int64)
 
@@ -94,6 +97,12 @@ class PositionalExamples(CustomExamples):
 
 class EnumeratedExamples(PositionalExamples):
     """Examples of a structure that lists all its outputs: everything is found by looking at each of them."""
+
+    def __init__(
+        self, structure: CustomStructure, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
+    ) -> None:
+        super().__init__(structure, X, y, n_weights)
+        self.exact_violators = True
 
     def decode_best(
         self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
