@@ -9,7 +9,7 @@ from widemargin.cli.output import certificate
 from widemargin.core.solution import Solution, proven_gap, relative_gap
 from widemargin.core.sparse import Rows
 from widemargin.objectives import PositionWise
-from widemargin.solvers import AdaGrad, DualCoordinateDescent, Perceptron
+from widemargin.solvers import DualCoordinateDescent, Perceptron
 from widemargin.structures import custom_examples
 from widemargin.tasks.classify.classes import ClassExamples
 
@@ -48,13 +48,6 @@ def test_numbers_that_cannot_be_right_prove_nothing(solver, audit):
     assert "nothing is proven: the " in str(solution)
     assert "nothing is proven: the " in certificate(solution)
     assert Solution.restored(solution.w, solution.summary()).doubt == solution.doubt
-
-
-def test_steps_of_no_size_are_not_certified():
-    training, _ = problem("chain")
-    with np.errstate(all="ignore"):
-        solution = fit(training, AdaGrad(eta=0.0), stop=Stop(epochs=2))
-    assert solution.certified == (np.isfinite(solution.primal) and solution.gap is not None)
 
 
 def test_features_that_overflow_are_not_certified():

@@ -223,7 +223,7 @@ def test_maximum_solvers_and_smooth_objectives_are_kept_apart():
 
 
 def test_without_any_memory():
-    with pytest.raises(WidemarginError, match="memory must be a number of pairs, at least 1, not 0"):
+    with pytest.raises(WidemarginError, match="memory of LBFGS must be a whole number of at least 1, not 0"):
         LBFGS(memory=0)
 
 

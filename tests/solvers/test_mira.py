@@ -111,7 +111,7 @@ def test_what_it_cannot_do_is_said_before_the_run():
     assert fit(custom, MIRA(), stop=Stop(epochs=2)).w.any()
     with pytest.raises(UnsupportedError, match="MIRA needs examples that offer KBest; CustomExamples does not"):
         fit(custom, MIRA(k=2))
-    with pytest.raises(WidemarginError, match="one output or more, not at k = 0"):
+    with pytest.raises(WidemarginError, match="k of MIRA must be a whole number of at least 1, not 0"):
         MIRA(k=0)
 
     chain, _ = problem("chain")

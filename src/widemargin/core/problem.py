@@ -99,13 +99,13 @@ class Problem:
     slacks: FloatVector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.C) and self.C > 0):
+        if not is_number(self.C) or self.C <= 0:
             raise WidemarginError(f"C must be a positive number, not {self.C!r}")
         if self.loss not in ("squared_hinge", "hinge"):
             raise WidemarginError(f"loss must be 'squared_hinge' or 'hinge', not {self.loss!r}")
         if self.penalty not in ("l2", "l1"):
             raise WidemarginError(f"penalty must be 'l2' or 'l1', not {self.penalty!r}")
-        if not self.cut_memory > 0:
+        if not is_number(self.cut_memory) or self.cut_memory <= 0:
             raise WidemarginError(f"cut_memory must be a positive number of megabytes, not {self.cut_memory!r}")
         if self.objective.kind == "smooth" and self.loss != "hinge":
             raise WidemarginError(f"{self.objective} is smooth by itself; its loss is 'hinge', not {self.loss!r}")
@@ -261,11 +261,19 @@ def check_offers(who: Any, requires: tuple[type, ...], given: Any, what: str = "
             )
 
 
+def is_number(value: Any) -> bool:
+    """Whether this is a finite number, and neither text nor a truth value."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
 def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:
     """`sample_weight` as a vector of finite, non-negative numbers; all ones if it is None."""
     if sample_weight is None:
         return np.ones(n_examples)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"sample_weight must be a number per example, not {sample_weight!r:.60}") from None
     if weight.shape != (n_examples,):
         raise DataError(f"sample_weight has the shape {weight.shape}, but there are {n_examples} examples")
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))

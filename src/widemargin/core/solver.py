@@ -3,6 +3,7 @@
 Hyper-parameters are the fields of a frozen dataclass; everything that changes is in a separate state.
 """
 
+from dataclasses import Field, field, fields, is_dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -11,7 +12,23 @@ from widemargin._types import FloatVector
 from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
-from widemargin.core.problem import Problem
+from widemargin.core.problem import Problem, is_number
+from widemargin.errors import WidemarginError
+
+
+def number(
+    default: float | None,
+    *,
+    least: float = 0.0,
+    above: float | None = None,
+    most: float = np.inf,
+    below: float = np.inf,
+) -> Any:
+    """A hyper-parameter with a range: `least` ≤ value ≤ `most`, `above` < value < `below`.
+
+    It is checked when a solver is made.
+    """
+    return field(default=default, metadata={"least": least, "above": above, "most": most, "below": below})
 
 
 class Solver(Protocol):
@@ -29,6 +46,13 @@ class Solver(Protocol):
     penalties: ClassVar[tuple[Penalty, ...]] = ("l2",)
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum",)
     online: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Refuse values outside of the ranges that `number` declares."""
+        own: Any = self
+        for each in fields(own) if is_dataclass(own) else ():
+            if "least" in each.metadata:
+                _check_number(type(self).__name__, each, getattr(self, each.name))
 
     @property
     def requires(self) -> tuple[type, ...]:
@@ -59,3 +83,17 @@ def start_weights(problem: Problem, w: FloatVector | None, cuts: CutStore | None
     if cuts is not None:
         return cuts.combination(problem.n_weights)
     return np.zeros(problem.n_weights) if w is None else w.copy()
+
+
+def _check_number(solver: str, parameter: "Field[Any]", value: Any) -> None:
+    if value is None and parameter.default is None:
+        return
+    whole, about = "int" in str(parameter.type), parameter.metadata
+    fits = is_number(value) and (not whole or isinstance(value, int | np.integer))
+    low = fits and (value >= about["least"] if about["above"] is None else value > about["above"])
+    if not (low and value <= about["most"] and value < about["below"]):
+        least = f"at least {about['least']:g}" if about["above"] is None else f"more than {about['above']:g}"
+        limit = f" and at most {about['most']:g}" if np.isfinite(about["most"]) else ""
+        limit += f" and less than {about['below']:g}" if np.isfinite(about["below"]) else ""
+        what = "whole number" if whole else "number"
+        raise WidemarginError(f"{parameter.name} of {solver} must be a {what} of {least}{limit}, not {value!r}")

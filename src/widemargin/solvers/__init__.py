@@ -2,8 +2,8 @@
 
 import ast
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, cast
 
 from widemargin.core.solver import Solver
 from widemargin.errors import WidemarginError
@@ -62,8 +62,10 @@ def named_solver(name: Any, also: Iterable[str] = ()) -> Solver:
         parameters = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
         solver: Any = SOLVERS[plain]
         return replace(solver, **parameters)
+    except WidemarginError:
+        raise  # a value out of its range
     except (SyntaxError, ValueError, TypeError):
-        known = ", ".join(getattr(SOLVERS[plain], "__dataclass_fields__", {}))
+        known = ", ".join(each.name for each in fields(cast("Any", SOLVERS[plain])))
         raise WidemarginError(
             f"{name!r} is not of the form {plain}(parameter=value); its parameters are {known}"
         ) from None

@@ -20,7 +20,7 @@ from widemargin.core.choices import Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, start_weights
+from widemargin.core.solver import Solver, number, start_weights
 from widemargin.solvers import adaptive
 from widemargin.solvers.adaptive import AdaptiveState, Lagging, step
 from widemargin.solvers.subgradient import Gradient
@@ -56,9 +56,9 @@ class AdaDelta(Solver):
     lazy : update only the weights that a batch reads, instead of all; the result is the same
     """
 
-    rho: float = 0.95
-    epsilon: float = 1e-6
-    batch_size: int | None = None
+    rho: float = number(0.95, below=1.0)
+    epsilon: float = number(1e-6, above=0.0)
+    batch_size: int | None = number(None, least=1)
     lazy: bool = True
 
     penalties: ClassVar[tuple[Penalty, ...]] = ("l2", "l1")

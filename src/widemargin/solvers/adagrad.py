@@ -18,7 +18,7 @@ from widemargin.core.choices import Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, start_weights
+from widemargin.core.solver import Solver, number, start_weights
 from widemargin.solvers import adaptive
 from widemargin.solvers.adaptive import AdaptiveState, Lagging, step
 from widemargin.solvers.subgradient import Gradient
@@ -46,9 +46,9 @@ class AdaGrad(Solver):
     lazy : update only the weights that a batch reads, instead of all; the result is the same
     """
 
-    eta: float = 0.03
-    delta: float = 1e-6
-    batch_size: int | None = None
+    eta: float = number(0.03, above=0.0)
+    delta: float = number(1e-6)
+    batch_size: int | None = number(None, least=1)
     lazy: bool = True
 
     penalties: ClassVar[tuple[Penalty, ...]] = ("l2", "l1")

@@ -19,6 +19,7 @@ import numpy as np
 
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.problem import Problem
+from widemargin.core.solver import number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
 from widemargin.solvers.dual import DualSolver, DualState, growing
 
@@ -48,11 +49,11 @@ class Auto(DualSolver):
     batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
     """
 
-    share: float = 0.8
-    period: int = 4
-    steps: int = 5
-    most_sweeps: int = 10
-    batch_size: int | None = None
+    share: float = number(0.8, above=0.0, most=1.0)
+    period: int = number(4, least=1)
+    steps: int = number(5, least=1)
+    most_sweeps: int = number(10)
+    batch_size: int | None = number(None, least=1)
 
     state: ClassVar[type[DualState]] = AutoState
 

@@ -18,7 +18,7 @@ from widemargin.core.choices import Loss
 from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, start_weights
+from widemargin.core.solver import Solver, number, start_weights
 from widemargin.solvers.planes import FLOOR, PRECISION, PlaneState, risk
 
 SERIOUS = 0.1  # the share of the promised fall that makes a step serious
@@ -44,7 +44,7 @@ class Bundle(Solver):
     mu : the first μ: how strongly the next point is held near the best one
     """
 
-    mu: float = 1.0
+    mu: float = number(1.0, above=0.0)
 
     losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")

@@ -13,6 +13,7 @@ import numpy as np
 
 from widemargin.core.choices import Loss
 from widemargin.core.problem import Problem
+from widemargin.core.solver import number
 from widemargin.solvers.blocks import SLIGHT, absorb, cached, sweep
 from widemargin.solvers.dual import DualSolver, DualState
 
@@ -29,8 +30,8 @@ class CuttingPlane(DualSolver):
     most_sweeps : at most this many sweeps a round
     """
 
-    share: float = 0.1
-    most_sweeps: int = 200
+    share: float = number(0.1, above=0.0, most=1.0)
+    most_sweeps: int = number(200)
 
     losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
 

@@ -21,6 +21,7 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core.choices import Loss
 from widemargin.core.cuts import Cuts, WorkingSets, add, drop_idle, find, largest, violation
 from widemargin.core.problem import Problem
+from widemargin.core.solver import number
 from widemargin.core.sparse import add_scaled, dot
 from widemargin.solvers.dual import DualSolver, DualState, growing
 
@@ -95,9 +96,9 @@ class DualCoordinateDescent(DualSolver):
     batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
     """
 
-    sweeps: int = 5
-    delta: float = 1e-6
-    batch_size: int | None = None
+    sweeps: int = number(5)
+    delta: float = number(1e-6)
+    batch_size: int | None = number(None, least=1)
 
     losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge",)
     products: ClassVar[bool] = False

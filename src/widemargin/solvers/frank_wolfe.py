@@ -19,6 +19,7 @@ from widemargin._types import FloatMatrix, FloatVector
 from widemargin.core.choices import Loss
 from widemargin.core.cuts import Cuts, add, add_products, drop_idle, find, largest
 from widemargin.core.problem import Problem
+from widemargin.core.solver import number
 from widemargin.core.sparse import add_scaled, dot, table_for
 from widemargin.solvers.blocks import append, gather, new_room
 from widemargin.solvers.dual import Dual, DualSolver, DualState, growing, value
@@ -102,7 +103,7 @@ class FrankWolfe(DualSolver):
     """
 
     average: bool = True
-    batch_size: int | None = None
+    batch_size: int | None = number(None, least=1)
 
     losses: ClassVar[tuple[Loss, ...]] = ("hinge",)
     state: ClassVar[type[DualState]] = FrankWolfeState

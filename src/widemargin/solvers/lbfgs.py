@@ -21,8 +21,7 @@ from widemargin.core.choices import Loss
 from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, start_weights
-from widemargin.errors import WidemarginError
+from widemargin.core.solver import Solver, number, start_weights
 from widemargin.solvers.planes import risk
 
 MAX_TRIALS = 10
@@ -81,14 +80,10 @@ class _Evaluation:
 class LBFGS(Solver):
     """L-BFGS with the last `memory` pairs; each takes twice the memory of the weights."""
 
-    memory: int = 5
+    memory: int = number(5, least=1)
 
     losses: ClassVar[tuple[Loss, ...]] = ("hinge",)
     kinds: ClassVar[tuple[Kind, ...]] = ("smooth",)
-
-    def __post_init__(self) -> None:
-        if self.memory < 1:
-            raise WidemarginError(f"memory must be a number of pairs, at least 1, not {self.memory!r}")
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> LBFGSState:
         """Weights zero, or a copy of `w`; the first epoch computes P there."""

@@ -24,9 +24,8 @@ from widemargin.core.cuts import Cuts
 from widemargin.core.examples import KBest
 from widemargin.core.objective import BestCuts
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver
+from widemargin.core.solver import Solver, number
 from widemargin.core.sparse import dot, new_table, products
-from widemargin.errors import WidemarginError
 from widemargin.solvers import averaging
 from widemargin.solvers.averaging import AveragedState, add_averaged
 from widemargin.solvers.qp import pair_steps
@@ -74,14 +73,10 @@ class MIRA(Solver):
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
     """
 
-    k: int = 1
-    batch_size: int | None = None
+    k: int = number(1, least=1)
+    batch_size: int | None = number(None, least=1)
 
     online: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if not self.k >= 1:
-            raise WidemarginError(f"MIRA looks at one output or more, not at k = {self.k!r}")
 
     @property
     def requires(self) -> tuple[type, ...]:

@@ -18,7 +18,7 @@ from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, WorkingSets, add, find, remove, violation
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, start_weights
+from widemargin.core.solver import Solver, number, start_weights
 from widemargin.core.sparse import add_scaled
 from widemargin.solvers.planes import FLOOR, PRECISION, PlaneState, risk
 
@@ -74,9 +74,9 @@ class OneSlack(Solver):
     share : they are made only while they cut off more than this share of the gap
     """
 
-    cache: int = 5
-    cached_rounds: int = 20
-    share: float = 0.1
+    cache: int = number(5)
+    cached_rounds: int = number(20)
+    share: float = number(0.1, above=0.0, most=1.0)
 
     losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")

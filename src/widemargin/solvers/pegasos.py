@@ -16,7 +16,7 @@ from widemargin._types import FloatVector
 from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver
+from widemargin.core.solver import Solver, number
 from widemargin.solvers.descent import DescentState, descend, new_state
 from widemargin.solvers.subgradient import small_size, strength
 
@@ -35,7 +35,7 @@ class Pegasos(Solver):
 
     project: bool = False
     average: bool = True
-    batch_size: int | None = None
+    batch_size: int | None = number(None, least=1)
     lazy: bool = True
 
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")

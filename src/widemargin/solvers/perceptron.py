@@ -14,7 +14,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector
 from widemargin.core.cut_store import CutStore
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver
+from widemargin.core.solver import Solver, number
 from widemargin.core.sparse import Rows
 from widemargin.solvers import averaging
 from widemargin.solvers.averaging import AveragedState, add_averaged
@@ -30,7 +30,7 @@ def _update(w: FloatVector, u: FloatVector, t: int, weight: FloatVector, psi: Ro
 class Perceptron(Solver):
     """Averaged perceptron; `batch_size` examples are decoded at one w (None: a small part of the problem's choice)."""
 
-    batch_size: int | None = None
+    batch_size: int | None = number(None, least=1)
 
     online: ClassVar[bool] = True
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from widemargin.core.choices import Loss
 from widemargin.core.problem import Problem
+from widemargin.core.solver import number
 from widemargin.solvers.blocks import SLIGHT, absorb, cached, sweep
 from widemargin.solvers.dual import DualSolver, DualState, growing
 
@@ -47,11 +48,11 @@ class SequentialDual(DualSolver):
     batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
     """
 
-    tau: float = 0.25
-    inner_tau: float = 0.15
-    first_passes: int = 10
-    most_sweeps: int = 5
-    batch_size: int | None = None
+    tau: float = number(0.25)
+    inner_tau: float = number(0.15)
+    first_passes: int = number(10)
+    most_sweeps: int = number(5)
+    batch_size: int | None = number(None, least=1)
 
     losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
     state: ClassVar[type[DualState]] = SequentialState
@@ -85,8 +86,8 @@ class OnlineCuttingPlane(DualSolver):
     batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
     """
 
-    steps: int = 10
-    batch_size: int | None = None
+    steps: int = number(10, least=1)
+    batch_size: int | None = number(None, least=1)
 
     losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
 

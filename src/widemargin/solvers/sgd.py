@@ -16,7 +16,7 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver
+from widemargin.core.solver import Solver, number
 from widemargin.solvers.descent import DescentState, descend, new_state
 from widemargin.solvers.subgradient import small_size, strength
 
@@ -37,9 +37,9 @@ class SGD(Solver):
     lazy : update only the weights that a batch reads, instead of all; the result is the same
     """
 
-    eta0: float | None = None
+    eta0: float | None = number(None, above=0.0)
     average: bool = True
-    batch_size: int | None = None
+    batch_size: int | None = number(None, least=1)
     lazy: bool = True
 
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")

@@ -132,7 +132,7 @@ def lengths(X: Any) -> list[int]:
 
 
 def _is_matrix(value: Any) -> bool:
-    return hasattr(value, "shape") and hasattr(value, "dtype")
+    return hasattr(value, "dtype") and len(getattr(value, "shape", ())) > 0
 
 
 def _first_position(X: Any) -> Any:
