@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from helpers import STRUCTURES, Exposed, all_cuts, as_dicts, problem, random_chain
+from helpers import STRUCTURES, Exposed, Sign, all_cuts, as_dicts, problem, random_chain
 from helpers.chains import chains, weights
 from widemargin import StructuredPredictor
 from widemargin.core.loop import Callback, Stop, fit
@@ -225,17 +225,6 @@ def test_maximum_solvers_and_smooth_objectives_are_kept_apart():
 def test_without_any_memory():
     with pytest.raises(WidemarginError, match="memory of LBFGS must be a whole number of at least 1, not 0"):
         LBFGS(memory=0)
-
-
-class Sign:
-    def features(self, x, y):
-        return {0: y * x}
-
-    def error(self, y, y_hat):
-        return float(y != y_hat)
-
-    def decode(self, x, w, y=None):
-        return max((-1, 1), key=lambda s: w[0] * s * x + (y is not None and s != y))
 
 
 @pytest.mark.parametrize("solver", ["crf", "softmax-margin"])

@@ -6,9 +6,10 @@ options are made from them (`cli.options`). Everything here is fast to import, s
 
 import inspect
 import textwrap
+from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
 from widemargin.core.choices import Loss, Penalty
 
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 INDENT, WIDTH = "    ", 96  # of descriptions in docstrings
+ATTRIBUTES = "Attributes\n----------\n"
+SHARED = (
+    "solution_ : Solution",
+    "    Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.",
+)
+"""The attributes that all estimators have."""
 
 
 def parameter(
@@ -98,12 +105,34 @@ class Parameters:
     verbose: bool = parameter(False, "Show progress.", option=None)
 
 
-def documented(cls: type[T]) -> type[T]:
-    """Add a numpydoc list of all parameters to the docstring of a dataclass, after its first paragraph."""
-    first, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
-    described = [line for each in fields(cls) for line in _described(cls, each)]  # type: ignore[arg-type]  # a dataclass
-    cls.__doc__ = "\n".join([first, "", "Parameters", "----------", *described, "", rest]).rstrip() + "\n"
-    return cls
+def documented(model: type) -> Callable[[type[T]], type[T]]:
+    """Complete the docstring of an estimator, as numpydoc has it.
+
+    All parameters come right behind the first sentence; the attributes that all estimators share behind its own ones.
+    `model` is the class of its trained models.
+    """
+
+    def complete(cls: type[T]) -> type[T]:
+        first, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
+        own = ""
+        if rest.startswith(ATTRIBUTES):
+            own, _, rest = rest.removeprefix(ATTRIBUTES).partition("\n\n")
+        described = [line for each in fields(cast("Any", cls)) for line in _described(cls, each)]
+        attributes = [
+            ATTRIBUTES + own,
+            *SHARED,
+            f"model_ : {model.__name__}",
+            "    The trained model, free of scikit-learn.",
+        ]
+        sections = [
+            "\n".join(["Parameters", "----------", *described]),
+            "\n".join(attributes).replace("\n\n", "\n"),
+            rest,
+        ]
+        cls.__doc__ = "\n\n".join([first, *filter(None, sections)]) + "\n"
+        return cls
+
+    return complete
 
 
 def text_of(cls: Any, parameter: "Field[Any]", where: str) -> str:

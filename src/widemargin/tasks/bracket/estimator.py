@@ -13,7 +13,7 @@ from widemargin.tasks.parameters import documented
 from widemargin.text.inputs import as_tagged
 
 
-@documented
+@documented(Bracketer)
 @dataclass(kw_only=True, repr=False, eq=False)
 class ConstituencyParser(BracketerParameters, Estimator[Bracketer]):
     """Large-margin parsing of tagged sentences into trees of constituents.
@@ -22,10 +22,6 @@ class ConstituencyParser(BracketerParameters, Estimator[Bracketer]):
     ----------
     classes_ : ndarray
         The labels of constituents. A chain of constituents over the same words has one label; that of words is empty.
-    solution_ : Solution
-        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
-    model_ : Bracketer
-        The trained model, free of scikit-learn.
 
     Notes
     -----

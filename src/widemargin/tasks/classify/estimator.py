@@ -67,7 +67,7 @@ class LinearEstimator(Estimator[M]):
         return tags
 
 
-@documented
+@documented(Classifier)
 @dataclass(kw_only=True, repr=False, eq=False)
 class LinearClassifier(
     ClassifierParameters,
@@ -85,10 +85,6 @@ class LinearClassifier(
         A row and a number per class; for two classes, those of the second minus those of the first.
     n_features_in_, n_iter_ : int
         The number of features, and the number of training epochs.
-    solution_ : Solution
-        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
-    model_ : Classifier
-        The trained model, free of scikit-learn.
 
     Examples
     --------
@@ -137,7 +133,7 @@ def _binary(of_classes: FloatMatrix) -> FloatMatrix:
     return of_classes[..., 1] - of_classes[..., 0] if of_classes.shape[-1] == 2 else of_classes
 
 
-@documented
+@documented(MultilabelModel)
 @dataclass(kw_only=True, repr=False, eq=False)
 class MultilabelClassifier(
     MultilabelParameters,
@@ -152,10 +148,6 @@ class MultilabelClassifier(
         The labels, in the order of the columns that `predict` returns.
     n_features_in_, n_iter_ : int
         The number of features, and the number of training epochs.
-    solution_ : Solution
-        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
-    model_ : MultilabelModel
-        The trained model, free of scikit-learn.
 
     Examples
     --------

@@ -15,17 +15,10 @@ from widemargin.tasks.parameters import documented
 from widemargin.tasks.training import Data
 
 
-@documented
+@documented(CustomModel)
 @dataclass(kw_only=True, repr=False, eq=False)
 class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
     """Large-margin learning for a custom structure: three methods in plain Python, or compiled examples.
-
-    Attributes
-    ----------
-    solution_ : Solution
-        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
-    model_ : CustomModel
-        The trained model, free of scikit-learn.
 
     Notes
     -----

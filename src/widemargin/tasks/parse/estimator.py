@@ -13,7 +13,7 @@ from widemargin.tasks.parse.parameters import ParserParameters
 from widemargin.text.inputs import as_columns
 
 
-@documented
+@documented(Parser)
 @dataclass(kw_only=True, repr=False, eq=False)
 class DependencyParser(ParserParameters, Estimator[Parser]):
     """Large-margin dependency parsing.
@@ -22,10 +22,6 @@ class DependencyParser(ParserParameters, Estimator[Parser]):
     ----------
     classes_ : ndarray
         The labels of arcs.
-    solution_ : Solution
-        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
-    model_ : Parser
-        The trained model, free of scikit-learn.
 
     Notes
     -----

@@ -13,7 +13,7 @@ from widemargin.tasks.segment.parameters import SegmenterParameters
 from widemargin.text.inputs import as_columns
 
 
-@documented
+@documented(SegmentModel)
 @dataclass(kw_only=True, repr=False, eq=False)
 class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
     """Large-margin segmentation: a semi-Markov model, whose features may describe whole segments.
@@ -22,10 +22,6 @@ class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
     ----------
     classes_ : ndarray
         The labels of segments; ``"O"`` marks tokens outside.
-    solution_ : Solution
-        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
-    model_ : SegmentModel
-        The trained model, free of scikit-learn.
 
     Notes
     -----

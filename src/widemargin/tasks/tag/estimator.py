@@ -14,7 +14,7 @@ from widemargin.text.inputs import prepared
 from widemargin.text.labels import as_sequences
 
 
-@documented
+@documented(Tagger)
 @dataclass(kw_only=True, repr=False, eq=False)
 class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     """Large-margin sequence labelling: a first-order chain.
@@ -23,10 +23,6 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     ----------
     classes_ : ndarray
         The labels.
-    solution_ : Solution
-        Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.
-    model_ : Tagger
-        The trained model, free of scikit-learn.
     tagger_ : Tagger
         Another name of `model_`.
 
