@@ -155,8 +155,15 @@ def compare_solvers(
         seed=parameters.random_state or 0,
         verbose=bool(parameters.verbose),
         data={**(about or {}), **size, **scored},
-        settings={"C": parameters.C, "jobs": parameters.n_jobs, "templates": getattr(parameters, "templates", None)},
+        settings={"C": parameters.C, "jobs": parameters.n_jobs, **_own(parameters)},
     )
+
+
+def _own(parameters: Parameters) -> dict[str, Any]:
+    """The parameters that only this task has, as far as JSON can hold them."""
+    shared = {each.name for each in fields(Parameters)}
+    own = {each.name: getattr(parameters, each.name) for each in fields(parameters) if each.name not in shared}
+    return {name: value for name, value in own.items() if value is not None and _is_plain(value)}
 
 
 def _piecewise(solver: Solver) -> Solver:

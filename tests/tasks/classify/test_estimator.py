@@ -208,3 +208,13 @@ def test_development_data_and_paths():
 def test_one_class_is_too_few():
     with pytest.raises(DataError, match="only one class, 1"):
         LinearClassifier().fit(X, np.ones(len(X), dtype=int))
+
+
+def test_where_weights_are_few_auto_is_the_bundle_method():
+    X, y = load_iris(return_X_y=True)
+    auto, bundle = LinearClassifier().fit(X, y), LinearClassifier(solver="bundle", loss="squared_hinge").fit(X, y)
+    assert np.array_equal(auto.solution_.w, bundle.solution_.w)
+    assert auto.get_params()["solver"] == "auto"
+    comparison = LinearClassifier(max_epochs=3).compare(X, y, ["auto"])
+    assert comparison.settings["solvers"]["auto"].startswith("Bundle(")
+    assert comparison.settings["fit_intercept"] is True

@@ -41,6 +41,8 @@ class LinearModel(Model):
     """
 
     counts: ClassVar[str] = "examples"
+    several: ClassVar[bool]
+    """Whether an example may have several labels."""
 
     extractor: MatrixExtractor
     W: FloatMatrix
@@ -95,25 +97,28 @@ class LinearModel(Model):
     def _scored(self, gold: Any, predicted: Any) -> Scores:
         """The scores of outputs against gold, both as strings."""
 
+    def _calibration_errors(self, X: Any, y: Any) -> dict[str, float]:
+        """How far confidence is from the truth; empty unless the model is calibrated."""
+        return {}
+
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How many labels are right, and how long prediction takes."""
         begin = perf_counter()
         outputs = self.predict(X, n_threads)
         seconds = {"classifying": perf_counter() - begin}
-        several = isinstance(self, MultilabelModel)
         gold, predicted = self.spelt(y), self.spelt(outputs)
         scores = self._scored(gold, predicted)
         right = quotient(sum(set(g) == set(p) for g, p in zip(gold, predicted, strict=True)), len(gold))
         results = {"accuracy": right, **overall(scores.micro), "by_label": plain(scores.by_label)}
-        facts = [("accuracy", share(right) + (" of the sets are all right" if several else ""))]
-        if several:
+        facts = [("accuracy", share(right) + (" of the sets are all right" if self.several else ""))]
+        if self.several:
             facts.append(spelt_f1(scores.micro))
-        if isinstance(self, Classifier) and self.calibration is not None:
-            errors = {kind: each.after for kind, each in self.judge_confidence(X, y).items()}
+        errors = self._calibration_errors(X, y)
+        if errors:
             results["calibration"] = errors
             facts += [("expected calibration error", f"{error:.4f}") for error in errors.values()]
         tables = [score_table("By label", "label", by_support(scores.by_label))]
-        return Evaluation(results, "f1" if several else "accuracy", facts, tables, seconds)
+        return Evaluation(results, "f1" if self.several else "accuracy", facts, tables, seconds)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest features, biases and pairs of labels."""
@@ -167,6 +172,7 @@ class Classifier(LinearModel, Answers):
     kind = "classes"
     predicts = "classes"
     explains = True
+    several = False
 
     def examples(self, X: Any) -> ClassExamples:
         """The rows of the matrix `X` as examples to be decoded."""
@@ -188,6 +194,11 @@ class Classifier(LinearModel, Answers):
 
     def _scored(self, gold: Any, predicted: Any) -> Scores:
         return label_scores(gold, predicted)
+
+    def _calibration_errors(self, X: Any, y: Any) -> dict[str, float]:
+        if self.calibration is None:
+            return {}
+        return {kind: each.after for kind, each in self.judge_confidence(X, y).items()}
 
     def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Any]:
         """The class of every row."""
@@ -286,6 +297,7 @@ class MultilabelModel(LinearModel):
 
     kind = "multilabel"
     predicts = "sets of labels"
+    several = True
 
     def examples(self, X: Any) -> MultilabelExamples:
         """The rows of the matrix `X` as examples to be decoded."""
