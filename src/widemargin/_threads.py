@@ -2,15 +2,22 @@
 
 Kernels release the GIL, so a small pool of Python threads, each running the same serial kernel on its share of a
 batch, keeps all cores busy. Unlike Numba's own thread layers, it may be entered from anywhere.
+
+BLAS, in contrast, is kept to one thread while something is learnt: how it splits a sum depends on the number of its
+threads, and so would the last bits of the result.
 """
 
 import os
-from collections.abc import Callable, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from typing import TypeVar
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from widemargin._types import FloatVector, IntVector
 from widemargin.errors import WidemarginError
@@ -71,3 +78,33 @@ def shares(batch: IntVector, work: FloatVector | None, n_threads: int) -> list[I
     each = (done[-1] - WAKING) / n_threads
     ends = np.searchsorted(done, done[-1] - each * np.arange(n_threads - 1, 0, -1), side="right")
     return [part for part in np.split(batch, ends) if len(part)]
+
+
+@lru_cache(maxsize=1)
+def _blas(n_modules: int) -> Any:
+    """The BLAS libraries loaded; looked for again when modules have been imported since."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+_limits: list[Any] = []
+_n_limited = 0
+_limiting = threading.Lock()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread; may be nested, and entered from several threads at once.
+
+    A library that is loaded inside is not limited yet: enter again after importing it.
+    """
+    global _n_limited  # noqa: PLW0603 — the limit is the process's, and so is this count of those who want it
+    with _limiting:
+        _n_limited += 1
+        _limits.append(_blas(len(sys.modules)).limit(limits=1))
+    try:
+        yield
+    finally:
+        with _limiting:
+            _n_limited -= 1
+            while not _n_limited and _limits:
+                _limits.pop().restore_original_limits()

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import widemargin
-from helpers import SOLVERS, problem
-from widemargin import Stop, fit
+from helpers import SOLVERS, chain, problem
+from widemargin import Problem, Stop, fit
+from widemargin.objectives import Softmax
 
 SOURCE = Path(widemargin.__file__).parent
 
@@ -95,3 +97,17 @@ def test_sums_of_products_have_loops_of_their_own():
         if sums_products(loop) and writes(loop)
     ]
     assert both == []
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_number_of_blas_threads_does_not_matter(solver):
+    """BLAS splits long sums among its threads; weights and trace must not show it."""
+    examples = chain(0, [6] * 12, n_features=12_000, per_position=9, binary=False).examples
+    kind = {} if "maximum" in SOLVERS[solver].kinds else {"objective": Softmax()}
+    found = set()
+    for n_threads in (1, 2, 5):
+        training = Problem(examples, C=1.0, loss=SOLVERS[solver].losses[-1], **kind)
+        with threadpool_limits(n_threads, user_api="blas"):
+            solution = fit(training, SOLVERS[solver], stop=Stop(epochs=4, gap=None), seed=0)
+        found.add((solution.w.tobytes(), tuple((row.primal, row.dual) for row in solution.trace)))
+    assert len(found) == 1

@@ -199,6 +199,10 @@ def _print(
     facts.append(("model", f"{results['model']} ({file_size(results['model'])})"))
     facts.append(("seconds", ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())))
     printer.facts(facts)
+    if solution.shortfall is not None:
+        printer.line(
+            f"Training has not converged: {solution.shortfall}. More epochs, a lower C or another solver may help."
+        )
     if results["interrupted"]:
         printer.line("Training was interrupted; the model as it was by then has been saved.")
 

@@ -170,26 +170,30 @@ class CutStore:
         kept = self.reserve(cuts)
         _add_all(self.sets, kept, alpha[: len(kept.b)], self.products)
 
-    def adopt(self, other: "CutStore") -> None:
-        """Add copies of the cuts of another store, with their α."""
-        sets = other.sets
+    def everything(self) -> tuple[LongVector, Cuts]:
+        """The slots and copies of all cuts, block by block, the oldest of each block first."""
+        sets = self.sets
         slots: list[int] = []
         blocks: list[int] = []
-        for block in np.flatnonzero(other.sets.size).tolist():
+        for block in np.flatnonzero(sets.size).tolist():
             first, slot = len(slots), int(sets.first[block])
             while slot >= 0:
-                slots.insert(first, slot)  # the oldest first, since each one added becomes the head of its block
+                slots.insert(first, slot)  # each cut added becomes the head of its block
                 slot = int(sets.after[slot])
             blocks += [block] * (len(slots) - first)
-        if slots:
-            begin, end = sets.begin[slots], sets.end[slots]
-            lengths = np.asarray(end - begin)
-            indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-            where = np.arange(indptr[-1]) + np.repeat(begin - indptr[:-1], lengths)
-            cuts = Cuts(
-                np.array(blocks, dtype=np.int32), sets.b[slots], Rows(indptr, sets.indices[where], sets.values[where])
-            )
-            self.insert(cuts, sets.alpha[slots])
+        where_to = np.array(slots, dtype=np.int64)
+        begin, end = sets.begin[where_to], sets.end[where_to]
+        lengths = np.asarray(end - begin)
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        where = np.arange(indptr[-1]) + np.repeat(begin - indptr[:-1], lengths)
+        rows = Rows(indptr, sets.indices[where], sets.values[where])
+        return where_to, Cuts(np.array(blocks, dtype=np.int32), sets.b[where_to], rows)
+
+    def adopt(self, other: "CutStore") -> None:
+        """Add copies of the cuts of another store, with their α."""
+        slots, cuts = other.everything()
+        if len(slots):
+            self.insert(cuts, other.sets.alpha[slots])
 
     def contents(self) -> dict[str, AnyArray]:
         """Copies of the arrays of the working sets, cut down to the part in use."""

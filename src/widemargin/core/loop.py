@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
 from widemargin.core.checkpoint import Checkpoint, Moment
 from widemargin.core.cut_store import CutStore
@@ -25,6 +26,8 @@ from widemargin.core.solver import Solver
 from widemargin.errors import UnsupportedError, WidemarginError
 
 Score = Callable[[FloatVector], float]
+
+SHORTEST = 2.0**-20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,10 @@ class Callback:
 
     def on_stop(self, reason: str) -> None:
         """Training is over."""
+
+
+def _percent(share: float | None) -> str:
+    return "unknown" if share is None else f"{100 * share:.3g}%"
 
 
 class _Halt(Exception):  # noqa: N818 — it ends an epoch; nothing went wrong
@@ -123,7 +130,7 @@ def fit(
     run = _Run(problem, solver, stop or Stop(), score, callbacks, np.random.default_rng(seed), audit)
     if checkpoint is not None:
         run.checkpoint = Checkpoint(checkpoint, problem, solver, checkpoint_seconds)
-    with _interrupt_flag() as interrupted:
+    with _interrupt_flag() as interrupted, one_blas_thread():
         problem.meter.watch = lambda n: run.watch(n, interrupted)
         try:
             return run.result(w, cuts, resume)
@@ -346,11 +353,44 @@ class _Run:
                 proven = self.problem.exact
             except _Halt as halt:
                 reason = str(halt)
-        gap = None if doubt else relative_gap(primal, dual)
+        gap, shortfall = None if doubt else relative_gap(primal, dual), None
+        if self.best is None and self._falls_short(gap):
+            if reason != "interrupted" and primal is not None:
+                w, primal = self._no_worse_than_zero(w, primal)
+                gap = None if doubt else relative_gap(primal, dual)
+            if reason == "epochs" and self._falls_short(gap):
+                shortfall = (
+                    f"the gap is {_percent(gap)} after {epoch} epochs, above the {_percent(self.stop.gap)} wanted"
+                )
         certified = proven and gap is not None
         cuts = getattr(self.state, "store", None)
-        known = primal, dual, gap, certified, reason, epoch, self._calls(), self._seconds(), cuts, doubt
+        known = primal, dual, gap, certified, reason, epoch, self._calls(), self._seconds(), cuts, doubt, shortfall
         return Solution(w, tuple(self.trace), *known)
+
+    def _falls_short(self, gap: float | None) -> bool:
+        """Whether the wanted gap was missed; only a solver with a dual and an exact oracle can be held to it."""
+        wanted, has_dual = self.stop.gap, self.solver.dual(self.problem, self.state) is not None
+        return (
+            wanted is not None and bool(self.trace) and has_dual and self.problem.exact and not (gap or 0.0) <= wanted
+        )
+
+    def _no_worse_than_zero(self, w: FloatVector, primal: float) -> tuple[FloatVector, float]:
+        """`w` and P there, or else a shorter w that is at least as good as 0; shortening changes no prediction.
+
+        The w of a dual method may be far too long on the way.
+        """
+        self.certifying = True
+        try:
+            zero = self.problem.primal(np.zeros(len(w)))
+            scale = 1.0
+            while primal > zero and scale > SHORTEST:
+                scale /= 2.0
+                primal = self.problem.primal(scale * w)
+        except _Halt:
+            return w, primal
+        finally:
+            self.certifying = False
+        return (scale * w, primal) if primal <= zero else (np.zeros(len(w)), zero)
 
     def _certify(self, w: FloatVector) -> tuple[float, float | None]:
         """P(w) and the best known lower bound: the solver's own, or else the best from passes like this one."""

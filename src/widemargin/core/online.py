@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from widemargin._threads import one_blas_thread
 from widemargin.core.loop import check
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, Solution
@@ -37,7 +38,8 @@ class Online:
         elif len(self.solver.weights(self._state)) != problem.n_weights:
             raise WidemarginError(f"the pieces before had other weights than these {problem.n_weights}")
         begin, calls = perf_counter(), problem.meter.calls
-        self.solver.epoch(problem, self._state, self.rng)
+        with one_blas_thread():
+            self.solver.epoch(problem, self._state, self.rng)
         w = self.solver.weights(self._state).copy()
         self.calls += problem.meter.calls - calls
         self.seconds += perf_counter() - begin

@@ -242,6 +242,11 @@ class Problem:
         """Forget all slacks seen so far."""
         self.slacks = np.full(len(self.c), np.nan)
 
+    def may_end(self) -> None:
+        """A moment when training may be cut short; for solvers that compute for long between two oracle calls."""
+        if self.meter.watch is not None:
+            self.meter.watch(0)
+
     def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:
             self.meter.watch(len(batch))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from widemargin._types import FloatVector
 from widemargin.core.cut_store import CutStore
 
+REMARKS = ("doubt", "shortfall")
 ROUNDING = 1e-7  # how far a true lower bound may lie above the objective, relatively
 
 
@@ -36,7 +37,8 @@ class Solution:
     `stopped` says why training ended: ``"gap"``, ``"epochs"``, ``"seconds"``, ``"patience"`` or ``"interrupted"``.
     `epoch` is the epoch that the weights come from: the best on the development data if there were any, else the last.
     `cuts` are the final working sets of a dual solver; another run can start from them. `doubt` says why nothing is
-    proven although a full pass was made: a number that is not finite, or a lower bound above the objective.
+    proven although a full pass was made: a number that is not finite, or a lower bound above the objective. `shortfall`
+    says by how much the gap that was asked for has been missed.
     """
 
     w: FloatVector
@@ -51,14 +53,14 @@ class Solution:
     seconds: float
     cuts: CutStore | None = field(default=None, repr=False, compare=False)
     doubt: str | None = None
+    shortfall: str | None = None
 
     def summary(self) -> dict[str, Any]:
         """All fields except weights and cuts, in a form that JSON can hold."""
         everything = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("w", "cuts", "doubt")
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("w", "cuts", *REMARKS)
         }
-        if self.doubt is not None:
-            everything["doubt"] = self.doubt
+        everything |= {name: getattr(self, name) for name in REMARKS if getattr(self, name) is not None}
         return everything | {"trace": [row._asdict() for row in self.trace]}
 
     @classmethod

@@ -14,6 +14,7 @@ from widemargin.solvers.bundle import Bundle
 from widemargin.solvers.cutting_plane import CuttingPlane, CuttingPlaneDual
 from widemargin.solvers.dcd import DualCoordinateDescent
 from widemargin.solvers.frank_wolfe import FrankWolfe
+from widemargin.solvers.interior import Interior
 from widemargin.solvers.lbfgs import LBFGS
 from widemargin.solvers.mira import MIRA
 from widemargin.solvers.one_slack import OneSlack
@@ -37,6 +38,7 @@ SOLVERS: dict[str, Solver] = {
     "sdm": SequentialDual(),
     "n-slack": CuttingPlane(),
     "one-slack": OneSlack(),
+    "interior": Interior(),
     "bcfw": FrankWolfe(),
     "bundle": Bundle(),
     "lbfgs": LBFGS(),
@@ -84,6 +86,7 @@ __all__ = [
     "CuttingPlaneDual",
     "DualCoordinateDescent",
     "FrankWolfe",
+    "Interior",
     "OneSlack",
     "OnlineCuttingPlane",
     "Pegasos",

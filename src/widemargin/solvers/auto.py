@@ -7,12 +7,17 @@ visited. In between come sweeps over cached cuts, again over the blocks that hol
 as long as a sweep raises the dual more per unit of work than the last oracle pass did (Osokin et al. 2016 and Shah et
 al. 2015 choose in this way for Frank-Wolfe steps). A visit makes a few pair steps on all cuts of its block at once.
 
+Where blocks share all their weights and C is large, this is slow: steps on one block undo those on another. If, at the
+pace of the last epoch, the rest of the way would take longer than solving the programme of all blocks at once in every
+round (`interior`), the solver goes on like that; so it does with little data or with few weights and a large C.
+
 Work is estimated, not timed: decoding counts as the structure states it (`Examples.work`), and each non-zero of a cut
 that is read and changed counts the same. A clock would make different choices in every run, and the same seed must give
 the same weights.
 """
 
 from dataclasses import dataclass, field
+from math import log
 from typing import ClassVar
 
 import numpy as np
@@ -21,24 +26,33 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core.problem import Problem
 from widemargin.core.solver import number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
-from widemargin.solvers.dual import DualSolver, DualState, growing
+from widemargin.solvers.dual import DualState, growing, value
+from widemargin.solvers.interior import Interior, InteriorState
+from widemargin.solvers.programme import MOST_OPERATIONS, n_operations
 
 MICROSECONDS_PER_ENTRY = 0.005  # to read an entry of a cut and change w there
 MICROSECONDS_PER_CALL = 1000.0  # of a decoder that does not say how long it takes
+MICROSECONDS_PER_EPOCH = 2000.0  # whatever is done in it
+STEPS_AT_ONCE = 75  # on the programme of all blocks in about six rounds; in more with many weights for few blocks
+MICROSECONDS_PER_STEP, OPERATIONS_PER_MICROSECOND = 200.0, 2500.0
+MOST_WEIGHTS_A_BLOCK = 8  # with more, blocks share few of their weights: ascent then waits for new cuts, not for itself
+CLOSE = 0.01  # the relative gap that both ways are compared at
 
 
 @dataclass(slots=True)
-class AutoState(DualState):
-    """The dual state, the last known cached gap of every block, and the gain per µs of the last oracle pass."""
+class AutoState(InteriorState):
+    """The interior state, the last known cached gap of every block, and what passes and sweeps have cost and gained."""
 
     cached_gap: FloatVector = field(default_factory=lambda: np.empty(0))
     sweeps: int = 0
     oracle_rate: float = 0.0
+    work: float = 0.0
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Auto(DualSolver):
-    """Gap-driven dual ascent, for either loss.
+class Auto(Interior):
+    """Gap-driven dual ascent, for either loss; where that would take longer, all blocks at once.
 
     Parameters
     ----------
@@ -47,6 +61,7 @@ class Auto(DualSolver):
     steps : at most this many pair steps a visit
     most_sweeps : at most this many sweeps between two passes of the oracle
     batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
+    precision : when all blocks are solved at once, it is to this share of the gap that the oracle showed
     """
 
     share: float = number(0.8, above=0.0, most=1.0)
@@ -58,14 +73,35 @@ class Auto(DualSolver):
     state: ClassVar[type[DualState]] = AutoState
 
     def epoch(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
-        """Sweeps while they are worth it, then a pass of the oracle over the blocks with most of the gap."""
+        """Sweeps while they are worth it, then a pass over the blocks with most of the gap; or all at once."""
+        if state.at_once and n_operations(problem, state) <= MOST_OPERATIONS:
+            Interior.epoch(self, problem, state, rng)
+        else:
+            self._ascend(problem, state, rng)
+
+    def _ascend(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
+        """An epoch of block-wise ascent; then decide how to go on."""
+        state.point, state.best, state.least = np.empty(0), np.empty(0), np.inf
         if not len(state.cached_gap):
             state.cached_gap = np.full(problem.n_blocks, np.inf)
+        before, state.work = value(state), 0.0
         for _ in range(self.most_sweeps):
             if not self._sweep(state, rng):
                 break
         self._ask(problem, state, rng)
         state.epochs += 1
+        state.at_once = state.epochs > 1 and self._is_slow(problem, state, value(state) - before)
+
+    def _is_slow(self, problem: Problem, state: AutoState, rise: float) -> bool:
+        """Whether ascent, at the pace of this epoch, would take longer than solving all blocks at once."""
+        gap = float(state.gap[problem.c > 0].sum())
+        if not np.isfinite(gap) or problem.n_weights > MOST_WEIGHTS_A_BLOCK * problem.n_blocks:
+            return False
+        close = CLOSE * (value(state) + gap)
+        epochs_left = log(max(gap / max(close, SLIGHT), 1.0)) * gap / max(rise, SLIGHT * gap)
+        step = MICROSECONDS_PER_STEP + n_operations(problem, state) / OPERATIONS_PER_MICROSECOND
+        steps_at_once = STEPS_AT_ONCE * (1.0 + problem.n_weights / problem.n_blocks)
+        return steps_at_once * step < epochs_left * (MICROSECONDS_PER_EPOCH + state.work)
 
     def _sweep(self, state: AutoState, rng: np.random.Generator) -> bool:
         """Make one sweep; return whether it was worth it."""
@@ -76,6 +112,7 @@ class Auto(DualSolver):
         if state.sweeps % self.period:
             blocks = self._holding_most(state.cached_gap, blocks)
         work = MICROSECONDS_PER_ENTRY * state.store.n_entries_of(blocks)
+        state.work += work
         view = state.view._replace(gap=state.cached_gap)
         gain, _ = sweep(rng.permutation(blocks), view, SLIGHT, SLIGHT, self.steps)
         return gain > state.oracle_rate * work
@@ -98,6 +135,7 @@ class Auto(DualSolver):
         decoding = problem.examples.work
         work += MICROSECONDS_PER_CALL * len(order) if decoding is None else float(decoding[order].sum())
         state.oracle_rate = gain / max(work, SLIGHT)
+        state.work += work
         new = np.isinf(state.cached_gap)
         state.cached_gap[new] = state.gap[new]
 

@@ -4,12 +4,13 @@ An estimator is a dataclass of parameters that wraps a trained model, `model_`.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from widemargin._threads import count_threads
 from widemargin.core.loop import Callback
@@ -25,6 +26,8 @@ from widemargin.tasks.training import Compiled, Data, Pieces, compare_solvers, t
 
 if TYPE_CHECKING:
     from widemargin.report.comparison import Comparison
+
+REMEDIES = "raise max_epochs or tol, lower C, or take another solver"
 
 M = TypeVar("M", bound=Model)
 A = TypeVar("A", bound=Answers)
@@ -63,7 +66,9 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         self._pieces = None
         data = Data(*self._checked(X, y, sample_weight), dev)
         options = {"checkpoint": checkpoint, "resume": resume}
-        return self._fitted(*train(self._compile, self._parameters, data, callbacks, **options))
+        model, solution = train(self._compile, self._parameters, data, callbacks, **options)
+        _warn(solution)
+        return self._fitted(model, solution)
 
     def fit_path(
         self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None, dev: tuple[Any, Any] | None = None
@@ -74,6 +79,8 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         values that were not reached are missing; the parameter `C` of each clone tells its value.
         """
         path = train_path(self._compile, self._parameters, Data(*self._checked(X, y, sample_weight), dev), C)
+        for _, solution in path:
+            _warn(solution)
         return [
             clone(self).set_params(C=model.summary["parameters"]["C"])._fitted(model, solution)
             for model, solution in path
@@ -153,6 +160,12 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         """Train for one epoch on a piece of the data."""
         pieces = self._pieces = train_piece(self._compile, self._parameters, self._pieces, data, classes)
         return self._fitted(pieces.model, pieces.solution)
+
+
+def _warn(solution: Solution) -> None:
+    """Say so, as scikit-learn does, if training has not converged."""
+    if solution.shortfall is not None:
+        warnings.warn(f"training has not converged: {solution.shortfall}; {REMEDIES}", ConvergenceWarning, stacklevel=3)
 
 
 class AnsweringEstimator(Estimator[A]):

@@ -1,0 +1,68 @@
+"""Cutting planes with a slack per example, whose programme an interior-point method solves (`programme`).
+
+Each round asks the oracle for all examples at one point, adds the violated cuts, and moves the point to the optimum of
+the programme over all cuts. P is seen on the way, so the best point so far is known and returned. Where blocks share
+all their weights this takes some ten passes of the oracle whatever C is; ascent on one block at a time may need
+thousands. Solving the programme loosely saves steps and costs no rounds: its points are then well inside of the region
+where the optimum may be.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.core.problem import PASS_BATCH, Problem
+from widemargin.core.solver import number
+from widemargin.solvers.blocks import SLIGHT, absorb
+from widemargin.solvers.dual import DualSolver, DualState, value
+from widemargin.solvers.programme import solve_at_once
+
+
+@dataclass(slots=True)
+class InteriorState(DualState):
+    """The dual state, the point to ask the oracle at next, the best point so far with P there, and the best bound."""
+
+    point: FloatVector = field(default_factory=lambda: np.empty(0))
+    best: FloatVector = field(default_factory=lambda: np.empty(0))
+    least: float = np.inf
+    bound: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interior(DualSolver):
+    """Cutting planes by interior points.
+
+    Parameters
+    ----------
+    precision : the programme is solved to this share of the gap that the oracle showed
+    """
+
+    precision: float = number(0.1, above=0.0, below=1.0)
+
+    state: ClassVar[type[DualState]] = InteriorState
+
+    def epoch(self, problem: Problem, state: Any, rng: np.random.Generator) -> None:
+        """One round: the oracle for all examples at one point, then the programme over all cuts."""
+        at = state.point if len(state.point) else state.w
+        examples = problem.weighted
+        for begin in range(0, len(examples), PASS_BATCH):
+            cuts = state.store.reserve(problem.cuts(at, examples[begin : begin + PASS_BATCH]))
+            absorb(cuts, state.view._replace(w=at), SLIGHT, SLIGHT, 0)
+        seen = np.flatnonzero(problem.c)
+        primal = problem.regulariser(at) + problem.C * problem.losses(seen, problem.slacks[seen])
+        if primal < state.least:
+            state.best, state.least = at.copy(), primal
+        tolerance = self.precision * max(state.least - self.dual(problem, state), 0.0)
+        state.point, bound = solve_at_once(problem, state, tolerance)
+        state.bound = max(state.bound, bound)
+        state.epochs += 1
+
+    def weights(self, state: Any) -> FloatVector:
+        """The best point so far, which is never worse than the start."""
+        return state.best if state.least < np.inf else state.w
+
+    def dual(self, problem: Problem, state: Any) -> float:
+        """The best D so far; that of the last programme may be a little lower."""
+        return max(state.bound, value(state))

@@ -1,0 +1,232 @@
+"""The quadratic programme over the cuts of all blocks, solved at once by an interior-point method (Mehrotra 1992).
+
+    min_w,ξ  ½‖w‖² + Σ_i ℓ_i(ξ_i)   with   s_k = ⟨w, a_k⟩ + ξ_i − b_k ≥ 0 for every cut k of block i, and ξ_i ≥ 0
+
+where ℓ_i is κ_i ξ_i or κ_i ξ_i², κ_i = C c_i. Where blocks share their weights, as with few dense features, and C is
+large, steps on one block at a time undo each other; Newton steps on all of them do not mind. A step solves
+
+    (I + Σ_k d_k (a_k − ā_i)(a_k − ā_i)ᵀ + Σ_i r_i ā_i ā_iᵀ) Δw = …,   d_k = α_k / s_k,   ā_i = Σ_k d_k a_k / Σ_k d_k
+
+in which ξ has been eliminated; the sums run over the cuts of a block and its zero cut a = 0, b = 0. Everything here is
+dense: if there are fewer cuts than weights, they are first rotated into their own span, which changes no product.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from widemargin._threads import one_blas_thread
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
+from widemargin.core.problem import Problem
+from widemargin.core.sparse import Rows
+from widemargin.solvers.dual import DualState
+
+MOST_STEPS = 60
+TO_THE_WALL = 0.995  # the share of the way to the nearest wall that a step may go
+LOOSEST = 0.01  # the programme is solved at least to this share of its own value, or its bound may be nothing
+MOST_OPERATIONS = 3e9  # a programme with more multiplications a step than this is not solved at once
+
+
+class _Programme(NamedTuple):
+    """The cuts, sorted by block: dense rows A, their b, block and where each block begins; κ of every block."""
+
+    A: FloatMatrix
+    b: FloatVector
+    block: LongVector
+    begin: LongVector
+    kappa: FloatVector
+    squared: bool
+
+    def per_block(self, of_cuts: AnyArray) -> AnyArray:
+        """The sums over the cuts of each block."""
+        sums: AnyArray = np.add.reduceat(of_cuts, self.begin, axis=0)
+        return sums
+
+    def per_block_with_zero(self, of_all: FloatVector) -> FloatVector:
+        """The sums over the cuts of each block and its zero cut, which come after all others."""
+        n = len(self.b)
+        return self.per_block(of_all[:n]) + of_all[n:]
+
+    def to_all(self, of_blocks: FloatVector) -> FloatVector:
+        """The value of its block for each cut, then for each zero cut."""
+        return np.concatenate([of_blocks[self.block], of_blocks])
+
+    @property
+    def b_of_all(self) -> FloatVector:
+        """b of each cut, then 0 for each zero cut."""
+        return np.concatenate([self.b, np.zeros(len(self.begin))])
+
+    def margins(self, w: FloatVector) -> FloatVector:
+        """⟨w, a⟩ of each cut, then 0 for each zero cut."""
+        return np.concatenate([self.A @ w, np.zeros(len(self.begin))])
+
+    def slack(self, w: FloatVector) -> FloatVector:
+        """The least ξ of every block at w."""
+        slack: FloatVector = np.maximum(np.maximum.reduceat(self.b - self.A @ w, self.begin), 0.0)
+        return slack
+
+    def primal(self, w: FloatVector) -> float:
+        """The objective at w, with the least ξ."""
+        slack = self.slack(w)
+        return 0.5 * float(w @ w) + float(self.kappa @ (slack**2 if self.squared else slack))
+
+    def dual(self, alpha: FloatVector) -> float:
+        """A lower bound on the objective, given any α ≥ 0 within the caps."""
+        w, mass = self.A.T @ alpha, self.per_block(alpha)
+        ridge = float(np.sum(mass**2 / self.kappa)) / 4.0 if self.squared else 0.0
+        return float(self.b @ alpha) - 0.5 * float(w @ w) - ridge
+
+    def capped(self, alpha: FloatVector) -> FloatVector:
+        """`alpha` scaled down where a block exceeds its cap κ; the squared hinge has none."""
+        if self.squared:
+            return alpha
+        over: FloatVector = np.minimum(1.0, self.kappa / np.maximum(self.per_block(alpha), 1e-300))
+        return alpha * over[self.block]
+
+
+def n_operations(problem: Problem, state: DualState) -> float:
+    """About how many multiplications a step on the programme over the cuts of `state` takes."""
+    n = len(state.store)
+    return float(n * min(n, problem.n_weights) ** 2)
+
+
+def solve_at_once(problem: Problem, state: DualState, tolerance: float) -> tuple[FloatVector, float]:
+    """Move all α of `state` to the optimum of its programme, up to `tolerance`; return the optimal w, and D there.
+
+    This w is not summed from the α, which may be so large that rounding would show.
+    """
+    import scipy.linalg  # noqa: F401 — slow to import, so not above; it brings a BLAS of its own, limited from here on
+
+    sets = state.store.sets
+    slots, cuts = state.store.everything()
+    if not len(slots):
+        return state.w.copy(), 0.0
+    begin = np.flatnonzero(np.diff(cuts.block, prepend=-1))
+    blocks = cuts.block[begin]
+    block = np.repeat(np.arange(len(begin)), np.diff(begin, append=len(slots)))
+    kappa = problem.C * problem.c[blocks]
+    with one_blas_thread():
+        span = _Span(cuts.a, problem.n_weights)
+        programme = _Programme(span.rows, cuts.b, block, begin, kappa, problem.loss == "squared_hinge")
+        w, alpha = _optimum(programme, tolerance, problem.may_end)
+    sets.alpha[slots] = alpha
+    sets.mass[blocks] = programme.per_block(alpha)
+    state.w = state.store.combination(len(state.w))
+    return span.lifted(w), programme.dual(alpha)
+
+
+class _Span:
+    """Sparse rows as dense ones: without empty columns or, if that is narrower, rotated into their span."""
+
+    def __init__(self, rows: Rows, n_weights: int) -> None:
+        from scipy.sparse import csr_array
+
+        self.columns, places = np.unique(rows.indices, return_inverse=True)
+        self.n_weights = n_weights
+        shape = (len(rows.indptr) - 1, len(self.columns))
+        self.sparse: Any = csr_array((rows.values, places, rows.indptr), shape=shape)
+        self.back: AnyArray | None = None  # from the span to coefficients of the rows
+        if shape[1] <= shape[0]:
+            self.rows = cast("FloatMatrix", self.sparse.toarray())
+        else:
+            values, vectors = np.linalg.eigh((self.sparse @ self.sparse.T).toarray())
+            kept = values > 1e-14 * values[-1]
+            root = np.sqrt(values[kept])
+            self.rows, self.back = cast("FloatMatrix", vectors[:, kept] * root), vectors[:, kept] / root
+
+    def lifted(self, w: FloatVector) -> FloatVector:
+        """The weights that `w`, in the coordinates of the dense rows, stands for."""
+        out = np.zeros(self.n_weights)
+        out[self.columns] = w if self.back is None else self.sparse.T @ (self.back @ w)
+        return out
+
+
+def _optimum(programme: _Programme, tolerance: float, may_end: Callable[[], None]) -> tuple[FloatVector, FloatVector]:
+    """The w and α at which the duality gap of the programme is at most `tolerance`, or as far as rounding allows."""
+    n = len(programme.b)
+    highest = float(programme.b.max())
+    # Begin at w = 0, with every ξ a little above the least that is allowed.
+    w, best = np.zeros(programme.A.shape[1]), np.zeros(n)
+    if highest <= 0.0:
+        return w, best
+    xi = np.maximum(np.maximum.reduceat(programme.b, programme.begin), 0.0) + 0.1 * highest
+    s = programme.to_all(xi) - programme.b_of_all
+    n_cuts = programme.per_block_with_zero(np.ones(len(s)))
+    alpha = programme.to_all(_slope(programme, xi) / n_cuts)
+    bound = 0.0
+    for _ in range(MOST_STEPS):
+        may_end()
+        feasible = programme.capped(alpha[:n])
+        reached = programme.dual(feasible)
+        if reached > bound:
+            best, bound = feasible, reached
+        primal = programme.primal(w)
+        if primal - bound <= min(tolerance, LOOSEST * primal):
+            break
+        try:
+            step = _Newton(programme, w, xi, s, alpha)
+        except np.linalg.LinAlgError:
+            break
+        # First aim at the optimum itself; how far that would get tells how much to stay off the walls.
+        mean = float(alpha @ s) / len(s)
+        _, _, ds, dalpha = step.to(-alpha * s)
+        t = min(_reach(s, ds), _reach(alpha, dalpha))
+        aimed = float((alpha + t * dalpha) @ (s + t * ds)) / len(s)
+        dw, dxi, ds, dalpha = step.to((aimed / mean) ** 3 * mean - alpha * s - ds * dalpha)
+        t = min(_reach(s, ds), _reach(alpha, dalpha))
+        w, xi, s, alpha = w + t * dw, xi + t * dxi, s + t * ds, alpha + t * dalpha
+    return w, best
+
+
+def _slope(programme: _Programme, xi: FloatVector) -> FloatVector:
+    """ℓ' at ξ."""
+    return 2.0 * programme.kappa * xi if programme.squared else programme.kappa
+
+
+def _reach(value: FloatVector, change: FloatVector) -> float:
+    """The largest step ≤ 1 that keeps every value positive."""
+    falling = change < 0
+    return min(1.0, TO_THE_WALL * float(np.min(-value[falling] / change[falling], initial=np.inf)))
+
+
+class _Newton:
+    """Newton steps from one point, for any right-hand side of the condition α s = …."""
+
+    def __init__(
+        self, programme: _Programme, w: FloatVector, xi: FloatVector, s: FloatVector, alpha: FloatVector
+    ) -> None:
+        A, n, curvature = programme.A, len(programme.b), 2.0 * programme.kappa * programme.squared
+        self.programme, self.s, self.alpha = programme, s, alpha
+        self.off_w = w - A.T @ alpha[:n]
+        self.off_xi = _slope(programme, xi) - programme.per_block_with_zero(alpha)
+        self.off_s = programme.margins(w) + programme.to_all(xi) - programme.b_of_all - s
+        self.d = d = alpha / s
+        total = programme.per_block_with_zero(d)
+        self.pull, self.stiff = programme.per_block(A * d[:n, None]), total + curvature
+        mean = self.pull / total[:, None]
+        around = (A - mean[programme.block]) * np.sqrt(d[:n, None])
+        means = mean * np.sqrt(d[n:] + total * curvature / self.stiff)[:, None]
+        H = around.T @ around + means.T @ means
+        H[np.diag_indices_from(H)] += 1.0 + 1e-13 * H.diagonal().max()
+        self.factor = cast("FloatMatrix", np.linalg.cholesky(H))
+
+    def to(self, products: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector, FloatVector]:
+        """The changes of w, ξ, s and α that lead, to first order, to optimality but for α s = `products` + α s."""
+        programme, n = self.programme, len(self.programme.b)
+        q = products / self.s - self.d * self.off_s
+        of_w = programme.A.T @ q[:n] - self.off_w
+        of_xi = programme.per_block_with_zero(q) - self.off_xi
+        dw = _solved(self.factor, of_w - self.pull.T @ (of_xi / self.stiff))
+        dxi = (of_xi - self.pull @ dw) / self.stiff
+        ds = programme.margins(dw) + programme.to_all(dxi) + self.off_s
+        return dw, dxi, ds, (products - self.alpha * ds) / self.s
+
+
+def _solved(factor: FloatMatrix, right: FloatVector) -> FloatVector:
+    """x with L Lᵀ x = `right`."""
+    from scipy.linalg import solve_triangular
+
+    half = solve_triangular(factor, right, lower=True, check_finite=False)
+    solved: FloatVector = solve_triangular(factor, half, lower=True, trans="T", check_finite=False)
+    return solved
