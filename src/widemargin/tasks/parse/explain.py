@@ -78,13 +78,11 @@ class ArcExplainer:
         np.fill_diagonal(arcs, -np.inf)
         found = []
         for token, chosen in enumerate(self.arcs, 1):
-            of_token = arcs[:, token].copy()
-            of_token[chosen.head] = -np.inf
-            head = int(np.argmax(of_token))
+            arcs[chosen.head, token] = -np.inf
+            head = int(np.argmax(arcs[:, token]))
             # A single token has no other head, only other labels.
             other = Arc(head, self.labels[best[head, token]]) if len(self.arcs) > 1 else self.alternative(token)
-            lead = arcs[chosen.head, token] - arcs[head, token] if len(self.arcs) > 1 else self._lead(token, other)
-            found.append((other, float(lead)))
+            found.append((other, self._score(token, chosen) - self._score(token, other)))
         return found
 
     def _siblings(self) -> LongMatrix:
@@ -100,12 +98,8 @@ class ArcExplainer:
                         last = token
         return siblings
 
-    def _lead(self, token: int, other: Arc) -> float:
-        """How much more the chosen arc to a token scores than another."""
-        one, two = (
-            self._scores(arc.head, token)[self.labels.index(arc.label)] for arc in (self.arcs[token - 1], other)
-        )
-        return float(one - two)
+    def _score(self, token: int, arc: Arc) -> float:
+        return float(self._scores(arc.head, token)[self.labels.index(arc.label)])
 
     def _scores(self, head: int, token: int) -> FloatVector:
         return self.voters.scores(head, token, self._sibling(head, token))
