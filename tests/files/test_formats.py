@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from helpers import corpus
 from widemargin.errors import DataError
 from widemargin.files.document import label_column
-from widemargin.files.formats import read
+from widemargin.files.formats import guess, read
+from widemargin.files.raw import RawText
 
 CONLLU = (
     "# sent_id = 1\n"
@@ -453,3 +454,18 @@ def test_corpora(name, n_sequences, n_tokens, label):
     column = label_column(document, label)
     assert document.text().encode() == content
     assert document.text({column: document.columns[column].strings()}).encode() == content
+
+
+# ----------------------------------------------------------------------------------------------------------- growth
+
+
+@pytest.mark.parametrize("line", ["a\tO{}x", "a\t{}O{}", "a b O{}x", "a b O{} ", "a{}x"])
+def test_a_field_full_of_carriage_returns_is_found_at_once(line):
+    """With one step per character this takes milliseconds; with one per pair of them, it would take hours."""
+    many = "\r" * 1_000_000
+    document = read(io.StringIO(line.replace("{}", many) + "\n", newline=""), format="conll")
+    assert document.text({"label": ["new"]}).count("new") == 1
+
+
+def test_a_first_line_of_one_long_word_is_guessed_at_once():
+    assert guess(RawText.of("(" + "x" * 1_000_000 + " y")) == "conll"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from helpers import corpus
 from widemargin.errors import DataError
+from widemargin.files import xml
 from widemargin.files.formats import read
 from widemargin.text.spans import Span, bio, spans
 
@@ -226,3 +227,16 @@ def test_corpora_come_back(name):
     assert again.sequences("word") == document.columns.sequences("word")
     wanted = [label[2:] for label in changed]
     assert [label[2:] for label in again["label"].strings()] == wanted
+
+
+def test_a_long_line_of_tokens_is_encoded_once(monkeypatch):
+    """Where a token begins in the file is counted on from the token before, not from the beginning of the text."""
+    encoded = []
+    monkeypatch.setattr(xml, "_size", lambda text: encoded.append(len(text)) or len(text.encode()))
+    text = "één &amp; twee" * 500
+    document = parsed(f"<all><one><x>{text}</x> {text}</one></all>")
+    words = text.replace("&amp;", "&").split()
+    assert document.columns["word"].strings() == words * 2
+    assert sum(encoded) <= 2 * len(text)
+    again = relabelled(document, ["O"] * 2 * len(words))
+    assert again.columns["word"].strings() == words * 2

@@ -1,6 +1,6 @@
 """`widemargin train`: from labelled data to a model file, for any task."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import inf
 from time import perf_counter
@@ -159,6 +159,7 @@ def _point(model: Model, solution: Solution) -> dict[str, Any]:
 def _results(model: Model, solution: Solution) -> dict[str, Any]:
     return {
         "labels": len(model.labels),
+        "unreachable": model.summary.get("unreachable", {}),
         "features": sum(size for what, size in model.sizes.items() if what.endswith("features")),
         "templates": model.sizes.get("templates"),
         "weights": model.sizes["weights"],
@@ -180,6 +181,7 @@ def _print(
     facts = [
         ("data", _counted(size)),
         ("labels", f"{results['labels']:,}" + (f" in the column {results['label']}" if results["label"] else "")),
+        *_unreachable(results["unreachable"], size),
         ("features", f"{_features(results)}, {results['weights']:,} weights"),
         (
             "stopped",
@@ -205,6 +207,13 @@ def _print(
         )
     if results["interrupted"]:
         printer.line("Training was interrupted; the model as it was by then has been saved.")
+
+
+def _unreachable(reasons: dict[str, int], size: dict[str, int]) -> Iterator[tuple[str, str]]:
+    """Gold that no weights predict; it trains like all other gold (`core.examples.Unreachable`)."""
+    what, total = next(iter(size.items()))
+    for reason, count in reasons.items():
+        yield "unreachable", f"{count:,} of {total:,} {what} have {reason}, which the decoder cannot produce"
 
 
 def _features(results: dict[str, Any]) -> str:

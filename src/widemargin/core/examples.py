@@ -4,11 +4,12 @@ Structures decode; they know no objective and no solver. Everything they return 
 does not depend on how the batch is split, so callers may divide it among threads.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError
 
@@ -88,7 +89,9 @@ class Examples(Protocol):
         """The weights that decoding the batch reads, as disjoint runs [begin, end), a row each."""
 
 
-# Optional abilities of a structure. Solvers and objectives name those they require.
+# Optional abilities of a structure. Solvers and objectives name those they require. Structures that offer `ErrorCounts`
+# or `Positions` may also have `slack_bytes()` and `violator_bytes()`: how many bytes that takes at most for each
+# example. What would take too many is refused before training (`core.limits`).
 
 
 @runtime_checkable
@@ -155,3 +158,28 @@ class Positions(Protocol):
 
         `errors` holds L_c of that output and `psi` its ψ; both are zero if no output has a value above 0.
         """
+
+
+@runtime_checkable
+class Unreachable(Protocol):
+    """Examples that know which gold outputs decoding can never return, such as trees with crossing arcs.
+
+    They stay in training: their slack is max(0, max over the outputs that decoding can return), as if gold were one of
+    these, so cuts and certificates are as valid as for others. But no weights predict them without an error.
+    """
+
+    def unreachable(self) -> Mapping[str, BoolVector]:
+        """For each reason why gold may be out of reach, which examples it holds for."""
+
+
+def count_unreachable(examples: Any) -> dict[str, int]:
+    """How many gold outputs decoding can never return, by reason; one with several reasons counts for the first."""
+    counts: dict[str, int] = {}
+    if isinstance(examples, Unreachable):
+        counted: BoolVector | bool = False
+        for reason, holds in examples.unreachable().items():
+            new = holds & ~np.asarray(counted)
+            if new.any():
+                counts[reason] = int(new.sum())
+            counted = counted | holds
+    return counts

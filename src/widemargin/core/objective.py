@@ -34,6 +34,10 @@ class Objective(Protocol):
         """Whether the cuts of these examples are the most violated ones, as far as decoding is exact."""
         return self.exact
 
+    def check(self, examples: Examples) -> None:
+        """Raise if an example is too large for this objective; by default none is."""
+        return
+
     def blocks(self, examples: Examples) -> IntVector:
         """The example that each block belongs to, in ascending order; by default one block per example."""
         return np.arange(examples.n_examples, dtype=np.int32)

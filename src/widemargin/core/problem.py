@@ -110,6 +110,7 @@ class Problem:
         if self.objective.kind == "smooth" and self.loss != "hinge":
             raise WidemarginError(f"{self.objective} is smooth by itself; its loss is 'hinge', not {self.loss!r}")
         check_offers(self.objective, self.objective.requires, self.examples)
+        self.objective.check(self.examples)
         self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
         self.c = self.example_weight[self.objective.blocks(self.examples)]
         self.forget()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
 
 
 class Rows(NamedTuple):
@@ -39,6 +39,16 @@ def boundaries(lengths: Iterable[int] | LongVector) -> LongVector:
     if not isinstance(lengths, np.ndarray):
         lengths = np.fromiter(lengths, dtype=np.int64)
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def sums(values: AnyArray, indptr: LongVector) -> FloatVector:
+    """The sum of the values of each part; parts begin at `indptr`.
+
+    >>> sums(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
+    array([3., 0., 3.])
+    """
+    running: FloatVector = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+    return np.diff(running[indptr])
 
 
 def compressed(matrix: FloatMatrix) -> Rows:

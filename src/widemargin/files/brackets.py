@@ -24,7 +24,7 @@ from widemargin.text.trees import Tree, trees_in
 EMPTY = "-NONE-"
 
 _FUNCTION = re.compile(r"(?<=.)[-=].*", re.DOTALL)
-_FIRST_LINE = re.compile(r"\s*\((\s*\(|[^\s()]+\s*(\(|[^\s()]+\s*\)|$))")
+_FIRST_LINE = re.compile(r"\s*\((\s*\(|[^\s()]+(\s*\(|\s+[^\s()]+\s*\)|\s*$))")
 
 
 @dataclass(frozen=True)

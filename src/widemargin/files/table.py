@@ -6,7 +6,7 @@ whatever else the line holds (runs of blanks, a carriage return) stays as it was
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,31 +22,39 @@ from widemargin.text.columns import Columns, LazyColumns
 class Layout:
     """How the fields of a line are separated.
 
-    `skip` matches a field with the separator after it, `field` and `end` a field and what may follow it; a value that
-    `unwritable` matches would not be read back as one field.
+    `skip` matches a field with the separator after it, `field` a field; the characters of `after` may follow the last
+    field of a line. A value that `unwritable` matches would not be read back as one field.
     """
 
     separator: str
     indent: str
     skip: str
     field: str
-    end: str
+    after: str
     unwritable: str
 
-    def locate(self, index: int) -> re.Pattern[str]:
-        """Compile a pattern whose group 1 is the field at `index` of a line."""
-        return re.compile(f"{self.indent}(?:{self.skip}){{{index}}}({self.field})(?={self.end})")
+    def locate(self, index: int) -> Callable[[str], tuple[int, int]]:
+        """A function that finds where the field at `index` of a line begins and ends."""
+        match = re.compile(f"{self.indent}(?:{self.skip}){{{index}}}({self.field})").match
+
+        def place(line: str) -> tuple[int, int]:
+            # What follows the last field is cut off first: a pattern would look for it after every character.
+            found = match(line, 0, len(line.rstrip(self.after)))
+            assert found is not None, "the fields of every row were counted when the file was read"
+            return found.span(1)
+
+        return place
 
 
 TABS = Layout(
-    separator="\t", indent="", skip=r"[^\t]*\t", field=r"[^\t]*?", end=r"\t|\r*\Z", unwritable=r"[\t\r\n\ud800-\udfff]"
+    separator="\t", indent="", skip=r"[^\t]*\t", field=r"[^\t]*", after="\r", unwritable=r"[\t\r\n\ud800-\udfff]"
 )
 BLANKS = Layout(
     separator=" ",
     indent=r"[ \t]*",
     skip=r"[^ \t]+[ \t]+",
-    field=r"[^ \t]+?",
-    end=r"[ \t]|[ \t\r]*\Z",
+    field=r"[^ \t]+",
+    after=" \t\r",
     unwritable=r"[ \t\r\n\ud800-\udfff]",
 )
 
@@ -80,13 +88,11 @@ class Table(Document):
         index = self._index(name)
         self._check_writable(name, values)
         appends = index == self.width
-        locate = self.layout.locate(index - appends).match
+        locate = self.layout.locate(index - appends)
         written = list(lines)
         for number, value in zip(self.token_lines, values, strict=True):
             line = written[number]
-            found = locate(line)
-            assert found is not None, "the fields of every row were counted when the file was read"
-            start, end = found.span(1)
+            start, end = locate(line)
             written[number] = f"{line[: end if appends else start]}{self.layout.separator * appends}{value}{line[end:]}"
         return written
 

@@ -151,7 +151,7 @@ class _Reader:
         parser.StartCdataSectionHandler = partial(self._in_cdata, True)
         parser.EndCdataSectionHandler = partial(self._in_cdata, False)
         self.depth, self.first_of_field, self.begin_of_field = 0, 0, 0
-        self.token, self.token_begin, self.token_end = "", 0, 0
+        self.token, self.token_begin, self.token_end = list[str](), 0, 0
         self.cdata = False
         try:
             parser.Parse(self.source, True)
@@ -183,28 +183,28 @@ class _Reader:
                 sentence.segments.append(Segment(Span(first, len(sentence.tokens), tag), self.begin_of_field, end))
 
     def _text(self, text: str) -> None:
-        at = self.parser.CurrentByteIndex
+        at = end = self.parser.CurrentByteIndex
         reference = not self.cdata and self.source.startswith(b"&", at)
-        for match in _PIECES.finditer(text):
-            piece = match[0]
+        for piece in _PIECES.findall(text):
+            begin, end = end, end + _size(piece)
             if piece[0] in _BLANKS:
                 self._end_token()
                 continue
             if self.depth < _FIELD:
                 raise self._fault(f"the text {shortened(piece)!r} is in no sequence")
             if not self.token:
-                self.token_begin = at + len(text[: match.start()].encode())
-            self.token += piece
-            self.token_end = self.source.index(b";", at) + 1 if reference else at + len(text[: match.end()].encode())
+                self.token_begin = begin
+            self.token.append(piece)
+            self.token_end = self.source.index(b";", at) + 1 if reference else end
 
     def _end_token(self) -> None:
         if self.token:
             tokens = self.sentences[-1].tokens
-            tokens.append(self.token)
+            tokens.append("".join(self.token))
             if self.depth == _FIELD:
                 span = Span(len(tokens) - 1, len(tokens), "")
                 self.sentences[-1].segments.append(Segment(span, self.token_begin, self.token_end))
-            self.token = ""
+            self.token = []
 
     def _in_cdata(self, inside: bool) -> None:
         self.cdata = inside
@@ -251,6 +251,11 @@ def _with_tokens_outside(found: Sequence[Span], length: int) -> Iterator[Span]:
 def _gap(source: bytes) -> str:
     """The text between two segments, without the brackets of character data, which may have opened inside one."""
     return source.replace(b"<![CDATA[", b"").replace(b"]]>", b"").decode()
+
+
+def _size(text: str) -> int:
+    """How many bytes a text has in the file."""
+    return len(text.encode())
 
 
 def _bytes(lines: Sequence[str]) -> bytes:

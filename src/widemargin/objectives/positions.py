@@ -4,6 +4,9 @@
 
 Gold must be separated from every output that is wrong anywhere, not only from the worst of all. Summed over c, the
 slacks are at least the slack of slack scaling (Claim 4.1). The cut of y at c is a = L_c(y) ψ_i(y), b = L_c(y).
+
+An example has a cut for each of its positions, and each may differ from gold everywhere, so memory grows at least with
+the square of the length; an example that could need too much (`core.limits`) is refused.
 """
 
 from dataclasses import dataclass
@@ -14,6 +17,7 @@ import numpy as np
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Examples, Positions
+from widemargin.core.limits import check_memory
 from widemargin.core.objective import Objective
 from widemargin.core.sparse import scaled
 
@@ -27,6 +31,16 @@ class PositionWise(Objective):
     def is_exact(self, examples: Examples) -> bool:
         """Unless the examples say that their violators are only good ones (`structures.custom_positions`)."""
         return bool(getattr(examples, "exact_violators", True))
+
+    def check(self, examples: Examples) -> None:
+        """Raise if the cuts of an example could need too much memory."""
+        needed = getattr(examples, "violator_bytes", None)
+        if needed is not None:
+            check_memory(
+                needed(),
+                "position-wise slacks, which have a cut for each position",
+                "Use the objective margin or approximate-slack, or cut the example into shorter ones",
+            )
 
     def blocks(self, examples: Examples) -> IntVector:
         """One block per position, those of an example side by side."""

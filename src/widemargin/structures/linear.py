@@ -10,7 +10,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix
-from widemargin.core.sparse import Rows, add_features, distinct_entries
+from widemargin.core.sparse import NO_ROWS, Rows, add_features, distinct_entries
 from widemargin.errors import DataError
 from widemargin.structures.support import distinct, runs
 
@@ -40,18 +40,19 @@ def _append(value: float, residual: FloatVector, offset: int, psi: Rows, write: 
 
 @kernel
 def _products(
-    features: Rows, n_features: int, intercept: float, batch: IntVector, residual: FloatMatrix, rest: FloatMatrix
+    features: Rows, n_features: int, intercept: float, batch: IntVector, residual: FloatMatrix, rest: Rows
 ) -> Rows:
     width = residual.shape[1]
     at_bias = n_features * width
     at_rest = at_bias + width if intercept != 0.0 else at_bias
     # Not the literal 0, which would compile the callee a second time.
     room = write = features.indptr[0]
+    room += len(rest.indices)
     for position in range(len(batch)):
         count = 0
         for label in range(width):
             count += residual[position, label] != 0.0
-        room += count * (features.indptr[batch[position] + 1] - features.indptr[batch[position]] + 1) + rest.shape[1]
+        room += count * (features.indptr[batch[position] + 1] - features.indptr[batch[position]] + 1)
     psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
     for position in range(len(batch)):
         for k in range(features.indptr[batch[position]], features.indptr[batch[position] + 1]):
@@ -59,7 +60,10 @@ def _products(
             write = _append(value, residual[position], features.indices[k] * width, psi, write)
         if intercept != 0.0:
             write = _append(intercept, residual[position], at_bias, psi, write)
-        write = _append(1.0, rest[position], at_rest, psi, write)
+        if len(rest.indices) > 0:
+            for k in range(rest.indptr[position], rest.indptr[position + 1]):
+                psi.indices[write], psi.values[write] = at_rest + rest.indices[k], rest.values[k]
+                write += 1
         psi.indptr[position + 1] = write
     return Rows(psi.indptr, psi.indices[:write], psi.values[:write])
 
@@ -92,9 +96,8 @@ class LinearScores:
         """A row of scores for each example of the batch."""
         return _scores(self.features, w[: self.n_linear].reshape(-1, self.n_labels), self.intercept, batch)
 
-    def products(self, batch: IntVector, residual: FloatMatrix, rest: FloatMatrix | None = None) -> Rows:
-        """x ⊗ residual for each example of the batch, followed by the values `rest` at the other weights."""
-        rest = np.empty((len(batch), 0)) if rest is None else rest
+    def products(self, batch: IntVector, residual: FloatMatrix, rest: Rows = NO_ROWS) -> Rows:
+        """x ⊗ residual for each example of the batch, followed by a row of `rest` at the other weights."""
         return _products(self.features, self.n_features, self.intercept, batch, residual, rest)
 
     def support(self, batch: IntVector) -> LongMatrix:

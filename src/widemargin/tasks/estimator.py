@@ -126,6 +126,11 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
             self._solution = model.solution
         return self._solution
 
+    @property
+    def n_unreachable_(self) -> int:
+        """How many gold outputs of the training data the model can never predict (`core.examples.Unreachable`)."""
+        return sum(self.model_.summary.get("unreachable", {}).values())
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 

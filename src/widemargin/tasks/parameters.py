@@ -23,6 +23,8 @@ ATTRIBUTES = "Attributes\n----------\n"
 SHARED = (
     "solution_ : Solution",
     "    Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.",
+    "n_unreachable_ : int",
+    "    How many gold outputs the model can never predict, such as crossing arcs with a projective decoder.",
 )
 """The attributes that all estimators have."""
 

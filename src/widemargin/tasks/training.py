@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from widemargin._threads import count_threads
-from widemargin.core.examples import Examples
+from widemargin.core.examples import Examples, count_unreachable
 from widemargin.core.loop import Callback, Score, Stop, fit
 from widemargin.core.objective import Objective
 from widemargin.core.online import Online
@@ -259,7 +259,9 @@ def _slim(solution: Solution) -> Solution:
 
 def _model(compiled: Compiled[M], parameters: Parameters, solution: Solution) -> M:
     metric = {} if compiled.score is None else {"metric": compiled.metric}
-    return compiled.model(solution, summary_of(parameters, solution) | metric)
+    unreachable = count_unreachable(compiled.examples)
+    found = {"unreachable": unreachable} if unreachable else {}
+    return compiled.model(solution, summary_of(parameters, solution) | metric | found)
 
 
 def _is_plain(value: Any) -> bool:

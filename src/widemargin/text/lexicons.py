@@ -13,7 +13,7 @@ from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatVector, IntVector, KeyVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.text.alphabet import Alphabet
-from widemargin.text.hashing import hash_strings, rolled
+from widemargin.text.hashing import combine, hash_strings
 
 
 class Words(NamedTuple):
@@ -33,6 +33,7 @@ class Lexicon:
     """The entries of a lexicon as keys, and as sets of words.
 
     >>> lexicon = Lexicon(["New York", "York"])
+    >>> from widemargin.text.hashing import rolled
     >>> words = Words.of(np.array([0, 3]), hash_strings(["in", "new", "york"]))
     >>> [(starts[lexicon.holds(runs)].tolist()) for starts, runs in rolled(words.keys, words.indptr, 2)]
     [[2], [1]]
@@ -116,10 +117,13 @@ def _previous(numbers: IntVector) -> LongVector:
 
 
 def _whole(keys: KeyVector, indptr: LongVector) -> KeyVector:
-    """A key for the whole of each sequence; no sequence is empty."""
-    lengths = np.diff(indptr)
-    whole = np.zeros(len(lengths), dtype=np.uint64)
-    for length, (starts, runs) in enumerate(rolled(keys, indptr, lengths.max(initial=0)), 1):
-        complete = np.flatnonzero(lengths == length)
-        whole[complete] = runs[np.searchsorted(starts, indptr[complete])]
+    """A key for the whole of each sequence, as `rolled` makes it; no sequence is empty."""
+    begins, lengths = indptr[:-1], np.diff(indptr)
+    whole = keys[begins]
+    # The longest first, so that those with another word to add are always in front.
+    order = np.argsort(-lengths, kind="stable")
+    n_longer = len(order) - np.searchsorted(lengths[order][::-1], np.arange(1, lengths.max(initial=0)), side="right")
+    for length, n in enumerate(n_longer.tolist(), 1):
+        growing = order[:n]
+        whole[growing] = combine(whole[growing], keys[begins[growing] + length])
     return whole

@@ -87,3 +87,12 @@ def test_round_trip_of_a_treebank():
     assert bracketing.root == "S1"
     assert all(back(bracketing, tree) == tree for tree in trees)
     assert np.array_equal(bracketing.allowed[0][:1], [True])
+
+
+def test_a_flat_tree_is_folded_in_a_step_a_child():
+    """Rests share the children of their constituent: copies would take hundreds of gigabytes here."""
+    n = 300_000
+    tree = Tree("S", (Tree("N", ("a",)),) * n)
+    nodes = Bracketing.of([tree]).encode(tree)
+    assert nodes[::2, :2].tolist()[:3] == [[0, n], [1, n], [2, n]]
+    assert len(nodes) == 2 * n - 1

@@ -7,10 +7,12 @@ import pytest
 
 from helpers import STRUCTURES
 from helpers.bracketed import PlainBrackets, is_possible, labelled
-from widemargin.errors import DataError, WidemarginError
+from widemargin import ConstituencyParser
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import columns_read, parse_bracket_templates
 from widemargin.testing import check_structure
+from widemargin.text.trees import Tree
 
 pytestmark = pytest.mark.interpreted
 
@@ -149,3 +151,10 @@ def test_sentences_without_words_and_gold_of_another_size_are_refused(model):
         BracketExamples(bracketing, 10, np.array([0, 2, 2]), data.keys)
     with pytest.raises(DataError, match="nodes of gold trees"):
         BracketExamples(bracketing, 10, data.indptr, data.keys, data.gold[1:])
+
+
+def test_sentences_that_would_take_too_long_are_refused():
+    n = 5_000
+    tree = Tree("S", (Tree("N", ("a",)),) * n)
+    with pytest.raises(UnsupportedError, match=r"sentence 2 would take about .* seconds for parsing.*cube"):
+        ConstituencyParser().fit([(["a"] * 2, ["N"] * 2), (["a"] * n, ["N"] * n)], ["(S (N a) (N a))", tree])

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from widemargin.core import limits
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import reasons
@@ -121,3 +122,22 @@ def test_alternatives_that_there_are_not(explainers):
         explainer.alternative(2, 2)
     with pytest.raises(WidemarginError, match="no tree can be like that"):
         explainer.alternative(0, 1, "S")
+
+
+def test_margins_are_the_differences_of_votes(explainers):
+    for explainer in explainers:
+        for (begin, end, _), margin, instead in explainer.margins():
+            one, other = explainer.options(explainer.alternative(begin, end))
+            assert margin == pytest.approx(one.score - other.score)
+            assert instead == other.name
+
+
+def test_listing_all_constituents_spells_no_votes(explainers, monkeypatch):
+    monkeypatch.setattr(type(explainers[0]._voters), "votes", None)
+    assert len(list(explainers[0].margins())) == len(explainers[0].constituents())
+
+
+def test_a_listing_that_would_take_too_long_is_refused(explainers, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_SECONDS", 1e-9)
+    with pytest.raises(WidemarginError, match=r"listing .* constituents, each of which takes another parse.*--span"):
+        list(explainers[0].margins())

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from helpers import STRUCTURES, all_cuts, as_dicts, classes, label_sets, rows
+from widemargin.core import limits
 from widemargin.core.examples import ErrorCounts, KBest, Marginals, Positions
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import dots
@@ -17,6 +18,7 @@ from widemargin.errors import DataError, UnsupportedError
 from widemargin.objectives import Softmax
 from widemargin.tasks.classify.classes import ClassExamples
 from widemargin.tasks.classify.multilabel import TABLE, EnumeratedMultilabel, SearchedMultilabel, multilabel_kind
+from widemargin.tasks.classify.pairs import pair_differences
 
 pytestmark = pytest.mark.interpreted
 
@@ -175,3 +177,25 @@ def test_examples_without_gold_can_be_decoded():
     bare = ClassExamples(small.examples.linear.features, 5, 3)
     w = drawn_weights(small)[0]
     assert np.array_equal(bare.decode(w, everything(small)), small.examples.decode(w, everything(small)))
+
+
+def test_pairs_of_sets_take_the_room_of_their_members_alone():
+    """However many labels there are: in dense matrices these pairs would take gigabytes."""
+    rng, n_labels = np.random.default_rng(0), 5_000
+    sets, others = np.zeros((2, 60, n_labels), dtype=np.int32)
+    for row in (*sets, *others):
+        row[rng.choice(n_labels, 4, replace=False)] = 1
+    others[2] = sets[2]
+    others[3] = 0
+    for i, entries in enumerate(as_dicts(pair_differences(sets, others))):
+        own, other = (set(combinations(np.flatnonzero(row).tolist(), 2)) for row in (sets[i], others[i]))
+        signed = dict.fromkeys(own - other, 1.0) | dict.fromkeys(other - own, -1.0)
+        assert entries == {j * n_labels - j * (j + 1) // 2 + k - j - 1: sign for (j, k), sign in signed.items()}
+
+
+def test_too_many_pairs_are_refused_and_single_labels_are_not(monkeypatch):
+    X, gold = rows([[(0, 1.0)]] * 3), np.zeros((3, 5_000), dtype=np.int32)
+    monkeypatch.setattr(limits, "MOST_BYTES", 10**8)
+    with pytest.raises(UnsupportedError, match=r"5,000 labels have 12,497,500 pairs.*--no-pairwise"):
+        multilabel_kind(5_000, pairwise=True)(X, 1, 5_000, gold)
+    multilabel_kind(5_000, pairwise=False)(X, 1, 5_000, gold)

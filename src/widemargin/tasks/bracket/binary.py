@@ -156,24 +156,24 @@ def common_root(trees: Sequence[Tree]) -> str | None:
 
 def _nodes(tree: Tree, root: str | None) -> Iterator[Node]:
     """The nodes of a tree's binary tree in preorder."""
-    # Constituents, and rests as the label they are a rest of with their children.
-    waiting: list[Tree | tuple[str, tuple[Tree, ...]]] = [tree] if root is None else [*_parts(tree)]
+    # Constituents, and rests as the label they are a rest of, the children of the whole, and where the rest begins.
+    waiting: list[Tree | tuple[str, tuple[Tree, ...], int]] = [tree] if root is None else [*_parts(tree)]
     begin = 0
     while waiting:
         each = waiting.pop()
         if isinstance(each, Tree):
             chain, children = _chain(each)
             node = Node(begin, " ".join(chain), False, min(len(children), 2))
-            folded = chain[-1] if chain else ""
+            folded, at = chain[-1] if chain else "", 0
         else:
-            folded, children = each
+            folded, children, at = each
             node = Node(begin, folded, True, 2)
         yield node
         begin += node.n_halves == 0
-        if len(children) == 2:
-            waiting += children[::-1]
+        if len(children) - at == 2:
+            waiting += [children[at + 1], children[at]]
         elif children:
-            waiting += [(folded, children[1:]), children[0]]
+            waiting += [(folded, children, at + 1), children[at]]
 
 
 def _chain(tree: Tree) -> tuple[list[str], tuple[Tree, ...]]:

@@ -39,6 +39,7 @@ def compile_brackets(parameters: BracketerParameters, data: Data) -> Compiled[Br
         bracket_keys(columns, templates),
         gold,
         missing_cost=parameters.missing_cost,
+        source=columns.source,
     )
     score = None if data.dev is None else _score(parameters, bracketing, hash_bits, templates, *data.dev)
     model = partial(_bracketer, bracketing, tuple(template.text for template in templates), hash_bits)
@@ -63,7 +64,8 @@ def _score(
         raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are 'f1' and 'exact'")
     columns = as_tagged(X)
     gold, n_threads, exact = as_trees(columns, y), count_threads(parameters.n_jobs), parameters.dev_metric == "exact"
-    examples = BracketExamples(bracketing, hash_bits, columns.indptr, bracket_keys(columns, templates))
+    keys = bracket_keys(columns, templates)
+    examples = BracketExamples(bracketing, hash_bits, columns.indptr, keys, source=columns.source)
 
     def score(w: FloatVector) -> float:
         predicted = spelt(bracketing, np.concatenate(predict(examples, w, n_threads)), columns)

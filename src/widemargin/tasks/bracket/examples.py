@@ -14,6 +14,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences, Scale, per_example
+from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import boundaries
 from widemargin.decoders.cky import cky
 from widemargin.errors import DataError, WidemarginError
@@ -82,6 +83,7 @@ class BracketExamples:
     keys : the keys of the features
     gold : (2 tokens − n, 3) nodes of the gold trees, end to end; None when the sentences are only to be parsed
     missing_cost : the error of a wrong node that is not a constituent; a wrong constituent costs 1
+    source : where the sentences come from, for error messages
     """
 
     exact = True
@@ -95,6 +97,7 @@ class BracketExamples:
         gold: IntMatrix | None = None,
         *,
         missing_cost: float = 1.0,
+        source: str = "input",
     ) -> None:
         self.lengths = np.diff(indptr)
         if len(self.lengths) and self.lengths.min() < 1:
@@ -111,6 +114,22 @@ class BracketExamples:
         self.layout = Layout(n_labels, 2**hash_bits - 1, 2**hash_bits + n_labels - 1)
         self.n_examples = len(self.lengths)
         self.n_weights = self.count_weights(n_labels, hash_bits)
+        self._check_lengths(f"{source}, sentence")
+
+    def _check_lengths(self, place: str) -> None:
+        """Raise if a sentence is too long to be parsed."""
+        check_time(
+            self.work / 1e6,
+            "parsing, whose time grows with the cube of the length",
+            "Split the sentence, or leave it out",
+            place,
+        )
+        check_memory(
+            12.0 * self.lengths * (self.lengths + 1.0) * self.layout.n_labels,
+            "parsing, which keeps three scores for each span and label",
+            "Split the sentence, or leave it out",
+            place,
+        )
 
     @staticmethod
     def count_weights(n_labels: int, hash_bits: int) -> int:
@@ -123,8 +142,12 @@ class BracketExamples:
         keys, L = self.data.keys, self.layout.n_labels
         n_pairs = sum(pairs.begin.shape[1] for pairs in (keys.spans, keys.lefts, keys.rights))
         n = self.lengths.astype(np.float64)
-        nanoseconds = n**2 / 2 * (n_pairs * (30 + L / 2) + L**2 / 2) + n**3 / 6 * L / 2
-        return nanoseconds / 1000
+        return n**2 / 2 * n_pairs * (30 + L / 2) / 1000 + 1e6 * self.seconds_of_search()
+
+    def seconds_of_search(self) -> FloatVector:
+        """About how many seconds it takes to find the best tree of each sentence, given the scores of its parts."""
+        n, L = self.lengths.astype(np.float64), self.layout.n_labels
+        return 1e-9 * (n**2 / 2 * L**2 / 2 + n**3 / 6 * L / 2)
 
     def parts(self, w: FloatVector | BracketWeights) -> BracketWeights:
         """The parts of weights in either form."""

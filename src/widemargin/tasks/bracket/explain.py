@@ -5,10 +5,11 @@ constituent, or that lacks a predicted one. The parts of only one and of only th
 weighed (`report.explain`); the difference of their scores is that of the trees, and never negative.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from widemargin.core.limits import check_time
 from widemargin.decoders.cky import cell, cky
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
@@ -34,7 +35,9 @@ class SpanExplainer:
         self._names = parser.bracketing.names
         self._voters = SpanVotes(parse_bracket_templates(parser.texts), sentence, self._weights, self._names)
         self.n_tokens = sentence.n_tokens
-        self.nodes = self._best(self._charts())
+        self._parts = new_charts(self._examples.data, ONLY)
+        part_scores(self._examples.data, self._weights, 0, 0.0, self._parts)
+        self.nodes, self._score = self._best(self._charts())
 
     def constituents(self) -> list[tuple[int, int, str]]:
         """Begin, end and label of all predicted constituents; those over the same words count as one."""
@@ -51,6 +54,24 @@ class SpanExplainer:
 
         Without a label: the best tree without their constituent or, if they have none, the best in which they are any.
         """
+        return self._alternative(begin, end, label)[0]
+
+    def margins(self) -> Iterator[tuple[tuple[int, int, str], float, str]]:
+        """Every predicted constituent, how much less the best tree without it scores, and what that has instead."""
+        constituents, seconds = self.constituents(), self._examples.seconds_of_search()
+        check_time(
+            seconds * len(constituents),
+            f"listing {len(constituents)} constituents, each of which takes another parse",
+            "Ask for one of them with a --span",
+            "sentence",
+        )
+        own = {node[:3] for node in self.nodes}
+        for constituent in constituents:
+            other, score = self._alternative(*constituent[:2])
+            instead = [node[:3] for node in other if node[:3] not in own]
+            yield constituent, self._score - score, self._spelt(instead)
+
+    def _alternative(self, begin: int, end: int, label: str | None = None) -> tuple[list[Node], float]:
         chosen = self.label(begin, end)
         if not 0 <= begin < end <= self.n_tokens:
             raise WidemarginError(f"there are no words {begin + 1} to {end} in a sentence of {self.n_tokens} words")
@@ -80,21 +101,24 @@ class SpanExplainer:
 
     def _only(self, votes: dict[Place, dict[str, float]], others: dict[Place, dict[str, float]]) -> Option:
         places = [place for place in votes if place not in others]
-        spelt = [f"{self._names[label]} {begin + 1}:{end}" for begin, end, label in places]
         own = [vote for place, named in votes.items() for vote in named.items() if vote[0] not in others.get(place, ())]
-        return Option(", ".join(spelt), own)
+        return Option(self._spelt(places), own)
+
+    def _spelt(self, places: Sequence[Place]) -> str:
+        return ", ".join(f"{self._names[label]} {begin + 1}:{end}" for begin, end, label in places)
 
     def _charts(self) -> Charts:
-        charts = new_charts(self._examples.data, ONLY)
-        part_scores(self._examples.data, self._weights, 0, 0.0, charts)
-        return charts
+        """The part scores, in arrays that decoding may overwrite."""
+        return Charts(*(chart.copy() for chart in self._parts))
 
-    def _best(self, charts: Charts) -> list[Node]:
+    def _best(self, charts: Charts) -> tuple[list[Node], float]:
+        """The nodes of the best tree, and its score."""
         rules = rule_scores(self._examples.data, self._weights)
         rows = np.empty((2 * self.n_tokens - 1, 3), dtype=np.int32)
-        if cky(self.n_tokens, *charts, rules[0], rules[1], rows) == -np.inf:
+        score = cky(self.n_tokens, *charts, rules[0], rules[1], rows)
+        if score == -np.inf:
             raise WidemarginError("no tree can be like that: the model has not seen any such constituent")
-        return nodes_of(rows.tolist())
+        return nodes_of(rows.tolist()), score
 
 
 def _crossing(begin: int, end: int, n: int) -> list[tuple[int, int]]:

@@ -58,7 +58,8 @@ class Bracketer(TreeModel):
     def examples(self, X: Any) -> BracketExamples:
         """Sentences as examples to be parsed."""
         columns = as_tagged(X)
-        return BracketExamples(self.bracketing, self.hash_bits, columns.indptr, bracket_keys(columns, self._parsed))
+        keys = bracket_keys(columns, self._parsed)
+        return BracketExamples(self.bracketing, self.hash_bits, columns.indptr, keys, source=columns.source)
 
     def predict(self, X: Any, n_threads: int = 1) -> list[Tree]:
         """The best tree of every sentence."""
@@ -125,12 +126,10 @@ class Bracketer(TreeModel):
         if question.span is not None:
             begin, end = question.span
             return compared(*explainer.options(explainer.alternative(begin - 1, end, question.label)))
-        parts = []
-        for begin, end, label in explainer.constituents():
-            one, other = explainer.options(explainer.alternative(begin, end))
-            part = f"{begin + 1}:{end} {label}: {' '.join(words[begin:end])}"
-            parts.append((part, one.score - other.score, other.name))
-        return listed(parts)
+        return listed(
+            (f"{begin + 1}:{end} {label}: {' '.join(words[begin:end])}", margin, instead)
+            for (begin, end, label), margin, instead in explainer.margins()
+        )
 
     def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         bracketing = self.bracketing

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, per_example
-from widemargin.core.sparse import Rows
+from widemargin.core.sparse import NO_ROWS, Rows, compressed, stack
 from widemargin.decoders.subsets import MOST_LISTED, search_subsets, subset_scores, subset_sums
 from widemargin.errors import DataError
 from widemargin.structures.linear import LinearScores
+from widemargin.tasks.classify.pairs import check_pairs, pair_differences
 
 TABLE = 1 << 20
 """How many scores of sets are held at a time."""
@@ -50,6 +52,8 @@ class MultilabelExamples:
         costs: FloatVector | None = None,
         intercept: float = 0.0,
     ) -> None:
+        if self.pairwise:
+            check_pairs(n_labels, len(features.indptr) - 1 if gold is not None else 1)
         self.first, self.second = np.triu_indices(n_labels, 1) if self.pairwise else (np.empty(0, dtype=np.intp),) * 2
         self.linear = LinearScores(features, n_features, n_labels, intercept, n_rest=len(self.first))
         self.n_examples, self.n_weights, self.work = self.linear.n_examples, self.linear.n_weights, self.linear.work
@@ -68,13 +72,18 @@ class MultilabelExamples:
         """Errors and feature differences of the sets `outputs`."""
         gold = self.gold[batch]
         residual = (gold - outputs).astype(np.float64)
-        psi = self.linear.products(batch, residual, self._pairs_of(gold) - self._pairs_of(outputs))
+        psi = self.linear.products(batch, residual, pair_differences(gold, outputs) if self.pairwise else NO_ROWS)
         return Differences((gold != outputs) @ self.costs, psi)
 
     @property
     def n_positions(self) -> LongVector:
         """A position per label."""
         return np.full(self.n_examples, self.linear.n_labels, dtype=np.int64)
+
+    def violator_bytes(self) -> FloatVector:
+        """What `violators` may take: a set for each label, in several copies, and its ψ if it is all wrong."""
+        n_labels, of_features = self.linear.n_labels, np.diff(self.linear.features.indptr) + 1.0
+        return n_labels**2 * (BYTES_PER_ENTRY * of_features + 40.0)
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, the biases, and the weights of all pairs."""
@@ -101,9 +110,6 @@ class MultilabelExamples:
         sets = np.where(errors[:, :, None] > 0.0, sets, gold[:, None])
         _, psi = self.difference(np.repeat(batch, n_labels), sets.reshape(-1, n_labels))
         return Differences(errors.ravel(), psi)
-
-    def _pairs_of(self, sets: IntMatrix) -> FloatMatrix:
-        return (sets[:, self.first] * sets[:, self.second]).astype(np.float64)
 
 
 class IndependentMultilabel(MultilabelExamples):
@@ -172,8 +178,9 @@ class EnumeratedMultilabel(MultilabelExamples):
             expected = (subset_sums(p, n_labels) / total[:, None]).reshape(-1, n_labels, n_labels)
             losses.append(np.maximum(np.log(total) - at_gold, 0.0))
             residuals.append(gold - np.diagonal(expected, axis1=1, axis2=2))
-            rests.append(self._pairs_of(gold) - expected[:, self.first, self.second])
-        psi = self.linear.products(batch, np.concatenate(residuals), np.concatenate(rests))
+            in_pairs = (gold[:, self.first] * gold[:, self.second]).astype(np.float64)
+            rests.append(compressed(in_pairs - expected[:, self.first, self.second]))
+        psi = self.linear.products(batch, np.concatenate(residuals), stack(rests))
         return Differences(np.concatenate(losses), psi)
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntMatrix:

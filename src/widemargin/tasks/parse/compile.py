@@ -50,6 +50,7 @@ def compile_trees(parameters: ParserParameters, data: Data) -> Compiled[Parser]:
         head_cost=parameters.head_cost,
         label_cost=parameters.label_cost,
         memory=parameters.feature_memory,
+        source=columns.source,
     )
     score = None if data.dev is None else _score(parameters, trees, extractor, labels, *data.dev)
     model = partial(_parser, labels, trees, extractor)
@@ -79,7 +80,7 @@ def _score(
     columns = as_columns(X)
     heads, column = as_dependencies(columns, y)
     gold = _numbers(column.values, labels)[column.codes]
-    examples = TreeExamples(trees, columns.indptr, extractor.keys(columns))
+    examples = TreeExamples(trees, columns.indptr, extractor.keys(columns), source=columns.source)
     n_threads, labelled = count_threads(parameters.n_jobs), parameters.dev_metric == "las"
 
     def score(w: FloatVector) -> float:

@@ -12,17 +12,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
-from widemargin.core.sparse import Rows
+from widemargin.core.limits import check_memory, check_time
+from widemargin.core.sparse import Rows, sums
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.support import marked_runs
 from widemargin.tasks.parse.best import KINDS, best_trees
+from widemargin.tasks.parse.crossing import crossing
 from widemargin.tasks.parse.decode import DECODERS, Decoder, Scores
 from widemargin.tasks.parse.difference import difference, mark_read
-from widemargin.tasks.parse.keys import STEPS, TreeKeys
+from widemargin.tasks.parse.keys import ARC, BETWEEN, LABEL, LABEL_MODIFIER, SIBLING, STEPS, TreeKeys
 from widemargin.tasks.parse.positions import every_sentence, worst_trees
 from widemargin.tasks.parse.scores import TreeData, keep_slots, part_scores
+
+NANOSECONDS_PROJECTIVE = 0.45
+"""Measured: times the cube of the length."""
 
 MOST_SCORES = 1 << 20
 """How many part scores are held at a time, unless a single sentence has more."""
@@ -62,6 +68,22 @@ class Trees:
         """The kernel that decodes."""
         return DECODERS[self.decoder, self.order]
 
+    def check_lengths(self, lengths: LongVector, source: str) -> None:
+        """Raise if a sentence is too long to be parsed."""
+        place, size = f"{source}, sentence", (lengths + 1).astype(np.float64)
+        if self.decoder == "projective" and self.order == 1:
+            check_time(
+                NANOSECONDS_PROJECTIVE * 1e-9 * size**3,
+                "projective parsing, whose time grows with the cube of the length",
+                "Split the sentence, or train a model with the decoder nonprojective, whose time grows with the square",
+                place,
+            )
+        # Scores and labels of arcs and three tables for decoding; and the scores of siblings.
+        needed = 36.0 * size**2 + (8.0 * size**3 if self.order == 2 else 0.0)
+        power = "cube" if self.order == 2 else "square"
+        advice = "Split the sentence" + (", or train a model of order 1" if self.order == 2 else "")
+        check_memory(needed, f"parsing, whose memory grows with the {power} of the length", advice, place)
+
 
 class TreeExamples:
     """Sentences with their gold trees (or without, for prediction only), compiled to arrays.
@@ -74,6 +96,7 @@ class TreeExamples:
     heads, labels : of the gold arcs; a head is 0 for the root, else the number of a token in its sentence, from 1
     head_cost, label_cost : of a wrong head, and of a wrong label at the right head, which may not cost more
     memory : megabytes for keeping the slots of arcs; those of sentences that do not fit are worked out each time
+    source : where the sentences come from, for error messages
     """
 
     exact = True
@@ -89,12 +112,14 @@ class TreeExamples:
         head_cost: float = 1.0,
         label_cost: float = 1.0,
         memory: float = 0.0,
+        source: str = "input",
     ) -> None:
         if not 0.0 <= label_cost <= head_cost or head_cost == 0.0:
             raise WidemarginError(
                 f"a wrong label costs {label_cost:g} and a wrong head {head_cost:g}; both must be at least 0, and the "
                 "wrong head must cost something, and not less than the label"
             )
+        trees.check_lengths(np.diff(indptr), source)
         none = np.empty(0, dtype=np.int32)
         self.trees = trees
         self.data = TreeData(
@@ -169,6 +194,32 @@ class TreeExamples:
             counts.append(found[0])
             codes.append(found[1])
         return np.repeat(batch, np.concatenate(counts)), np.concatenate(codes)
+
+    def arc_scores(self, w: FloatVector, i: int) -> Scores:
+        """The part scores of one sentence."""
+        return self._scores(w, np.array([i], dtype=np.int32), np.zeros(1))
+
+    def unreachable(self) -> dict[str, BoolVector]:
+        """The gold trees that decoding cannot return (`core.examples.Unreachable`)."""
+        data, trees = self.data, self.trees
+        if not len(data.heads):
+            return {}
+        reasons = {}
+        if trees.decoder == "projective":
+            reasons["crossing arcs"] = crossing(data.indptr, data.heads)
+        if trees.single_root:
+            reasons["more than one root"] = sums(data.heads == 0, data.indptr) > 1
+        return reasons
+
+    def violator_bytes(self) -> FloatVector:
+        """What `violators` may take: two trees for each token, and ψ if all heads are wrong and half as far off."""
+        data = self.data
+        tokens = np.arange(1, len(data.heads) + 1) - np.repeat(data.indptr[:-1], self.lengths)
+        apart = sums(np.abs(data.heads - tokens), data.indptr) + 0.5 * self.lengths**2
+        groups = np.diff(data.keys.edges)
+        of_tokens = 4.0 * (groups[ARC] + groups[SIBLING]) + 2.0 * groups[LABEL : LABEL_MODIFIER + 1].sum()
+        entries = self.lengths * of_tokens + 2.0 * groups[BETWEEN] * apart
+        return self.lengths * (BYTES_PER_ENTRY * entries + 8.0 * self.lengths)
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
         """The worst trees that are wrong at each token (`core.examples.Positions`)."""

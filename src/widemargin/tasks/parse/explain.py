@@ -8,9 +8,12 @@ score less than another arc that did not fit in.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from widemargin._types import FloatVector
+import numpy as np
+
+from widemargin._types import FloatVector, LongMatrix
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
+from widemargin.tasks.parse.decode import Scores, arcs_of, labels_of, siblings_of
 from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.text.trees import Arc
 
@@ -63,13 +66,37 @@ class ArcExplainer:
             raise WidemarginError(f"the arc {self.spelt(token, chosen)} is the one chosen; name another")
         return max(candidates, key=candidates.__getitem__)
 
-    def margins(self) -> list[tuple[Arc, float]]:
-        """For every token the best arc from another head, and how much more the chosen arc scores."""
+    def margins(self, scores: Scores) -> list[tuple[Arc, float]]:
+        """For every token the best arc from another head, and how much more the chosen arc scores.
+
+        `scores` are the part scores of the sentence, which compiled code has summed up for all arcs at once.
+        """
+        arcs, best = arcs_of(scores, 0).copy(), labels_of(scores, 0)
+        if len(scores.sibling):
+            rows, columns = np.indices(arcs.shape)
+            arcs += siblings_of(scores, 0)[rows, self._siblings(), columns]
+        np.fill_diagonal(arcs, -np.inf)
         found = []
         for token, chosen in enumerate(self.arcs, 1):
-            other = self.alternative(token)
+            arcs[chosen.head, token] = -np.inf
+            head = int(np.argmax(arcs[:, token]))
+            # A single token has no other head, only other labels.
+            other = Arc(head, self.labels[best[head, token]]) if len(self.arcs) > 1 else self.alternative(token)
             found.append((other, self._score(token, chosen) - self._score(token, other)))
         return found
+
+    def _siblings(self) -> LongMatrix:
+        """For every arc, by head and token, the sibling that it has or would have; the head itself where none."""
+        n = len(self.arcs)
+        siblings = np.zeros((n + 1, n + 1), dtype=np.int64)
+        for head in range(n + 1):
+            for tokens in (range(head + 1, n + 1), range(head - 1, 0, -1)):
+                last = head
+                for token in tokens:
+                    siblings[head, token] = last
+                    if self.arcs[token - 1].head == head:
+                        last = token
+        return siblings
 
     def _score(self, token: int, arc: Arc) -> float:
         return float(self._scores(arc.head, token)[self.labels.index(arc.label)])

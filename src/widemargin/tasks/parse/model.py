@@ -67,7 +67,7 @@ class Parser(TreeModel):
     def examples(self, X: Any) -> TreeExamples:
         """Sentences as examples to be parsed."""
         columns = as_columns(X)
-        return TreeExamples(self.trees, columns.indptr, self.extractor.keys(columns))
+        return TreeExamples(self.trees, columns.indptr, self.extractor.keys(columns), source=columns.source)
 
     def predict(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
         """The best tree of every sentence."""
@@ -144,7 +144,7 @@ class Parser(TreeModel):
         explainer = ArcExplainer(ArcVotes(self.extractor, X, self.w, self.labels), words, arcs, self.labels)
         token = question.token
         if token is None:
-            parts = zip(arcs_lines(words, arcs), explainer.margins(), strict=True)
+            parts = zip(arcs_lines(words, arcs), explainer.margins(self.examples(X).arc_scores(self.w, 0)), strict=True)
             return listed(
                 (line, margin, explainer.spelt(t, other)) for t, (line, (other, margin)) in enumerate(parts, 1)
             )

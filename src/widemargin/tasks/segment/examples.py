@@ -11,8 +11,9 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, at_positions, per_example, whole_costs
-from widemargin.core.sparse import NO_ROWS, Rows, boundaries
+from widemargin.core.sparse import NO_ROWS, Rows, boundaries, sums
 from widemargin.decoders.semimarkov import semimarkov
 from widemargin.structures.support import distinct, runs
 from widemargin.tasks.segment.check import check, gold_lengths
@@ -145,18 +146,28 @@ class SegmentExamples:
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
         """The worst segmentations under slack scaling (`core.examples.ErrorCounts`)."""
-        n_labels, data = self.shape.n_labels, self.data
-        whole = whole_costs(self._penalties)[0].astype(np.float64)
-        precision, recall, confusion = np.split(whole, [n_labels, 2 * n_labels])
-        data = data._replace(precision=precision, recall=recall, confusion=confusion.reshape(n_labels, n_labels))
+        precision, recall, confusion = self._whole_penalties
+        data = self.data._replace(precision=precision, recall=recall, confusion=confusion)
         starts = boundaries(self.lengths[batch])
         codes = np.empty(starts[-1], dtype=np.int32)
         worst_segmentations(data, self.parts(w), batch, starts, codes)
         return codes
 
+    def slack_bytes(self) -> FloatVector:
+        """What `decode_slack` takes: two tables of the best score for each token, label and number of errors."""
+        precision, recall, confusion = self._whole_penalties
+        missed = np.where(self.data.gold_lengths > 0, recall[self.data.gold >> 1], 0.0)
+        most = sums(missed + max(precision.max(), confusion.max()), self.data.indptr)
+        return 16.0 * self.lengths * self.shape.n_labels * (most + 1.0)
+
     @property
-    def _penalties(self) -> FloatVector:
-        return np.concatenate([self.data.precision, self.data.recall, self.data.confusion.ravel()])
+    def _whole_penalties(self) -> tuple[FloatVector, FloatVector, FloatMatrix]:
+        """Penalties of precision, recall and confusion as multiples of one unit."""
+        n_labels, data = self.shape.n_labels, self.data
+        penalties = np.concatenate([data.precision, data.recall, data.confusion.ravel()])
+        whole = whole_costs(penalties)[0].astype(np.float64)
+        precision, recall, confusion = np.split(whole, [n_labels, 2 * n_labels])
+        return precision, recall, confusion.reshape(n_labels, n_labels)
 
     @property
     def n_positions(self) -> LongVector:
@@ -169,6 +180,16 @@ class SegmentExamples:
         errors = np.zeros(counts.sum())
         codes = violators(self.data, self.parts(w), batch, errors)
         return at_positions(errors, self.difference(np.repeat(batch, counts)[errors > 0], codes).psi)
+
+    def violator_bytes(self) -> FloatVector:
+        """What `violators` may take: a segmentation for each span, and its ψ if it is wrong everywhere."""
+        data, positions = self.data, self.n_positions
+        entries = 4.0 * (self.lengths + 1.0) + 2.0 * ROLES * np.diff(data.features.indptr[data.indptr])
+        if len(data.segment_features.indptr) > 1:
+            # No more segments than tokens, with as many features as spans have on average.
+            of_spans = np.diff(data.segment_features.indptr[data.spans[data.indptr]])
+            entries += 2.0 * self.lengths * of_spans / np.maximum(positions, 1)
+        return positions * (BYTES_PER_ENTRY * entries + 8.0 * self.lengths)
 
     def max_marginals(self, w: FloatVector | SegmentWeights, batch: IntVector) -> tuple[FloatMatrix, LongVector]:
         """For each candidate span of the batch, a row of scores: the best segmentation's with each label there.

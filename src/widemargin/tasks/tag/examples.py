@@ -11,8 +11,9 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, at_positions, per_example, whole_costs
-from widemargin.core.sparse import NO_ROWS, Rows, coalesce, new_table
+from widemargin.core.sparse import NO_ROWS, Rows, coalesce, new_table, sums
 from widemargin.decoders.viterbi import viterbi
 from widemargin.errors import DataError
 from widemargin.structures.support import distinct, runs
@@ -211,11 +212,25 @@ class ChainExamples:
         worst_sequences(self.data, self.chain.parts(w), costs, unit, batch, starts, labels)
         return labels
 
+    def slack_bytes(self) -> FloatVector:
+        """What `decode_slack` takes: two tables of the best score for each token, label and number of errors."""
+        costs, _ = whole_costs(self.data.costs)
+        most = sums(costs.max(axis=1)[self.data.gold], self.data.indptr)
+        return 16.0 * self.lengths * self.chain.n_labels * (most + 1.0)
+
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
         """The worst label sequences that are wrong at each position (`core.examples.Positions`)."""
         errors, labels = violators(self.data, self.chain.parts(w), batch, self._starts(batch))
         wrong = np.repeat(batch, self.lengths[batch])[errors > 0]
         return at_positions(errors, self.difference(wrong, labels).psi)
+
+    def violator_bytes(self) -> FloatVector:
+        """What `violators` may take: a sequence for each position, and its ψ if it is wrong everywhere."""
+        entries = 4.0 * (self.lengths + 1.0)
+        for rows in (self.data.features, self.data.transition_features):
+            if len(rows.indptr) > 1:
+                entries += 2.0 * np.diff(rows.indptr[self.data.indptr])
+        return self.lengths * (BYTES_PER_ENTRY * entries + 8.0 * self.lengths)
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences of label sequences laid end to end."""
