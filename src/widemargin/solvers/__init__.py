@@ -20,6 +20,7 @@ from widemargin.solvers.mira import MIRA
 from widemargin.solvers.one_slack import OneSlack
 from widemargin.solvers.pegasos import Pegasos
 from widemargin.solvers.perceptron import Perceptron
+from widemargin.solvers.proximal import ProximalPoint
 from widemargin.solvers.sdm import OnlineCuttingPlane, SequentialDual
 from widemargin.solvers.sgd import SGD
 
@@ -39,6 +40,7 @@ SOLVERS: dict[str, Solver] = {
     "n-slack": CuttingPlane(),
     "one-slack": OneSlack(),
     "interior": Interior(),
+    "proximal": ProximalPoint(),
     "bcfw": FrankWolfe(),
     "bundle": Bundle(),
     "lbfgs": LBFGS(),
@@ -91,6 +93,7 @@ __all__ = [
     "OnlineCuttingPlane",
     "Pegasos",
     "Perceptron",
+    "ProximalPoint",
     "SequentialDual",
     "Solver",
     "named_solver",

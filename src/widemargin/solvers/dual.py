@@ -59,6 +59,14 @@ def value(state: DualState) -> float:
     return state.store.linear_term - 0.5 * float(state.w @ state.w) - 0.5 * float(state.ridge @ mass**2)
 
 
+def limits(problem: Problem) -> tuple[FloatVector, FloatVector]:
+    """Cap and ridge of every block."""
+    c = problem.C * problem.c
+    if problem.loss == "hinge":
+        return c, np.zeros(len(c))
+    return np.full(len(c), np.inf), 1.0 / np.maximum(2.0 * c, 1e-300)
+
+
 def growing(problem: Problem, epochs: int) -> int:
     """A batch size: small at first, since the first cuts change w the most and so go stale soonest."""
     return max(1, problem.batch_size // (48, 12, 4, 2, 1)[min(epochs, 4)])
@@ -72,17 +80,13 @@ class DualSolver(Solver, Protocol):
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> Any:
         """The state at α = 0; at the dual point of `cuts`; or at the tangents that the oracle finds at `w`."""
-        c = problem.C * problem.c
-        if problem.loss == "hinge":
-            cap, ridge = c, np.zeros(len(c))
-        else:
-            cap, ridge = np.full(len(c), np.inf), 1.0 / np.maximum(2.0 * c, 1e-300)
+        cap, ridge = limits(problem)
         if cuts is not None and len(cuts.sets.first) != problem.n_blocks:
             raise WidemarginError(
                 f"the cuts to start from are of {len(cuts.sets.first)} blocks, but there are {problem.n_blocks} now"
             )
         store = CutStore(problem.n_blocks, problem.cut_memory, products=self.products)
-        state = self.state(np.zeros(problem.n_weights), store, cap, ridge, np.full(len(c), np.inf))
+        state = self.state(np.zeros(problem.n_weights), store, cap, ridge, np.full(len(cap), np.inf))
         if cuts is not None:
             store.adopt(cuts)
         elif w is not None:
