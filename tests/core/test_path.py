@@ -71,6 +71,22 @@ def test_ctrl_c_ends_the_path():
     assert [each.stopped for each in path] == ["epochs", "interrupted"]
 
 
+def test_ctrl_c_before_a_point_has_learnt_anything_keeps_those_before(monkeypatch):
+    solutions = iter([fit(problem("chain")[0], DCD, stop=Stop(epochs=1)), KeyboardInterrupt])
+
+    def scripted(*arguments, **options):
+        found = next(solutions)
+        if found is KeyboardInterrupt:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr("widemargin.core.path.fit", scripted)
+    assert len(fit_path(problem("chain")[0], DCD, C=[0.1, 0.2, 0.3])) == 1
+    solutions = iter([KeyboardInterrupt])
+    with pytest.raises(KeyboardInterrupt):
+        fit_path(problem("chain")[0], DCD, C=[0.1, 0.2])
+
+
 def test_paths_that_cannot_be():
     training, _ = problem("chain")
     with pytest.raises(WidemarginError, match="at least one C"):
