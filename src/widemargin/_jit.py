@@ -40,7 +40,7 @@ def _source_digest() -> str:
 def _cache_directory() -> Path | None:
     """The folder of compiled kernels; None if there can be none, so that every process compiles them anew."""
     try:
-        base = Path(config.CACHE_DIR) if config.CACHE_DIR else _user_cache() / "widemargin"
+        base = Path(config.CACHE_DIR).absolute() if config.CACHE_DIR else _user_cache() / "widemargin"
     except RuntimeError:  # no home directory
         return None
     return private_directory(base / f"widemargin-{_source_digest()}")

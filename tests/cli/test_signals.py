@@ -161,6 +161,17 @@ def test_a_path_of_likelihoods(folder: Path, tmp_path: Path) -> None:
     assert load_model(tmp_path / "m.wm").summary["C"] == 0.1
 
 
+@both
+def test_while_python_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
+    """The work is done by then, and the exit code says so."""
+    late = "import atexit, os; atexit.register(lambda: os.kill(os.getpid(), NUMBER)); ".replace(
+        "NUMBER", str(int(number))
+    )
+    code, out, error = Started(tmp_path, "--version", code=late + PROGRAM).ended()
+    assert (code, error) == (0, "")
+    assert out.startswith("widemargin ")
+
+
 def test_signals_that_are_to_be_ignored_are(tmp_path: Path) -> None:
     started = Started(tmp_path, "train", "tag", "--help", ignore=True)
     time.sleep(0.1)

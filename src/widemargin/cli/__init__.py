@@ -14,6 +14,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
     open_streams()
     SIGNALS.listen()
-    from widemargin.cli.commands import main as program
+    try:
+        from widemargin.cli.commands import main as program
 
-    program.main(arguments)
+        program.main(arguments)
+    finally:
+        SIGNALS.ignore()

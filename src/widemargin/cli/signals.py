@@ -29,6 +29,7 @@ class Signals:
     def __init__(self) -> None:
         self.keep, self.number = False, int(signal.SIGINT)
         self._stop: threading.Event | None = None
+        self._heard: list[int] = []
 
     @property
     def code(self) -> int:
@@ -44,19 +45,25 @@ class Signals:
         """Answer signals from now on, except those that whoever started the program wants ignored (`nohup`)."""
         self._stop = take_over()
         reading, writing = os.pipe()
-        os.set_blocking(writing, False)
+        if os.name == "posix":
+            os.set_blocking(writing, False)
         known = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
-        wanted = [each for each in known if signal.getsignal(each) is not signal.SIG_IGN]
-        for each in wanted:
+        self._heard = [each for each in known if signal.getsignal(each) is not signal.SIG_IGN]
+        for each in self._heard:
             signal.signal(each, lambda number, frame: None)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        threading.Thread(target=self._wait, args=[reading, wanted], daemon=True).start()
+        threading.Thread(target=self._wait, args=[reading], daemon=True).start()
 
-    def _wait(self, reading: int, wanted: list[int]) -> None:
+    def ignore(self) -> None:
+        """The work is done: a signal while Python cleans up shall not change the exit code."""
+        for each in self._heard:
+            signal.signal(each, signal.SIG_IGN)
+
+    def _wait(self, reading: int) -> None:
         """Python writes the number of every signal into the pipe, whatever the other threads are doing."""
         while True:
             (number,) = os.read(reading, 1)
-            if number in wanted:
+            if number in self._heard:
                 self._answer(number)
 
     def _answer(self, number: int) -> None:
