@@ -164,9 +164,7 @@ def test_a_path_of_likelihoods(folder: Path, tmp_path: Path) -> None:
 @both
 def test_while_python_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
     """The work is done by then, and the exit code says so."""
-    late = "import atexit, os; atexit.register(lambda: os.kill(os.getpid(), NUMBER)); ".replace(
-        "NUMBER", str(int(number))
-    )
+    late = f"import atexit, os; atexit.register(lambda: os.kill(os.getpid(), {int(number)})); "
     code, out, error = Started(tmp_path, "--version", code=late + PROGRAM).ended()
     assert (code, error) == (0, "")
     assert out.startswith("widemargin ")
