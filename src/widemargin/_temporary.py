@@ -1,11 +1,11 @@
 """Files that appear whole or not at all: they are written under a temporary name, then renamed.
 
-Whoever ends the process on the spot (`os._exit`) calls `remove_all` first, since no clean-up code runs then.
+Whoever ends the process on the spot (`os._exit`) calls `remove_all` first, since no clean-up code runs then. The
+command line imports this before anything else, so it imports little itself.
 """
 
 import os
-import secrets
-import shutil
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,7 +22,7 @@ def renamed(target: Path, mode: str, *, private: bool = False) -> Iterator[IO[An
 
     A `private` file is this user's alone and easily made again: it is not forced onto the disk.
     """
-    temporary = target.with_name(f".widemargin-{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f".widemargin-{os.urandom(8).hex()}.tmp")
     try:
         with _lock:
             _unfinished.add(temporary)
@@ -33,7 +33,7 @@ def renamed(target: Path, mode: str, *, private: bool = False) -> Iterator[IO[An
             if not private:
                 os.fsync(stream.fileno())
         if target.exists() and not private:
-            shutil.copymode(target, temporary)
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         with _lock:
             temporary.replace(target)
     except BaseException:
