@@ -48,7 +48,7 @@ def test_a_kernel_is_compiled_once_and_again_when_a_callee_in_another_file_chang
     value, first, hits = run(VIOLATION, **where)
     assert (value, hits) == ("3.0", "0")
     assert Path(first).parent == tmp_path / "cache"
-    assert any(Path(first).rglob("*.nbi"))
+    assert any(Path(first).glob("*.kernel"))
     assert run(VIOLATION, **where) == ["3.0", first, "1"]
 
     callee = package / "core" / "sparse.py"

@@ -2,18 +2,19 @@
 
 Numba's cache watches only the file of the outermost kernel, so editing a callee in another file would leave a stale
 caller behind. The cache directory is therefore named by a digest of all the package's sources, which also lets two
-versions live side by side and serves installations that cannot be written to.
+versions live side by side and serves installations that cannot be written to. `_kernel_cache` says what is in it.
 """
 
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+
+from widemargin._kernel_cache import KernelCache, private_directory
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,16 +37,13 @@ def _source_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def _cache_directory() -> str | None:
-    """The folder of compiled kernels; None if none can be written, so that every process compiles them anew."""
-    base = Path(config.CACHE_DIR) if config.CACHE_DIR else _user_cache() / "widemargin"
-    directory = base / f"widemargin-{_source_digest()}"
+def _cache_directory() -> Path | None:
+    """The folder of compiled kernels; None if there can be none, so that every process compiles them anew."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            return str(directory)
-    except (OSError, RuntimeError):
+        base = Path(config.CACHE_DIR).absolute() if config.CACHE_DIR else _user_cache() / "widemargin"
+    except RuntimeError:  # no home directory
         return None
+    return private_directory(base / f"widemargin-{_source_digest()}")
 
 
 _DIRECTORY = _cache_directory()
@@ -57,12 +55,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     `fastmath` is limited to reassociation and contraction, which let sums vectorise: the full flag assumes that there
     are no infinities, but constraints are written as −inf.
     """
-    before = config.CACHE_DIR
-    config.CACHE_DIR = _DIRECTORY or before
-    try:
-        compiled = numba.njit(
-            cache=_DIRECTORY is not None, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}
-        )(function)
-    finally:
-        config.CACHE_DIR = before
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})(function)
+    if _DIRECTORY is not None and not config.DISABLE_JIT:
+        compiled._cache = KernelCache(function, _DIRECTORY)
     return cast("Callable[P, R]", compiled)

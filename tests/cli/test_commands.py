@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from helpers.command_line import LOADED, fail, python, run, succeed, written
 from widemargin import SequenceTagger
-from widemargin.cli import main
+from widemargin.cli.commands import main
 from widemargin.cli.given import read_clusters
 from widemargin.core import model_file as model_module
 from widemargin.core.solution import Epoch

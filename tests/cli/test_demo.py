@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from widemargin.cli import main
+from widemargin.cli.commands import main
 from widemargin.cli.demo import _fields
 from widemargin.tasks.tag.model import Tagger
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from helpers import SOLVERS, problem
+from helpers import SOLVERS, problem, taken_by
 from widemargin.core import checkpoint as module
 from widemargin.core.checkpoint import Checkpoint, Moment, pack, unpack
 from widemargin.core.loop import Callback, Stop, fit
@@ -37,7 +37,7 @@ class PressCtrlC(Callback):
 
 
 def training(solver, name="chain"):
-    return problem(name, loss=solver.losses[0], C=2.0)[0]
+    return problem(name, **taken_by(solver), C=2.0)[0]
 
 
 def rows(solution):

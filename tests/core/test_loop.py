@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from helpers import PROBLEMS, optimum, primal, problem, random_chain
+from widemargin.core import interrupt
 from widemargin.core.loop import Callback, Stop, fit
 from widemargin.core.problem import Meter, Problem
 from widemargin.core.solution import Solution
@@ -286,6 +287,48 @@ def test_ctrl_c_during_the_closing_proof(monkeypatch):
     assert asked[1:] == [2, 2]
     assert solution.stopped == "interrupted"
     assert not solution.certified
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_ctrl_c_before_anything_is_learnt_is_raised(warm):
+    """In the first epoch, or in the oracle pass that a dual solver makes at the weights to start from."""
+    training, _ = problem("chain")
+    ask, asked = Margin.cuts, []
+
+    class Press(Callback):
+        def on_start(self, max_epochs, n_examples):
+            signal.raise_signal(signal.SIGINT)
+
+    def press(self, examples, w, batch):
+        asked.append(len(batch))
+        signal.raise_signal(signal.SIGINT)
+        return ask(self, examples, w, batch)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if warm:
+            patch.setattr("widemargin.core.problem.PASS_BATCH", 2)
+            patch.setattr(Margin, "cuts", press)
+        with pytest.raises(KeyboardInterrupt):
+            fit(training, LIGHT, callbacks=[] if warm else [Press()], w=np.ones(training.n_weights) if warm else None)
+    assert len(asked) == warm
+    assert training.meter.watch is None
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_program_may_answer_signals_itself(monkeypatch):
+    monkeypatch.setattr(interrupt, "_taken_over", None)
+    stop = interrupt.take_over()
+    assert interrupt.take_over() is stop
+
+    class Program(Callback):
+        def on_epoch(self, epoch):
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            stop.set()
+
+    training, _ = problem("chain")
+    assert fit(training, LIGHT, stop=Stop(gap=None), callbacks=[Program()]).stopped == "interrupted"
+    with pytest.raises(KeyboardInterrupt):  # it goes on holding for later runs
+        fit(training, LIGHT)
 
 
 def test_a_second_ctrl_c_is_not_held_back():

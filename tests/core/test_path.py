@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import widemargin
-from helpers import SOLVERS, optimum, problem, random_chain
+from helpers import SOLVERS, optimum, problem, random_chain, taken_by
 from widemargin.core.loop import Callback, Stop, fit
 from widemargin.core.online import Online
 from widemargin.core.path import fit_path
@@ -46,13 +46,13 @@ def test_the_path_is_in_the_given_order_and_keeps_the_last_cuts():
 @pytest.mark.parametrize("solver", [name for name, each in SOLVERS.items() if "maximum" in each.kinds])
 def test_every_solver_follows_a_path(solver):
     solver = SOLVERS[solver]
-    training, _ = problem("chain", loss=solver.losses[0])
+    training, _ = problem("chain", **taken_by(solver))
     first, second = fit_path(training, solver, C=[0.1, 0.2], stop=Stop(epochs=2, gap=None), seed=1)
     options = {"stop": Stop(epochs=2, gap=None), "seed": 1}
-    before = fit(problem("chain", loss=solver.losses[0], C=0.1)[0], solver, **options)
+    before = fit(problem("chain", **taken_by(solver), C=0.1)[0], solver, **options)
     assert np.array_equal(first.w, before.w)
     warm = {"w": before.w} if before.cuts is None else {"cuts": before.cuts}
-    after = fit(problem("chain", loss=solver.losses[0], C=0.2)[0], solver, **options, **warm)
+    after = fit(problem("chain", **taken_by(solver), C=0.2)[0], solver, **options, **warm)
     assert np.array_equal(second.w, after.w)
 
 
@@ -69,6 +69,22 @@ def test_ctrl_c_ends_the_path():
 
     path = fit_path(problem("chain")[0], DCD, C=[0.3, 0.1, 0.2], stop=Stop(epochs=3, gap=None), callbacks=[Press()])
     assert [each.stopped for each in path] == ["epochs", "interrupted"]
+
+
+def test_ctrl_c_before_a_point_has_learnt_anything_keeps_those_before(monkeypatch):
+    solutions = iter([fit(problem("chain")[0], DCD, stop=Stop(epochs=1)), KeyboardInterrupt])
+
+    def scripted(*arguments, **options):
+        found = next(solutions)
+        if found is KeyboardInterrupt:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr("widemargin.core.path.fit", scripted)
+    assert len(fit_path(problem("chain")[0], DCD, C=[0.1, 0.2, 0.3])) == 1
+    solutions = iter([KeyboardInterrupt])
+    with pytest.raises(KeyboardInterrupt):
+        fit_path(problem("chain")[0], DCD, C=[0.1, 0.2])
 
 
 def test_paths_that_cannot_be():

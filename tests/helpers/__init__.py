@@ -432,6 +432,11 @@ def problem(name, **changes) -> tuple[Problem, Small]:
     return Problem(small.examples, **options | changes), small
 
 
+def taken_by(solver):
+    """The loss and the penalty that a solver prefers."""
+    return {"loss": solver.losses[0], "penalty": solver.penalties[0]}
+
+
 def all_cuts(small):
     """For every example the errors and the dense ψ of all its outputs."""
     table = []

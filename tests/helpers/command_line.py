@@ -7,7 +7,7 @@ import sys
 
 from click.testing import CliRunner, Result
 
-from widemargin.cli import main
+from widemargin.cli.commands import main
 from widemargin.data.generators import addresses
 
 
@@ -58,7 +58,7 @@ def python(code: str, *args: object) -> str:
 
 LOADED = """
 import sys
-from widemargin.cli import main
+from widemargin.cli.commands import main
 try:
     main(sys.argv[1:])
 except SystemExit:

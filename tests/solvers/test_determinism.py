@@ -12,19 +12,19 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import widemargin
-from helpers import SOLVERS, chain, problem
+from helpers import SOLVERS, chain, problem, taken_by
 from widemargin import Problem, Stop, fit
 from widemargin.objectives import Softmax
 
 SOURCE = Path(widemargin.__file__).parent
 
 
-@pytest.mark.parametrize("solver", ["auto", "dcd", "sdm", "one-slack", "bundle", "bcfw", "mira", "adagrad"])
+@pytest.mark.parametrize("solver", ["auto", "dcd", "sdm", "one-slack", "bundle", "bcfw", "mira", "adagrad", "proximal"])
 def test_the_place_in_memory_does_not_matter(solver):
     rng, found = np.random.default_rng(0), set()
     for _ in range(60):
         clutter = [np.full(rng.integers(1, 400), 1.0) for _ in range(rng.integers(1, 50))]
-        training, _ = problem("chain, real-valued", loss=SOLVERS[solver].losses[0])
+        training, _ = problem("chain, real-valued", **taken_by(SOLVERS[solver]))
         found.add(fit(training, SOLVERS[solver], stop=Stop(epochs=6, gap=None), seed=0).w.tobytes())
         del clutter[::2]
     assert len(found) == 1
@@ -103,10 +103,11 @@ def test_sums_of_products_have_loops_of_their_own():
 def test_the_number_of_blas_threads_does_not_matter(solver):
     """BLAS splits long sums among its threads; weights and trace must not show it."""
     examples = chain(0, [6] * 12, n_features=12_000, per_position=9, binary=False).examples
-    kind = {} if "maximum" in SOLVERS[solver].kinds else {"objective": Softmax()}
+    options = taken_by(SOLVERS[solver]) | {"loss": SOLVERS[solver].losses[-1]}
+    options |= {} if "maximum" in SOLVERS[solver].kinds else {"objective": Softmax()}
     found = set()
     for n_threads in (1, 2, 5):
-        training = Problem(examples, C=1.0, loss=SOLVERS[solver].losses[-1], **kind)
+        training = Problem(examples, C=1.0, **options)
         with threadpool_limits(n_threads, user_api="blas"):
             solution = fit(training, SOLVERS[solver], stop=Stop(epochs=4, gap=None), seed=0)
         found.add((solution.w.tobytes(), tuple((row.primal, row.dual) for row in solution.trace)))

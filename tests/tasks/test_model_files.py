@@ -522,7 +522,7 @@ def test_models_that_cannot_be_written(place, tmp_path):
 
 @pytest.mark.parametrize("stage", ["write", "sync", "interrupt"])
 def test_a_failure_half_way_leaves_the_old_file_alone(stage, tmp_path, monkeypatch):
-    from widemargin.core import atomic
+    from widemargin import _temporary
 
     path = saved(tmp_path / "a.model")
     content = path.read_bytes()
@@ -531,7 +531,7 @@ def test_a_failure_half_way_leaves_the_old_file_alone(stage, tmp_path, monkeypat
         raise KeyboardInterrupt if stage == "interrupt" else OSError(28, "No space left on device")
 
     if stage == "write":
-        opened = atomic._open
+        opened = _temporary.opened
 
         def half_open(*arguments):
             stream = opened(*arguments)
@@ -539,9 +539,9 @@ def test_a_failure_half_way_leaves_the_old_file_alone(stage, tmp_path, monkeypat
             stream.close()
             return type("Stream", (), {"write": full, "__enter__": lambda self: self, "__exit__": lambda *_: None})()
 
-        monkeypatch.setattr(atomic, "_open", half_open)
+        monkeypatch.setattr(_temporary, "opened", half_open)
     else:
-        monkeypatch.setattr(atomic.os, "fsync", full)
+        monkeypatch.setattr(_temporary.os, "fsync", full)
     with pytest.raises(KeyboardInterrupt if stage == "interrupt" else WidemarginError):
         fitted("records").save(path)
     monkeypatch.undo()

@@ -4,6 +4,19 @@
 answer at once. The work of a command is in the file of its name, which is loaded when the command runs.
 """
 
-from widemargin.cli.commands import main
+from collections.abc import Sequence
+from typing import NoReturn
 
-__all__ = ["main"]
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command line, and exit."""
+    from widemargin.cli.signals import SIGNALS, open_streams
+
+    open_streams()
+    SIGNALS.listen()
+    try:
+        from widemargin.cli.commands import main as program
+
+        program.main(arguments)
+    finally:
+        SIGNALS.ignore()

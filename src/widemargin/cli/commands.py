@@ -107,7 +107,8 @@ class ByTask(click.Group):
 def main() -> None:
     """Large-margin structured prediction with a certificate of optimality.
 
-    Results go to standard output, progress to standard error. Exit codes: 0 done, 2 wrong input, 130 interrupted.
+    Results go to standard output, progress to standard error. Exit codes: 0 done, 2 wrong input, 130 interrupted,
+    143 ended by SIGTERM before there was anything to save.
     """
 
 
@@ -126,7 +127,8 @@ main.add_command(
             quiet,
         ),
         defaults={},
-        remark="Ctrl-C ends training early: the model learnt so far is saved, and the exit code is 130.",
+        remark="Ctrl-C or SIGTERM ends training early: the model learnt so far is saved, and the exit code is 130. "
+        "Before anything has been learnt, no file is changed.",
     )
 )
 main.add_command(
@@ -150,8 +152,8 @@ main.add_command(
             quiet,
         ),
         defaults={"max_epochs": 50, "tol": 0.001},
-        remark="Trains with each solver. Ctrl-C ends the comparison early: the report covers what was measured by "
-        "then, and the exit code is 130.",
+        remark="Trains with each solver. Ctrl-C or SIGTERM ends the comparison early: the report covers what was "
+        "measured by then, and the exit code is 130.",
         default="tag",
     )
 )

@@ -8,7 +8,7 @@ from rich.text import Text
 from widemargin.cli.output import Printer, print_json
 from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.targets import check_folder
-from widemargin.cli.train import input_files, prepared
+from widemargin.cli.train import Keep, input_files, prepared
 from widemargin.errors import WidemarginError
 from widemargin.report.comparison import FILES, Comparison
 from widemargin.report.tables import cells, columns_of
@@ -36,7 +36,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     if job.dev is not None:
         about |= {"development data": dev_file}
         about |= {f"development {what}": count for what, count in job.dev.size.items()}
-    comparison = compare_solvers(job.kind.load("compile"), job.parameters, job.data, solvers, about)
+    comparison = compare_solvers(job.kind.load("compile"), job.parameters, job.data, solvers, about, [Keep()])
     if comparison.interrupted and not comparison.functions:
         raise KeyboardInterrupt  # nothing has been measured yet
     comparison.save(out)

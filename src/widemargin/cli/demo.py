@@ -9,6 +9,7 @@ from widemargin._version import __version__
 from widemargin.cli.output import Printer
 from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.targets import check_target
+from widemargin.cli.train import Keep
 from widemargin.core.atomic import replacing
 from widemargin.core.solution import Solution
 from widemargin.data.generators import addresses
@@ -53,7 +54,7 @@ def run(*, out: str, sequences: int, seed: int, quiet: bool) -> int | None:
     )
     kind = task("tag").kinds["chain"]
     parameters = kind.load("parameters")(verbose=not quiet)
-    tagger, solution = train(kind.load("compile"), parameters, Data(X, y))
+    tagger, solution = train(kind.load("compile"), parameters, Data(X, y), [Keep()])
     tagger.summary["data"] = {
         "label": "label",
         "format": "conll",

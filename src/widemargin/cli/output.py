@@ -20,7 +20,7 @@ STOPPED = {
     "epochs": "all epochs are over",
     "seconds": "time is up",
     "patience": "the development score no longer improves",
-    "interrupted": "Ctrl-C",
+    "interrupted": "interrupted",
 }
 
 

@@ -5,7 +5,8 @@
 | 0 | done |
 | 1 | the reader of the output has gone (`| head`) |
 | 2 | wrong options, or a mistake in a file; nothing was written |
-| 130 | Ctrl-C; `train` has saved the model so far, `compare` the report so far |
+| 130 | interrupted by Ctrl-C or another signal; `train` has saved the model so far, `compare` the report so far |
+| 128 + n | ended by signal n (130 Ctrl-C, 143 SIGTERM) before there was anything to save; files are as they were |
 
 With `WIDEMARGIN_DEBUG=1` in the environment, errors are raised instead, for developers.
 """
@@ -17,6 +18,7 @@ from typing import Any, NoReturn
 
 import click
 
+from widemargin.cli.signals import SIGNALS
 from widemargin.errors import WidemarginError
 
 BROKEN_PIPE, WRONG, INTERRUPTED = 1, 2, 130
@@ -32,7 +34,7 @@ class Program(click.Group):
             # Flush here: when the interpreter exits, a full disk would only cause a warning.
             sys.stdout.flush()
         except click.Abort:
-            code = _complain("interrupted", INTERRUPTED)
+            code = _complain(SIGNALS.sentence, SIGNALS.code)
         except click.ClickException as error:
             code = _complain(error.format_message(), error.exit_code)
         except (WidemarginError, OSError, UnicodeError, MemoryError) as error:
@@ -60,7 +62,8 @@ def _sentence(error: Exception) -> str:
 
 
 def _complain(sentence: str, code: int) -> int:
-    click.echo("error: " + sentence.rstrip(".").replace("\n", " "), err=True)
+    with suppress(OSError):  # whoever could have read it has gone
+        click.echo("error: " + sentence.rstrip(".").replace("\n", " "), err=True)
     return code
 
 

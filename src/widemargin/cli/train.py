@@ -10,8 +10,10 @@ from widemargin.cli.given import files_of, read_value
 from widemargin.cli.options import parameter_fields
 from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json
 from widemargin.cli.program import INTERRUPTED
+from widemargin.cli.signals import SIGNALS
 from widemargin.cli.targets import check_target
-from widemargin.core.solution import Solution
+from widemargin.core.loop import Callback
+from widemargin.core.solution import Epoch, Solution
 from widemargin.errors import WidemarginError
 from widemargin.report.curves import plot_curves
 from widemargin.report.numbers import share
@@ -60,6 +62,19 @@ class Plan:
             raise WidemarginError("several values of --C need --dev FILE to choose the best one by")
         if self.several and self.checkpoint is not None:
             raise WidemarginError("--checkpoint keeps one training run; give a single value of --C")
+
+
+class Keep(Callback):
+    """Tells the answers to signals as soon as something has been learnt."""
+
+    def on_batch(self, visited: int) -> None:
+        """`visited` examples of this epoch are done."""
+        if visited:
+            SIGNALS.keep = True
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        """An epoch is over."""
+        SIGNALS.keep = True
 
 
 class Prepared(NamedTuple):
@@ -114,11 +129,12 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     read = perf_counter()
     compile_ = job.kind.load("compile")
     if plan.several and plan.C is not None:
-        path = train_path(compile_, job.parameters, job.data, plan.C)
+        path = train_path(compile_, job.parameters, job.data, plan.C, [Keep()])
     else:
-        path = [train(compile_, job.parameters, job.data, checkpoint=plan.checkpoint, resume=plan.resume)]
+        path = [train(compile_, job.parameters, job.data, [Keep()], checkpoint=plan.checkpoint, resume=plan.resume)]
     model, solution = max(path, key=lambda point: _dev_score(point[1]))
-    interrupted = any(each.stopped == "interrupted" for _, each in path)
+    wanted = len(plan.C) if plan.several and plan.C is not None else 1
+    interrupted = len(path) < wanted or any(each.stopped == "interrupted" for _, each in path)
     trained = perf_counter()
     model.summary["data"] = job.train.about | job.train.size
     model.save(plan.out)

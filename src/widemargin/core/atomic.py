@@ -6,13 +6,12 @@ cannot be renamed onto and are written directly.
 """
 
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, TextIO, overload
 
+from widemargin._temporary import opened, renamed
 from widemargin.errors import WidemarginError
 
 
@@ -39,28 +38,10 @@ def _replacing(path: Path, mode: str) -> Iterator[IO[Any]]:
     try:
         # Tests the path as given: when /dev/stdout is a pipe, it resolves to something that is not a path.
         if path.exists() and not path.is_file():
-            with _open(path, mode) as stream:
+            with opened(path, mode) as stream:
                 yield stream
         else:
-            yield from _replaced(Path(os.path.realpath(path)), mode)
+            with renamed(Path(os.path.realpath(path)), mode) as stream:
+                yield stream
     except OSError as error:
         raise WidemarginError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-def _replaced(target: Path, mode: str) -> Iterator[IO[Any]]:
-    temporary = target.with_name(f".widemargin-{secrets.token_hex(8)}.tmp")
-    try:
-        with _open(temporary, mode.replace("w", "x")) as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _open(path: Path, mode: str) -> IO[Any]:
-    return path.open(mode) if "b" in mode else path.open(mode, encoding="utf-8", newline="")

@@ -5,13 +5,11 @@ Solvers implement none of this, so it works alike for all of them.
 
 import json
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
 from widemargin.core.checkpoint import Checkpoint, Moment
 from widemargin.core.cut_store import CutStore
+from widemargin.core.interrupt import interruption
 from widemargin.core.problem import Problem, check_offers
 from widemargin.core.solution import Epoch, Solution, proven_gap, relative_gap
 from widemargin.core.solver import Solver
@@ -100,8 +99,8 @@ def fit(
 ) -> Solution:
     """Train: run epochs of `solver` over `problem` until a stop rule holds.
 
-    Ctrl-C ends training at the next oracle call and returns the best weights so far. The same seed gives the same
-    weights, whatever the number of threads.
+    Ctrl-C ends training at the next oracle call and returns the best weights so far; before anything has been learnt,
+    it raises `KeyboardInterrupt`. The same seed gives the same weights, whatever the number of threads.
 
     Parameters
     ----------
@@ -130,7 +129,7 @@ def fit(
     run = _Run(problem, solver, stop or Stop(), score, callbacks, np.random.default_rng(seed), audit)
     if checkpoint is not None:
         run.checkpoint = Checkpoint(checkpoint, problem, solver, checkpoint_seconds)
-    with _interrupt_flag() as interrupted, one_blas_thread():
+    with interruption() as interrupted, one_blas_thread():
         problem.meter.watch = lambda n: run.watch(n, interrupted)
         try:
             return run.result(w, cuts, resume)
@@ -151,26 +150,6 @@ def check(problem: Problem, solver: Solver) -> None:
         )
     check_offers(solver, solver.requires, problem.examples)
     check_offers(solver, solver.requires_of_objective, problem.objective, "objectives")
-
-
-@contextmanager
-def _interrupt_flag() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets instead of raising at an arbitrary moment; a second Ctrl-C raises as usual."""
-    flag = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-    ours = threading.current_thread() is threading.main_thread() and before is signal.default_int_handler
-
-    def set_flag(number: int, frame: FrameType | None) -> None:
-        flag.set()
-        signal.signal(signal.SIGINT, before)
-
-    if ours:
-        signal.signal(signal.SIGINT, set_flag)
-    try:
-        yield flag
-    finally:
-        if ours:
-            signal.signal(signal.SIGINT, before)
 
 
 class _Run:
@@ -224,8 +203,11 @@ class _Run:
         """Start the solver, then run epochs until a stop rule holds."""
         self.problem.forget()
         self.certifying = True  # a warm start may need an oracle pass, which belongs to no epoch
-        if not (resume and self._resume()):
-            self.state = self.solver.start(self.problem, w, cuts)
+        try:
+            if not (resume and self._resume()):
+                self.state = self.solver.start(self.problem, w, cuts)
+        except _Halt:
+            raise KeyboardInterrupt from None
         self.certifying = False
         self._check_that_it_ends()
         for callback in self.callbacks:
@@ -239,6 +221,8 @@ class _Run:
                 self._note()
             except _Halt as halt:
                 reason = str(halt)
+                if reason == "interrupted" and not self._has_learnt():
+                    raise KeyboardInterrupt from None
                 self._record(score=None)
         if self.checkpoint is not None:
             self.checkpoint.write()
@@ -246,6 +230,9 @@ class _Run:
         for callback in self.callbacks:
             callback.on_stop(solution.stopped)
         return solution
+
+    def _has_learnt(self) -> bool:
+        return bool(self.trace) or bool(np.any(self.solver.weights(self.state)))
 
     def _end_of_epoch(self) -> str:
         """Score, record, and say which stop rule holds, if any."""

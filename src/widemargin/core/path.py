@@ -49,7 +49,12 @@ def path_points(problem: Problem, solver: Solver, C: Sequence[float], **options:
         if last is not None:
             before = found[last]
             options |= {"w": before.w if before.cuts is None else None, "cuts": before.cuts}
-        found[k] = fit(points[k], solver, **options)
+        try:
+            found[k] = fit(points[k], solver, **options)
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            break  # nothing was learnt for this C; the points before are worth keeping
         if last is not None:
             found[last] = replace(found[last], cuts=None)
         last = k

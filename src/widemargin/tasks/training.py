@@ -82,10 +82,11 @@ def train_path(
     parameters: Parameters,
     data: Data,
     C: Sequence[float],
+    callbacks: Sequence[Callback] = (),
 ) -> list[tuple[M, Solution]]:
     """A model and its solution for each value in `C`, trained as a path (`core.path`); data are compiled once."""
     compiled = compile_data(parameters, data)
-    points = _run(path_points, compiled, parameters, C=C)
+    points = _run(path_points, compiled, parameters, callbacks, C=C)
     path = [(replace(parameters, C=each), _slim(solution)) for each, solution in points]
     return [(_model(compiled, point, solution), solution) for point, solution in path]
 
@@ -133,6 +134,7 @@ def compare_solvers(
     data: Data,
     solvers: Iterable[str] | Mapping[str, Solver],
     about: Mapping[str, Any] | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> "Comparison":
     """Train with each solver at the same C, and compare them.
 
@@ -153,6 +155,7 @@ def compare_solvers(
         stop=stop_of(parameters),
         score=compiled.score,
         seed=parameters.random_state or 0,
+        callbacks=callbacks,
         verbose=bool(parameters.verbose),
         data={**(about or {}), **size, **scored},
         settings={"C": parameters.C, "jobs": parameters.n_jobs, **_own(parameters)},
@@ -247,6 +250,8 @@ def _run(
 
 
 def _solver(compiled: Compiled[Any], parameters: Parameters) -> Solver:
+    if parameters.solver == "auto" and parameters.penalty == "l1":
+        return SOLVERS["proximal"]
     if parameters.solver == "auto" and compiled.auto is not None:
         return compiled.auto
     return chosen(parameters).solver

@@ -3,6 +3,7 @@
 import signal
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -54,7 +55,9 @@ def check_solver(
             watched.fit(limit, seed)
         if threading.current_thread() is threading.main_thread() and _ctrl_c_is_free():
             for calls in (1, 2):
-                watched.fit(stop, seed, _CtrlC(calls))
+                with suppress(KeyboardInterrupt):  # nothing may have been learnt yet
+                    watched.fit(stop, seed, _CtrlC(calls))
+                watched.inspect(f"{_of(solver, problem)}, interrupted")
 
 
 class _Watched:

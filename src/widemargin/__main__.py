@@ -1,0 +1,5 @@
+"""`python -m widemargin` is the command `widemargin`."""
+
+from widemargin.cli import main
+
+main()

@@ -1,0 +1,248 @@
+"""Signals and broken streams, whatever the moment: no traceback, a telling exit code, and files that are whole.
+
+Many programs here run without compiling, which starts them sooner.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from helpers.command_line import run, succeed, written
+from widemargin.cli.commands import main
+from widemargin.tasks.base import load_model
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+
+PROGRAM = "from widemargin.cli import main; main()"
+MARKED = """
+import os, sys, time
+from pathlib import Path
+from widemargin.report.progress import Progress
+def mark(self, epoch):
+    if epoch.epoch == 2:
+        Path("learning").touch()
+def wait(self, reason):
+    Path("stopping").touch()
+    time.sleep(float(os.environ.get("WAIT", "0")))
+Progress.on_epoch, Progress.on_stop = mark, wait
+"""
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data and a model."""
+    path = tmp_path_factory.mktemp("signals")
+    (path / "train.tsv").write_text(written("conll", 20, 1), encoding="utf-8")
+    succeed("train", "tag", "--train", path / "train.tsv", "--out", path / "model.wm", *FAST, "--quiet")
+    return path
+
+
+FAST = ["--templates", "word", "--epochs", "2"]
+ENDLESS = ["--templates", "word", "--epochs", "1000000", "--tol", "0"]
+
+
+class Started:
+    """A command line that runs in `here`, and what became of it."""
+
+    def __init__(self, here: Path, *arguments: object, code: str = PROGRAM, ignore: bool = False, **more: str) -> None:
+        self.here = here
+        # Whoever runs the tests in the background may have left signals ignored.
+        disposition = signal.SIG_IGN if ignore else signal.SIG_DFL
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, arguments)],
+            cwd=here,
+            env={**os.environ, "NUMBA_DISABLE_JIT": "1", **more},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, disposition),  # noqa: PLW1509 — no threads yet
+        )
+
+    def when(self, true: Callable[[], bool]) -> "Started":
+        """Wait until something is true."""
+        end = time.monotonic() + PATIENCE
+        while not true():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        return self
+
+    def when_exists(self, pattern: str) -> "Started":
+        return self.when(lambda: any(self.here.glob(pattern)))
+
+    def when_listening(self) -> "Started":
+        """The moment before anything slow is imported: SIGTERM is no longer left to the system."""
+        status = Path(f"/proc/{self.process.pid}/status")
+        if not status.exists():
+            time.sleep(0.3)
+            return self
+        caught = 1 << (signal.SIGTERM - 1)
+        return self.when(lambda: bool(int(status.read_text().partition("SigCgt:")[2].split()[0], 16) & caught))
+
+    def send(self, number: signal.Signals) -> "Started":
+        self.process.send_signal(number)
+        return self
+
+    def ended(self) -> tuple[int, str, str]:
+        """The exit code and all output."""
+        out, error = self.process.communicate(timeout=PATIENCE)
+        assert "Traceback" not in out + error
+        assert "Exception" not in out + error
+        assert not [*self.here.rglob("*.tmp"), *self.here.rglob("*.tmp.*")]
+        return self.process.returncode, out, error
+
+
+both = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+UNCHANGED = {
+    signal.SIGINT: (130, "", "error: interrupted; no file has been changed\n"),
+    signal.SIGTERM: (143, "", "error: terminated; no file has been changed\n"),
+}
+
+
+def train(folder: Path, *more: object) -> list[object]:
+    return ["train", "tag", "--train", folder / "train.tsv", "--out", "m.wm", *more]
+
+
+@both
+def test_while_importing(folder: Path, tmp_path: Path, number: signal.Signals) -> None:
+    assert Started(tmp_path, *train(folder)).when_listening().send(number).ended() == UNCHANGED[number]
+    assert list(tmp_path.iterdir()) == []
+
+
+@both
+def test_while_compiling(folder: Path, tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "m.wm").write_text("old")
+    compiling = {"NUMBA_DISABLE_JIT": "0", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    started = Started(tmp_path, *train(folder), **compiling).when_exists("cache/*/*.kernel")
+    begin = time.monotonic()
+    assert started.send(number).ended() == UNCHANGED[number]
+    assert time.monotonic() - begin < 2.0
+    assert (tmp_path / "m.wm").read_text() == "old"
+
+
+@both
+def test_while_training(folder: Path, tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "m.wm").write_text("old")
+    checkpoint = ["--checkpoint", "run"]
+    started = Started(tmp_path, *train(folder, *ENDLESS, *checkpoint), code=MARKED + PROGRAM).when_exists("learning")
+    code, out, error = started.send(number).ended()
+    assert (code, error) == (130, "")
+    assert "interrupted; the model as it was by then has been saved" in out
+    model = load_model(tmp_path / "m.wm")
+    assert model.summary["solution"]["stopped"] == "interrupted"
+    assert (tmp_path / "run").exists()
+
+
+@both
+def test_a_second_signal(folder: Path, tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "m.wm").write_text("old")
+    started = Started(tmp_path, *train(folder, *ENDLESS), code=MARKED + PROGRAM, WAIT="60").when_exists("learning")
+    started.send(signal.SIGINT).when_exists("stopping")
+    assert started.send(number).ended() == (128 + number, "", "error: ended at once by a second signal\n")
+    assert (tmp_path / "m.wm").read_text() == "old"
+
+
+def test_a_path_of_likelihoods(folder: Path, tmp_path: Path) -> None:
+    path = ["--dev", folder / "train.tsv", "--solver", "crf", "--C", "0.1,1,10", *ENDLESS]
+    started = Started(tmp_path, *train(folder, *path), code=MARKED + PROGRAM).when_exists("learning")
+    begin = time.monotonic()
+    code, out, error = started.send(signal.SIGTERM).ended()
+    assert (code, error) == (130, "")
+    assert time.monotonic() - begin < 5.0
+    assert "interrupted" in out
+    assert load_model(tmp_path / "m.wm").summary["C"] == 0.1
+
+
+@both
+def test_while_python_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
+    """The work is done by then, and the exit code says so."""
+    late = f"import atexit, os; atexit.register(lambda: os.kill(os.getpid(), {int(number)})); "
+    code, out, error = Started(tmp_path, "--version", code=late + PROGRAM).ended()
+    assert (code, error) == (0, "")
+    assert out.startswith("widemargin ")
+
+
+def test_signals_that_are_to_be_ignored_are(tmp_path: Path) -> None:
+    started = Started(tmp_path, "train", "tag", "--help", ignore=True)
+    time.sleep(0.1)
+    code, out, error = started.send(signal.SIGINT).ended()
+    assert (code, error) == (0, "")
+    assert out.startswith("Usage: ")
+
+
+def commands(folder: Path) -> dict[str, list[object]]:
+    """A quick command line for every command; all of them print something."""
+    model, data = folder / "model.wm", folder / "train.tsv"
+    return {
+        "--help": [],
+        "train": train(folder, *FAST)[1:],
+        "compare": ["--train", data, "--solvers", "perceptron", "--out", "report", *FAST],
+        "evaluate": [model, data],
+        "predict": [model, data],
+        "calibrate": [model, data, "--out", "calibrated.wm"],
+        "inspect": [model],
+        "demo": ["--out", "demo", "--sequences", "20"],
+    }
+
+
+def test_every_command_is_there(folder: Path) -> None:
+    assert set(commands(folder)) == {"--help", *main.commands}
+
+
+@pytest.mark.parametrize("command", ["--help", *main.commands])
+def test_broken_streams(folder: Path, tmp_path: Path, command: str) -> None:
+    """Output that nobody can read is a failure; input and messages that nobody needs are not."""
+    line = [sys.executable, "-c", PROGRAM, command, *map(str, commands(folder)[command])]
+
+    def code(redirection: str) -> tuple[int, str]:
+        here = tmp_path / redirection.replace("/", "")
+        here.mkdir()
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", f'"$@" {redirection}', "bash", *line],
+            cwd=here,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=2 * PATIENCE,
+        )
+        assert not list(here.rglob("*.tmp"))
+        return done.returncode, done.stderr
+
+    with ThreadPoolExecutor(2) as pool:
+        closed, unread, needless = pool.map(code, [">&-", "> >(exec true)", "<&- 2>&-"])
+    assert closed == (2, "error: the output cannot be written: Bad file descriptor\n")
+    assert unread[0] == 1 or command == "--help"  # which may be faster than the reader goes
+    assert unread[1] == ""
+    assert needless == (0, "")
+
+
+def test_a_reader_that_has_gone_before_all_is_printed(folder: Path, tmp_path: Path) -> None:
+    with Started(tmp_path, "inspect", folder / "model.wm").process as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
+def test_closed_input_cannot_be_read(folder: Path, tmp_path: Path) -> None:
+    line = f'"{sys.executable}" -c "{PROGRAM}" predict "{folder / "model.wm"}" - <&-'
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: standard input cannot be read: Bad file descriptor\n"
+
+
+def test_commands_called_from_python_leave_signals_alone(folder: Path) -> None:
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    assert run("inspect", folder / "model.wm").exit_code == 0
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
