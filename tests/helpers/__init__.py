@@ -407,7 +407,7 @@ SOLVERS = {
     "dcd, pairs": DualCoordinateDescent(sweeps=1, batch_size=2),
 }
 
-SUBLINEAR = {"bcfw": 2e-2}
+SUBLINEAR = {"bcfw": 2e-2, "proximal": 1e-5}
 """The relative gap that solvers reach whose convergence is not linear; others reach any."""
 
 
