@@ -3,7 +3,7 @@
 import copy
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def inputs_of(name: str) -> Any:
     return [tuple(each) for each in given] if name == "bracket" else given
 
 
-def exercise(path: Path, inputs: Any, **given: Any) -> None:
+def exercise(path: Path, inputs: Any, as_json: Sequence[bool] = (False, True), **given: Any) -> None:
     """Load a model, and ask it for everything: its training, its predictions, and what it has learnt."""
     estimator = widemargin.load(path, **given)
     str(estimator.solution_)
@@ -51,10 +51,10 @@ def exercise(path: Path, inputs: Any, **given: Any) -> None:
         model.predict(inputs, n_threads)
         for kind in model.calibration.curves if isinstance(model, Answers) and model.calibration else ():
             (model.confidence if kind == "labels" or model.kind == "segment" else model.predict_spans)(inputs)
-        for as_json in (False, True):
+        for form in as_json:
             with redirect_stdout(io.StringIO()):
                 options = {"explain": None, "sentence": 1, "token": None, "head": None, "span": None}
-                inspect.run(model=str(path), top=3, labels=[], as_json=as_json, **options)
+                inspect.run(model=str(path), top=3, labels=[], as_json=form, **options)
 
 
 def places(tree: Any, path: tuple[Key, ...] = ()) -> Iterator[tuple[Key, ...]]:

@@ -62,10 +62,14 @@ class Moment:
     calls: int = 0
     seconds: float = 0.0
 
-    def check(self, place: Place) -> None:
+    def check(self, place: Place, n_weights: int, n_blocks: int) -> None:
         """Raise an error about the first field that no run can have."""
         for name, wanted in MOMENT.items():
             wanted(getattr(self, name), place.at(name))
+        for name, vector, size in (("best_w", self.best_w, n_weights), ("slacks", self.slacks, n_blocks)):
+            is_one = isinstance(vector, np.ndarray) and vector.shape == (size,) and vector.dtype == np.float64
+            if vector is not None and not is_one:
+                raise place.at(name).wrong(vector, f"a vector of {size} numbers")
         kind = getattr(np.random, self.rng["bit_generator"], None)
         if isinstance(kind, type) and issubclass(kind, np.random.BitGenerator):
             try:
@@ -126,9 +130,7 @@ class Checkpoint:
                 other = f"{about.get(name)!s:.200}, not {value}"
                 raise WidemarginError(f"the checkpoint {self.path} belongs to another run: its {name} is {other}")
         moment: Moment = unpack(header["content"], Moment(state), arrays, stored.place.at("run"))
-        moment.check(stored.place.at("run"))
-        if moment.best_w is not None and len(moment.best_w) != self.about["number of weights"]:
-            raise stored.place.damaged(f"run.best_w has {len(moment.best_w)} weights")
+        moment.check(stored.place.at("run"), self.about["number of weights"], self.about["number of blocks"])
         return moment
 
 

@@ -32,11 +32,14 @@ class Place(NamedTuple):
         """The place of a part of this field."""
         return Place(self.file, f"{self.field}.{name}" if self.field else str(name))
 
+    def error(self, complaint: str) -> ModelFileError:
+        """The error about this file: one line of characters that can be printed, whatever names the file holds."""
+        sentence = f"{self.file} {complaint}".encode("utf-8", "backslashreplace").decode()
+        return ModelFileError(sentence.replace("\n", "\\n").replace("\r", "\\r"))
+
     def damaged(self, complaint: str) -> ModelFileError:
         """The error that this file is damaged."""
-        # One line of characters that can be printed, whatever names and values a file holds.
-        sentence = f"{self.file} is damaged: {complaint}".encode("utf-8", "backslashreplace").decode()
-        return ModelFileError(sentence.replace("\n", "\\n").replace("\r", "\\r"))
+        return self.error(f"is damaged: {complaint}")
 
     def wrong(self, value: Any, wanted: str) -> ModelFileError:
         """The error that the value here is not the wanted one."""

@@ -1,7 +1,7 @@
 """The state of a run as JSON and arrays, and back: dataclasses of arrays, cuts and plain values.
 
 What is unpacked must have the form of a fresh state: the same fields, arrays of the same kinds, values of the same
-types. A file of another form was written by another version.
+types. Arrays keep their shape, unless they begin empty. A file of another form was written by another version.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ import numpy as np
 from widemargin._types import AnyArray
 from widemargin.core.cut_store import PER_SLOT, CutStore
 from widemargin.core.cuts import SLOTS, USED, VACANT
-from widemargin.core.header import Place, flag, many, number, record, text
+from widemargin.core.header import Place, flag, many, number, record, text, whole
 from widemargin.errors import ModelFileError, UnsupportedError
 
 Arrays = dict[str, AnyArray]
@@ -54,8 +54,11 @@ def unpack(packed: Any, template: Any, arrays: Mapping[str, AnyArray], place: Pl
         names = [each.name for each in fields(template)]
         if kind != "fields" or not isinstance(content, dict) or list(content) != names:
             raise _misfit(place, f"does not have the fields {', '.join(names)}")
-        for name, part in content.items():
-            setattr(template, name, unpack(part, getattr(template, name), arrays, place.at(name)))
+        for each in fields(template):
+            value = unpack(content[each.name], getattr(template, each.name), arrays, place.at(each.name))
+            if each.type in (int, "int"):  # a kernel may be compiled for nothing else
+                whole()(value, place.at(each.name))
+            setattr(template, each.name, value)
         return template
     if isinstance(template, CutStore):
         if kind != "cuts" or not isinstance(content, dict):
@@ -67,8 +70,8 @@ def unpack(packed: Any, template: Any, arrays: Mapping[str, AnyArray], place: Pl
         return template
     if kind == "array" and (template is None or isinstance(template, np.ndarray)):
         array = _array(content, arrays, place)
-        if template is not None and (array.dtype, array.ndim) != (template.dtype, template.ndim):
-            raise _misfit(place, f"is an array of another kind than {template.dtype} with {template.ndim} dimensions")
+        if template is not None and not _is_like(array, template):
+            raise _misfit(place, f"is {array.dtype} of shape {array.shape}, not {template.dtype} of {template.shape}")
         return array.copy()
     if kind != "value" or isinstance(template, np.ndarray):
         raise _misfit(place, f"is not a {type(template).__name__}")
@@ -94,7 +97,13 @@ def _are_cuts(found: Mapping[str, AnyArray], fresh: Mapping[str, AnyArray]) -> b
         all(len(found[part]) == n_slots for part in PER_SLOT)
         and len(found["indices"]) == len(found["values"]) == n_used
         and bool(((links >= -1) & (links < n_slots)).all())
+        and len(np.unique(links[links >= 0])) == np.count_nonzero(links >= 0)  # so no list runs in a circle
     )
+
+
+def _is_like(array: AnyArray, fresh: AnyArray) -> bool:
+    """Whether an array has the kind and the shape of a fresh one; what grows begins empty."""
+    return array.dtype == fresh.dtype and (array.shape == fresh.shape or (array.ndim == fresh.ndim and not fresh.size))
 
 
 def _array(name: Any, arrays: Mapping[str, AnyArray], place: Place) -> AnyArray:
@@ -105,6 +114,4 @@ def _array(name: Any, arrays: Mapping[str, AnyArray], place: Place) -> AnyArray:
 
 def _misfit(place: Place, complaint: str) -> ModelFileError:
     """The error about a file that is whole, as its digest says, but of another form."""
-    return ModelFileError(
-        f"{place.file} does not fit this version of widemargin: {place.field} {complaint}; start afresh"
-    )
+    return place.error(f"does not fit this version of widemargin: {place.field} {complaint}; start afresh")
