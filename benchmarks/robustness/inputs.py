@@ -23,6 +23,7 @@ from helpers.models import EXPECTED, FIXTURES, exercise, given_for, inputs_of
 from helpers.task_files import TASK_FILES, TaskFile
 from widemargin.cli import main
 from widemargin.cli.given import FILES
+from widemargin.core.checkpoint import Checkpoint
 from widemargin.core.loop import Stop, fit
 from widemargin.errors import UnsupportedError
 from widemargin.files.document import label_column
@@ -216,11 +217,18 @@ def _checkpoints(folder: Path) -> Iterator[tuple[str, Kind]]:
         solver = SOLVERS[name]
         path = folder / f"{name}.checkpoint"
         fit(_problem(solver), solver, stop=Stop(epochs=2, gap=None), checkpoint=path)
-        yield f"checkpoint-{name}", Kind([path.read_bytes()], "input", mutate.of_checkpoint, partial(_resume, solver))
+        content = path.read_bytes()
+        yield f"checkpoint-{name}", Kind([content], "input", mutate.of_model, partial(_resume, solver))
+        yield f"contents-{name}", Kind([content], "input", mutate.of_contents, partial(_read_checkpoint, solver))
 
 
 def _problem(solver: Any) -> Any:
     return problem("chain", loss=solver.losses[0], C=2.0)[0]
+
+
+def _read_checkpoint(solver: Any, path: Path, rng: Random) -> None:
+    training = _problem(solver)
+    Checkpoint(path, training, solver).read(solver.start(training))
 
 
 def _resume(solver: Any, path: Path, rng: Random) -> None:

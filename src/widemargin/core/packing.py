@@ -57,7 +57,7 @@ def unpack(packed: Any, template: Any, arrays: Mapping[str, AnyArray], place: Pl
         for each in fields(template):
             value = unpack(content[each.name], getattr(template, each.name), arrays, place.at(each.name))
             if each.type in (int, "int"):  # a kernel may be compiled for nothing else
-                whole()(value, place.at(each.name))
+                whole(at_least=-(2**63), at_most=2**63 - 1)(value, place.at(each.name))
             setattr(template, each.name, value)
         return template
     if isinstance(template, CutStore):
