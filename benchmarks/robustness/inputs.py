@@ -206,7 +206,7 @@ def _models(folder: Path) -> Iterator[tuple[str, Kind]]:
 
 
 def _use_model(inputs: Any, given: dict[str, Any], path: Path, rng: Random) -> None:
-    exercise(path, inputs, as_json=[rng.random() < 0.8], **given)
+    exercise(path, inputs, as_json=[rng.random() < 0.95], **given)
 
 
 # Checkpoints

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from helpers.models import places, replaced, without
 from widemargin.core.checkpoint import Checkpoint, _digest
 from widemargin.core.loop import Stop, fit
 from widemargin.core.model_file import ENTRY, read_model, write_model
+from widemargin.core.packing import pack, unpack
 from widemargin.errors import ModelFileError, WidemarginError
 from widemargin.solvers import SOLVERS
 
@@ -87,6 +89,23 @@ def path_bytes(run, arrays):
     size = int.from_bytes(content[:8], "little")
     text = content[8 : 8 + size].replace(b'"odd"', b'"\\ud800"')
     return len(text).to_bytes(8, "little") + text + content[8 + size :]
+
+
+@dataclass
+class State:
+    """A state as users write them."""
+
+    step: float = 0
+    norm: float = field(default_factory=lambda: np.float64(0.0))
+    best: np.ndarray | None = field(default_factory=lambda: np.zeros(2))
+    history: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+
+
+def test_states_of_users_own_solvers_come_back():
+    arrays = {}
+    packed = pack(State(0.5, np.float64(1.5), None, np.ones((3, 2))), "run", arrays)
+    found = unpack(packed, State(), arrays)
+    assert (found.step, found.norm, found.best, found.history.tolist()) == (0.5, 1.5, None, [[1.0, 1.0]] * 3)
 
 
 def test_a_misfit_names_the_field(tmp_path):

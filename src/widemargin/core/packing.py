@@ -55,9 +55,11 @@ def unpack(packed: Any, template: Any, arrays: Mapping[str, AnyArray], place: Pl
         if kind != "fields" or not isinstance(content, dict) or list(content) != names:
             raise _misfit(place, f"does not have the fields {', '.join(names)}")
         for each in fields(template):
-            value = unpack(content[each.name], getattr(template, each.name), arrays, place.at(each.name))
+            part, here = content[each.name], place.at(each.name)
+            missing = part == {"value": None} and "None" in str(each.type)
+            value = None if missing else unpack(part, getattr(template, each.name), arrays, here)
             if each.type in (int, "int"):  # a kernel may be compiled for nothing else
-                whole(at_least=-(2**63), at_most=2**63 - 1)(value, place.at(each.name))
+                whole(at_least=-(2**63), at_most=2**63 - 1)(value, here)
             setattr(template, each.name, value)
         return template
     if isinstance(template, CutStore):
@@ -75,7 +77,8 @@ def unpack(packed: Any, template: Any, arrays: Mapping[str, AnyArray], place: Pl
         return array.copy()
     if kind != "value" or isinstance(template, np.ndarray):
         raise _misfit(place, f"is not a {type(template).__name__}")
-    return content if template is None else VALUES[type(template)](content, place)
+    fresh = template.item() if isinstance(template, np.generic) else template
+    return content if fresh is None else VALUES[type(fresh)](content, place)
 
 
 def _kind(packed: Any, place: Place) -> tuple[Any, Any]:
