@@ -21,7 +21,7 @@ from helpers import SOLVERS, problem
 from helpers.format_files import FORMAT_FILES
 from helpers.models import EXPECTED, FIXTURES, exercise, given_for, inputs_of
 from helpers.task_files import TASK_FILES, TaskFile
-from widemargin.cli import main
+from widemargin.cli.commands import main
 from widemargin.cli.given import FILES
 from widemargin.core.checkpoint import Checkpoint
 from widemargin.core.loop import Stop, fit
@@ -75,7 +75,10 @@ class Kind(NamedTuple):
 def campaign(minutes: float, seed: int, *, jobs: int = 1, replay: Path | None = None) -> bool:
     """Whether all inputs of some minutes had an allowed outcome."""
     os.environ["WIDEMARGIN_DEBUG"] = "1"  # errors leave the command line as they are
-    return run(kinds, minutes, seed, jobs=jobs, replay=replay)
+    try:
+        return run(kinds, minutes, seed, jobs=jobs, replay=replay)
+    finally:
+        del os.environ["WIDEMARGIN_DEBUG"]
 
 
 def kinds(folder: Path) -> dict[str, Kind]:
