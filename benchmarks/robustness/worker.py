@@ -46,14 +46,14 @@ def run(make: Callable[[Path], Kinds], minutes: float, seed: int, *, jobs: int, 
     with tempfile.TemporaryDirectory(prefix="robustness-") as temporary:
         folder = Path(temporary)
         kinds = make(_made(folder / "models"))
+        if replay is not None:
+            return _replayed(kinds, replay, _made(folder / "replay"))
         for name, kind in kinds.items():
             # Every kernel is compiled or loaded before workers are forked, and every whole file is taken.
             for content in kind.seeds:
                 for number in range(10):
                     complaint = attempt(kind, content, Random(number), _made(folder / "whole"))
                     assert complaint is None, f"{name}: {complaint}"
-        if replay is not None:
-            return _replayed(kinds, replay, _made(folder / "replay"))
         campaign = Campaign(kinds, seed, [Worker(kinds, seed, k, jobs, _made(folder / f"{k}")) for k in range(jobs)])
         return campaign.run(60 * minutes)
 

@@ -72,10 +72,9 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
 
 def _tensor(content: mmap.mmap, begin: int, entry: Any, place: Place) -> AnyArray:
     """A view of the tensor that `entry` describes; the data begin at `begin`."""
-    here = whole(at_least=0, at_most=len(content) - begin)
     TENSOR(entry, place)
-    for name in ("shape", "data_offsets"):
-        many(here)(entry[name], place.at(name))
+    for name, most in (("shape", len(content)), ("data_offsets", len(content) - begin)):
+        many(whole(at_least=0, at_most=most))(entry[name], place.at(name))
     dtype, (first, last), shape = np.dtype(DTYPES[entry["dtype"]]), entry["data_offsets"], entry["shape"]
     # An empty tensor takes no bytes, whatever its other sizes are, but even these NumPy must be able to multiply.
     if last - first != math.prod(shape) * dtype.itemsize or math.prod(max(each, 1) for each in shape) > MOST:
