@@ -159,3 +159,13 @@ def test_deep_headers_are_refused(tmp_path):
     for _ in range(DEEPEST):
         deep = {"a": deep}
     assert "nests deeper" in damaged.outcome(damaged.header | {"unknown": deep})
+
+
+def test_tensors_may_begin_anywhere(tmp_path):
+    """A writer need not fill up its header, but kernels are compiled for aligned numbers."""
+    content = (FIXTURES / "tag.wm").read_bytes()
+    end = 8 + int.from_bytes(content[:8], "little")
+    path = tmp_path / "shifted.wm"
+    path.write_bytes((end - 8 + 1).to_bytes(8, "little") + content[8:end] + b" " + content[end:])
+    assert all(each.flags.aligned for each in read_model(path).tensors.values())
+    assert load(path).predict(inputs_of("tag")) == EXPECTED["tag"]["outputs"]
