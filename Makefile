@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench check clean
+MINUTES ?= 10
+
+.PHONY: demo test bench fuzz check clean
 
 demo: $(VENV)/.core
 	$(BIN)/widemargin demo --out demo
@@ -23,6 +25,9 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/solvers.py
 	$(BIN)/python benchmarks/objectives.py
 	$(BIN)/python benchmarks/trees.py
+
+fuzz: $(VENV)/.test
+	$(BIN)/python benchmarks/robustness --minutes $(MINUTES)
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -21,6 +21,7 @@ from safetensors.numpy import save_file
 from scipy import sparse
 
 import widemargin
+from helpers.models import places, replaced
 from widemargin import SequenceTagger, StructuredPredictor, load
 from widemargin.core import model_file as model
 from widemargin.core.model_file import ENTRY, FORMAT, read_model, write_model
@@ -278,8 +279,7 @@ def test_flipped_bytes_of_the_header_are_noticed_or_do_no_harm(small, tmp_path_f
 def test_changed_headers_are_noticed_or_do_no_harm(small, tmp_path_factory, data):
     """Any value of the header, however deep, replaced by any other."""
     header, tensors = read_model(small)
-    places = list(walk(header))
-    place = data.draw(st.sampled_from(places))
+    place = data.draw(st.sampled_from(list(places(header))))
     changed = replaced(header, place, data.draw(st.sampled_from(ODD)))
     path = tmp_path_factory.getbasetemp() / "changed.model"
     save_file(tensors, path, {ENTRY: json.dumps(changed)})
@@ -288,21 +288,6 @@ def test_changed_headers_are_noticed_or_do_no_harm(small, tmp_path_factory, data
 
 
 ODD = [None, True, -1, 0, 10**30, 0.5, math.inf, math.nan, "", "x", "prefix1..4", [], [1], ["a"], {}, {"a": 1}]
-
-
-def walk(tree, path=()):
-    yield path
-    pairs = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
-    for key, value in pairs:
-        yield from walk(value, (*path, key))
-
-
-def replaced(tree, path, value):
-    if not path:
-        return value
-    tree = copy.copy(tree)
-    tree[path[0]] = replaced(tree[path[0]], path[1:], value)
-    return tree
 
 
 def test_there_may_be_no_file_at_all(tmp_path):

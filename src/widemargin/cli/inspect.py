@@ -9,7 +9,7 @@ import numpy as np
 from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json, signed
 from widemargin.core.model_file import read_model
 from widemargin.core.solution import Solution
-from widemargin.errors import ModelFileError, WidemarginError
+from widemargin.errors import WidemarginError
 from widemargin.tasks.base import Model, model_in
 from widemargin.tasks.strongest import Part, Strongest
 
@@ -47,7 +47,7 @@ def run(
         if label not in known:
             raise WidemarginError(f"the model has no label {label!r}; it has {', '.join(map(repr, known))}")
     chosen = [number for number, label in enumerate(known) if not labels or label in labels]
-    summary, solution = predictor.summary, _solution(predictor, model)
+    summary, solution = predictor.summary, _solution(predictor)
     parts, parameters = predictor.strongest(chosen, top), summary.get("parameters", {})
     templates: Any = dict(predictor.templates)
     results = {
@@ -74,14 +74,10 @@ def run(
         _print_parts(Printer(), parts)
 
 
-def _solution(predictor: Model, name: str) -> Solution | None:
+def _solution(predictor: Model) -> Solution | None:
     """The course of training, or None if the model does not record it."""
-    try:
-        return (
-            Solution.restored(np.empty(0), predictor.summary["solution"]) if "solution" in predictor.summary else None
-        )
-    except (LookupError, TypeError, ValueError):
-        raise ModelFileError(f"the model {name} is damaged: it does not tell how it was trained") from None
+    found = predictor.summary.get("solution")
+    return None if found is None else Solution.restored(np.empty(0), found)
 
 
 def _print(

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,16 +20,28 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
-from widemargin.core.cut_store import CutStore
+from widemargin.core.header import Place, many, mapping, number, optional, plain, record, row, text, whole
 from widemargin.core.model_file import read_model, write_model
+from widemargin.core.packing import Arrays, pack, unpack
 from widemargin.core.problem import Problem
+from widemargin.core.solution import EPOCH, Epoch
 from widemargin.core.solver import Solver
-from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
+from widemargin.core.stored import Stored
+from widemargin.errors import ModelFileError, WidemarginError
 
 STRUCTURE = "checkpoint"
 VERSION = 1
 
-Arrays = dict[str, AnyArray]
+MOMENT = {
+    "rng": record({"bit_generator": text()}),
+    "trace": many(row(*(EPOCH[name] for name in Epoch._fields))),
+    "best_score": optional(number(finite=False)),
+    "best_epoch": whole(at_least=0),
+    "bound": number(finite=False),
+    "calls": whole(at_least=0),
+    "seconds": number(),
+}
+"""The fields of a `Moment` that do not depend on the solver."""
 
 
 @dataclass(slots=True)
@@ -49,6 +61,21 @@ class Moment:
     bound: float = -np.inf
     calls: int = 0
     seconds: float = 0.0
+
+    def check(self, place: Place, n_weights: int, n_blocks: int) -> None:
+        """Raise an error about the first field that no run can have."""
+        for name, wanted in MOMENT.items():
+            wanted(getattr(self, name), place.at(name))
+        for name, vector, size in (("best_w", self.best_w, n_weights), ("slacks", self.slacks, n_blocks)):
+            is_one = isinstance(vector, np.ndarray) and vector.shape == (size,) and vector.dtype == np.float64
+            if vector is not None and not is_one:
+                raise place.at(name).wrong(vector, f"a vector of {size} numbers")
+        kind = getattr(np.random, self.rng["bit_generator"], None)
+        if isinstance(kind, type) and issubclass(kind, np.random.BitGenerator):
+            try:
+                kind().state = self.rng
+            except (KeyError, TypeError, ValueError, OverflowError):  # the generator is the only judge of its states
+                raise place.at("rng").wrong(self.rng, f"a state of {kind.__name__}") from None
 
 
 class Checkpoint:
@@ -89,24 +116,21 @@ class Checkpoint:
         if not Path(self.path).exists():
             return None
         header, arrays = read_model(self.path)
-        if header.get("structure") != STRUCTURE:
+        stored = Stored(Place(f"the checkpoint {self.path}"), header, arrays)
+        if stored.checked({"structure": text()})["structure"] != STRUCTURE:
             raise ModelFileError(f"{self.path} is a model, not a checkpoint; give another name to the checkpoint")
         if header.get("version") != VERSION:
             raise ModelFileError(f"the checkpoint {self.path} was written by {header.get('written_by')}; start afresh")
-        about = header.get("about")
-        if not isinstance(about, dict) or header.get("digest") != _digest(header.get("content"), arrays):
-            raise ModelFileError(f"the checkpoint {self.path} is damaged: its contents do not match its digest")
+        stored.checked({"about": mapping(plain()), "digest": text(), "content": record({})})
+        about = header["about"]
+        if header["digest"] != _digest(header["content"], arrays):
+            raise stored.place.damaged("its contents do not match its digest")
         for name, value in self.about.items():
             if about.get(name) != value:
-                raise WidemarginError(
-                    f"the checkpoint {self.path} belongs to another run: its {name} is {about.get(name)}, not {value}"
-                )
-        try:
-            moment: Moment = unpack(header["content"], Moment(state), arrays)
-        except (LookupError, TypeError, ValueError, AttributeError):
-            raise ModelFileError(
-                f"the checkpoint {self.path} does not fit this version of widemargin; start afresh"
-            ) from None
+                other = f"{about.get(name)!s:.200}, not {value}"
+                raise WidemarginError(f"the checkpoint {self.path} belongs to another run: its {name} is {other}")
+        moment: Moment = unpack(header["content"], Moment(state), arrays, stored.place.at("run"))
+        moment.check(stored.place.at("run"), self.about["number of weights"], self.about["number of blocks"])
         return moment
 
 
@@ -124,44 +148,9 @@ def fingerprint(problem: Problem, solver: Solver) -> dict[str, Any]:
     }
 
 
-def pack(value: Any, name: str, arrays: Arrays) -> Any:
-    """`value` as JSON, with copies of its arrays in `arrays`: dataclasses of arrays, cuts and plain values."""
-    if isinstance(value, np.ndarray):
-        arrays[name] = value.copy()
-        return {"array": name}
-    if isinstance(value, CutStore):
-        contents = value.contents()
-        arrays.update({f"{name}.{part}": array for part, array in contents.items()})
-        return {"cuts": {part: f"{name}.{part}" for part in contents}}
-    if is_dataclass(value):
-        parts = {each.name: pack(getattr(value, each.name), f"{name}.{each.name}", arrays) for each in fields(value)}
-        return {"fields": parts}
-    value = value.item() if isinstance(value, np.generic) else value
-    if value is None or isinstance(value, bool | int | float | str | list | dict):
-        return {"value": value}
-    raise UnsupportedError(f"a checkpoint cannot hold {name}, a {type(value).__name__}")
-
-
-def unpack(packed: Any, template: Any, arrays: Mapping[str, AnyArray]) -> Any:
-    """The value given to `pack`; dataclasses and cuts are filled into those of `template`, which has the same form."""
-    ((kind, content),) = packed.items()
-    if kind == "array":
-        return arrays[content].copy()
-    if kind == "cuts":
-        template.restore({part: arrays[name] for part, name in content.items()})
-        return template
-    if kind == "fields":
-        if [each.name for each in fields(template)] != list(content):
-            raise ValueError("the fields differ")
-        for name, part in content.items():
-            setattr(template, name, unpack(part, getattr(template, name), arrays))
-        return template
-    return content
-
-
 def _digest(content: Any, arrays: Mapping[str, AnyArray]) -> str:
     digest = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16)
     for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode("utf-8", "surrogatepass"))
         digest.update(np.ascontiguousarray(arrays[name]).ravel().data)
     return digest.hexdigest()

@@ -12,7 +12,7 @@ import json
 import math
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +21,15 @@ import numpy as np
 from widemargin._types import AnyArray
 from widemargin._version import __version__
 from widemargin.core.atomic import replacing
+from widemargin.core.header import Place, check_depth, many, one_of, record, row, text, whole
 from widemargin.errors import ModelFileError
 
 FORMAT = 1
 ENTRY = "widemargin"
 DTYPES = {"F64": np.float64, "U64": np.uint64, "I64": np.int64, "I32": np.int32, "U8": np.uint8, "BOOL": np.bool_}
+MOST = 1 << 48
+TENSOR = record({"dtype": one_of(*DTYPES), "shape": many(whole(), at_most=8), "data_offsets": row(whole(), whole())})
+"""An entry of the container; offsets count from the end of the container's header."""
 
 
 class ModelFile(NamedTuple):
@@ -57,35 +61,27 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
     except ValueError:
         raise ModelFileError(f"the model {name!r} is empty, or no file can have this name") from None
     layout, begin = _layout(name, content)
-    header = _header(name, layout.pop("__metadata__", {}))
-    tensors = {}
-    for key, entry in layout.items():
-        try:
-            tensors[key] = _tensor(content, begin, entry)
-        except (KeyError, TypeError, ValueError):
-            raise ModelFileError(f"the model {name} is damaged at the tensor {key!r}; it may be truncated") from None
+    header = _header(name, layout.pop("__metadata__", None))
+    place = Place(f"the model {name}")
+    tensors = {key: _tensor(content, begin, entry, place.at(key)) for key, entry in layout.items()}
     places = sorted(tuple(entry["data_offsets"]) for entry in layout.values())
     if [0, *(last for _, last in places)] != [*(first for first, _ in places), len(content) - begin]:
-        raise ModelFileError(f"the model {name} is damaged: its tensors do not fill the file one after the other")
+        raise place.damaged("its tensors do not fill the file one after the other; it may be truncated")
     return ModelFile(header, tensors)
 
 
-def vector(tensors: Mapping[str, AnyArray], name: str, dtype: type[np.generic]) -> AnyArray:
-    """The tensor `name`, a vector of this `dtype`; KeyError or ValueError if a damaged file has none."""
-    found = tensors[name]
-    if found.ndim != 1 or found.dtype != dtype:
-        raise ValueError(f"{name} is not a vector of {dtype.__name__}")
-    return found
-
-
-def _tensor(content: mmap.mmap, begin: int, entry: Any) -> AnyArray:
+def _tensor(content: mmap.mmap, begin: int, entry: Any, place: Place) -> AnyArray:
     """A view of the tensor that `entry` describes; the data begin at `begin`."""
+    TENSOR(entry, place)
+    for name, most in (("shape", len(content)), ("data_offsets", len(content) - begin)):
+        many(whole(at_least=0, at_most=most))(entry[name], place.at(name))
     dtype, (first, last), shape = np.dtype(DTYPES[entry["dtype"]]), entry["data_offsets"], entry["shape"]
-    if not all(type(number) is int and 0 <= number <= len(content) for number in (first, last, *shape)):
-        raise ValueError("not a place in the file")
-    if last - first != math.prod(shape) * dtype.itemsize:
-        raise ValueError("the size does not match the shape")
-    return np.frombuffer(content, dtype, math.prod(shape), begin + first).reshape(shape)
+    # An empty tensor takes no bytes, whatever its other sizes are, but even these NumPy must be able to multiply.
+    if last - first != math.prod(shape) * dtype.itemsize or math.prod(max(each, 1) for each in shape) > MOST:
+        raise place.wrong(shape, f"the shape of {last - first} bytes of {entry['dtype']}")
+    view: AnyArray = np.frombuffer(content, dtype, math.prod(shape), begin + first).reshape(shape)
+    # Kernels would be compiled anew for numbers that do not lie where a processor expects them.
+    return view if view.flags.aligned else view.copy()
 
 
 def _layout(name: str, content: mmap.mmap) -> tuple[dict[str, Any], int]:
@@ -95,46 +91,30 @@ def _layout(name: str, content: mmap.mmap) -> tuple[dict[str, Any], int]:
         raise ModelFileError(f"{name} is not a widemargin model")
     if len(content) < 8 + size:
         raise ModelFileError(f"the model {name} is truncated")
-    try:
-        layout = json.loads(content[8 : 8 + size])
-    except (ValueError, RecursionError):
-        raise ModelFileError(f"{name} is not a widemargin model") from None
+    layout = _parsed(content[8 : 8 + size])
+    if not isinstance(layout, dict):
+        raise ModelFileError(f"{name} is not a widemargin model")
     return layout, 8 + size
 
 
 def _header(name: str, metadata: Any) -> dict[str, Any]:
     if not isinstance(metadata, dict) or ENTRY not in metadata:
         raise ModelFileError(f"{name} is a safetensors file, but not a widemargin model")
-    try:
-        header: dict[str, Any] = json.loads(metadata[ENTRY])
-        version = header["format"]
-        if type(version) is not int or version < 1:
-            raise ValueError
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise ModelFileError(f"the model {name} has a damaged header") from None
+    header = _parsed(metadata[ENTRY]) if isinstance(metadata[ENTRY], str) else None
+    if not isinstance(header, dict) or type(version := header.get("format")) is not int or version < 1:
+        raise ModelFileError(f"the model {name} has a damaged header")
+    check_depth(header, Place(f"the model {name}"))
     if version > FORMAT:
         raise ModelFileError(
-            f"the model {name} has format {version}, written by {header.get('written_by')}; "
+            f"the model {name} has format {version}, written by {header.get('written_by')!s:.60}; "
             f"this is widemargin {__version__}, which reads up to format {FORMAT}: please upgrade"
         )
-    return header
+    return record({}, {"written_by": text()})(header, Place(f"the model {name}"))
 
 
-def pack_strings(name: str, strings: Sequence[str]) -> dict[str, AnyArray]:
-    """A list of strings as two arrays whose names begin with `name`."""
-    encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
-    return {
-        f"{name}.text": np.frombuffer(b"".join(encoded), dtype=np.uint8),
-        f"{name}.lengths": np.array([len(each) for each in encoded], dtype=np.int64),
-    }
-
-
-def unpack_strings(name: str, arrays: Mapping[str, AnyArray]) -> list[str]:
-    """The list of strings that `pack_strings` stored.
-
-    >>> unpack_strings("names", pack_strings("names", ["a", "", "æ"]))
-    ['a', '', 'æ']
-    """
-    text = arrays[f"{name}.text"].tobytes()
-    ends = np.cumsum(arrays[f"{name}.lengths"]).tolist()
-    return [text[begin:end].decode("utf-8", "surrogatepass") for begin, end in zip([0, *ends], ends, strict=False)]
+def _parsed(content: str | bytes) -> Any:
+    """The value that this JSON stands for; None if it is not JSON."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from widemargin._types import FloatVector
 from widemargin.core.cut_store import CutStore
+from widemargin.core.header import Fields, flag, many, number, optional, record, text, whole
 
 REMARKS = ("doubt", "shortfall")
 ROUNDING = 1e-7  # how far a true lower bound may lie above the objective, relatively
@@ -28,6 +29,24 @@ class Epoch(NamedTuple):
     gap: float | None
     score: float | None
     certified: bool
+
+
+# Diverged training records values that are not finite.
+_VALUES = dict.fromkeys(("primal", "dual"), optional(number(finite=False)))
+_COURSE = {
+    "epoch": whole(at_least=0),
+    "seconds": number(),
+    "oracle_calls": whole(at_least=0),
+    **_VALUES,
+    "gap": optional(number(at_least=0)),
+    "certified": flag(),
+}
+EPOCH: Fields = {**_COURSE, "score": optional(number(finite=False))}
+"""The fields of an `Epoch` in a header."""
+SOLUTION = record(
+    {**_COURSE, "trace": many(record(EPOCH)), "stopped": text()}, dict.fromkeys(REMARKS, optional(text()))
+)
+"""The summary of a solution in a header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +84,10 @@ class Solution:
 
     @classmethod
     def restored(cls, w: FloatVector, summary: Mapping[str, Any]) -> "Solution":
-        """The solution with the weights `w` that `summary` describes."""
-        return cls(w, **{**summary, "trace": tuple(Epoch(**row) for row in summary["trace"])})
+        """The solution with the weights `w` that `summary`, which fits `SOLUTION`, describes."""
+        known = {each.name: summary[each.name] for each in fields(cls) if each.name in summary}
+        rows = (Epoch(**{name: row[name] for name in Epoch._fields}) for row in summary["trace"])
+        return cls(w, **{**known, "trace": tuple(rows)})
 
     def __str__(self) -> str:
         """One sentence for people.

@@ -18,13 +18,14 @@ def share(value: float) -> str:
 def bound(gap: float) -> str:
     """A proven share in per cent, rounded up: what is proven must not be overstated.
 
-    >>> bound(0.0099101), bound(0.0)
-    ('0.992 %', '0 %')
+    >>> bound(0.0099101), bound(0.0), bound(5e-324)
+    ('0.992 %', '0 %', '1e-99 %')
     """
     if gap <= 0:
         return "0 %"
-    scale = 10.0 ** (2 - math.floor(math.log10(100 * gap)))
-    return f"{math.ceil(100 * gap * scale) / scale:.3g} %"
+    percent = min(max(100 * gap, 1e-99), 1e99)  # beyond which powers of 10 overflow
+    scale = 10.0 ** (2 - math.floor(math.log10(percent)))
+    return f"{math.ceil(percent * scale) / scale:.3g} %"
 
 
 def brief(value: float) -> str:

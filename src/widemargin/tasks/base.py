@@ -13,17 +13,41 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
-from widemargin.core.model_file import ModelFile, read_model, vector, write_model
-from widemargin.core.solution import Solution
+from widemargin.core.header import Fields, Place, flag, many, mapping, number, optional, plain, record, text, whole
+from widemargin.core.model_file import ModelFile, read_model, write_model
+from widemargin.core.solution import SOLUTION, Solution
 from widemargin.core.sparse import Rows
-from widemargin.errors import ModelFileError, UnsupportedError
+from widemargin.core.stored import Stored
+from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.tasks import kinds
-from widemargin.tasks.calibration import Calibration
+from widemargin.tasks.calibration import CALIBRATION, Calibration
 from widemargin.tasks.strongest import Part
 
-Arrays = Mapping[str, AnyArray]
+DATA = record(
+    {},
+    {
+        **dict.fromkeys(("label", "format"), text()),
+        "columns": many(text()),
+        **dict.fromkeys(("sequences", "sentences", "tokens", "examples", "width"), whole(at_least=0)),
+        **dict.fromkeys(("several", "keep_functions"), flag()),
+    },
+)
+"""Facts about the training data in the header of a model file."""
+
+SUMMARY = record(
+    {},
+    {
+        "parameters": mapping(plain()),
+        "C": optional(number(finite=False)),
+        **dict.fromkeys(("solver", "metric"), text()),
+        "data": DATA,
+        "solution": SOLUTION,
+        "unreachable": mapping(whole(at_least=0)),
+    },
+)
+"""The record of training in the header of a model file."""
 
 
 class Corpus(NamedTuple):
@@ -70,6 +94,8 @@ class Model(ABC):
     """Whether it can draw outputs, and explain them."""
     evaluation_options: ClassVar[frozenset[str]] = frozenset()
     """The options that `evaluate` takes."""
+    fields: ClassVar[Fields]
+    """The fields of its header, beside those that all models have."""
 
     labels: list[Any]
     summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
@@ -134,12 +160,14 @@ class Model(ABC):
     @property
     def about(self) -> Mapping[str, Any]:
         """Facts about the training data; empty if it was trained from Python."""
-        data = self.summary.get("data") if isinstance(self.summary, dict) else None
-        return data if isinstance(data, dict) else {}
+        data: Mapping[str, Any] = self.summary.get("data", {})
+        return data
 
     @property
     def solution(self) -> Solution:
         """The course of training, and the final weights."""
+        if "solution" not in self.summary:
+            raise WidemarginError("the model does not tell how it was trained")
         return Solution.restored(self.w, self.summary["solution"])
 
     # Its file.
@@ -154,12 +182,8 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> Self:
-        """The inverse of `_described`; LookupError, TypeError, ValueError or AttributeError mean a damaged file."""
-
-    @abstractmethod
-    def _is_sound(self) -> bool:
-        """Whether all parts fit together and all indices are in bounds, which kernels do not check."""
+    def _restored(cls, stored: Stored) -> Self:
+        """The inverse of `_described`; the header has the `fields`, and tensors are checked as they are taken."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file `path`, without features whose weights are all zero."""
@@ -177,18 +201,14 @@ class Model(ABC):
     @classmethod
     def from_file(cls, file: ModelFile, name: str) -> Self:
         """The model in a file that has been read."""
-        header, tensors = file
-        if header.get("structure") != cls.kind:
-            raise ModelFileError(f"the model {name} predicts {header.get('structure')!r}, not {cls.predicts}")
-        try:
-            model = cls._restored(header, tensors)
-            if "calibration" in header:
-                model.calibration = Calibration.restored(header["calibration"])
-            sound = model._is_sound()
-        except (LookupError, TypeError, ValueError, AttributeError):
-            sound = False
-        if not sound:
-            raise ModelFileError(f"the model {name} is damaged: its parts do not fit together")
+        stored = Stored(Place(f"the model {name}"), *file)
+        header = stored.checked({"structure": text()})
+        if header["structure"] != cls.kind:
+            raise ModelFileError(f"the model {name} predicts {header['structure']!r:.60}, not {cls.predicts}")
+        stored.checked({**cls.fields, "summary": SUMMARY}, {"calibration": CALIBRATION})
+        model = stored.made(cls._restored, stored)
+        if "calibration" in header:
+            model.calibration = Calibration.restored(header["calibration"])
         return model
 
 
@@ -199,44 +219,13 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 def model_in(file: ModelFile, name: str) -> Any:
     """The trained model in a file that has been read."""
-    structure = file.header.get("structure")
+    structure = Stored(Place(f"the model {name}"), *file).checked({"structure": text()})["structure"]
     for known, kind in kinds():
         if known == structure:
             return kind.load("model").from_file(file, name)
     raise ModelFileError(
-        f"the model {name} predicts {structure!r}, which is none of {', '.join(known for known, _ in kinds())}"
+        f"the model {name} predicts {structure!r:.60}, which is none of {', '.join(known for known, _ in kinds())}"
     )
-
-
-def packed_rows(name: str, rows: Rows) -> dict[str, AnyArray]:
-    """Sparse rows as tensors."""
-    return {f"{name}.{part}": array for part, array in rows._asdict().items()}
-
-
-def stored_rows(name: str, tensors: Arrays) -> Rows:
-    """The sparse rows that `packed_rows` packed."""
-    return Rows(
-        vector(tensors, f"{name}.indptr", np.int64),
-        vector(tensors, f"{name}.indices", np.int32),
-        vector(tensors, f"{name}.values", np.float64),
-    )
-
-
-def are_rows(rows: Rows, n_rows: int, width: int) -> bool:
-    """Whether these are `n_rows` valid sparse rows with indices below `width`."""
-    indptr, indices, values = rows
-    return bool(
-        len(indptr) == n_rows + 1
-        and indptr[0] == 0
-        and indptr[-1] == len(indices) == len(values)
-        and (np.diff(indptr) >= 0).all()
-        and (len(indices) == 0 or 0 <= indices.min() <= indices.max() < width)
-    )
-
-
-def are_numbers(part: AnyArray, shape: tuple[int, ...]) -> bool:
-    """Whether this is an array of weights of the given shape."""
-    return part.shape == shape and part.dtype == np.float64
 
 
 def selected_rows(rows: Rows, used: AnyArray) -> Rows:

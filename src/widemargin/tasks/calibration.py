@@ -15,8 +15,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from widemargin._types import BoolVector, FloatVector
+from widemargin.core.header import mapping, number, one_of, row
 from widemargin.errors import DataError, WidemarginError
 from widemargin.metrics import Bin, expected_calibration_error, reliability
+
+CALIBRATION = mapping(row(number(at_least=0), number()), keys=one_of("labels", "spans"), at_least=1)
+"""A calibration in the header of a model file: slope and shift of each curve."""
 
 
 class Judged(NamedTuple):
@@ -93,12 +97,9 @@ class Calibration:
         return {kind: [curve.slope, curve.shift] for kind, curve in self.curves.items()}
 
     @classmethod
-    def restored(cls, header: Any) -> "Calibration":
-        """The inverse of `described`; ValueError, TypeError or AttributeError mean a damaged file."""
-        curves = {kind: Sigmoid(_number(slope), _number(shift)) for kind, (slope, shift) in header.items()}
-        if not curves or any(curve.slope < 0 for curve in curves.values()):
-            raise ValueError("a larger margin would mean less confidence")
-        return cls(curves)
+    def restored(cls, header: Mapping[str, Sequence[float]]) -> "Calibration":
+        """The inverse of `described`; the header fits `CALIBRATION`."""
+        return cls({kind: Sigmoid(slope, shift) for kind, (slope, shift) in header.items()})
 
 
 @dataclass(frozen=True)
@@ -167,9 +168,3 @@ class Calibrated(ABC):
                 f"the model is not calibrated for {kind}; calibrate it on labelled data that it was not trained on"
             )
         return self.calibration.curves[kind]
-
-
-def _number(value: Any) -> float:
-    if type(value) is not float or not np.isfinite(value):
-        raise ValueError(f"{value!r} is not a number")
-    return value

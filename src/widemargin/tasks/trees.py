@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
-from widemargin.core.model_file import vector
+from widemargin.core.header import whole
 from widemargin.core.problem import predict
+from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.report.svg import Picture, page
-from widemargin.tasks.base import Arrays, Corpus, Model, Reading
+from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.files import Opened, known_columns, open_tokens, sequence_alone, size_of
 from widemargin.text.columns import Column, Columns
 from widemargin.text.roles import KEY_BITS
@@ -130,6 +131,10 @@ def shown_tags(X: Columns) -> list[list[str]]:
     return [[] for _ in range(X.n_sequences)]
 
 
+HASH_BITS = whole(at_least=1, at_most=KEY_BITS)
+"""The size of a table, as a power of 2, in the header of a model file."""
+
+
 def checked_bits(hash_bits: Any) -> int:
     """Return `hash_bits`, the size of a table as a power of 2, or raise an error."""
     if isinstance(hash_bits, bool) or not isinstance(hash_bits, int | np.integer) or not 1 <= hash_bits <= KEY_BITS:
@@ -143,11 +148,10 @@ def packed_weights(weights: FloatVector) -> dict[str, AnyArray]:
     return {"weights.indices": used, "weights.values": weights[used]}
 
 
-def stored_weights(tensors: Arrays, n_weights: int) -> FloatVector:
-    """The inverse of `packed_weights`; a ValueError if the indices do not fit `n_weights`."""
-    used, values = vector(tensors, "weights.indices", np.int32), vector(tensors, "weights.values", np.float64)
-    if len(used) != len(values) or (len(used) and not 0 <= used.min() <= used.max() < n_weights):
-        raise ValueError("weights that the model has no room for")
+def stored_weights(stored: Stored, n_weights: int) -> FloatVector:
+    """The inverse of `packed_weights`, with `n_weights` weights."""
+    used = stored.indices("weights.indices", np.int32, n_weights)
+    values = stored.vector("weights.values", np.float64, len(used))
     weights = np.zeros(n_weights)
     weights[used] = values
     return weights

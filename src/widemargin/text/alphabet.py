@@ -11,6 +11,8 @@ from widemargin._jit import kernel
 from widemargin._types import IntVector, KeyVector
 from widemargin.errors import WidemarginError
 
+MOST_BITS = 30
+
 
 class FeatureIndex(Protocol):
     """Maps keys to the numbers 0, 1, …, `size` − 1, and keys without a number to −1."""
@@ -99,8 +101,8 @@ class HashedIndex:
     """A fixed table of 2^bits rows that features share at random: no alphabet to keep, and no names to recover."""
 
     def __init__(self, bits: int) -> None:
-        if not isinstance(bits, int | np.integer) or not 1 <= bits <= 30:
-            raise WidemarginError(f"hash_bits must be a whole number from 1 to 30, not {bits!r}")
+        if not isinstance(bits, int | np.integer) or not 1 <= bits <= MOST_BITS:
+            raise WidemarginError(f"hash_bits must be a whole number from 1 to {MOST_BITS}, not {bits!r}")
         self.bits = int(bits)
         self.size = 1 << self.bits
 

@@ -9,19 +9,17 @@
 `fit` sees the training data and numbers its features; `transform` ignores features that are not in the training data.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from widemargin._types import AnyArray, BoolVector, IntVector, LongVector
-from widemargin.core.model_file import pack_strings, unpack_strings, vector
+from widemargin.core.header import optional, whole
 from widemargin.core.sparse import Rows
+from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
-from widemargin.text.alphabet import Alphabet, FeatureIndex, HashedIndex
-
-Arrays = Mapping[str, AnyArray]
+from widemargin.text.alphabet import MOST_BITS, Alphabet, FeatureIndex, HashedIndex
 
 
 class Features(NamedTuple):
@@ -100,30 +98,27 @@ class NumberedFeatures:
     def _describe_index(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         arrays: dict[str, AnyArray] = {}
         if isinstance(self.index, Alphabet):
-            arrays = {"keys": self.index.keys(), **pack_strings("names", self.names())}
+            arrays = {"keys": self.index.keys(), **packed_strings("names", self.names())}
         return {"hash_bits": self.hash_bits}, arrays
 
-    def _restore_index(self, arrays: Arrays) -> None:
+    def _restore_index(self, stored: Stored, n_more: int = 0) -> None:
+        """Restore index and names; there are names of `n_more` features on transitions, too."""
         if self.hash_bits is None:
-            self.index = stored_alphabet(arrays, "keys")
-            self._spell = partial(unpack_strings, "names", packed_strings("names", arrays))
+            self.index = stored_alphabet(stored, "keys")
+            self._spell = stored.strings("names", self.index.size + n_more)
 
 
-def stored_alphabet(arrays: Arrays, name: str) -> Alphabet:
+HASH_BITS = {"hash_bits": optional(whole(at_least=1, at_most=MOST_BITS))}
+"""The field of the header that `NumberedFeatures` have."""
+
+
+def stored_alphabet(stored: Stored, name: str) -> Alphabet:
     """The alphabet that a model file holds."""
-    keys = vector(arrays, name, np.uint64)
+    keys = stored.vector(name, np.uint64)
     alphabet = Alphabet(keys)
     if alphabet.size != len(keys):
-        raise ValueError(f"{name} are not distinct")
+        raise stored.place.damaged(f"the keys in its tensor {name} are not distinct")
     return alphabet
-
-
-def packed_strings(name: str, arrays: Arrays) -> dict[str, AnyArray]:
-    """The two arrays that hold a list of strings in a model file, checked but not decoded."""
-    text, lengths = vector(arrays, f"{name}.text", np.uint8), vector(arrays, f"{name}.lengths", np.int64)
-    if (lengths < 0).any() or lengths.sum() != len(text):
-        raise ValueError(f"{name} do not have the expected lengths")
-    return {f"{name}.text": text, f"{name}.lengths": lengths}
 
 
 def selected(names: Sequence[str], used: BoolVector) -> list[str]:

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import AnyArray
+from widemargin.core.header import one_of
 from widemargin.core.sparse import boundaries
+from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns
-from widemargin.text.extractor import Arrays, Extractor
+from widemargin.text.extractor import Extractor
 from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.records import RecordExtractor
 from widemargin.text.template_extractor import TemplateExtractor
@@ -161,6 +163,6 @@ def describe(extractor: Extractor) -> tuple[dict[str, Any], dict[str, AnyArray]]
     return {"kind": kind, **header}, arrays
 
 
-def restore(header: dict[str, Any], arrays: Arrays) -> Extractor:
+def restore(stored: Stored) -> Extractor:
     """The extractor that `describe` described."""
-    return KINDS[header["kind"]].restore(header, arrays)
+    return KINDS[stored.checked({"kind": one_of(*KINDS)})["kind"]].restore(stored)

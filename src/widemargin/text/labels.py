@@ -1,5 +1,6 @@
 """Labels of sequences: checked against their inputs and numbered, and the costs of confusing them."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -93,7 +94,7 @@ def cost_matrix(
         for label in named:
             if label not in number:
                 raise DataError(f"costs names the label {label!r}, which the training data do not have")
-        if not _is_cost(cost) or (len(named) == 2 and named[0] == named[1] and cost != 0):
+        if not is_cost(cost) or (len(named) == 2 and named[0] == named[1] and cost != 0):
             raise DataError(f"costs[{key!r}] is {cost!r}; costs are finite, not negative, and 0 for a right label")
         row = number[named[0]]
         columns = [number[named[1]]] if len(named) == 2 else [j for j in range(len(labels)) if j != row]
@@ -115,8 +116,14 @@ def are_labels(labels: Any) -> bool:
     return kinds in ({str}, {int}) and len(set(labels)) == len(labels)
 
 
-def _is_cost(cost: Any) -> bool:
-    return isinstance(cost, int | float | np.number) and bool(np.isfinite(cost)) and bool(cost >= 0)
+def is_cost(cost: Any) -> bool:
+    """Whether this is a finite number that is not negative.
+
+    >>> is_cost(1.5), is_cost(float("nan")), is_cost(10**400)
+    (True, False, False)
+    """
+    value = cost.item() if isinstance(cost, np.integer | np.floating) else cost
+    return isinstance(value, int | float) and 0 <= value <= sys.float_info.max
 
 
 def _label(label: Any, sequence: int, position: int) -> Any:

@@ -6,10 +6,14 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import AnyArray, BoolVector, IntVector
-from widemargin.core.model_file import vector
+from widemargin.core.header import whole
 from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries
+from widemargin.core.stored import Stored
 from widemargin.errors import DataError
-from widemargin.text.extractor import Arrays, Features
+from widemargin.text.extractor import Features
+
+WIDEST = 2**31 - 1
+"""The most columns of a matrix: their numbers have 32 bits."""
 
 
 class MatrixExtractor:
@@ -69,7 +73,7 @@ class MatrixExtractor:
         if width != self.width:
             raise DataError(f"X has rows of {width} features, but the model knows {self.width}")
         if self.columns is not None and len(self.columns) < width:
-            rows = _only(rows, self.columns, width)
+            rows = _only(rows, self.columns)
         return binary(rows)
 
     def names(self) -> list[str]:
@@ -85,11 +89,12 @@ class MatrixExtractor:
         return {"width": self.width}, {"columns": self._every_column()}
 
     @classmethod
-    def restore(cls, header: dict[str, Any], arrays: Arrays) -> "MatrixExtractor":
+    def restore(cls, stored: Stored) -> "MatrixExtractor":
         """The extractor that `describe` described."""
-        width, columns = header["width"], vector(arrays, "columns", np.int32)
-        if type(width) is not int or (len(columns) and not 0 <= columns.min() <= columns.max() < width):
-            raise ValueError("columns that the input does not have")
+        width = stored.checked({"width": whole(at_least=0, at_most=WIDEST)})["width"]
+        columns = stored.indices("columns", np.int32, width)
+        if not (columns[1:] > columns[:-1]).all():
+            raise stored.place.damaged("the numbers in its tensor columns do not ascend")
         return cls(width, columns)
 
     def _every_column(self) -> IntVector:
@@ -117,12 +122,11 @@ def as_matrix(X: Any, width: int | None = None) -> Matrix:
     return Matrix(_rows(joined), int(joined.shape[1]))
 
 
-def _only(rows: Rows, columns: IntVector, width: int) -> Rows:
-    """Only these columns, renumbered."""
-    number = np.full(width, -1, dtype=np.int32)
-    number[columns] = np.arange(len(columns), dtype=np.int32)
-    found = number[rows.indices]
-    kept = found >= 0
+def _only(rows: Rows, columns: IntVector) -> Rows:
+    """Only these columns, which ascend, renumbered."""
+    # By bisection: a table of all columns would be as large as the widest matrix that there can be.
+    found = np.searchsorted(columns, rows.indices).astype(np.int32)
+    kept = np.append(columns, -1)[found] == rows.indices
     ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
     return Rows(ends.astype(np.int64), found[kept], rows.values[kept] if len(rows.values) else rows.values)
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows, binary, boundaries
+from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.alphabet import Alphabet
-from widemargin.text.extractor import Arrays, Features, NumberedFeatures, selected
+from widemargin.text.extractor import HASH_BITS, Features, NumberedFeatures, selected
 from widemargin.text.hashing import hash_strings
 
 
@@ -51,10 +52,10 @@ class RecordExtractor(NumberedFeatures):
         return self._describe_index()
 
     @classmethod
-    def restore(cls, header: dict[str, Any], arrays: Arrays) -> "RecordExtractor":
+    def restore(cls, stored: Stored) -> "RecordExtractor":
         """The extractor that `describe` described."""
-        extractor = cls(hash_bits=header["hash_bits"])
-        extractor._restore_index(arrays)
+        extractor = cls(hash_bits=stored.checked(HASH_BITS)["hash_bits"])
+        extractor._restore_index(stored)
         return extractor
 
     @staticmethod

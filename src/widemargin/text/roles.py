@@ -26,7 +26,7 @@ from widemargin.errors import WidemarginError
 from widemargin.text.attributes import Resources, check_attribute
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import combine, hash_strings
-from widemargin.text.templates import Atoms, Template, expand, listed, parse_template, spell
+from widemargin.text.templates import Atoms, Template, expanded, parse_template, spell
 
 KEY_BITS = 29
 
@@ -54,7 +54,7 @@ def parse_role_templates(
     >>> [each.text for each in parse_role_templates("head:upos[-1..0]|distance", ["head"], ["distance"])]
     ['head:upos[-1]|distance', 'head:upos|distance']
     """
-    texts = dict.fromkeys(text for each in listed(templates) for text in expand(each))
+    texts = dict.fromkeys(expanded(templates))
     return tuple({parsed.text: parsed for parsed in (_parse(text, roles, measures) for text in texts)}.values())
 
 

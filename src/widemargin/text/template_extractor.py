@@ -10,13 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._types import AnyArray, BoolVector, LongVector
-from widemargin.core.model_file import pack_strings, unpack_strings
+from widemargin.core.header import many, mapping, record, text
 from widemargin.core.sparse import Rows, boundaries
+from widemargin.core.stored import Stored, packed_strings
 from widemargin.text.alphabet import Alphabet, FeatureIndex, HashedIndex
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
-from widemargin.text.extractor import Arrays, Features, NumberedFeatures, packed_strings, selected, stored_alphabet
-from widemargin.text.templates import TRANSITION, Atoms, Template, parse_templates, spell, template_matrix
+from widemargin.text.extractor import HASH_BITS, Features, NumberedFeatures, selected, stored_alphabet
+from widemargin.text.templates import (
+    TEMPLATES,
+    TRANSITION,
+    Atoms,
+    Template,
+    check_attributes,
+    parse_templates,
+    spell,
+    template_matrix,
+)
+
+FIELDS = {**HASH_BITS, "templates": TEMPLATES}
+RESOURCES = record({"lexicons": mapping(many(text())), "clusters": mapping(mapping(text()))})
+"""What a model file holds of a template extractor: fields of its header, and a tensor of JSON."""
 
 
 class TemplateExtractor(NumberedFeatures):
@@ -111,19 +125,22 @@ class TemplateExtractor(NumberedFeatures):
             "lexicons": {name: list(entries) for name, entries in self.resources.lexicons.items()},
             "clusters": {name: dict(words) for name, words in self.resources.clusters.items()},
         }
-        arrays |= pack_strings("resources", [json.dumps(resources)])
+        arrays |= packed_strings("resources", [json.dumps(resources)])
         if isinstance(self.transition_index, Alphabet):
             arrays["transition_keys"] = self.transition_index.keys()
         return {**header, "templates": self.texts}, arrays
 
     @classmethod
-    def restore(cls, header: dict[str, Any], arrays: Arrays) -> "TemplateExtractor":
+    def restore(cls, stored: Stored) -> "TemplateExtractor":
         """The extractor that `describe` described."""
-        resources = Resources(**json.loads(unpack_strings("resources", packed_strings("resources", arrays))[0]))
+        header, known = stored.checked(FIELDS), stored.json("resources", RESOURCES)
+        resources = Resources(known["lexicons"], known["clusters"])
         extractor = cls(header["templates"], resources, hash_bits=header["hash_bits"])
-        extractor._restore_index(arrays)
+        check_attributes(extractor.templates + extractor.transition_templates, resources)
         if isinstance(extractor.transition_index, Alphabet):
-            extractor.transition_index = stored_alphabet(arrays, "transition_keys")
+            stored.vector("transition_keys", np.uint64, None if extractor.transition_templates else 0)
+            extractor.transition_index = stored_alphabet(stored, "transition_keys")
+        extractor._restore_index(stored, extractor.n_transition_features)
         return extractor
 
     @property

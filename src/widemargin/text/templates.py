@@ -15,12 +15,14 @@ values ``<s>`` and ``</s>``. Strings are touched once per distinct value; the re
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._types import IntVector, KeyVector, LongVector
+from widemargin.core.header import many, text
 from widemargin.errors import WidemarginError
 from widemargin.text.alphabet import FeatureIndex
 from widemargin.text.attributes import AFFIX, Attributes, Resources, check_attribute
@@ -43,8 +45,17 @@ DEFAULT_TEMPLATES = (
 )
 """The default templates of a tagger: 20, for part-of-speech tags and named entities alike."""
 
+LONGEST, MOST, FARTHEST = 1000, 10_000, 9999
+"""How long a template may be, how many there may be, and how far from a token each may look.
+
+Ranges multiply: without a limit, a short text could stand for more templates than there is memory.
+"""
+TEMPLATES = many(text(at_most=LONGEST), at_most=MOST)
+"""Templates in the header of a model file."""
+
 TRANSITION = "transition:"
-RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
+# A run of digits is tried once, not again from each of its digits.
+RANGE = re.compile(r"((?<!\d)\d+|-\d+)\.\.(-?\d+)")
 ATOM = re.compile(r"(?:(?P<column>\w+)\.)?(?P<attribute>[A-Za-z_]\w*(?:\([^()|]+\))?)(?:\[(?P<offset>[-+]?\d+)\])?")
 ATTRIBUTES = re.compile(r"bias|lower|shape|(prefix|suffix)[1-9]\d*|lexicon\([^,]+\)|cluster\([^,]+(, *[1-9]\d*)?\)")
 BEFORE, AFTER = "<s>", "</s>"
@@ -74,10 +85,18 @@ def parse_templates(templates: str | Sequence[str]) -> tuple[Template, ...]:
     >>> [template.text for template in parse_templates("lower[-1..1] word|pos[1]")]
     ['lower[-1]', 'lower', 'lower[1]', 'word|pos[1]']
     """
-    parsed = [parse_template(text) for each in listed(templates) for text in expand(each)]
+    parsed = [parse_template(text) for text in expanded(templates)]
     if not parsed:
         raise WidemarginError("there are no templates; give at least one, such as 'word'")
     return tuple(dict.fromkeys(parsed))
+
+
+def expanded(templates: str | Sequence[str]) -> list[str]:
+    """The texts of all templates that some texts with ranges stand for."""
+    texts = list(islice((text for each in listed(templates) for text in expand(each)), MOST + 1))
+    if len(texts) > MOST:
+        raise WidemarginError(f"these are more than {MOST:,} templates; use fewer or smaller ranges")
+    return texts
 
 
 def listed(templates: str | Sequence[str]) -> list[str]:
@@ -93,6 +112,8 @@ def listed(templates: str | Sequence[str]) -> list[str]:
 
 def expand(text: str) -> Iterator[str]:
     """The templates that a text with ranges stands for."""
+    if len(text) > LONGEST:
+        raise WidemarginError(f"the template {text[:60]!r}… has more than {LONGEST:,} characters")
     match = RANGE.search(text)
     if match is None:
         yield text
@@ -119,6 +140,8 @@ def parse_template(text: str) -> Template:
             if match["column"] or "(" in attribute:
                 raise WidemarginError(f"the template {text!r} asks for an unknown attribute {attribute!r}")
             column, attribute = attribute, "value"
+        if abs(offset) > FARTHEST:
+            raise WidemarginError(f"the template {text!r} looks further than {FARTHEST:,} tokens away")
         if (affix := AFFIX.fullmatch(attribute)) and int(affix[2]) > 100:
             raise WidemarginError(f"the template {text!r} asks for an affix of more than 100 characters")
         atoms.append(Atom(column, attribute, offset))
@@ -176,6 +199,13 @@ class Atoms:
         return self._shifts[offset]
 
 
+def check_attributes(templates: Sequence[Template], resources: Resources) -> None:
+    """Raise a clear error when a template names a lexicon or clusters that were not given."""
+    for template in templates:
+        for atom in template.atoms:
+            check_attribute(atom.attribute, resources)
+
+
 def template_matrix(
     columns: Columns,
     templates: Sequence[Template],
@@ -188,9 +218,7 @@ def template_matrix(
 
     With `intern` new features are numbered (training); without it they are −1 (prediction).
     """
-    for template in templates:
-        for atom in template.atoms:
-            check_attribute(atom.attribute, resources)
+    check_attributes(templates, resources)
     find = index.intern if intern else index.lookup
     atoms = Atoms(columns, resources)
     numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)

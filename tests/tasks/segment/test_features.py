@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import as_dicts
+from widemargin.core.header import Place
 from widemargin.core.sparse import boundaries
+from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
 from widemargin.tasks.segment.features import LEVELS, SEGMENT_FEATURES, SegmentExtractor
 from widemargin.text.attributes import Resources, shape
@@ -96,7 +98,7 @@ def test_segment_features_are_those_of_plain_python(train, test, longest, min_co
     again = model.transform(as_columns(test), longest)
     assert named_rows(again, model) == [sorted(naive(words, known)) for words in candidates(test, longest)]
 
-    restored = SegmentExtractor.restore(*model.describe())
+    restored = SegmentExtractor.restore(Stored(Place("the model"), *model.describe()))
     assert restored.names() == model.names()
     assert named_rows(restored.transform(as_columns(test), longest), restored) == named_rows(again, model)
 

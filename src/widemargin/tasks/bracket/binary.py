@@ -76,6 +76,18 @@ class Bracketing:
             root, chains, sorted(folded), [each in on_words for each in chains], [each in on_spans for each in chains]
         )
 
+    def check(self) -> None:
+        """Raise an error if no tree has such labels, as in a damaged model file."""
+        first, *others = self.chains
+        if first != "" or not all(map(_is_label, (part for chain in others for part in chain.split(" ")))):
+            raise DataError("the labels are not the empty chain and chains of labels with blanks between them")
+        if not all(map(_is_label, self.folded)):
+            raise DataError(f"not all of the folded labels {self.folded!r:.60} are labels")
+        if not len(self.on_words) == len(self.on_spans) == len(self.chains):
+            raise DataError(f"on_words and on_spans do not tell about each of the {len(self.chains)} labels")
+        if not self.on_words[0] or self.on_spans[0] or not any(self.on_spans):
+            raise DataError("words need the empty label, longer spans another one")
+
     @property
     def n_labels(self) -> int:
         """How many labels nodes may have."""
@@ -129,6 +141,8 @@ class Bracketing:
                 for label in reversed(self.chains[code].split(" ")):
                     trees = [Tree(label, tuple(trees))]
             halves.append(trees)
+        if len(halves[0]) != 1:
+            raise DataError("no tree is the best one, because the weights are too large or not finite")
         (tree,) = halves[0]
         return tree if self.root is None else Tree(self.root, (tree,))
 
@@ -193,8 +207,12 @@ def _parts(tree: Tree) -> tuple[Tree, ...]:
     return tuple(child for child in tree.children if isinstance(child, Tree))
 
 
+def _is_label(label: str) -> bool:
+    return bool(label) and " " not in label
+
+
 def _checked(label: str) -> str:
-    if not label or " " in label:
+    if not _is_label(label):
         raise DataError(
             f"a constituent has the label {label!r:.60}; labels cannot contain blanks, and only what is on top of "
             "all trees, with one child each, may have none"

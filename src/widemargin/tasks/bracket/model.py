@@ -5,11 +5,13 @@ Model files call its structure ``brackets``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from widemargin._types import AnyArray, IntMatrix
+from widemargin.core.header import Fields, flag, many, names, optional, text
+from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.brackets import Brackets, text_of
 from widemargin.files.document import Document
@@ -17,17 +19,17 @@ from widemargin.report.evaluation import Evaluation, by_support, overall, plain,
 from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.report.numbers import share
 from widemargin.report.svg import Picture
-from widemargin.tasks.base import Arrays, Corpus, Reading, are_numbers
+from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import bracket_keys, columns_read, parse_bracket_templates
 from widemargin.tasks.bracket.metrics import bracket_scores
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
-from widemargin.tasks.trees import TreeModel, checked_bits, packed_weights, stored_weights
+from widemargin.tasks.trees import HASH_BITS, TreeModel, packed_weights, stored_weights
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_tagged
-from widemargin.text.labels import are_labels
+from widemargin.text.templates import TEMPLATES
 from widemargin.text.trees import Tree
 
 
@@ -37,6 +39,15 @@ class Bracketer(TreeModel):
 
     kind = "brackets"
     predicts = "trees of constituents"
+    fields: ClassVar[Fields] = {
+        "labels": names(at_least=2),
+        "root": optional(text()),
+        "folded": names(),
+        "on_words": many(flag()),
+        "on_spans": many(flag()),
+        "templates": TEMPLATES,
+        "hash_bits": HASH_BITS,
+    }
 
     bracketing: Bracketing
     texts: tuple[str, ...]
@@ -144,27 +155,14 @@ class Bracketer(TreeModel):
         return header, packed_weights(self.weights)
 
     @classmethod
-    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> "Bracketer":
-        labels, hash_bits = header["labels"], checked_bits(header["hash_bits"])
-        places = (header[name] for name in ("folded", "on_words", "on_spans"))
-        bracketing = Bracketing(header["root"], labels, *places)
-        weights = stored_weights(tensors, BracketExamples.count_weights(bracketing.n_labels, hash_bits))
-        templates = tuple(map(str, header["templates"]))
-        return cls(labels, bracketing, templates, hash_bits, weights=weights, summary=header["summary"])
-
-    def _is_sound(self) -> bool:
-        bracketing, n = self.bracketing, len(self.labels)
-        places = bracketing.on_words, bracketing.on_spans
-        return (
-            are_labels(self.labels)
-            and self.labels[0] == ""
-            and (bracketing.root is None or isinstance(bracketing.root, str))
-            and (not bracketing.folded or (are_labels(bracketing.folded) and isinstance(bracketing.folded[0], str)))
-            and all(len(each) == n and all(type(flag) is bool for flag in each) for each in places)
-            and bracketing.on_words[0]
-            and any(bracketing.on_spans)
-            and not bracketing.on_spans[0]
-            and are_numbers(self.weights, (BracketExamples.count_weights(bracketing.n_labels, self.hash_bits),))
+    def _restored(cls, stored: Stored) -> "Bracketer":
+        header = stored.header
+        labels, hash_bits = header["labels"], header["hash_bits"]
+        bracketing = Bracketing(header["root"], labels, *(header[name] for name in ("folded", "on_words", "on_spans")))
+        bracketing.check()
+        weights = stored_weights(stored, BracketExamples.count_weights(bracketing.n_labels, hash_bits))
+        return cls(
+            labels, bracketing, tuple(header["templates"]), hash_bits, weights=weights, summary=header["summary"]
         )
 
 

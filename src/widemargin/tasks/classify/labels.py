@@ -7,6 +7,7 @@ import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
 from widemargin.errors import DataError
+from widemargin.text.labels import is_cost
 
 
 def class_numbers(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntVector]:
@@ -93,7 +94,7 @@ def set_costs(costs: Mapping[Any, float] | None, labels: list[Any]) -> FloatVect
     for label, cost in costs.items():
         if label not in labels:
             raise DataError(f"costs names the label {label!r}, which the training data do not have")
-        if not isinstance(cost, int | float | np.number) or not (np.isfinite(cost) and cost >= 0):
+        if not is_cost(cost):
             raise DataError(f"costs[{label!r}] is {cost!r}; costs are finite and not negative")
         values[labels.index(label)] = cost
     return values

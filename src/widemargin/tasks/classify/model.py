@@ -4,7 +4,7 @@ Model files call their structures ``classes`` and ``multilabel``.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -12,16 +12,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
-from widemargin.core.model_file import vector
+from widemargin.core.header import Fields, names, record
 from widemargin.core.problem import predict
-from widemargin.core.sparse import taken
+from widemargin.core.sparse import NO_ROWS, Matrix, taken
+from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.metrics import Scores, label_scores, quotient, set_scores
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.report.numbers import share
 from widemargin.tasks.answers import Answers, Ranked, checked_k, together
-from widemargin.tasks.base import Arrays, Corpus, Model, Reading, are_numbers
+from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.classify.classes import ClassExamples
 from widemargin.tasks.classify.files import read_svmlight
@@ -41,6 +42,7 @@ class LinearModel(Model):
     """
 
     counts: ClassVar[str] = "examples"
+    fields: ClassVar[Fields] = {"labels": names(str, int, float, bool, at_least=1), "features": record({})}
     several: ClassVar[bool]
     """Whether an example may have several labels."""
 
@@ -79,7 +81,7 @@ class LinearModel(Model):
 
     def warm_up(self) -> None:
         """Classify one row of zeros, so that loading compiled kernels does not count as classifying."""
-        self.predict(np.zeros((1, self.extractor.width or 0)))
+        self.predict(Matrix(NO_ROWS._replace(indptr=np.zeros(2, dtype=np.int64)), self.extractor.width or 0))
 
     @abstractmethod
     def gold(self, data: Any) -> Any:
@@ -146,21 +148,14 @@ class LinearModel(Model):
         return {"features": described}, tensors | {"weights": self.W, "bias": self.bias, "pairs": self.pairs}
 
     @classmethod
-    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> Self:
-        extractor = MatrixExtractor.restore(header["features"], tensors)
-        bias, pairs = vector(tensors, "bias", np.float64), vector(tensors, "pairs", np.float64)
-        return cls(header["labels"], extractor, tensors["weights"], bias, pairs, summary=header["summary"])
-
-    def _is_sound(self) -> bool:
-        labels, n = self.labels, len(self.labels)
-        return (
-            isinstance(labels, list)
-            and {type(label) for label in labels} in ({str}, {int}, {float}, {bool})
-            and len(set(labels)) == n
-            and are_numbers(self.W, (self.extractor.n_features, n))
-            and len(self.bias) == n
-            and len(self.pairs) in (0, n * (n - 1) // 2)
-        )
+    def _restored(cls, stored: Stored) -> Self:
+        labels, extractor = stored.header["labels"], MatrixExtractor.restore(stored.part("features"))
+        n = len(labels)
+        W = stored.tensor("weights", np.float64, (extractor.n_features, n))
+        bias, pairs = stored.vector("bias", np.float64, n), stored.vector("pairs", np.float64)
+        if len(pairs):
+            stored.vector("pairs", np.float64, n * (n - 1) // 2)
+        return cls(labels, extractor, W, bias, pairs, summary=stored.header["summary"])
 
 
 class Classifier(LinearModel, Answers):

@@ -8,7 +8,7 @@ from typing import Any, Self
 from widemargin.errors import ModelFileError
 from widemargin.tasks.base import load_model
 from widemargin.tasks.custom.compile import compile_custom
-from widemargin.tasks.custom.model import CustomModel, mean_error
+from widemargin.tasks.custom.model import CustomModel, is_factory, mean_error
 from widemargin.tasks.custom.parameters import CustomParameters
 from widemargin.tasks.estimator import Estimator, estimator_of
 from widemargin.tasks.parameters import documented
@@ -68,5 +68,9 @@ class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
             raise ModelFileError(
                 "the model is of a structure of your own, which is not in the file: name it on loading"
             )
-        model.structure = given["structure"]
+        structure = given["structure"]
+        needed = None if is_factory(structure) else getattr(structure, "n_weights", None)
+        if needed is not None and needed != len(model.weights):
+            raise ModelFileError(f"the model has {len(model.weights)} weights, but the structure needs {needed}")
+        model.structure = structure
         return super().from_model(model, **given)

@@ -3,7 +3,7 @@
 Model files call it ``custom``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -12,12 +12,13 @@ import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
 from widemargin.core.examples import Examples, Listed
-from widemargin.core.model_file import vector
+from widemargin.core.header import Fields, whole
 from widemargin.core.problem import predict
+from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.report.evaluation import Evaluation
 from widemargin.structures.custom_positions import custom_examples
-from widemargin.tasks.base import Arrays, Corpus, Model, Reading
+from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.strongest import Part, strongest
 
 
@@ -28,6 +29,7 @@ class CustomModel(Model):
     kind = "custom"
     predicts = "outputs of a structure of the user's own"
     counts: ClassVar[str] = "examples"
+    fields: ClassVar[Fields] = {}
 
     weights: FloatVector
     structure: Any = None
@@ -83,14 +85,14 @@ class CustomModel(Model):
         return self
 
     def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        return {}, {"weights": self.weights}
+        # Only the user's own code knows how many weights there must be, so the file says it twice.
+        return {"n_weights": len(self.weights)}, {"weights": self.weights}
 
     @classmethod
-    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> Self:
-        return cls([], vector(tensors, "weights", np.float64), summary=header["summary"])
-
-    def _is_sound(self) -> bool:
-        return isinstance(self.summary, dict)
+    def _restored(cls, stored: Stored) -> Self:
+        n_weights = stored.checked({}, {"n_weights": whole(at_least=0)}).get("n_weights")
+        weights = stored.vector("weights", np.float64, n_weights)
+        return cls([], weights, summary=stored.header["summary"])
 
     @property
     def _structure(self) -> Any:

@@ -5,11 +5,13 @@ Model files call its structure ``tree``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from widemargin._types import AnyArray
+from widemargin.core.header import Fields, flag, names, one_of, record
+from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
 from widemargin.files.conllu import parse as parse_conllu
 from widemargin.files.document import Document
@@ -18,7 +20,8 @@ from widemargin.report.evaluation import Evaluation, Table, by_support, plain, s
 from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.report.numbers import share
 from widemargin.report.svg import Picture
-from widemargin.tasks.base import Arrays, Corpus, Reading, are_numbers
+from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.parse.decode import DECODERS
 from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, as_dependencies
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.explain import ArcExplainer
@@ -27,10 +30,10 @@ from widemargin.tasks.parse.metrics import Attachment, attachment_scores
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
 from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.tasks.strongest import Part
-from widemargin.tasks.trees import TreeModel, checked_bits, packed_weights, shown_tags, stored_weights
+from widemargin.tasks.trees import HASH_BITS, TreeModel, packed_weights, shown_tags, stored_weights
 from widemargin.text.columns import Columns, split
 from widemargin.text.inputs import as_columns
-from widemargin.text.labels import are_labels
+from widemargin.text.templates import TEMPLATES
 from widemargin.text.trees import Arc, arc_columns
 
 PARTS = ("arc", "label", "sibling")
@@ -44,6 +47,14 @@ class Parser(TreeModel):
     kind = "tree"
     predicts = "dependency trees"
     evaluation_options = frozenset({"punctuation"})
+    fields: ClassVar[Fields] = {
+        "labels": names(at_least=1),
+        "decoder": one_of(*dict.fromkeys(name for name, _ in DECODERS)),
+        "order": one_of(*dict.fromkeys(order for _, order in DECODERS)),
+        "single_root": flag(),
+        "hash_bits": HASH_BITS,
+        "templates": record(dict.fromkeys(PARTS, TEMPLATES)),
+    }
 
     trees: Trees
     extractor: ArcExtractor
@@ -165,25 +176,15 @@ class Parser(TreeModel):
         return header, packed_weights(self.weights)
 
     @classmethod
-    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> "Parser":
-        labels = header["labels"]
-        try:
-            bits = checked_bits(header["hash_bits"])
-            arc, label, sibling = (header["templates"][part] for part in PARTS)
-            extractor = ArcExtractor(arc, label, sibling, bits)
-            trees = Trees(len(labels), bits, header["decoder"], header["order"], header["single_root"])
-        except WidemarginError as error:
-            raise ValueError("settings that no parser has") from error
-        weights = stored_weights(tensors, trees.n_weights)
+    def _restored(cls, stored: Stored) -> "Parser":
+        header = stored.header
+        labels, bits = header["labels"], header["hash_bits"]
+        extractor = ArcExtractor(**{part: header["templates"][part] for part in PARTS}, hash_bits=bits)
+        trees = Trees(len(labels), bits, header["decoder"], header["order"], header["single_root"])
+        if (trees.order == 2) != bool(extractor.groups["sibling"]):
+            raise stored.place.damaged(f"it is of order {trees.order}, which does not fit its sibling templates")
+        weights = stored_weights(stored, trees.n_weights)
         return cls(labels, trees, extractor, weights=weights, summary=header["summary"])
-
-    def _is_sound(self) -> bool:
-        return (
-            are_labels(self.labels)
-            and type(self.trees.single_root) is bool
-            and bool(self.trees.order == 2) == bool(self.extractor.groups["sibling"])
-            and are_numbers(self.weights, (self.trees.n_weights,))
-        )
 
 
 def _shares(scores: Attachment) -> dict[str, Any]:

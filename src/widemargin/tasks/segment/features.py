@@ -19,14 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from widemargin._types import AnyArray, BoolVector, IntVector, KeyVector, LongVector
-from widemargin.core.model_file import pack_strings, unpack_strings
+from widemargin.core.header import many, one_of
 from widemargin.core.sparse import Rows, boundaries
+from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
 from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
 from widemargin.tasks.segment.spans import span_boundaries
 from widemargin.text.alphabet import Alphabet
 from widemargin.text.columns import Columns
-from widemargin.text.extractor import Arrays, packed_strings, selected, stored_alphabet
+from widemargin.text.extractor import selected, stored_alphabet
 from widemargin.text.hashing import combine, hash_strings, rolled
 from widemargin.text.lexicons import Lexicon, Words
 from widemargin.text.template_extractor import TemplateExtractor
@@ -121,17 +122,16 @@ class SegmentExtractor:
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """The whole extractor as JSON and arrays."""
         header, arrays = self.tokens.describe()
-        arrays |= {"segment_keys": self.index.keys(), **pack_strings("segment_names", self._names)}
+        arrays |= {"segment_keys": self.index.keys(), **packed_strings("segment_names", self._names)}
         return {**header, "segment_features": list(self.segment_features)}, arrays
 
     @classmethod
-    def restore(cls, header: dict[str, Any], arrays: Arrays) -> "SegmentExtractor":
+    def restore(cls, stored: Stored) -> "SegmentExtractor":
         """The extractor that `describe` described."""
-        extractor = cls(TemplateExtractor.restore(header, arrays), header["segment_features"])
-        extractor.index = stored_alphabet(arrays, "segment_keys")
-        extractor._names = unpack_strings("segment_names", packed_strings("segment_names", arrays))
-        if len(extractor._names) != extractor.index.size:
-            raise ValueError("segment features without a name")
+        header = stored.checked({"segment_features": many(one_of(*SEGMENT_FEATURES))})
+        extractor = cls(TemplateExtractor.restore(stored), header["segment_features"])
+        extractor.index = stored_alphabet(stored, "segment_keys")
+        extractor._names = stored.strings("segment_names", extractor.index.size)()
         return extractor
 
     def _names_of_lexicons(self) -> list[str]:

@@ -13,7 +13,7 @@ from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.text.columns import Column
 from widemargin.text.inputs import lengths
-from widemargin.text.labels import as_sequences, cost_matrix
+from widemargin.text.labels import as_sequences, cost_matrix, is_cost
 from widemargin.text.spans import OUTSIDE, Span, bio, labels_of, spans_of
 
 Lengths = int | Mapping[str, int] | None
@@ -171,7 +171,7 @@ def _by_label(name: str, given: Mapping[str, float] | None, labels: Sequence[str
     for label, value in (given or {}).items():
         if label not in penalty:
             raise DataError(f"{name} names the label {label!r}, which the training data do not have")
-        if not isinstance(value, int | float | np.number) or not (np.isfinite(value) and value >= 0):
+        if not is_cost(value):
             raise DataError(f"{name}[{label!r}] is {value!r}; penalties are finite and not negative")
         penalty[label] = float(value)
     return np.array([penalty[label] for label in labels])

@@ -5,14 +5,16 @@ Model files call its structure ``segment``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.core.header import Fields, many, names, record, whole
+from widemargin.core.stored import Stored, packed_rows
 from widemargin.files.jsonlines import SPANS
 from widemargin.tasks.answers import SureSpan
-from widemargin.tasks.base import Arrays, Corpus, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
+from widemargin.tasks.base import Corpus, selected_rows
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.margins import segment_margin
@@ -25,7 +27,6 @@ from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_b
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
-from widemargin.text.labels import are_labels
 from widemargin.text.spans import Span, bio
 
 DENSE = ("length", "transition", "begin", "end")
@@ -39,6 +40,11 @@ class SegmentModel(TokenModel[SegmentExamples]):
     kind = "segment"
     predicts = "segments"
     outputs_are = "spans"
+    fields: ClassVar[Fields] = {
+        "labels": names(at_least=1),
+        "features": record({}),
+        "max_lengths": many(whole(at_least=1)),
+    }
 
     extractor: SegmentExtractor
     weights: SegmentWeights
@@ -197,28 +203,16 @@ class SegmentModel(TokenModel[SegmentExamples]):
         return {"features": described, "max_lengths": list(self.max_lengths)}, tensors
 
     @classmethod
-    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> "SegmentModel":
-        n_labels = len(header["labels"])
-        weights = SegmentWeights(
-            np.empty((0, ROLES * n_labels)),
-            np.empty((0, n_labels)),
-            **{part: tensors[f"weights.{part}"] for part in DENSE},
-            thin_roles=stored_rows("weights.roles", tensors),
-            thin_segment=stored_rows("weights.segment", tensors),
-        )
-        extractor = SegmentExtractor.restore(header["features"], tensors)
-        lengths = tuple(header["max_lengths"])
-        return cls(header["labels"], extractor, weights, lengths, summary=header["summary"])
-
-    def _is_sound(self) -> bool:
-        n = len(self.labels)
-        if not (are_labels(self.labels) and all(type(each) is int for each in self.max_lengths)):
-            return False
-        shape, weights = self.shape, self.weights
+    def _restored(cls, stored: Stored) -> "SegmentModel":
+        labels, lengths = stored.header["labels"], tuple(stored.header["max_lengths"])
+        extractor, n = SegmentExtractor.restore(stored.part("features")), len(labels)
+        shape = Segmentation(n, extractor.n_features, extractor.n_segment_features, lengths)
         shapes = {"length": (shape.longest, n), "transition": (n, n), "begin": (n,), "end": (n,)}
-        return (
-            isinstance(self.labels[0], str)
-            and all(are_numbers(getattr(weights, part), form) for part, form in shapes.items())
-            and are_rows(weights.thin_roles, shape.n_features, ROLES * n)
-            and are_rows(weights.thin_segment, shape.n_segment_features, n)
+        weights = SegmentWeights(
+            np.empty((0, ROLES * n)),
+            np.empty((0, n)),
+            **{part: stored.tensor(f"weights.{part}", np.float64, shapes[part]) for part in DENSE},
+            thin_roles=stored.rows("weights.roles", shape.n_features, ROLES * n),
+            thin_segment=stored.rows("weights.segment", shape.n_segment_features, n),
         )
+        return cls(labels, extractor, weights, lengths, summary=stored.header["summary"])

@@ -5,15 +5,17 @@ Model files call its structure ``chain``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.core.header import Fields, names, record
+from widemargin.core.stored import Stored, packed_rows
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Explanation, Question
 from widemargin.tasks.answers import SureSpan
-from widemargin.tasks.base import Arrays, are_numbers, are_rows, packed_rows, selected_rows, stored_rows
+from widemargin.tasks.base import selected_rows
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.margins import Margins
@@ -26,7 +28,7 @@ from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
 from widemargin.text.extractor import Extractor
 from widemargin.text.inputs import describe, prepared, restore
-from widemargin.text.labels import are_labels, as_sequences
+from widemargin.text.labels import as_sequences
 from widemargin.text.span_labels import SpanLabels, marks_spans
 from widemargin.text.spans import spans
 from widemargin.text.template_extractor import TemplateExtractor
@@ -42,6 +44,7 @@ class Tagger(TokenModel[ChainExamples]):
     predicts = "label sequences"
     outputs_are = "labels"
     explains = True
+    fields: ClassVar[Fields] = {"labels": names(str, int, at_least=1), "features": record({})}
 
     extractor: Extractor
     weights: ChainWeights
@@ -202,17 +205,14 @@ class Tagger(TokenModel[ChainExamples]):
         return {"features": described}, tensors | packed_rows("weights.emission", self.weights.thin_emission)
 
     @classmethod
-    def _restored(cls, header: Mapping[str, Any], tensors: Arrays) -> "Tagger":
-        labels, thin = header["labels"], stored_rows("weights.emission", tensors)
-        dense = {part: tensors[f"weights.{part}"] for part in DENSE}
-        weights = ChainWeights(np.empty((0, len(labels))), thin_emission=thin, **dense)
-        return cls(labels, restore(header["features"], tensors), weights, summary=header["summary"])
-
-    def _is_sound(self) -> bool:
-        chain, weights, n = self.chain, self.weights, len(self.labels)
-        shapes = {"transition": (n, n), "begin": (n,), "end": (n,), "conditional": (chain.n_transition_features, n, n)}
-        return (
-            are_labels(self.labels)
-            and all(are_numbers(getattr(weights, part), shape) for part, shape in shapes.items())
-            and are_rows(weights.thin_emission, chain.n_features, n)
+    def _restored(cls, stored: Stored) -> "Tagger":
+        labels, extractor = stored.header["labels"], restore(stored.part("features"))
+        n, m = len(labels), extractor.n_transition_features
+        shapes = {"transition": (n, n), "begin": (n,), "end": (n,), "conditional": (m, n, n)}
+        weights = ChainWeights(
+            np.empty((0, n)),
+            **{part: stored.tensor(f"weights.{part}", np.float64, shapes[part]) for part in DENSE},
+            thin_emission=stored.rows("weights.emission", extractor.n_features, n),
         )
+        Chain(n, extractor.n_features, m)
+        return cls(labels, extractor, weights, summary=stored.header["summary"])

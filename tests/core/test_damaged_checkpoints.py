@@ -1,0 +1,119 @@
+"""Damaged checkpoints: resuming either works or says in one sentence what is wrong, even if the digest fits."""
+
+import json
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from helpers import problem
+from helpers.models import places, replaced, without
+from widemargin.core.checkpoint import Checkpoint, _digest
+from widemargin.core.loop import Stop, fit
+from widemargin.core.model_file import ENTRY, read_model, write_model
+from widemargin.core.packing import pack, unpack
+from widemargin.errors import ModelFileError, WidemarginError
+from widemargin.solvers import SOLVERS
+
+ODD = [None, True, -1, 10**30, 0.5, math.nan, "", "x", [], [1], {}, {"a": 1}, {"value": 1.5}, {"array": "run.state.w"}]
+
+
+class Run:
+    """A run of two epochs with its checkpoint, of which the third is to be run."""
+
+    def __init__(self, name, path):
+        self.solver, self.path = SOLVERS[name], path
+        self.problem = problem("chain", loss=self.solver.losses[0], C=2.0)[0]
+        self.fit(2)
+        self.header, arrays = read_model(path)
+        self.arrays = {name: each.copy() for name, each in arrays.items()}  # the file itself is overwritten in place
+
+    def fit(self, epochs, resume=False):
+        options = {"score": lambda w: 0.0, "checkpoint": self.path, "resume": resume}
+        fit(self.problem, self.solver, stop=Stop(epochs=epochs, gap=None), **options)
+
+    def outcome(self, header):
+        """None if a checkpoint with this header can be read, or the sentence that says why not."""
+        self.path.write_bytes(save(self.arrays, {ENTRY: json.dumps(header)}))  # not with `write_model`, which syncs
+        try:
+            Checkpoint(self.path, self.problem, self.solver).read(self.solver.start(self.problem))
+        except WidemarginError as error:
+            sentence = str(error)
+        else:
+            return None
+        assert "\n" not in sentence
+        return sentence
+
+    def sealed(self, content):
+        """The outcome of these contents with a digest that fits, as if they were of another version."""
+        return self.outcome({**self.header, "content": content, "digest": _digest(content, self.arrays)})
+
+
+@pytest.fixture(params=["dcd", "one-slack", "perceptron", "adagrad", "sgd"])
+def run(request, tmp_path):
+    return Run(request.param, tmp_path / "run")
+
+
+def test_every_field_of_every_other_type(run):
+    for place in [each for each in places(run.header) if len(each) == 1]:
+        for value in ODD:
+            run.outcome(replaced(run.header, place, value))
+        run.outcome(without(run.header, place))
+
+
+def test_every_field_of_the_state_of_every_other_type_with_a_digest_that_fits(run):
+    content = run.header["content"]
+    assert run.sealed(content) is None
+    # One row of the trace says as much as all of them.
+    for place in [each for each in places(content) if each and each[:4] != ("fields", "trace", "value", 1)]:
+        for value in ODD:
+            run.sealed(replaced(content, place, value))
+        run.sealed(without(content, place))
+
+
+def test_names_of_tensors_may_be_anything(tmp_path):
+    run = Run("dcd", tmp_path / "run")
+    named = {**run.arrays, "\ud800": np.zeros(1)}
+    content = path_bytes(run, named)
+    run.path.write_bytes(content)
+    with pytest.raises(ModelFileError, match="do not match its digest"):
+        run.fit(3, resume=True)
+
+
+def path_bytes(run, arrays):
+    """The file with one more tensor, whose name a writer of safetensors would refuse."""
+    write_model(run.path, run.header, {("odd" if name == "\ud800" else name): each for name, each in arrays.items()})
+    content = run.path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    text = content[8 : 8 + size].replace(b'"odd"', b'"\\ud800"')
+    return len(text).to_bytes(8, "little") + text + content[8 + size :]
+
+
+@dataclass
+class State:
+    """A state as users write them."""
+
+    step: float = 0
+    norm: float = field(default_factory=lambda: np.float64(0.0))
+    best: np.ndarray | None = field(default_factory=lambda: np.zeros(2))
+    history: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+
+
+def test_states_of_users_own_solvers_come_back():
+    arrays = {}
+    packed = pack(State(0.5, np.float64(1.5), None, np.ones((3, 2))), "run", arrays)
+    found = unpack(packed, State(), arrays)
+    assert (found.step, found.norm, found.best, found.history.tolist()) == (0.5, 1.5, None, [[1.0, 1.0]] * 3)
+
+
+def test_a_misfit_names_the_field(tmp_path):
+    run = Run("dcd", tmp_path / "run")
+    fields = ("fields", "state", "fields")
+    sentence = run.sealed(without(run.header["content"], (*fields, "gap")))
+    assert "run.state does not have the fields w, store, cap, ridge, gap, epochs; start afresh" in sentence
+    sentence = run.sealed(replaced(run.header["content"], (*fields, "w"), {"array": "run.state.cap"}))
+    assert "run.state.w is float64 of shape (9,), not float64 of" in sentence
+    sentence = run.sealed(replaced(run.header["content"], ("fields", "trace", "value", 0, 5), -1))
+    assert sentence.endswith("run.trace.0.5 is -1, not a finite number of at least 0")
