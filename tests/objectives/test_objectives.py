@@ -1,5 +1,6 @@
 """Slack scaling, its approximation and position-wise slacks, against enumeration and against the paper's examples."""
 
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import STRUCTURES, problem, random_chain
+from helpers.segmentations import random_segmentation
 from widemargin.core.examples import ErrorCounts, HullSearch, KBest, Positions
 from widemargin.core.loop import Stop, fit
 from widemargin.core.problem import Problem
@@ -71,9 +73,9 @@ def test_the_approximation_is_the_best_corner_of_the_hull(name):
             assert found[i] == pytest.approx(best_corner(points), rel=1e-9, abs=1e-9)
 
 
-def best_corner(points):
-    """The largest Δ(1 + s) on the upper hull of (Δ, s), without points that have no error; 0 where all are below."""
-    points = sorted({point for point in points if point[0] > 0})
+def best_corner(points, errorless=False):
+    """The largest Δ(1 + s) on the upper hull of (Δ, s), perhaps without points that have no error; at least 0."""
+    points = sorted({point for point in points if errorless or point[0] > 0})
     hull = []
     for error, s in points:
         if hull and hull[-1][0] == error:
@@ -86,6 +88,52 @@ def best_corner(points):
     # Only the part that falls to the right: λ is not negative.
     highest = max(range(len(hull)), key=lambda k: hull[k][1]) if hull else 0
     return max([0.0, *(error * (1 + s) for error, s in hull[highest:])])
+
+
+class Without:
+    """Examples that lack some of their abilities."""
+
+    def __init__(self, examples, *lacking):
+        self._examples, self._lacking = examples, lacking
+
+    def __getattr__(self, name):
+        if name in self._lacking:
+            raise AttributeError(name)
+        return getattr(self._examples, name)
+
+
+LACKING = {"all": (), "no search": ("decode_hull",), "no runner-up": ("decode_hull", "decode_best")}
+
+
+@pytest.mark.parametrize("kind", ["chain", "segments"])
+@pytest.mark.parametrize("lacking", LACKING)
+@pytest.mark.parametrize("unit", [1.0, 0.05])
+def test_confusions_that_cost_nothing_hide_no_violators(kind, lacking, unit):
+    """An output with error 0 may differ from gold and score much more; brute force knows what is beyond it."""
+    rng, violators = np.random.default_rng(4), 0
+    for seed in range(12):
+        if kind == "chain":
+            model = random_chain(seed, [3, 2, 4, 1], n_labels=4)
+            costs = unit * rng.integers(0, 3, (4, 4)) * (rng.random((4, 4)) < 0.4) * (1 - np.eye(4))
+            model = replace(model, costs=costs.tolist())
+        else:
+            model = random_segmentation(seed, [3, 2, 4, 1], max_lengths=[2, 2, 1], penalties=True, binary=False)
+            model = replace(model, confusion=[[0.0] * 3] * 3, precision=[0.0, unit, 0.0], recall=[0.0, 0.0, unit])
+        examples = model.compiled()
+        w = rng.normal(size=examples.n_weights) * rng.choice([0.1, 0.5, 2.0])
+        found = slacks(ApproximateSlack(), Without(examples, *LACKING[lacking]), w)
+        for i in range(4):
+            gold = model.gold[i]
+            points = [
+                (model.error(i, y), model.score(w, i, y) - model.score(w, i, gold))
+                for y in model.outputs(i)
+                if lacking == "no runner-up" or y != gold
+            ]
+            # Searches of the structures themselves leave out all that has no error, others nothing but gold.
+            best = best_corner(points, errorless=lacking != "all")
+            assert found[i] >= best - 1e-9 * (1 + best)
+            violators += best > 0
+    assert violators > 10
 
 
 def counted(examples):
@@ -133,7 +181,7 @@ def test_the_first_decode_finds_the_runner_up(name):
         found = errors * (1.0 - dots(psi, w))
         for i in range(small.examples.n_examples):
             differences = [small.examples.difference(np.array([i], dtype=np.int32), y) for y in small.outputs(i)]
-            points = [(error[0], -dots(row, w)[0]) for error, row in differences if error[0] > 0 or len(row.indices)]
+            points = [(error[0], -dots(row, w)[0]) for error, row in differences if error[0] > 0]
             best = max((s for _, s in points), default=-np.inf)
             close = [error * (1.0 + s) for error, s in points if s >= best - 1e-4]
             assert any(found[i] == pytest.approx(max(value, 0.0), abs=1e-9) for value in close or [0.0])
