@@ -135,7 +135,7 @@ def fit(
         try:
             return run.result(w, cuts, resume)
         finally:
-            problem.meter.watch = None
+            problem.meter.watch = problem.known = None
 
 
 def check(problem: Problem, solver: Solver) -> None:
@@ -227,6 +227,7 @@ class _Run:
         if not (resume and self._resume()):
             self.state = self.solver.start(self.problem, w, cuts)
         self.certifying = False
+        self.problem.known = self.solver.known(self.state)
         self._check_that_it_ends()
         for callback in self.callbacks:
             callback.on_start(self.stop.epochs, len(self.problem.weighted))

@@ -28,6 +28,7 @@ import numpy as np
 from widemargin._threads import run, shares
 from widemargin._types import AnyArray, FloatVector, IntVector
 from widemargin.core.choices import Loss, Penalty
+from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
 from widemargin.core.examples import Examples, Outputs
 from widemargin.core.objective import BestCuts, Margin, Objective
@@ -97,6 +98,7 @@ class Problem:
     example_weight: FloatVector = field(init=False, repr=False)
     c: FloatVector = field(init=False, repr=False)
     slacks: FloatVector = field(init=False, repr=False)
+    known: CutStore | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not is_number(self.C) or self.C <= 0:
@@ -156,8 +158,18 @@ class Problem:
     def cuts(self, w: FloatVector, batch: IntVector) -> Cuts:
         """The most violated cuts at `w` of the batch's blocks."""
         cuts = self._ask(self.objective.cuts, w, batch)
-        self.slacks[cuts.block] = cuts.b - dots(cuts.a, w)
+        self.slacks[cuts.block] = self.slacks_of(cuts, w)
         return cuts
+
+    def slacks_of(self, cuts: Cuts, w: FloatVector) -> FloatVector:
+        """b − ⟨w, a⟩ of the oracle's `cuts` at `w`.
+
+        An inexact oracle may miss what it found before, so cuts that the solver keeps (`known`) count as well.
+        """
+        slacks = cuts.b - dots(cuts.a, w)
+        if self.known is not None and not self.exact:
+            slacks = np.maximum(slacks, self.known.slacks(cuts.block, w))
+        return slacks
 
     def best_cuts(self, w: FloatVector, batch: IntVector, k: int) -> Cuts:
         """The cuts of the `k` best outputs at `w` of each example, best first, one example after the other."""
@@ -176,7 +188,7 @@ class Problem:
 
     def primal(self, w: FloatVector) -> float:
         """P(w), by a full pass of the oracle."""
-        total = sum(self.losses(cuts.block, cuts.b - dots(cuts.a, w)) for cuts in self.full_pass(w))
+        total = sum(self.losses(cuts.block, self.slacks_of(cuts, w)) for cuts in self.full_pass(w))
         return self.regulariser(w) + self.C * total
 
     def bounds(self, w: FloatVector) -> tuple[float, float]:

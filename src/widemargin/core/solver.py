@@ -77,6 +77,10 @@ class Solver(Protocol):
         """A lower bound on P at every w; None for solvers without one, which are certified by `Problem.bounds`."""
         return None
 
+    def known(self, state: Any) -> CutStore | None:
+        """The cuts that the state keeps of every block; None for solvers that keep none."""
+        return None
+
 
 def start_weights(problem: Problem, w: FloatVector | None, cuts: CutStore | None) -> FloatVector:
     """The weights where a primal solver starts: zero, a copy of `w`, or the combination of `cuts`."""
