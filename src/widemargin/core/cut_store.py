@@ -12,7 +12,19 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
-from widemargin.core.cuts import ALIVE, PLACES, SLOTS, USED, VACANT, Cuts, WorkingSets, add, add_products, drop_idle, violation
+from widemargin.core.cuts import (
+    ALIVE,
+    PLACES,
+    SLOTS,
+    USED,
+    VACANT,
+    Cuts,
+    WorkingSets,
+    add,
+    add_products,
+    drop_idle,
+    violation,
+)
 from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, table_for
 
 BYTES_PER_ENTRY = 12

@@ -178,9 +178,9 @@ class Problem:
         self.slacks[cuts.block[first]] = (cuts.b - dots(cuts.a, w))[first]
         return cuts
 
-    def mistakes(self, w: FloatVector, batch: IntVector) -> Cuts:
-        """The cuts of the batch's plain predictions, decoded without the error term."""
-        return self._ask(PLAIN.cuts, w, batch)
+    def mistakes(self, w: FloatVector, batch: IntVector, k: int = 1) -> Cuts:
+        """The cuts of the batch's plain predictions, decoded without the error term; those of the `k` best if k > 1."""
+        return self._ask(PLAIN.cuts if k == 1 else partial(PLAIN.best_cuts, k), w, batch)
 
     def regulariser(self, w: FloatVector) -> float:
         """½‖w‖², or ‖w‖₁."""
