@@ -31,7 +31,7 @@ from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
 from widemargin.core.examples import Examples, Outputs
-from widemargin.core.objective import BestCuts, Margin, Objective
+from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
 from widemargin.core.sparse import add_rows, dots
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 
@@ -157,7 +157,7 @@ class Problem:
 
     def cuts(self, w: FloatVector, batch: IntVector) -> Cuts:
         """The most violated cuts at `w` of the batch's blocks."""
-        cuts = self._ask(self.objective.cuts, w, batch)
+        cuts = self._ask(self._oracle(w, batch), w, batch)
         self.slacks[cuts.block] = self.slacks_of(cuts, w)
         return cuts
 
@@ -230,7 +230,8 @@ class Problem:
         """The cuts at `w` of all examples with a positive weight, in batches; `slacks` is left as it is."""
         examples = self.weighted
         for begin in range(0, len(examples), PASS_BATCH):
-            yield self._ask(self.objective.cuts, w, examples[begin : begin + PASS_BATCH])
+            batch = examples[begin : begin + PASS_BATCH]
+            yield self._ask(self._oracle(w, batch), w, batch)
 
     def primal_estimate(self, w: FloatVector) -> float | None:
         """P at `w` with the slacks that `cuts` last saw, each at the weights of that moment; None before any.
@@ -258,6 +259,17 @@ class Problem:
         """A moment when training may be cut short; for solvers that compute for long between two oracle calls."""
         if self.meter.watch is not None:
             self.meter.watch(0)
+
+    def _oracle(self, w: FloatVector, batch: IntVector) -> Oracle:
+        """The objective's cuts; some want to be told each slack at `w`, by the known cuts, or else as it was last seen.
+
+        Such an objective has a block per example.
+        """
+        if not isinstance(self.objective, Beyond):
+            return self.objective.cuts
+        xi = np.zeros(self.n_blocks)
+        xi[batch] = self.slacks[batch] if self.known is None else self.known.slacks(batch, w)
+        return partial(self.objective.cuts_beyond, np.fmax(xi, 0.0))
 
     def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:

@@ -2,12 +2,12 @@
 
     w ← (1 − ηλ) w − ηg,   η = η₀ / (1 + η₀λt)^¾
 
-for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as in `descent`. For η₀ the values
-½, ¼, … 1/32 are tried, and smaller ones as long as they are better still; it is the one with the least objective on
-1,000 examples after a pass over them.
+for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as in `descent`. For η₀ the
+values ½, ¼, … 1/32 are tried, and smaller ones as long as they are better still; it is the one with the least objective
+on 1,000 examples after a pass over them.
 
-As *printed* in the paper, λ = 1/C, which leaves out the number of examples: w shrinks as many times more. No η₀ below
-1/32 is tried then, and the objective is that of the 1,000 examples alone, instead of an estimate of the whole.
+As *printed* in the paper, λ = 1/C, which leaves out the number of examples: w shrinks as many times more, though never
+past 0. No η₀ below 1/32 is tried then, and the objective is that of the 1,000 examples alone, not of all.
 """
 
 from dataclasses import dataclass
