@@ -4,6 +4,9 @@ All outputs are enumerated, features are dense, and one example is visited at a 
 the same generator. AdaGrad, AdaDelta and Pegasos: `test_primal`; the perceptron: `test_solvers`; MIRA: `test_mira`.
 """
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,7 @@ from helpers import all_cuts, problem, quadratic_programme
 from widemargin.core.loop import Stop, fit
 from widemargin.core.problem import Problem
 from widemargin.errors import WidemarginError
+from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import MIRA, named_solver
 from widemargin.structures.custom_positions import custom_examples
 
@@ -243,7 +247,20 @@ def test_frank_wolfe_one_example_at_a_time(name, average):
     assert close(last, mean if average else w)
 
 
-def test_variants_train_like_all_others():
-    training, _ = problem("chain, real-valued", loss="hinge")
-    for text in ("mira(C=inf, k=3, plain=True)", "sgd(average=False, printed=True)", "ocp(steps=1)"):
-        assert fit(training, named_solver(text), stop=Stop(epochs=2, gap=None)).w.any()
+PAGE = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
+SOLVER_ROWS, OBJECTIVE_ROWS = (
+    [text for row in re.findall(r"^\|[^|]*\|([^|]*)\|", table, re.MULTILINE) for text in re.findall("`([^`]+)`", row)]
+    for table in re.split(r"`objective=`", PAGE.partition("## What C means")[0].partition("`solver=`")[2])
+)
+
+
+@pytest.mark.parametrize("text", SOLVER_ROWS)
+def test_what_the_page_says_can_be_typed(text):
+    solver = named_solver(text)
+    training, _ = problem("chain, real-valued", loss="hinge" if "hinge" in solver.losses else "squared_hinge")
+    assert fit(training, solver, stop=Stop(epochs=2, gap=None)).w.any()
+
+
+def test_the_page_has_rows():
+    assert len(SOLVER_ROWS) >= 15
+    assert set(OBJECTIVE_ROWS) == {"margin", "slack", "golden-slack", "approximate-slack", "positions"} <= {*OBJECTIVES}

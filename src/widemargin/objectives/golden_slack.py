@@ -84,10 +84,15 @@ class GoldenSlack(Objective):
 def golden_section(
     F: Callable[[FloatVector], FloatVector], low: FloatVector, high: FloatVector, evaluations: int
 ) -> None:
-    """Evaluate the convex F ever closer to where it is least between `low` and `high`, for many searches at once."""
+    """Evaluate the convex F ever closer to where it is least between `low` and `high`, for many searches at once.
+
+    The ends are tried as well: the output wanted may be found from λ_u on, and no sooner.
+    """
+    F(low)
+    F(high)
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = F(left), F(right)
-    for _ in range(evaluations - 2):
+    for _ in range(evaluations - 4):
         lower = at_left <= at_right
         low, high = np.where(lower, low, left), np.where(lower, right, high)
         new = np.where(lower, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
