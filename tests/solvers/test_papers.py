@@ -21,12 +21,13 @@ from widemargin.structures.custom_positions import custom_examples
 pytestmark = pytest.mark.interpreted
 
 PROBLEMS = ["chain, real-valued", "chain, conditional", "strong"]
+SEED = 12  # no example is visited twice in a row: rounding would decide between gold and the cut just made equal to it
 
 
 def run(text, name, epochs=1, **options):
     """The problem, all its cuts, weights to start from, and the solver's state and weights after some epochs."""
     training, small = problem(name, **options)
-    solver, rng = named_solver(text), np.random.default_rng(5)
+    solver, rng = named_solver(text), np.random.default_rng(SEED)
     start = np.random.default_rng(1).normal(scale=0.3, size=training.n_weights)
     dual = solver.known(solver.start(training)) is not None
     if dual:  # it would turn weights to start from into cuts
@@ -41,7 +42,7 @@ def run(text, name, epochs=1, **options):
 
 def visits(training, epochs=1, rng=None):
     """The examples in the order in which the solvers of `run` visit them."""
-    rng = rng or np.random.default_rng(5)
+    rng = rng or np.random.default_rng(SEED)
     return [i for _ in range(epochs) for batch in training.batches(rng, 1) for i in batch]
 
 
@@ -212,7 +213,7 @@ def test_dual_coordinate_descent_one_example_at_a_time(name, sweeps):
         W[i] = [cut for cut in W[i] if cut[2] > 0]
         return w
 
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(SEED)
     for epoch in range(2):
         rng.integers(1, 2147483647)  # the seed of the shuffles inside of working sets
         for _ in range(sweeps if epoch else 0):
