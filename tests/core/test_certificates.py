@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from helpers import problem
+from helpers import Exposed, problem
 from widemargin import Problem, Stop, StructuredPredictor, fit
 from widemargin.cli.output import certificate
+from widemargin.core.cuts import Cuts
 from widemargin.core.solution import Solution, proven_gap, relative_gap
-from widemargin.core.sparse import Rows
-from widemargin.objectives import PositionWise
-from widemargin.solvers import DualCoordinateDescent, Perceptron
+from widemargin.core.sparse import Rows, dots
+from widemargin.objectives import Margin, PositionWise
+from widemargin.solvers import SOLVERS, DualCoordinateDescent, Perceptron
 from widemargin.structures import custom_examples
 from widemargin.tasks.classify.classes import ClassExamples
 
@@ -106,3 +107,46 @@ def test_position_errors_of_ones_own_are_proven_only_by_listing_outputs():
     claimed = StructuredPredictor(Costly(), solver="sdm", objective="positions", loss="hinge", C=0.1, tol=1e-3)
     assert not claimed.fit(X, y).solution_.certified
     assert claimed.solution_.primal <= proven.solution_.primal + 1e-6
+
+
+class Forgetful(Margin):
+    """Margin scaling by an oracle that finds the worst outputs at first, and then nothing but gold."""
+
+    exact = False
+    calls = 0
+
+    def cuts(self, examples, w, batch):
+        found = super().cuts(examples, w, batch)
+        type(self).calls += len(batch)
+        if self.calls <= 3 * examples.n_examples:
+            return found
+        return Cuts(batch, np.zeros(len(batch)), Rows(np.zeros(len(batch) + 1, np.int64), *found.a[1:]))
+
+
+@pytest.mark.parametrize("audit", [False, True])
+@pytest.mark.parametrize("name", ["dcd", "dcd-light", "cpd", "ocp", "sdm", "n-slack", "interior", "auto", "one-slack"])
+def test_what_an_inexact_oracle_has_found_once_counts_for_good(name, audit):
+    training, _ = problem("chain", objective=Forgetful(), loss=SOLVERS[name].losses[0])
+    Forgetful.calls = 0
+    exposed = Exposed(SOLVERS[name])
+    solution = fit(training, exposed, stop=Stop(epochs=8, gap=None), audit=audit)
+    assert not solution.certified
+    store = exposed.known(exposed.state)
+    _, cuts = store.everything()
+    slacks = np.zeros(training.n_blocks)
+    np.maximum.at(slacks, cuts.block, cuts.b - dots(cuts.a, solution.w))
+    assert slacks.any()
+    expected = 0.5 * solution.w @ solution.w + training.C * training.losses(np.arange(len(slacks)), slacks)
+    assert solution.primal == pytest.approx(expected, rel=1e-9)
+    if name != "one-slack":  # whose cache is smaller than what its bound comes from
+        assert solution.dual <= solution.primal * (1 + 1e-9)
+    assert training.known is None
+
+
+def test_an_exact_oracle_is_not_asked_twice():
+    training, _ = problem("chain")
+    w = np.random.default_rng(0).normal(size=training.n_weights)
+    training.known = None
+    alone = training.primal(w)
+    training.known = "never looked at"
+    assert training.primal(w) == alone

@@ -19,7 +19,16 @@ from widemargin.core.loop import Callback
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.objectives import Margin, PositionWise, Slack
-from widemargin.solvers import MIRA, Auto, DualCoordinateDescent, Perceptron
+from widemargin.solvers import (
+    MIRA,
+    SGD,
+    Auto,
+    DualCoordinateDescent,
+    FrankWolfe,
+    OnlineCuttingPlane,
+    Perceptron,
+    SequentialDual,
+)
 from widemargin.structures.custom_positions import custom_examples
 from widemargin.tasks.classify.classes import ClassExamples
 from widemargin.tasks.classify.multilabel import multilabel_kind
@@ -401,13 +410,19 @@ SOLVERS = {
     "perceptron, one by one": Perceptron(batch_size=1),
     "mira, one by one": MIRA(batch_size=1),
     "mira, 5 best": MIRA(k=5, batch_size=3),
+    "mira, hard margin": MIRA(C=np.inf, average=False, batch_size=1),
+    "mira, 5 best by plain scores": MIRA(C=np.inf, k=5, plain=True, batch_size=1),
+    "sgd, printed": SGD(average=False, printed=True, batch_size=1),
+    "ocp, one pair": OnlineCuttingPlane(steps=1, batch_size=1),
+    "sdm, one by one": SequentialDual(batch_size=1),
+    "bcfw, one by one": FrankWolfe(batch_size=1),
     "auto, partial": Auto(period=2, share=0.5),
     "dcd, one by one": DualCoordinateDescent(batch_size=1),
     "dcd-light, one by one": DualCoordinateDescent(sweeps=0, batch_size=1),
     "dcd, pairs": DualCoordinateDescent(sweeps=1, batch_size=2),
 }
 
-SUBLINEAR = {"bcfw": 2e-2, "proximal": 1e-5}
+SUBLINEAR = {"bcfw": 2e-2, "bcfw, one by one": 2e-2, "proximal": 1e-5}
 """The relative gap that solvers reach whose convergence is not linear; others reach any."""
 
 

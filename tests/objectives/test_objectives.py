@@ -1,5 +1,6 @@
 """Slack scaling, its approximation and position-wise slacks, against enumeration and against the paper's examples."""
 
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -7,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import STRUCTURES, problem, random_chain
+from helpers import STRUCTURES, Exposed, problem, random_chain
+from helpers.segmentations import random_segmentation
 from widemargin.core.examples import ErrorCounts, HullSearch, KBest, Positions
 from widemargin.core.loop import Stop, fit
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import dots
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.objectives import OBJECTIVES, ApproximateSlack, Margin, PositionWise, Slack
+from widemargin.objectives import OBJECTIVES, ApproximateSlack, GoldenSlack, Margin, PositionWise, Slack
 from widemargin.solvers import SOLVERS
 from widemargin.structures.custom import CustomExamples
 from widemargin.structures.custom_positions import custom_examples
@@ -71,9 +73,9 @@ def test_the_approximation_is_the_best_corner_of_the_hull(name):
             assert found[i] == pytest.approx(best_corner(points), rel=1e-9, abs=1e-9)
 
 
-def best_corner(points):
-    """The largest Δ(1 + s) on the upper hull of (Δ, s), without points that have no error; 0 where all are below."""
-    points = sorted({point for point in points if point[0] > 0})
+def best_corner(points, errorless=False):
+    """The largest Δ(1 + s) on the upper hull of (Δ, s), perhaps without points that have no error; at least 0."""
+    points = sorted({point for point in points if errorless or point[0] > 0})
     hull = []
     for error, s in points:
         if hull and hull[-1][0] == error:
@@ -86,6 +88,52 @@ def best_corner(points):
     # Only the part that falls to the right: λ is not negative.
     highest = max(range(len(hull)), key=lambda k: hull[k][1]) if hull else 0
     return max([0.0, *(error * (1 + s) for error, s in hull[highest:])])
+
+
+class Without:
+    """Examples that lack some of their abilities."""
+
+    def __init__(self, examples, *lacking):
+        self._examples, self._lacking = examples, lacking
+
+    def __getattr__(self, name):
+        if name in self._lacking:
+            raise AttributeError(name)
+        return getattr(self._examples, name)
+
+
+LACKING = {"all": (), "no search": ("decode_hull",), "no runner-up": ("decode_hull", "decode_best")}
+
+
+@pytest.mark.parametrize("kind", ["chain", "segments"])
+@pytest.mark.parametrize("lacking", LACKING)
+@pytest.mark.parametrize("unit", [1.0, 0.05])
+def test_confusions_that_cost_nothing_hide_no_violators(kind, lacking, unit):
+    """An output with error 0 may differ from gold and score much more; brute force knows what is beyond it."""
+    rng, violators = np.random.default_rng(4), 0
+    for seed in range(12):
+        if kind == "chain":
+            model = random_chain(seed, [3, 2, 4, 1], n_labels=4)
+            costs = unit * rng.integers(0, 3, (4, 4)) * (rng.random((4, 4)) < 0.4) * (1 - np.eye(4))
+            model = replace(model, costs=costs.tolist())
+        else:
+            model = random_segmentation(seed, [3, 2, 4, 1], max_lengths=[2, 2, 1], penalties=True, binary=False)
+            model = replace(model, confusion=[[0.0] * 3] * 3, precision=[0.0, unit, 0.0], recall=[0.0, 0.0, unit])
+        examples = model.compiled()
+        w = rng.normal(size=examples.n_weights) * rng.choice([0.1, 0.5, 2.0])
+        found = slacks(ApproximateSlack(), Without(examples, *LACKING[lacking]), w)
+        for i in range(4):
+            gold = model.gold[i]
+            points = [
+                (model.error(i, y), model.score(w, i, y) - model.score(w, i, gold))
+                for y in model.outputs(i)
+                if lacking == "no runner-up" or y != gold
+            ]
+            # Searches of the structures themselves leave out all that has no error, others nothing but gold.
+            best = best_corner(points, errorless=lacking != "all")
+            assert found[i] >= best - 1e-9 * (1 + best)
+            violators += best > 0
+    assert violators > 10
 
 
 def counted(examples):
@@ -133,7 +181,7 @@ def test_the_first_decode_finds_the_runner_up(name):
         found = errors * (1.0 - dots(psi, w))
         for i in range(small.examples.n_examples):
             differences = [small.examples.difference(np.array([i], dtype=np.int32), y) for y in small.outputs(i)]
-            points = [(error[0], -dots(row, w)[0]) for error, row in differences if error[0] > 0 or len(row.indices)]
+            points = [(error[0], -dots(row, w)[0]) for error, row in differences if error[0] > 0]
             best = max((s for _, s in points), default=-np.inf)
             close = [error * (1.0 + s) for error, s in points if s >= best - 1e-4]
             assert any(found[i] == pytest.approx(max(value, 0.0), abs=1e-9) for value in close or [0.0])
@@ -179,6 +227,102 @@ def test_without_a_runner_up_the_search_still_finds_violators():
     w = np.full(1, 1.2)
     assert slacks(ApproximateSlack(), examples, w) == 0
     assert slacks(ApproximateSlack(), listed, w) == pytest.approx([0.4])
+
+
+# Golden section, as printed
+
+
+def printed_search(points, xi, epsilon=0.01, step=1.0, decodes=20):
+    """§3 for one example: golden section over λ, the outputs other than gold as pairs (L, s); the L and s returned."""
+    largest, best = max([L for L, _ in points]), max(0.0, *(s for _, s in points))
+    low = epsilon / largest
+    high = max((best + 1 - xi / largest) / step, low)
+    met = []
+
+    def upper_bound(scale):
+        L, s = max(points, key=lambda point: point[1] + scale * point[0])
+        met.append((s - xi / L, L, s))
+        return s + scale * L - 2 * np.sqrt(xi * scale)
+
+    upper_bound(low)
+    upper_bound(high)
+    share = (np.sqrt(5) - 1) / 2
+    left, right = high - share * (high - low), low + share * (high - low)
+    at_left, at_right = upper_bound(left), upper_bound(right)
+    for _ in range(decodes - 4):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - share * (high - low)
+            at_left = upper_bound(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + share * (high - low)
+            at_right = upper_bound(right)
+    return max((found for found in met if found[1] * (1 + found[2]) > 0), default=(0.0, 0.0, 0.0))[1:]
+
+
+@pytest.mark.parametrize("name", ["chain, real-valued", "chain, conditional", "segments", "custom, listed"])
+def test_golden_section_is_the_search_as_printed(name):
+    small = STRUCTURES[name]()
+    examples, rng = small.examples, np.random.default_rng(0)
+    everything = np.arange(examples.n_examples, dtype=np.int32)
+    for drawn in draws(examples, 12, seed=4):
+        w = drawn + rng.normal(scale=1e-3, size=len(drawn))  # no ties
+        xi = rng.exponential(size=examples.n_examples) * rng.integers(2, size=examples.n_examples)
+        cuts = GoldenSlack().cuts_beyond(xi, examples, w, everything)
+        for i in range(examples.n_examples):
+            differences = [examples.difference(everything[i : i + 1], output) for output in small.outputs(i)]
+            points = [(error[0], -dots(psi, w)[0]) for error, psi in differences if error[0] > 0]
+            L, s = printed_search(points, xi[i]) if points else (0.0, 0.0)
+            found = dots(cuts.a, w)[i]
+            assert cuts.b[i] == pytest.approx(L)
+            assert found == pytest.approx(-L * s, abs=1e-9)
+
+
+def test_claim_3_3_with_its_slack():
+    """The labelling with the errors 1 or 3 is returned, which is no violator of ξ = 19/36; that with 2 would be one."""
+    examples = custom_examples(Three(), [None], [0])
+    cuts = GoldenSlack().cuts_beyond(np.full(1, 19 / 36), examples, np.ones(1), np.zeros(1, dtype=np.int32))
+    assert cuts.b[0] in (1.0, 3.0)
+    assert cuts.b[0] - dots(cuts.a, np.ones(1))[0] < 19 / 36
+
+
+@pytest.mark.parametrize("solver", ["n-slack", "ocp", "sgd"])
+def test_the_slack_given_to_golden_section_is_that_of_the_known_cuts(solver):
+    class Spy(GoldenSlack):
+        def cuts_beyond(self, xi, examples, w, batch):
+            store = exposed.known(exposed.state) if exposed.state is not None else None
+            if store is None:
+                given = np.nan_to_num(training.slacks)[batch]
+            else:
+                _, known = store.everything()
+                given = np.zeros(training.n_blocks)
+                np.maximum.at(given, known.block, known.b - dots(known.a, w))
+                given = given[batch]
+            assert np.allclose(xi[batch], np.maximum(given, 0.0), rtol=0, atol=1e-12)
+            positive.append(xi[batch].max(initial=0.0) > 0)
+            return super().cuts_beyond(xi, examples, w, batch)
+
+    training, _ = problem("chain", objective=Spy(), loss="hinge")
+    exposed, positive = Exposed(SOLVERS[solver]), []
+    solution = fit(training, exposed, stop=Stop(epochs=10, gap=None))
+    assert any(positive)
+    assert not solution.certified
+
+
+@pytest.mark.parametrize("name", ["chain", "chain, real-valued", "segments", "classes"])
+def test_golden_section_finds_what_the_hull_search_finds(name):
+    """With the slack found in the end, or a little less, the least F is at the same output."""
+    examples, equal, total = STRUCTURES[name]().examples, 0, 0
+    everything = np.arange(examples.n_examples, dtype=np.int32)
+    for w in draws(examples, 12, seed=5):
+        xi = slacks(ApproximateSlack(), examples, w)
+        cuts = GoldenSlack().cuts_beyond(0.999 * xi, examples, w, everything)  # at ξ itself it may tie at λ_u
+        found = cuts.b - dots(cuts.a, w)
+        assert np.all(found <= xi + 1e-9 * (1 + xi))
+        equal += np.count_nonzero(found >= xi - 1e-9 * (1 + xi))
+        total += len(xi)
+    assert equal >= 0.95 * total
 
 
 def test_slack_scaling_does_not_mind_the_scale_of_errors():
@@ -318,7 +462,7 @@ def test_position_errors_may_be_the_users_own():
 # By name
 
 
-@pytest.mark.parametrize("name", ["margin", "slack", "approximate-slack", "positions"])
+@pytest.mark.parametrize("name", ["margin", "slack", "approximate-slack", "golden-slack", "positions"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_every_objective_learns(name, loss):
     training, _ = problem("chain, five labels", objective=OBJECTIVES[name], loss=loss, C=10.0)

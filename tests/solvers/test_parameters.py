@@ -23,6 +23,8 @@ def test_every_number_has_a_range():
 @pytest.mark.parametrize(("name", "parameter"), NUMBERS)
 @pytest.mark.parametrize("value", [-1, -0.5, float("nan"), float("inf"), "1", True])
 def test_nonsense_is_refused(name, parameter, value):
+    if value == float("inf") and (name, parameter) == ("mira", "C"):
+        return  # a hard margin
     with pytest.raises(WidemarginError, match=f"{parameter} of {type(SOLVERS[name]).__name__} must be a"):
         replace(SOLVERS[name], **{parameter: value})
 

@@ -12,7 +12,19 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
-from widemargin.core.cuts import ALIVE, PLACES, SLOTS, USED, VACANT, Cuts, WorkingSets, add, add_products, drop_idle
+from widemargin.core.cuts import (
+    ALIVE,
+    PLACES,
+    SLOTS,
+    USED,
+    VACANT,
+    Cuts,
+    WorkingSets,
+    add,
+    add_products,
+    drop_idle,
+    violation,
+)
 from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, table_for
 
 BYTES_PER_ENTRY = 12
@@ -54,6 +66,17 @@ def _combine(sets: WorkingSets, w: FloatVector) -> None:
         while slot >= 0:
             add_scaled(sets.alpha[slot], sets.indices, sets.values, sets.begin[slot], sets.end[slot], w)
             slot = sets.after[slot]
+
+
+@kernel
+def _slacks(sets: WorkingSets, blocks: IntVector, w: FloatVector) -> FloatVector:
+    most = np.full(len(blocks), -np.inf)
+    for k in range(len(blocks)):
+        slot = sets.first[blocks[k]]
+        while slot >= 0:
+            most[k] = max(most[k], violation(sets, slot, w))
+            slot = sets.after[slot]
+    return most
 
 
 @kernel
@@ -148,6 +171,10 @@ class CutStore:
         w = np.zeros(n_weights)
         _combine(self.sets, w)
         return w
+
+    def slacks(self, blocks: IntVector, w: FloatVector) -> FloatVector:
+        """The largest b − ⟨w, a⟩ among the cuts of each block; −∞ where there is none."""
+        return _slacks(self.sets, blocks, w)
 
     def live(self) -> LongVector:
         """The slots in use, in the order of their entries in the pool."""

@@ -120,7 +120,7 @@ class HullSearch(Protocol):
     """Examples that find the worst output decoding can reach, summing their features only once."""
 
     def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> tuple[Outputs, LongVector]:
-        """Of argmax −⟨w, ψ⟩ + λ Δ over y ≠ y_i, for all λ, the one with the largest Δ(1 − ⟨w, ψ⟩); gold if none is > 0.
+        """Of argmax −⟨w, ψ⟩ + λ Δ over Δ > 0, for all λ, the one with the largest Δ(1 − ⟨w, ψ⟩); gold if none is > 0.
 
         The second array holds the number of decodes that each example took. The search is that of `decoders.hull`.
         """

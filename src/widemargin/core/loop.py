@@ -134,7 +134,7 @@ def fit(
         try:
             return run.result(w, cuts, resume)
         finally:
-            problem.meter.watch = None
+            problem.meter.watch = problem.known = None
 
 
 def check(problem: Problem, solver: Solver) -> None:
@@ -209,6 +209,7 @@ class _Run:
         except _Halt:
             raise KeyboardInterrupt from None
         self.certifying = False
+        self.problem.known = self.solver.known(self.state)
         self._check_that_it_ends()
         for callback in self.callbacks:
             callback.on_start(self.stop.epochs, len(self.problem.weighted))

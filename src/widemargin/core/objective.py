@@ -54,6 +54,14 @@ class BestCuts(Protocol):
         """The cuts of the `k` best outputs of each example, best first; the examples offer `KBest`."""
 
 
+@runtime_checkable
+class Beyond(Protocol):
+    """Objectives that look for cuts beyond the slack that each block is already known to have."""
+
+    def cuts_beyond(self, xi: FloatVector, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
+        """A cut of every block of the batch's examples, given the slacks `xi` ≥ 0 of all blocks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Margin(Objective):
     """Margin scaling; with `error_scale` 0 the cuts are those of plain predictions, for mistake-driven solvers."""

@@ -28,9 +28,10 @@ import numpy as np
 from widemargin._threads import run, shares
 from widemargin._types import AnyArray, FloatVector, IntVector
 from widemargin.core.choices import Loss, Penalty
+from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
 from widemargin.core.examples import Examples, Outputs
-from widemargin.core.objective import BestCuts, Margin, Objective
+from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
 from widemargin.core.sparse import add_rows, dots
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 
@@ -97,6 +98,7 @@ class Problem:
     example_weight: FloatVector = field(init=False, repr=False)
     c: FloatVector = field(init=False, repr=False)
     slacks: FloatVector = field(init=False, repr=False)
+    known: CutStore | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not is_number(self.C) or self.C <= 0:
@@ -156,9 +158,19 @@ class Problem:
 
     def cuts(self, w: FloatVector, batch: IntVector) -> Cuts:
         """The most violated cuts at `w` of the batch's blocks."""
-        cuts = self._ask(self.objective.cuts, w, batch)
-        self.slacks[cuts.block] = cuts.b - dots(cuts.a, w)
+        cuts = self._ask(self._oracle(w, batch), w, batch)
+        self.slacks[cuts.block] = self.slacks_of(cuts, w)
         return cuts
+
+    def slacks_of(self, cuts: Cuts, w: FloatVector) -> FloatVector:
+        """b − ⟨w, a⟩ of the oracle's `cuts` at `w`.
+
+        An inexact oracle may miss what it found before, so cuts that the solver keeps (`known`) count as well.
+        """
+        slacks = cuts.b - dots(cuts.a, w)
+        if self.known is not None and not self.exact:
+            slacks = np.maximum(slacks, self.known.slacks(cuts.block, w))
+        return slacks
 
     def best_cuts(self, w: FloatVector, batch: IntVector, k: int) -> Cuts:
         """The cuts of the `k` best outputs at `w` of each example, best first, one example after the other."""
@@ -167,9 +179,9 @@ class Problem:
         self.slacks[cuts.block[first]] = (cuts.b - dots(cuts.a, w))[first]
         return cuts
 
-    def mistakes(self, w: FloatVector, batch: IntVector) -> Cuts:
-        """The cuts of the batch's plain predictions, decoded without the error term."""
-        return self._ask(PLAIN.cuts, w, batch)
+    def mistakes(self, w: FloatVector, batch: IntVector, k: int = 1) -> Cuts:
+        """The cuts of the batch's plain predictions, decoded without the error term; those of the `k` best if k > 1."""
+        return self._ask(PLAIN.cuts if k == 1 else partial(PLAIN.best_cuts, k), w, batch)
 
     def regulariser(self, w: FloatVector) -> float:
         """½‖w‖², or ‖w‖₁."""
@@ -177,7 +189,7 @@ class Problem:
 
     def primal(self, w: FloatVector) -> float:
         """P(w), by a full pass of the oracle."""
-        total = sum(self.losses(cuts.block, cuts.b - dots(cuts.a, w)) for cuts in self.full_pass(w))
+        total = sum(self.losses(cuts.block, self.slacks_of(cuts, w)) for cuts in self.full_pass(w))
         return self.regulariser(w) + self.C * total
 
     def bounds(self, w: FloatVector) -> tuple[float, float]:
@@ -219,7 +231,8 @@ class Problem:
         """The cuts at `w` of all examples with a positive weight, in batches; `slacks` is left as it is."""
         examples = self.weighted
         for begin in range(0, len(examples), PASS_BATCH):
-            yield self._ask(self.objective.cuts, w, examples[begin : begin + PASS_BATCH])
+            batch = examples[begin : begin + PASS_BATCH]
+            yield self._ask(self._oracle(w, batch), w, batch)
 
     def primal_estimate(self, w: FloatVector) -> float | None:
         """P at `w` with the slacks that `cuts` last saw, each at the weights of that moment; None before any.
@@ -247,6 +260,17 @@ class Problem:
         """A moment when training may be cut short; for solvers that compute for long between two oracle calls."""
         if self.meter.watch is not None:
             self.meter.watch(0)
+
+    def _oracle(self, w: FloatVector, batch: IntVector) -> Oracle:
+        """The objective's cuts; some want to be told each slack at `w`, by the known cuts, or else as it was last seen.
+
+        Such an objective has a block per example.
+        """
+        if not isinstance(self.objective, Beyond):
+            return self.objective.cuts
+        xi = np.zeros(self.n_blocks)
+        xi[batch] = self.slacks[batch] if self.known is None else self.known.slacks(batch, w)
+        return partial(self.objective.cuts_beyond, np.fmax(xi, 0.0))
 
     def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:

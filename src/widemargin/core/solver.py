@@ -23,12 +23,14 @@ def number(
     above: float | None = None,
     most: float = np.inf,
     below: float = np.inf,
+    may_be_infinite: bool = False,
 ) -> Any:
     """A hyper-parameter with a range: `least` ≤ value ≤ `most`, `above` < value < `below`.
 
-    It is checked when a solver is made.
+    It is checked when a solver is made. Only if it `may_be_infinite` ∞ is in its range.
     """
-    return field(default=default, metadata={"least": least, "above": above, "most": most, "below": below})
+    limits = {"least": least, "above": above, "most": most, "below": below, "may_be_infinite": may_be_infinite}
+    return field(default=default, metadata=limits)
 
 
 class Solver(Protocol):
@@ -77,6 +79,10 @@ class Solver(Protocol):
         """A lower bound on P at every w; None for solvers without one, which are certified by `Problem.bounds`."""
         return None
 
+    def known(self, state: Any) -> CutStore | None:
+        """The cuts that the state keeps of every block; None for solvers that keep none."""
+        return None
+
 
 def start_weights(problem: Problem, w: FloatVector | None, cuts: CutStore | None) -> FloatVector:
     """The weights where a primal solver starts: zero, a copy of `w`, or the combination of `cuts`."""
@@ -89,6 +95,8 @@ def _check_number(solver: str, parameter: "Field[Any]", value: Any) -> None:
     if value is None and parameter.default is None:
         return
     whole, about = "int" in str(parameter.type), parameter.metadata
+    if about["may_be_infinite"] and isinstance(value, float | np.floating) and value == np.inf:
+        return
     fits = is_number(value) and (not whole or isinstance(value, int | np.integer))
     low = fits and (value >= about["least"] if about["above"] is None else value > about["above"])
     if not (low and value <= about["most"] and value < about["below"]):

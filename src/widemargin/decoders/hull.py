@@ -7,6 +7,10 @@ The y_λ are the corners of the upper hull of the points (Δ, s): the smaller λ
 found: after a violator the next λ is (1 + s)/Δ, after any other output it is close to 0. From then on λ is the slope
 between the two corners, until no corner lies between them.
 
+Some outputs with Δ = 0 may not be left out: gold itself, where a decoder cannot, or confusions that cost nothing. Their
+Δ(1 + s) is 0, and they hide violators with a small error: one with the error Δ is found from λ = (1 + s)/Δ on, however
+low its score. So after such an output the next λ is 1 + s, for errors of at least 1, and then ever larger.
+
 Sarawagi & Gupta (2008, §3) look for the λ of the least upper bound F(λ) by golden section between given bounds. With
 the slack ξ found in the end this is the same λ, reached in fewer decodes and without bounds.
 """
@@ -18,6 +22,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector
 
 SMALL = 1e-6  # a λ that all but ignores errors; among equal scores the larger error still wins
 SLIGHT = 1e-9  # a difference this small may be rounding
+GROWTH = 16.0  # of λ, while nothing with an error is found
 
 
 @kernel
@@ -28,10 +33,7 @@ def new_corners(n: int) -> FloatMatrix:
 
 @kernel
 def next_scale(corners: FloatVector, scale: float, error: float, s: float) -> float:
-    """Note the output with this Δ and s, found at λ = `scale`; return the next λ, 0 when the search is over.
-
-    An error of 0 means gold itself, from decoders that cannot leave it out: then λ has to grow.
-    """
+    """Note the output with this Δ and s, found at λ = `scale`; return the next λ, 0 when the search is over."""
     between = not (np.isnan(corners[0]) or np.isnan(corners[2]))
     if between and s + scale * error <= corners[1] + scale * corners[0] + SLIGHT * (1.0 + abs(corners[1])):
         return 0.0
@@ -48,7 +50,7 @@ def next_scale(corners: FloatVector, scale: float, error: float, s: float) -> fl
         if not rising and following <= 0.0:
             following = SMALL if scale > SMALL else 0.0
     else:
-        following = 4.0 * scale
+        following = max(1.0 + s, GROWTH * scale) if rising else 0.0
     return following if abs(following - scale) > SLIGHT * scale else 0.0
 
 

@@ -2,6 +2,7 @@
 
 from widemargin.core.objective import Margin, Objective
 from widemargin.objectives.approximate_slack import ApproximateSlack
+from widemargin.objectives.golden_slack import GoldenSlack
 from widemargin.objectives.positions import PositionWise
 from widemargin.objectives.slack import Slack
 from widemargin.objectives.softmax import Softmax
@@ -10,10 +11,11 @@ OBJECTIVES: dict[str, Objective] = {
     "margin": Margin(),
     "slack": Slack(),
     "approximate-slack": ApproximateSlack(),
+    "golden-slack": GoldenSlack(),
     "positions": PositionWise(),
     "softmax-margin": Softmax(),
     "likelihood": Softmax(error_scale=0.0),
 }
 """Every objective by its name in estimators and on the command line."""
 
-__all__ = ["OBJECTIVES", "ApproximateSlack", "Margin", "Objective", "PositionWise", "Slack", "Softmax"]
+__all__ = ["OBJECTIVES", "ApproximateSlack", "GoldenSlack", "Margin", "Objective", "PositionWise", "Slack", "Softmax"]

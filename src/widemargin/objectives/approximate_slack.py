@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector
+from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Differences, Examples, HullSearch, KBest
 from widemargin.core.objective import Objective
@@ -43,30 +43,44 @@ class ApproximateSlack(Objective):
 def search(examples: Any, w: FloatVector, batch: IntVector, most_decodes: int) -> Differences:
     """The worst output met for each example of the batch; gold, with error 0, if none is a violator."""
     n, runner_up = len(batch), isinstance(examples, KBest)
-    candidates = _first_wrong if runner_up else _decoded
+    candidates = first_wrong if runner_up else _decoded
     corners, scale, active = new_corners(n), np.full(n, SMALL if runner_up else 1.0), np.arange(n)
-    nothing = Rows(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
-    met, n_met = [Differences(np.zeros(n), nothing)], n
-    best, worst = np.arange(n), np.zeros(n)
+    met = Met(n)
     for _ in range(most_decodes):
         found = candidates(examples, w, batch[active], scale[active])
         s = -dots(found.psi, w)
-        value = found.errors * (1.0 + s)
-        worse = np.flatnonzero(value > worst[active])
-        best[active[worse]], worst[active[worse]] = n_met + worse, value[worse]
-        met.append(found)
-        n_met += len(active)
+        met.add(active, found, found.errors * (1.0 + s))
         known = corners[active]
         scale[active] = next_scales(known, scale[active], found.errors, s)
         corners[active] = known
         active = active[scale[active] > 0]
         if not len(active):
             break
-    errors = np.concatenate([each.errors for each in met])
-    return Differences(errors[best], taken(stack([each.psi for each in met]), best))
+    return met.best()
 
 
-def _first_wrong(examples: Any, w: FloatVector, batch: IntVector, scale: FloatVector) -> Differences:
+class Met:
+    """The outputs that `n` searches have met; the best of each has the largest value; gold if none is > `least`."""
+
+    def __init__(self, n: int, least: float = 0.0) -> None:
+        nothing = Rows(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
+        self._outputs, self._n = [Differences(np.zeros(n), nothing)], n
+        self._best, self._largest = np.arange(n), np.full(n, least)
+
+    def add(self, searches: LongVector, outputs: Differences, values: FloatVector) -> None:
+        """The `outputs` that these `searches` have met, one each, and what they are worth."""
+        better = np.flatnonzero(values > self._largest[searches])
+        self._best[searches[better]], self._largest[searches[better]] = self._n + better, values[better]
+        self._outputs.append(outputs)
+        self._n += len(searches)
+
+    def best(self) -> Differences:
+        """The best output of each search."""
+        errors = np.concatenate([each.errors for each in self._outputs])
+        return Differences(errors[self._best], taken(stack([each.psi for each in self._outputs]), self._best))
+
+
+def first_wrong(examples: Any, w: FloatVector, batch: IntVector, scale: FloatVector) -> Differences:
     """The first wrong output of the two best."""
     repeated, outputs = examples.decode_best(w, batch, 2, error_scale=scale)
     errors, psi = examples.difference(repeated, outputs)

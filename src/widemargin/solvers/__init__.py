@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable
 from dataclasses import fields, replace
+from math import inf
 from typing import Any, cast
 
 from widemargin.core.solver import Solver
@@ -53,6 +54,8 @@ def named_solver(name: Any, also: Iterable[str] = ()) -> Solver:
 
     >>> named_solver("dcd(sweeps=3)")
     DualCoordinateDescent(sweeps=3, delta=1e-06, batch_size=None)
+    >>> named_solver("mira(C=inf)").C
+    inf
     """
     plain, bracket, _ = str(name).partition("(")
     if not isinstance(name, str) or plain not in SOLVERS:
@@ -63,7 +66,7 @@ def named_solver(name: Any, also: Iterable[str] = ()) -> Solver:
         call = ast.parse("_" + name[len(plain) :], mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise ValueError
-        parameters = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        parameters = {str(keyword.arg): _value(keyword.value) for keyword in call.keywords}
         solver: Any = SOLVERS[plain]
         return replace(solver, **parameters)
     except WidemarginError:
@@ -73,6 +76,11 @@ def named_solver(name: Any, also: Iterable[str] = ()) -> Solver:
         raise WidemarginError(
             f"{name!r} is not of the form {plain}(parameter=value); its parameters are {known}"
         ) from None
+
+
+def _value(node: ast.expr) -> Any:
+    """A literal, or `inf`."""
+    return inf if isinstance(node, ast.Name) and node.id == "inf" else ast.literal_eval(node)
 
 
 __all__ = [

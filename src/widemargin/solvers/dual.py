@@ -105,3 +105,8 @@ class DualSolver(Solver, Protocol):
     def dual(self, problem: Problem, state: Any) -> float:
         """D(α)."""
         return value(state)
+
+    def known(self, state: Any) -> CutStore | None:
+        """The working sets."""
+        store: CutStore = state.store
+        return store

@@ -10,6 +10,10 @@ For k = 1 that is the passive-aggressive step τ = clip((Δ − ⟨w, ψ⟩) / �
 at one w; steps are made one after the other, each with the violations at the current w. The result is the average of w
 over all steps (`averaging`). Like the perceptron, MIRA minimises no sum of losses exactly, whichever loss the problem
 names.
+
+With C = ∞ there is no slack: the step satisfies its constraints exactly (Crammer & Singer 2003; Chang & Yih 2013, §2.1;
+Kummerfeld et al. 2015, §2.3). Where no w' satisfies those of several outputs, the step ends somewhere between them.
+*Plain* MIRA takes the k best outputs of ⟨w, φ⟩, without Δ (McDonald et al. 2005).
 """
 
 from dataclasses import dataclass
@@ -49,12 +53,14 @@ def _update(w: FloatVector, u: FloatVector, t: int, cuts: Cuts, c: FloatVector, 
         last = first + 1
         while last < n and cuts.block[last] == cuts.block[first]:
             last += 1
-        size = last - first
+        size, cap = last - first, c[cuts.block[first]]
         products(cuts.a, first, last, table, K)
         for k in range(size):
             F[k] = cuts.b[first + k] - dot(cuts.a.indices, cuts.a.values, indptr[first + k], indptr[first + k + 1], w)
             K[k, size] = K[size, k] = alpha[k] = 0.0
-        F[size], K[size, size], alpha[size] = 0.0, 0.0, c[cuts.block[first]]
+            if cap == np.inf and K[k, k] == 0.0:
+                F[k] = -np.inf  # no change of w satisfies a constraint without features
+        F[size], K[size, size], alpha[size] = 0.0, 0.0, cap
         pair_steps(K, F, alpha, size, 0.0, TOLERANCE, max_steps)
         for k in range(size):
             if alpha[k] > 0.0:
@@ -70,10 +76,16 @@ class MIRA(Solver):
     Parameters
     ----------
     k : how many outputs of an example a step looks at; more than one requires examples that offer `KBest`
+    C : the price of the slack; None: the problem's C; inf: no slack, a hard margin
+    plain : look at the k best outputs by their scores alone, instead of scores plus errors
+    average : return the average of w over all steps instead of the last w
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
     """
 
     k: int = number(1, least=1)
+    C: float | None = number(None, above=0.0, may_be_infinite=True)
+    plain: bool = False
+    average: bool = True
     batch_size: int | None = number(None, least=1)
 
     online: ClassVar[bool] = True
@@ -86,7 +98,7 @@ class MIRA(Solver):
     @property
     def requires_of_objective(self) -> tuple[type, ...]:
         """The cuts of several outputs, if k > 1."""
-        return (BestCuts,) if self.k > 1 else ()
+        return (BestCuts,) if self.k > 1 and not self.plain else ()
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AveragedState:
         """Weights zero, or a copy of `w`."""
@@ -94,11 +106,20 @@ class MIRA(Solver):
 
     def epoch(self, problem: Problem, state: AveragedState, rng: np.random.Generator) -> None:
         """One pass with a step for every example."""
-        c = problem.C * problem.c
+        c = self._prices(problem)
         for batch in averaging.batches(problem, rng, self.batch_size):
-            cuts = problem.cuts(state.w, batch) if self.k == 1 else problem.best_cuts(state.w, batch, self.k)
+            if self.plain:
+                cuts = problem.mistakes(state.w, batch, self.k)
+            else:
+                cuts = problem.cuts(state.w, batch) if self.k == 1 else problem.best_cuts(state.w, batch, self.k)
             state.t += _update(state.w, state.u, state.t, cuts, c, MAX_STEPS)
 
+    def _prices(self, problem: Problem) -> FloatVector:
+        """C c_i of every block; the blocks of plain outputs are the examples, whatever the objective."""
+        c = problem.example_weight if self.plain else problem.c
+        C = problem.C if self.C is None else self.C
+        return C * c if np.isfinite(C) else np.full(len(c), np.inf)
+
     def weights(self, state: AveragedState) -> FloatVector:
-        """The average of w over all steps."""
-        return state.mean
+        """The average of w over all steps, or the last w."""
+        return state.mean if self.average else state.w

@@ -115,3 +115,7 @@ class OneSlack(Solver):
     def dual(self, problem: Problem, state: OneSlackState) -> float:
         """The value of the model, below P everywhere."""
         return state.bound
+
+    def known(self, state: OneSlackState) -> CutStore:
+        """The cached cuts."""
+        return state.cache

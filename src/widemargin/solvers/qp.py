@@ -47,7 +47,7 @@ def pair_steps(
             curvature += ridge
             drop = ridge if q == n else -ridge
         t = alpha[q]
-        if F[p] - F[q] < t * curvature:
+        if curvature > 0.0 and F[p] - F[q] < t * curvature:
             t = (F[p] - F[q]) / curvature
         if t == np.inf:
             break  # without curvature and without a cap there is no optimum: b > 0 = a

@@ -2,9 +2,12 @@
 
     w ← (1 − ηλ) w − ηg,   η = η₀ / (1 + η₀λt)^¾
 
-for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as in `descent`. (The paper
-prints 1/C for λ, which leaves out the number of examples.) For η₀ the values ½, ¼, … 1/32 are tried, and smaller ones
-as long as they are better still; it is the one with the least objective on 1,000 examples after a pass over them.
+for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as in `descent`. For η₀ the
+values ½, ¼, … 1/32 are tried, and smaller ones as long as they are better still; it is the one with the least objective
+on 1,000 examples after a pass over them.
+
+As *printed* in the paper, λ = 1/C, which leaves out the number of examples: w shrinks as many times more, though never
+past 0. No η₀ below 1/32 is tried then, and the objective is that of the 1,000 examples alone, not of all.
 """
 
 from dataclasses import dataclass
@@ -33,12 +36,14 @@ class SGD(Solver):
     ----------
     eta0 : η₀; None finds one when training begins, at the cost of ten oracle calls for each of 1,000 examples
     average : return the average of w over all steps, with more weight on later ones, instead of the last w
+    printed : λ = 1/C and the choice of η₀ as the paper prints them; for comparisons with it
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
     lazy : update only the weights that a batch reads, instead of all; the result is the same
     """
 
     eta0: float | None = number(None, above=0.0)
     average: bool = True
+    printed: bool = False
     batch_size: int | None = number(None, least=1)
     lazy: bool = True
 
@@ -54,7 +59,10 @@ class SGD(Solver):
         batches = problem.batches(rng, small_size(problem, self.batch_size))
         if batches and not state.eta0:
             state.eta0 = self.eta0 or self._best_eta0(problem, state.last(), batches)
-        self._pass(problem, state, batches, strength(problem, batches), state.eta0)
+        self._pass(problem, state, batches, self._strength(problem, batches), state.eta0)
+
+    def _strength(self, problem: Problem, batches: list[IntVector]) -> float:
+        return 1.0 / problem.C if self.printed else strength(problem, batches)
 
     def _pass(self, problem: Problem, state: DescentState, batches: list[IntVector], lam: float, eta0: float) -> None:
         descend(problem, state, batches, lam, lambda t: eta0 / (1.0 + eta0 * lam * t) ** 0.75, self.lazy)
@@ -64,9 +72,9 @@ class SGD(Solver):
         sample = batches[: max(1, SAMPLE // len(batches[0]))]
         values: list[float] = []
         try:
-            for eta0 in GRID.tolist():
+            for eta0 in GRID[: LEAST_TRIALS if self.printed else None].tolist():
                 trial = new_state(problem, w, None)
-                self._pass(problem, trial, sample, strength(problem, batches), eta0)
+                self._pass(problem, trial, sample, self._strength(problem, batches), eta0)
                 values.append(self._objective(problem, self.weights(trial), sample))
                 if len(values) >= LEAST_TRIALS and values[-1] > min(values):
                     break
@@ -74,12 +82,14 @@ class SGD(Solver):
             problem.forget()  # the slacks at other weights say nothing about the epoch
         return float(GRID[np.argmin(values)])
 
-    @staticmethod
-    def _objective(problem: Problem, w: FloatVector, sample: list[IntVector]) -> float:
-        """P(w), estimated from the sample."""
+    def _objective(self, problem: Problem, w: FloatVector, sample: list[IntVector]) -> float:
+        """P(w), estimated from the sample, or of the sample alone."""
         problem.forget()
         for batch in sample:
             problem.cuts(w, batch)
+        if self.printed:
+            seen = np.flatnonzero(~np.isnan(problem.slacks))
+            return problem.regulariser(w) + problem.C * problem.losses(seen, problem.slacks[seen])
         return problem.primal_estimate(w) or 0.0
 
     def weights(self, state: DescentState) -> FloatVector:

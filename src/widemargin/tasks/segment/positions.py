@@ -129,16 +129,15 @@ def violators(data: SegmentData, weights: SegmentWeights, batch: IntVector, erro
 
 
 @kernel
-def _best_wrong(data: SegmentData, first: int, passes: Passes, marginals: FloatVector) -> tuple[int, int, int, float]:
-    """Start, d and label of a non-gold segment in the best segmentation that has one, and its score; −1 for none."""
+def _best_wrong(errors: FloatMatrix, passes: Passes, marginals: FloatVector) -> tuple[int, int, int, float]:
+    """Start, d and label of a segment with an error in the best segmentation that has one, and its score; −1: none."""
     n = len(passes.segment)
     at, longer, wrong, best = 0, 0, -1, -np.inf
     for t in range(n):
         for d in range(min(passes.segment.shape[1], n - t)):
-            gold = data.gold[first + t] >> 1 if data.gold_lengths[first + t] == d + 1 else -1
             max_marginals(passes.segment, passes.arrival, passes.departure, t, d, marginals)
             for label in range(len(marginals)):
-                if label != gold and marginals[label] > best:
+                if errors[t, d, label] > 0.0 and marginals[label] > best:
                     at, longer, wrong, best = t, d, label, marginals[label]
     return at, longer, wrong, best
 
@@ -179,7 +178,7 @@ def hull_segmentations(
                     for label in range(plain.shape[2]):
                         segment[t, d, label] = plain[t, d, label] + scale * errors[t, d, label]
             passes = _passes(weights, segment[:n])
-            at, longer, wrong, best = _best_wrong(data, first, passes, marginals)
+            at, longer, wrong, best = _best_wrong(errors, passes, marginals)
             if wrong < 0:
                 break
             _write_path(passes, at, longer, wrong, found[:n])

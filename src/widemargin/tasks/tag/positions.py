@@ -124,12 +124,14 @@ def violators(
 
 
 @kernel
-def _best_wrong(gold: IntVector, forward: FloatMatrix, backward: FloatMatrix) -> tuple[int, int, float]:
-    """Where the best sequence that is not gold is wrong, its label there, and its score; −1 where there is none."""
+def _best_wrong(
+    gold: IntVector, costs: FloatMatrix, forward: FloatMatrix, backward: FloatMatrix
+) -> tuple[int, int, float]:
+    """Where the best sequence with an error has one, its label there, and its score; label −1 if there is none."""
     position, wrong, best = 0, -1, -np.inf
     for t in range(len(gold)):
         for label in range(forward.shape[1]):
-            if label != gold[t] and forward[t, label] + backward[t, label] > best:
+            if costs[gold[t], label] > 0.0 and forward[t, label] + backward[t, label] > best:
                 position, wrong, best = t, label, forward[t, label] + backward[t, label]
     return position, wrong, best
 
@@ -158,7 +160,7 @@ def hull_sequences(
                     emission[t, label] = plain[t, label] + scale * data.costs[gold[t], label]
                     steps[0, t, label] = steps[1, t, label] = -1
             max_passes(emission[:n], transition[:n], weights.begin, weights.end, forward, backward)
-            position, wrong, best = _best_wrong(gold, forward, backward)
+            position, wrong, best = _best_wrong(gold, data.costs, forward, backward)
             if wrong < 0:
                 break
             _trace(emission[:n], transition[:n], forward, backward, steps, position, wrong, found[:n])
