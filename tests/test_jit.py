@@ -24,6 +24,8 @@ VIOLATION = """if True:
     print(sum(violation.stats.cache_hits.values()))
 """
 
+COMPILING = VIOLATION + "    print(_jit.seconds_compiling() > 0.0)"
+
 
 def run(program, **environment):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
@@ -45,11 +47,11 @@ def package(tmp_path):
 
 def test_a_kernel_is_compiled_once_and_again_when_a_callee_in_another_file_changes(package, tmp_path):
     where = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    value, first, hits = run(VIOLATION, **where)
-    assert (value, hits) == ("3.0", "0")
+    value, first, hits, compiling = run(COMPILING, **where)
+    assert (value, hits, compiling) == ("3.0", "0", "True")
     assert Path(first).parent == tmp_path / "cache"
     assert any(Path(first).glob("*.kernel"))
-    assert run(VIOLATION, **where) == ["3.0", first, "1"]
+    assert run(COMPILING, **where) == ["3.0", first, "1", "False"]
 
     callee = package / "core" / "sparse.py"
     text = callee.read_text()

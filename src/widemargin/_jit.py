@@ -10,9 +10,11 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+from numba.core import event as numba_event
 
 from widemargin._kernel_cache import KernelCache, private_directory
 
@@ -59,3 +61,32 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     if _DIRECTORY is not None and not config.DISABLE_JIT:
         compiled._cache = KernelCache(function, _DIRECTORY)
     return cast("Callable[P, R]", compiled)
+
+
+events: Any = numba_event
+
+
+class _Clock(events.Listener):  # type: ignore[misc]  # Numba has no types
+    """Counts the seconds that kernels took to compile; those compiled on behalf of others are counted once."""
+
+    def __init__(self) -> None:
+        self.seconds, self.depth, self.begin = 0.0, 0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        if not self.depth:
+            self.begin = perf_counter()
+        self.depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self.depth -= 1
+        if not self.depth:
+            self.seconds += perf_counter() - self.begin
+
+
+_clock = _Clock()
+events.register("numba:compile", _clock)
+
+
+def seconds_compiling() -> float:
+    """The seconds that this process has spent on compiling kernels; loading them from the cache does not count."""
+    return _clock.seconds

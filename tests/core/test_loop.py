@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from helpers import PROBLEMS, optimum, primal, problem, random_chain
-from widemargin.core import interrupt
+from widemargin.core import interrupt, loop
 from widemargin.core.loop import Callback, Stop, fit
 from widemargin.core.problem import Meter, Problem
 from widemargin.core.solution import Solution
@@ -103,6 +103,21 @@ def test_stops_in_time():
     assert 0.05 < perf_counter() - begin < 2.0
     assert len(solution.trace) >= 1
     assert solution.certified
+
+
+def test_seconds_spent_on_compiling_do_not_count(monkeypatch):
+    class Compiling(Callback):
+        """The clock moves by a minute for every batch, all of it spent on compiling."""
+
+        def on_batch(self, visited):
+            spent[0] += 60.0
+
+    spent = [0.0]
+    monkeypatch.setattr(loop, "perf_counter", lambda: perf_counter() + spent[0])
+    monkeypatch.setattr(loop, "seconds_compiling", lambda: spent[0])
+    solution = fit(problem("chain")[0], DCD, stop=Stop(epochs=2, gap=None, seconds=50), callbacks=[Compiling()])
+    assert solution.stopped == "epochs"
+    assert solution.seconds < 50 < spent[0]
 
 
 def test_time_that_is_up_at_once_gives_untrained_weights():

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from widemargin._jit import seconds_compiling
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
 from widemargin.core.checkpoint import Checkpoint, Moment
@@ -36,7 +37,7 @@ class Stop:
     Parameters
     ----------
     epochs : after this many epochs
-    seconds : early enough that the closing certificate is finished within this time, too
+    seconds : early enough that the closing certificate is finished within this time, too; compiling does not count
     gap : when the relative duality gap is proven to be at most this; if the oracle is not exact, when a full pass
         shows a gap of at most this
     patience : after this many epochs in a row without a better development score
@@ -72,6 +73,11 @@ class Callback:
 
     def on_stop(self, reason: str) -> None:
         """Training is over."""
+
+
+def _now() -> float:
+    """A clock that stands still while kernels are compiled: the first run is not cut short for being the first."""
+    return perf_counter() - seconds_compiling()
 
 
 def _percent(share: float | None) -> str:
@@ -168,7 +174,7 @@ class _Run:
         self.problem, self.solver, self.stop, self.score = problem, solver, stop, score
         self.callbacks, self.rng, self.audit = callbacks, rng, audit
         # Seconds and oracle calls are counted from these; `_time_out` moves them forward.
-        self.begin, self.calls_before = perf_counter(), problem.meter.calls
+        self.begin, self.calls_before = _now(), problem.meter.calls
         self.visited, self.certifying = 0, False
         self.state: Any = None
         self.bound = -np.inf
@@ -320,7 +326,7 @@ class _Run:
         self.trace = [Epoch(*row) for row in moment.trace]
         if moment.best_score is not None and moment.best_w is not None:
             self.best = moment.best_score, moment.best_epoch, moment.best_w
-        self.begin, self.calls_before = perf_counter() - moment.seconds, self.problem.meter.calls - moment.calls
+        self.begin, self.calls_before = _now() - moment.seconds, self.problem.meter.calls - moment.calls
         return True
 
     def _solution(self, reason: str) -> Solution:
@@ -396,12 +402,12 @@ class _Run:
     @contextmanager
     def _time_out(self) -> Iterator[None]:
         """When auditing, count what happens inside neither as seconds nor as oracle calls."""
-        begin, calls = perf_counter(), self.problem.meter.calls
+        begin, calls = _now(), self.problem.meter.calls
         try:
             yield
         finally:
             if self.audit:
-                self.begin += perf_counter() - begin
+                self.begin += _now() - begin
                 self.calls_before += self.problem.meter.calls - calls
 
     def _time_is_up(self, seconds: float) -> bool:
@@ -410,7 +416,7 @@ class _Run:
         return self._seconds() + closing_pass > seconds
 
     def _seconds(self) -> float:
-        return perf_counter() - self.begin
+        return _now() - self.begin
 
     def _calls(self) -> int:
         return self.problem.meter.calls - self.calls_before

@@ -32,6 +32,7 @@ from widemargin.solvers.blocks import GAP, SLIGHT, SPREAD, Room, append, gather,
 from widemargin.solvers.dual import Dual, growing, limits
 from widemargin.solvers.qp import pair_steps
 
+SLOWLY = 4  # epochs until there is one more sweep in each
 CHANGE = 1.05  # of ρ from one epoch to the next
 TIGHTEST, LOOSEST = 1e-4, 1e4  # bounds of ρ
 
@@ -129,7 +130,7 @@ class ProximalPoint(Solver):
     Parameters
     ----------
     rho : ρ at first
-    sweeps : passes over the cached cuts before each oracle pass
+    sweeps : passes over the cached cuts before each oracle pass, at first; their number grows slowly
     steps : at most this many pair steps a visit
     batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
     """
@@ -154,7 +155,9 @@ class ProximalPoint(Solver):
 
     def epoch(self, problem: Problem, state: ProximalState, rng: np.random.Generator) -> None:
         """Sweeps over cached cuts, a pass of the oracle, then a new centre."""
-        for _ in range(self.sweeps if len(state.store) else 0):
+        # Errors of the rounds add up: they must become ever smaller, or w never comes to rest.
+        sweeps = self.sweeps + state.epochs // SLOWLY
+        for _ in range(sweeps if len(state.store) else 0):
             blocks = rng.permutation(np.flatnonzero(state.store.sets.size).astype(np.int32))
             _sweep(blocks, state.view, state.z, state.rho, self.steps)
         for batch in problem.batches(rng, self.batch_size or growing(problem, state.epochs)):

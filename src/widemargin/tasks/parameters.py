@@ -96,7 +96,9 @@ class Parameters:
     patience: int | None = parameter(
         None, "Stop after this many epochs without a better development score.", metavar="N"
     )
-    max_seconds: float | None = parameter(None, "Stop after this many seconds.", option="--seconds")
+    max_seconds: float | None = parameter(
+        None, "Stop after this many seconds of training; compiling does not count.", option="--seconds"
+    )
     n_jobs: int | None = parameter(
         -1, "Threads for decoding; -1 uses all cores. The result does not depend on it.", option="--jobs"
     )

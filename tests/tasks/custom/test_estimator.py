@@ -89,7 +89,7 @@ def mean_error(gold, predicted):
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if "maximum" in SOLVERS[name].kinds])
 def test_every_solver_learns(solver):
-    estimator = predictor(solver=solver).fit(X, Y)
+    estimator = predictor(solver=solver, penalty=SOLVERS[solver].penalties[0]).fit(X, Y)
     assert mean_error(Y_TEST, estimator.predict(X_TEST)) < 0.4 < mean_error(Y_TEST, [0] * 60)
     assert 0 < estimator.solution_.dual <= estimator.solution_.primal
 
