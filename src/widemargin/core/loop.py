@@ -348,8 +348,8 @@ class _Run:
             except _Halt as halt:
                 reason = str(halt)
         gap, shortfall = None if doubt else relative_gap(primal, dual), None
-        if self.best is None and self._falls_short(gap):
-            if reason != "interrupted" and primal is not None:
+        if self.best is None and self.trace and self._has_proof():
+            if proven and primal is not None and self._may_be_worse_than_zero(primal, gap):
                 w, primal = self._no_worse_than_zero(w, primal)
                 gap = None if doubt else relative_gap(primal, dual)
             if reason == "epochs" and self._falls_short(gap):
@@ -361,12 +361,22 @@ class _Run:
         known = primal, dual, gap, certified, reason, epoch, self._calls(), self._seconds(), cuts, doubt, shortfall
         return Solution(w, tuple(self.trace), *known)
 
+    def _has_proof(self) -> bool:
+        """Whether the solver minimises P and can prove how far it has come."""
+        return self.problem.exact and self.solver.dual(self.problem, self.state) is not None
+
     def _falls_short(self, gap: float | None) -> bool:
-        """Whether the wanted gap was missed; only a solver with a dual and an exact oracle can be held to it."""
-        wanted, has_dual = self.stop.gap, self.solver.dual(self.problem, self.state) is not None
-        return (
-            wanted is not None and bool(self.trace) and has_dual and self.problem.exact and not (gap or 0.0) <= wanted
-        )
+        """Whether the wanted gap was missed."""
+        return self.stop.gap is not None and gap is not None and gap > self.stop.gap
+
+    def _may_be_worse_than_zero(self, primal: float, gap: float | None) -> bool:
+        """Whether P may exceed P(0), which is at least what the cuts in the working sets say."""
+        known = self.problem.known
+        if known is None:
+            return self._falls_short(gap)
+        blocks = np.flatnonzero(self.problem.c).astype(np.int32)
+        at_zero = known.slacks(blocks, np.zeros(self.problem.n_weights))
+        return primal > self.problem.C * self.problem.losses(blocks, at_zero)
 
     def _no_worse_than_zero(self, w: FloatVector, primal: float) -> tuple[FloatVector, float]:
         """`w` and P there, or else a shorter w that is at least as good as 0; shortening changes no prediction.
@@ -376,15 +386,16 @@ class _Run:
         self.certifying = True
         try:
             zero = self.problem.primal(np.zeros(len(w)))
-            scale = 1.0
-            while primal > zero and scale > SHORTEST:
-                scale /= 2.0
-                primal = self.problem.primal(scale * w)
+            shorter, value = w, primal
+            while value > zero:
+                scale = 0.5 if np.abs(shorter).max() > SHORTEST * np.abs(w).max() else 0.0
+                shorter = scale * shorter
+                value = self.problem.primal(shorter)
         except _Halt:
             return w, primal
         finally:
             self.certifying = False
-        return (scale * w, primal) if primal <= zero else (np.zeros(len(w)), zero)
+        return shorter, value
 
     def _certify(self, w: FloatVector) -> tuple[float, float | None]:
         """P(w) and the best known lower bound: the solver's own, or else the best from passes like this one."""

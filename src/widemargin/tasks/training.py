@@ -50,7 +50,6 @@ class Compiled(Generic[M]):
     labels : the labels that the model will know
     score, metric : the development score as a function of the weights (None without development data), and its name
     sample_weight : a weight per example
-    auto : the solver that suits these examples better than the one called ``"auto"``, or None
     followed_by : compiles more data with the same labels and features, for training piece by piece
     """
 
@@ -60,7 +59,6 @@ class Compiled(Generic[M]):
     score: Score | None = None
     metric: str = ""
     sample_weight: Any = None
-    auto: Solver | None = None
     followed_by: "Callable[[Data], Compiled[M]] | None" = None
 
 
@@ -151,7 +149,7 @@ def compare_solvers(
     scored = {} if compiled.score is None else {"score": compiled.metric}
     return compare(
         lambda name: problem_of(choices[name], compiled.examples, compiled.sample_weight),
-        {name: _solver(compiled, choice) for name, choice in choices.items()},
+        {name: _solver(choice) for name, choice in choices.items()},
         stop=stop_of(parameters),
         score=compiled.score,
         seed=parameters.random_state or 0,
@@ -246,14 +244,12 @@ def _run(
     problem, stop = problem_of(parameters, compiled.examples, compiled.sample_weight), stop_of(parameters)
     with Progress(tol=parameters.tol, enabled=bool(parameters.verbose)) as progress:
         options |= {"stop": stop, "callbacks": [progress, *callbacks], "seed": parameters.random_state}
-        return loop(problem, _solver(compiled, parameters), score=compiled.score, **options)
+        return loop(problem, _solver(parameters), score=compiled.score, **options)
 
 
-def _solver(compiled: Compiled[Any], parameters: Parameters) -> Solver:
+def _solver(parameters: Parameters) -> Solver:
     if parameters.solver == "auto" and parameters.penalty == "l1":
         return SOLVERS["proximal"]
-    if parameters.solver == "auto" and compiled.auto is not None:
-        return compiled.auto
     return chosen(parameters).solver
 
 

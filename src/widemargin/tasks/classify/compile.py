@@ -13,10 +13,8 @@ from widemargin.core.examples import Examples
 from widemargin.core.loop import Score
 from widemargin.core.problem import checked_weights, predict
 from widemargin.core.solution import Solution
-from widemargin.core.solver import Solver
 from widemargin.core.sparse import Matrix, Rows, binary, taken
 from widemargin.errors import DataError, WidemarginError
-from widemargin.solvers import SOLVERS
 from widemargin.structures.linear import LinearScores
 from widemargin.tasks.classify.classes import ClassExamples
 from widemargin.tasks.classify.labels import class_numbers, indicators, set_costs
@@ -28,7 +26,6 @@ from widemargin.text.labels import cost_matrix
 from widemargin.text.matrices import MatrixExtractor, as_matrix
 
 M = TypeVar("M", bound=LinearModel)
-FEW_WEIGHTS = 200
 
 
 def compile_classes(
@@ -58,7 +55,6 @@ def compile_classes(
         score,
         "accuracy",
         weight,
-        _solver_for(examples),
         lambda more: compile_classes(parameters, more, known, piece=True),
     )
 
@@ -85,7 +81,6 @@ def compile_sets(
         score,
         "f1",
         data.sample_weight,
-        _solver_for(examples),
         lambda more: compile_sets(parameters, more, known, piece=True),
     )
 
@@ -101,11 +96,6 @@ def _model(
     W, pairs = solution.w[: linear.n_linear].reshape(-1, len(labels)), solution.w[linear.n_linear :]
     bias = linear.intercept * W[-1] if linear.intercept else np.zeros(len(labels))
     return kind(labels, extractor, W[: linear.n_features].copy(), bias, pairs.copy(), summary=summary)
-
-
-def _solver_for(examples: Examples) -> Solver | None:
-    # With few weights, a few planes describe the whole objective; block by block, `auto` would take many epochs.
-    return SOLVERS["bundle"] if examples.n_weights <= FEW_WEIGHTS else None
 
 
 def _intercept(parameters: LinearParameters) -> float:
