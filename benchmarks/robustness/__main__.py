@@ -7,8 +7,6 @@ Exits with 1 if anything had another outcome than success or an error of the lib
 """
 
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -24,14 +22,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))  # their helpers li
 def run(minutes: float, seed: int, jobs: int, replay: Path | None) -> None:
     """Run the campaigns."""
     import inputs
+    import processes
 
     if replay is not None:
         sys.exit(not inputs.campaign(minutes, seed, replay=replay))
-    both = find_spec("processes") is not None
-    fine = inputs.campaign(minutes / 2 if both else minutes, seed, jobs=jobs)
-    if both:
-        fine &= import_module("processes").campaign(minutes / 2, seed)
-    sys.exit(not fine)
+    fine = [inputs.campaign(minutes / 2, seed, jobs=jobs), processes.campaign(minutes / 2, seed)]
+    sys.exit(not all(fine))
 
 
 run()
