@@ -23,6 +23,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/solvers.py
 	$(BIN)/python benchmarks/objectives.py
 	$(BIN)/python benchmarks/trees.py
+	$(BIN)/python benchmarks/development.py
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
