@@ -1,6 +1,6 @@
 """Which epoch to keep when there are development data: rules compared by the test scores that they lead to.
 
-    python benchmarks/development.py [--solver auto] [--seeds 3] [--patience 5] [--corpora bc2gm …] [--data DIR]
+    python benchmarks/development.py [--solver auto] [--seeds 0 1 2] [--patience 5] [--corpora bc2gm …] [--data DIR]
 
 Taggers are trained on random parts of five corpora, with default settings, until the gap is 1 %. After every epoch the
 weights and their average over the epochs so far are scored on development and test data. Every rule then chooses from
@@ -182,7 +182,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=HERE.parents[2] / "shared" / "data")
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
     parser.add_argument("--solver", default="auto", help="any with a dual")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--patience", type=int, default=5)
     options = parser.parse_args()
     data = Path(os.environ.get("WIDEMARGIN_DATA", options.data))
@@ -191,7 +191,7 @@ def main() -> None:
         if not (data / name).is_dir():
             raise SystemExit(f"the corpus {name} is not at {data}; set WIDEMARGIN_DATA")
         records[name] = []
-        for seed in range(options.seeds):
+        for seed in options.seeds:
             run = record(data / name, CORPORA[name], options.solver, seed)
             records[name].append(run)
             print(f"  {name}, seed {seed}: {len(run)} epochs, at the end {run[-1].own.test:.4f} on test", flush=True)
