@@ -25,6 +25,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/solvers.py
 	$(BIN)/python benchmarks/objectives.py
 	$(BIN)/python benchmarks/trees.py
+	$(BIN)/python benchmarks/development.py
 
 fuzz: $(VENV)/.test
 	$(BIN)/python benchmarks/robustness --minutes $(MINUTES)

@@ -52,7 +52,7 @@ def main():
         seconds = perf_counter() - begin
         proven = sum(solution.certified and solution.gap <= 0.01 for solution in solutions)
         zero = [each * options.n * 8 * worst for each in C]
-        worse = sum(solution.primal > (1 + 1e-12) * bound for solution, bound in zip(solutions, zero, strict=True))
+        worse = sum(solution.primal > (1 + 1e-8) * bound for solution, bound in zip(solutions, zero, strict=True))
         most = max(len(solution.trace) for solution in solutions)
         print(
             f"| {labels} | {objective} | {loss} | {proven} of {len(C)} | {worse} | {most} | {seconds:.2f} |", flush=True

@@ -136,7 +136,7 @@ def test_training_takes_the_same_function_options(folder: Path, tmp_path: Path) 
     assert (parameters["loss"], parameters["objective"], parameters["cut_memory"]) == ("hinge", "margin", 64.0)
     for wrong, complaint in {
         "--solver dcd --loss hinge": "not hinge",
-        "--penalty l1": "not l1",
+        "--solver dcd --penalty l1": "not l1",
         "--memory -1": "megabytes",
     }.items():
         assert complaint in fail(*train, *wrong.split())

@@ -36,8 +36,8 @@ class PressCtrlC(Callback):
         self.running = epoch.epoch + 1
 
 
-def training(solver, name="chain"):
-    return problem(name, **taken_by(solver), C=2.0)[0]
+def training(solver, name="chain", C=2.0):
+    return problem(name, **taken_by(solver), C=C)[0]
 
 
 def rows(solution):
@@ -100,10 +100,10 @@ def test_patience_and_proofs_go_on_counting(solver, tmp_path):
         return lambda w: next(left)
 
     stop, path = Stop(epochs=None, gap=None, patience=3), tmp_path / "run"
-    whole = fit(training(solver), solver, stop=stop, score=scripted(0))
-    fit(training(solver), solver, stop=Stop(epochs=3, gap=None), score=scripted(0), checkpoint=path)
-    resumed = fit(training(solver), solver, stop=stop, score=scripted(3), checkpoint=path, resume=True)
-    assert (whole.stopped, whole.epoch) == ("patience", 2)
+    whole = fit(training(solver, C=0.02), solver, stop=stop, score=scripted(0))
+    fit(training(solver, C=0.02), solver, stop=Stop(epochs=3, gap=None), score=scripted(0), checkpoint=path)
+    resumed = fit(training(solver, C=0.02), solver, stop=stop, score=scripted(3), checkpoint=path, resume=True)
+    assert (whole.stopped, whole.epoch) == ("patience", 4)
     assert_same(resumed, whole)
 
 

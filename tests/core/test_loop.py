@@ -140,15 +140,76 @@ def scripted(scores):
 
 @pytest.mark.parametrize("solver", [DCD, PERCEPTRON])
 def test_patience_and_the_weights_of_the_best_epoch(solver):
-    training, _ = problem("chain", C=2.0)
+    """Of equal scores the last is kept, but only a better one renews the patience."""
+    training, _ = problem("chain", C=0.02)
     score, shown = scripted([0.1, 0.5, 0.3, 0.5, 0.4, 0.9])
     solution = fit(training, solver, stop=Stop(epochs=None, gap=None, patience=3), score=score)
     assert solution.stopped == "patience"
-    assert solution.epoch == 2
+    assert solution.epoch == 4
     assert [row.score for row in solution.trace] == [0.1, 0.5, 0.3, 0.5, 0.4]
+    assert np.array_equal(solution.w, shown[3])
+    assert not np.array_equal(shown[3], shown[4])
+    assert solution.primal == training.primal(shown[3])
+
+
+def weights_by_epoch(training, solver, n):
+    return [fit(training, solver, stop=Stop(epochs=t, gap=None)).w for t in range(1, n + 1)]
+
+
+def test_early_weights_of_a_dual_solver_are_averaged():
+    training, _ = problem("chain", C=0.2)
+    score, shown = scripted([0.1] * 12)
+    solution = fit(training, LIGHT, stop=Stop(epochs=12, gap=None), score=score)
+    early = [row.gap > 0.2 for row in solution.trace]
+    assert any(early[1:])
+    assert not all(early)
+    each = weights_by_epoch(training, LIGHT, 12)
+    for t in range(1, 13):
+        if early[t - 1]:
+            mean = np.average(each[:t], axis=0, weights=range(1, t + 1))
+            assert np.allclose(shown[t - 1], mean, rtol=1e-12, atol=1e-15)
+        else:
+            assert np.array_equal(shown[t - 1], each[t - 1])
+
+
+@pytest.mark.parametrize("best", [2, 3])
+def test_the_best_epoch_may_be_early(best):
+    """The certificate is then that of the average, even after the last epoch."""
+    training, _ = problem("chain", C=2.0)
+    score, shown = scripted([0.9 if epoch == best else 0.1 for epoch in (1, 2, 3)])
+    solution = fit(training, LIGHT, stop=Stop(epochs=3, gap=None), score=score)
+    assert all(row.gap > 0.2 for row in solution.trace)
+    assert solution.epoch == best
+    assert np.array_equal(solution.w, shown[best - 1])
+    assert not np.array_equal(solution.w, weights_by_epoch(training, LIGHT, best)[-1])
+    assert solution.certified
+    assert solution.primal == training.primal(solution.w)
+    assert solution.dual <= solution.primal
+
+
+def test_early_epochs_do_not_try_the_patience():
+    training, _ = problem("chain", C=0.2)
+    solution = fit(
+        training, LIGHT, stop=Stop(epochs=100, gap=None, patience=2), score=scripted(np.linspace(1, 0, 100))[0]
+    )
+    assert solution.stopped == "patience"
+    assert solution.epoch == 1
+    assert [row.gap > 0.2 for row in solution.trace[-3:]] == [True, False, False]
+
+
+@pytest.mark.parametrize("audit", [False, True])
+def test_weights_without_a_dual_are_never_averaged(audit):
+    training, _ = problem("chain", C=2.0)
+    score, shown = scripted([0.1] * 3)
+    fit(training, PERCEPTRON, stop=Stop(epochs=3, gap=None), score=score, audit=audit)
+    assert all(map(np.array_equal, shown, weights_by_epoch(training, PERCEPTRON, 3)))
+
+
+def test_a_score_that_is_no_number_is_never_the_best():
+    nan = float("nan")
+    score, shown = scripted([nan, 0.5, nan])
+    solution = fit(problem("chain")[0], PERCEPTRON, stop=Stop(epochs=3), score=score)
     assert np.array_equal(solution.w, shown[1])
-    assert not np.array_equal(shown[1], shown[4])
-    assert solution.primal == training.primal(shown[1])
 
 
 def test_the_best_epoch_may_be_the_last():

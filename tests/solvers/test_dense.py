@@ -58,5 +58,6 @@ def test_a_run_cut_short_is_no_worse_than_zero(solver, epochs):
     ):
         tagger.fit(X, y)
     power = 2 if SOLVERS[solver].losses[0] == "squared_hinge" else 1
-    assert tagger.solution_.primal <= 1e3 * sum(len(each) ** power for each in y)
+    assert tagger.solution_.primal <= (1 + 1e-8) * 1e3 * sum(len(each) ** power for each in y)
+    assert tagger.solution_.w.any()
     assert tagger.solution_.certified

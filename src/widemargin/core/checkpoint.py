@@ -48,7 +48,8 @@ MOMENT = {
 class Moment:
     """A run between two epochs.
 
-    `trace` holds its rows as lists, `rng` the state of the random generator, `slacks` the slacks the oracle last saw.
+    `trace` holds its rows as lists, `rng` the state of the random generator, `slacks` the slacks the oracle last saw,
+    `average` that of the weights so far, and `waited` the epochs that tried the patience.
     """
 
     state: Any
@@ -57,6 +58,8 @@ class Moment:
     best_score: float | None = None
     best_epoch: int = 0
     best_w: FloatVector | None = None
+    average: FloatVector | None = None
+    waited: int = 0
     slacks: FloatVector | None = None
     bound: float = -np.inf
     calls: int = 0

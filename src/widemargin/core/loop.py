@@ -27,7 +27,9 @@ from widemargin.errors import UnsupportedError, WidemarginError
 
 Score = Callable[[FloatVector], float]
 
-SHORTEST = 2.0**-20
+SHORTER = [2.0**-k for k in range(1, 7)]  # scales to try on weights that are worse than zero
+SLIGHTLY = 1e-9  # how much worse than zero, relatively, weights may be
+EARLY = 0.2  # a relative gap above which a dual method has weights that still jump from epoch to epoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,8 @@ class Stop:
     seconds : early enough that the closing certificate is finished within this time, too; compiling does not count
     gap : when the relative duality gap is proven to be at most this; if the oracle is not exact, when a full pass
         shows a gap of at most this
-    patience : after this many epochs in a row without a better development score
+    patience : after this many epochs in a row without a better development score; those in which a dual solver still
+        has a gap above 20 % do not count
     """
 
     epochs: int | None = 20
@@ -112,7 +115,10 @@ def fit(
     ----------
     problem, solver : what to minimise, and how
     stop : when to stop
-    score : maps weights to a development score, higher being better; the weights of the best epoch are returned
+    score : maps weights to a development score, higher being better; the weights of the best epoch are returned, the
+        last one of equals. While a dual solver has a gap above 20 %, its weights jump from epoch to epoch, and the best
+        of them are so by luck; until then, what is scored and returned is their average over the epochs so far, in
+        which epoch t counts t times.
     callbacks : are told about training as it proceeds
     seed : the seed of everything random
     w : weights to start from. A primal solver continues from them, a dual one from the cuts found there
@@ -180,6 +186,8 @@ class _Run:
         self.bound = -np.inf
         self.trace: list[Epoch] = []
         self.best: tuple[float, int, FloatVector] | None = None
+        self.average: FloatVector | None = None
+        self.waited = 0  # epochs in a row that tried the patience
         self.halted = ""
         self.checkpoint: Checkpoint | None = None
 
@@ -245,13 +253,30 @@ class _Run:
         """Score, record, and say which stop rule holds, if any."""
         score = None
         if self.score is not None:
-            w = self.solver.weights(self.state)
+            w, early = self._candidate()
             with self._time_out():
                 score = float(self.score(w))
-            if self.best is None or score > self.best[0]:
+            so_far = -np.inf if self.best is None else self.best[0]
+            self.waited = 0 if early or score > so_far else self.waited + 1
+            if score >= so_far:  # of equals the last, which is nearest to the optimum
                 self.best = score, len(self.trace) + 1, w.copy()
         self._record(score)
         return self.halted or self._rule()
+
+    def _candidate(self) -> tuple[FloatVector, bool]:
+        """The weights to score after an epoch, and whether it is an early one: then they are an average.
+
+        The average w̄ ← w̄ + 2 / (t + 1) · (w − w̄), t = 1, 2, … is the one of Lacoste-Julien et al. (2013).
+        """
+        w, dual = self.solver.weights(self.state), self.solver.dual(self.problem, self.state)
+        if dual is None:
+            return w, False
+        if self.average is None:
+            self.average = w.copy()
+        self.average += 2.0 / (len(self.trace) + 2.0) * (w - self.average)
+        gap = relative_gap(self.problem.primal_estimate(w), dual)
+        early = gap is not None and gap > EARLY
+        return (self.average if early else w), early
 
     def _rule(self) -> str:
         """The stop rule that holds after the last epoch, if any."""
@@ -263,7 +288,7 @@ class _Run:
         known = row.certified or not self.problem.exact
         if stop.gap is not None and known and row.gap is not None and row.gap <= stop.gap:
             return "gap"
-        if stop.patience is not None and self.best is not None and row.epoch - self.best[1] >= stop.patience:
+        if stop.patience is not None and self.waited >= stop.patience:
             return "patience"
         return "epochs" if stop.epochs is not None and row.epoch >= stop.epochs else ""
 
@@ -301,6 +326,8 @@ class _Run:
                 score,
                 epoch,
                 w,
+                self.average,
+                self.waited,
                 self.problem.slacks,
                 self.bound,
                 self._calls(),
@@ -326,6 +353,7 @@ class _Run:
         self.trace = [Epoch(*row) for row in moment.trace]
         if moment.best_score is not None and moment.best_w is not None:
             self.best = moment.best_score, moment.best_epoch, moment.best_w
+        self.average, self.waited = moment.average, moment.waited
         self.begin, self.calls_before = _now() - moment.seconds, self.problem.meter.calls - moment.calls
         return True
 
@@ -338,7 +366,7 @@ class _Run:
         else:
             epoch, w = len(self.trace), self.solver.weights(self.state)
         primal, proven, doubt = None, False, None
-        if last and epoch == last.epoch:
+        if last and epoch == last.epoch and np.array_equal(w, self.solver.weights(self.state)):
             primal, dual, proven = last.primal, last.dual, last.certified
         if not proven and reason != "interrupted":
             try:
@@ -379,23 +407,23 @@ class _Run:
         return primal > self.problem.C * self.problem.losses(blocks, at_zero)
 
     def _no_worse_than_zero(self, w: FloatVector, primal: float) -> tuple[FloatVector, float]:
-        """`w` and P there, or else a shorter w that is at least as good as 0; shortening changes no prediction.
+        """`w` and P there, or else a shorter w that is as good as 0 but for rounding; it makes the same predictions.
 
-        The w of a dual method may be far too long on the way.
+        The w of a dual method may be far too long on the way. P being convex, P(tw) ≤ P(0) + t(P(w) − P(0)).
         """
         self.certifying = True
         try:
             zero = self.problem.primal(np.zeros(len(w)))
-            shorter, value = w, primal
-            while value > zero:
-                scale = 0.5 if np.abs(shorter).max() > SHORTEST * np.abs(w).max() else 0.0
-                shorter = scale * shorter
-                value = self.problem.primal(shorter)
+            last = SLIGHTLY * zero / max(primal - zero, SLIGHTLY * zero)
+            for scale in (1.0, *SHORTER, last):
+                value = primal if scale == 1.0 else self.problem.primal(scale * w)
+                if value <= zero * (1.0 + SLIGHTLY):
+                    return scale * w, value
         except _Halt:
-            return w, primal
+            pass
         finally:
             self.certifying = False
-        return shorter, value
+        return w, primal
 
     def _certify(self, w: FloatVector) -> tuple[float, float | None]:
         """P(w) and the best known lower bound: the solver's own, or else the best from passes like this one."""

@@ -54,7 +54,8 @@ class Solution:
     """The weights that training returns, with their certificate.
 
     `stopped` says why training ended: ``"gap"``, ``"epochs"``, ``"seconds"``, ``"patience"`` or ``"interrupted"``.
-    `epoch` is the epoch that the weights come from: the best on the development data if there were any, else the last.
+    `epoch` is the epoch that the weights come from: the best on the development data if there were any, else the last;
+    early ones of a dual solver are averages up to that epoch (`core.loop.fit`).
     `cuts` are the final working sets of a dual solver; another run can start from them. `doubt` says why nothing is
     proven although a full pass was made: a number that is not finite, or a lower bound above the objective. `shortfall`
     says by how much the gap that was asked for has been missed.

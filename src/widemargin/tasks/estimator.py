@@ -58,7 +58,9 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         ----------
         X, y : inputs and gold outputs, in the forms that the class lists under Notes
         sample_weight : one weight per example
-        dev : development data (X, y): scored after every epoch, and the best epoch's weights are kept
+        dev : development data (X, y): scored after every epoch, and the best epoch's weights are kept, the last of
+            equals. While the gap is above 20 %, these are averages over the epochs so far: single early weights of a
+            dual solver jump, and the best of them are so by luck.
         callbacks : informed as training proceeds
         checkpoint : a file that saves the run as it proceeds
         resume : continue from the checkpoint, if it exists, exactly as its run would have continued

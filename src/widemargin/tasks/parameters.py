@@ -94,7 +94,10 @@ class Parameters:
     max_epochs: int | None = parameter(100, "Stop after this many passes over the data.", option="--epochs")
     tol: float | None = parameter(0.01, "Stop at this proven relative gap to the optimum.")
     patience: int | None = parameter(
-        None, "Stop after this many epochs without a better development score.", metavar="N"
+        None,
+        "Stop after this many epochs without a better development score. Epochs in which a dual solver has a gap above "
+        "20 % do not count.",
+        metavar="N",
     )
     max_seconds: float | None = parameter(
         None, "Stop after this many seconds of training; compiling does not count.", option="--seconds"

@@ -329,7 +329,7 @@ def test_development_data_choose_the_epoch():
     scores = [row.score for row in estimator.solution_.trace]
     assert len(scores) == 10
     assert estimator.score(X_TEST, Y_TEST) == max(scores)
-    assert estimator.solution_.epoch == 1 + int(np.argmax(scores))
+    assert estimator.solution_.epoch == 10 - int(np.argmax(scores[::-1]))
     with pytest.raises(DataError, match="there are 60 inputs, but 59 outputs"):
         predictor().fit(X, Y, dev=(X, Y[1:]))
 
