@@ -248,9 +248,13 @@ def _run(
 
 
 def _solver(parameters: Parameters) -> Solver:
-    if parameters.solver == "auto" and parameters.penalty == "l1":
-        return SOLVERS["proximal"]
-    return chosen(parameters).solver
+    """The solver that the parameters name; ``"auto"`` stands for one that can minimise what is asked for."""
+    solver, objective, _ = chosen(parameters)
+    if parameters.solver != "auto":
+        return solver
+    if objective.kind == "smooth":
+        return SOLVERS["lbfgs"]
+    return SOLVERS["proximal"] if parameters.penalty == "l1" else solver
 
 
 def _slim(solution: Solution) -> Solution:

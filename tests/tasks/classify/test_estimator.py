@@ -62,7 +62,7 @@ def test_neither_order_nor_repetition_matters(solver):
     np.testing.assert_array_equal(weighted.coef_, repeated.coef_)
 
 
-def test_small_data_are_learnt_by_planes_and_their_likelihood_too():
+def test_small_data_are_learnt_to_the_end_and_their_likelihood_too():
     assert LinearClassifier(tol=1e-6).fit(X, Y).solution_.certified
     likely = LinearClassifier(objective="likelihood", tol=1e-6).fit(X, Y).solution_
     assert likely.certified
@@ -211,11 +211,12 @@ def test_one_class_is_too_few():
         LinearClassifier().fit(X, np.ones(len(X), dtype=int))
 
 
-def test_where_weights_are_few_auto_is_the_bundle_method():
+def test_auto_can_minimise_whatever_is_asked_for():
     X, y = load_iris(return_X_y=True)
-    auto, bundle = LinearClassifier().fit(X, y), LinearClassifier(solver="bundle", loss="squared_hinge").fit(X, y)
-    assert np.array_equal(auto.solution_.w, bundle.solution_.w)
-    assert auto.get_params()["solver"] == "auto"
+    for options, solver in [({}, "Auto("), ({"penalty": "l1"}, "Proximal"), ({"objective": "likelihood"}, "LBFGS(")]:
+        estimator = LinearClassifier(max_epochs=3, **options)
+        assert estimator.compare(X, y, ["auto"]).settings["solvers"]["auto"].startswith(solver)
+        assert estimator.fit(X, y).get_params()["solver"] == "auto"
+        assert estimator.solution_.certified
     comparison = LinearClassifier(max_epochs=3).compare(X, y, ["auto"])
-    assert comparison.settings["solvers"]["auto"].startswith("Bundle(")
     assert comparison.settings["fit_intercept"] is True
