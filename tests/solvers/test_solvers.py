@@ -139,9 +139,9 @@ def test_weights_stay_the_sum_of_their_cuts(sweeps):
     model = random_chain(7, [4, 3, 5, 2, 6] * 6, n_labels=4, n_features=12, binary=False)
     training = Problem(model.compiled(), C=10.0)
     watcher = Watcher(DualCoordinateDescent(sweeps=sweeps, batch_size=8), training)
-    solution = fit(training, watcher, stop=Stop(epochs=40, gap=None), callbacks=[watcher, Packer()])
+    fit(training, watcher, stop=Stop(epochs=40, gap=None), callbacks=[watcher, Packer()])
     store = watcher.state.store
-    assert np.max(np.abs(solution.w - store.combination(training.n_weights))) <= 1e-9
+    assert np.max(np.abs(watcher.state.w - store.combination(training.n_weights))) <= 1e-9
     assert np.all(np.diff(watcher.duals) >= -1e-12 * watcher.duals[-1])
     mass = np.zeros(training.n_blocks)
     for block, first in enumerate(store.sets.first):

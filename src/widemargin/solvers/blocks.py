@@ -120,6 +120,32 @@ def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: 
 
 
 @kernel
+def meet(k: int, cuts: Cuts, dual: Dual, threshold: float, room: Room, table: IntVector) -> int:
+    """Lay out the block of new cut k, and the cut as well if it is admitted: if the block's spread exceeds `threshold`.
+
+    Returns the number of cuts laid out; −1 if the block needs no solving.
+    """
+    i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
+    n = gather(i, dual, room)
+    F = cuts.b[k] - dot(cuts.a.indices, cuts.a.values, begin, end, dual.w) - dual.ridge[i] * dual.sets.mass[i]
+    look(i, dual, room, n, F)
+    dual.gap[i] = room.found[GAP]
+    if room.found[SPREAD] <= threshold:
+        return -1
+    if F > 0.0 and find(dual.sets, i, cuts.b[k], cuts.a, begin, end) < 0:
+        slot = add(dual.sets, i, cuts.b[k], cuts.a, begin, end)
+        add_products(dual.sets, slot, table)
+        n = append(slot, F, dual.sets, room, n)
+    return n
+
+
+@kernel
+def room_for(i: int, dual: Dual, room: Room) -> Room:
+    """`room`, or a larger one if block i with a new cut does not fit."""
+    return room if dual.sets.size[i] + 2 <= len(room.order) else new_room(2 * dual.sets.size[i])
+
+
+@kernel
 def absorb(cuts: Cuts, dual: Dual, threshold: float, tolerance: float, max_steps: int) -> tuple[float, float]:
     """Visit the block of every new cut; if its spread exceeds `threshold`, admit the cut and solve the block.
 
@@ -129,21 +155,11 @@ def absorb(cuts: Cuts, dual: Dual, threshold: float, tolerance: float, max_steps
     room = new_room(largest(dual.sets))
     gain, spread = 0.0, 0.0
     for k in range(len(cuts.b)):
-        i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
-        if dual.sets.size[i] + 2 > len(room.order):
-            room = new_room(2 * dual.sets.size[i])
-        n = gather(i, dual, room)
-        F = cuts.b[k] - dot(cuts.a.indices, cuts.a.values, begin, end, dual.w) - dual.ridge[i] * dual.sets.mass[i]
-        look(i, dual, room, n, F)
-        dual.gap[i] = room.found[GAP]
+        room = room_for(cuts.block[k], dual, room)
+        n = meet(k, cuts, dual, threshold, room, table)
         spread = max(spread, room.found[SPREAD])
-        if room.found[SPREAD] > threshold:
-            if F > 0.0 and find(dual.sets, i, cuts.b[k], cuts.a, begin, end) < 0:
-                slot = add(dual.sets, i, cuts.b[k], cuts.a, begin, end)
-                add_products(dual.sets, slot, table)
-                n = append(slot, F, dual.sets, room, n)
-            if max_steps > 0:
-                gain += settle(i, dual, room, n, tolerance, max_steps)
+        if n >= 0 and max_steps > 0:
+            gain += settle(cuts.block[k], dual, room, n, tolerance, max_steps)
     return gain, spread
 
 

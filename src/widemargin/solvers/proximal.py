@@ -24,11 +24,11 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.choices import Penalty
 from widemargin.core.cut_store import CutStore
-from widemargin.core.cuts import Cuts, add, add_products, drop_idle, find, largest
+from widemargin.core.cuts import Cuts, drop_idle, largest
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
-from widemargin.core.sparse import dot, table_for
-from widemargin.solvers.blocks import GAP, SLIGHT, SPREAD, Room, append, gather, look, new_room
+from widemargin.core.sparse import table_for
+from widemargin.solvers.blocks import SLIGHT, SPREAD, Room, gather, look, meet, new_room, room_for
 from widemargin.solvers.dual import Dual, growing, limits
 from widemargin.solvers.qp import pair_steps
 
@@ -97,19 +97,10 @@ def _absorb(cuts: Cuts, dual: Dual, z: FloatVector, rho: float, max_steps: int) 
     table = table_for(cuts.a)
     room = new_room(largest(dual.sets))
     for k in range(len(cuts.b)):
-        i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
-        if dual.sets.size[i] + 2 > len(room.order):
-            room = new_room(2 * dual.sets.size[i])
-        n = gather(i, dual, room)
-        F = cuts.b[k] - dot(cuts.a.indices, cuts.a.values, begin, end, dual.w) - dual.ridge[i] * dual.sets.mass[i]
-        look(i, dual, room, n, F)
-        dual.gap[i] = room.found[GAP]
-        if room.found[SPREAD] > SLIGHT:
-            if F > 0.0 and find(dual.sets, i, cuts.b[k], cuts.a, begin, end) < 0:
-                slot = add(dual.sets, i, cuts.b[k], cuts.a, begin, end)
-                add_products(dual.sets, slot, table)
-                n = append(slot, F, dual.sets, room, n)
-            _settle(i, dual, z, rho, room, n, max_steps)
+        room = room_for(cuts.block[k], dual, room)
+        n = meet(k, cuts, dual, SLIGHT, room, table)
+        if n >= 0:
+            _settle(cuts.block[k], dual, z, rho, room, n, max_steps)
 
 
 @kernel
