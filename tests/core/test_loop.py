@@ -225,6 +225,8 @@ def test_the_best_epoch_may_be_the_last():
         ({"epochs": None, "gap": None}, "without any stop rule training would never end"),
         ({"epochs": -1}, "the stop rule epochs must be a number of at least 0, not -1"),
         ({"seconds": float("nan")}, "the stop rule seconds must be a number"),
+        ({"seconds": 10**400}, "the stop rule seconds must be a number"),
+        ({"epochs": "3"}, "the stop rule epochs must be a number of at least 0, not '3'"),
         ({"gap": -1e-3}, "the stop rule gap must be a number of at least 0"),
         ({"patience": 0}, "the stop rule patience must be a number of at least 1, not 0"),
     ],

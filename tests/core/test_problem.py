@@ -91,7 +91,7 @@ def test_no_examples_at_all():
     assert [len(part) for part in predict(training.examples, w, 2)] == [0]
 
 
-@pytest.mark.parametrize("C", [0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("C", [0, -1.0, float("nan"), float("inf"), 10**400, 1j, "1", True])
 def test_a_bad_trade_off(C):
     with pytest.raises(WidemarginError, match="C must be a positive number, not"):
         problem("chain", C=C)

@@ -20,7 +20,7 @@ from widemargin._types import FloatVector
 from widemargin.core.checkpoint import Checkpoint, Moment
 from widemargin.core.cut_store import CutStore
 from widemargin.core.interrupt import interruption
-from widemargin.core.problem import Problem, check_offers
+from widemargin.core.problem import Problem, check_offers, is_number
 from widemargin.core.solution import Epoch, Solution, proven_gap, relative_gap
 from widemargin.core.solver import Solver
 from widemargin.errors import UnsupportedError, WidemarginError
@@ -54,7 +54,7 @@ class Stop:
     def __post_init__(self) -> None:
         for name, least in (("epochs", 0), ("seconds", 0), ("gap", 0), ("patience", 1)):
             value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value >= least):
+            if value is not None and not (is_number(value) and value >= least):
                 raise WidemarginError(f"the stop rule {name} must be a number of at least {least}, not {value!r}")
         if self.epochs is None and self.seconds is None and self.gap is None and self.patience is None:
             raise WidemarginError(

@@ -20,6 +20,7 @@ their own have a certificate, too.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from math import isfinite
 from time import perf_counter
 from typing import Any, TypeVar, cast
 
@@ -293,7 +294,12 @@ def check_offers(who: Any, requires: tuple[type, ...], given: Any, what: str = "
 
 def is_number(value: Any) -> bool:
     """Whether this is a finite number, and neither text nor a truth value."""
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool):
+        return False
+    try:
+        return isfinite(value)
+    except (OverflowError, TypeError):  # a whole number larger than any float; a complex one
+        return False
 
 
 def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:
