@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, lru_cache
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from widemargin._types import FloatVector, IntVector
 from widemargin.errors import WidemarginError
@@ -83,6 +83,8 @@ def shares(batch: IntVector, work: FloatVector | None, n_threads: int) -> list[I
 @lru_cache(maxsize=1)
 def _blas(n_modules: int) -> Any:
     """The BLAS libraries loaded; looked for again when modules have been imported since."""
+    from threadpoolctl import ThreadpoolController  # only training needs it
+
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -92,12 +94,15 @@ _limiting = threading.Lock()
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread(*modules: str) -> Iterator[None]:
     """Keep BLAS to one thread; may be nested, and entered from several threads at once.
 
-    A library that is loaded inside is not limited yet: enter again after importing it.
+    A library that is loaded inside is not limited: name the `modules` that may bring a BLAS of their own, and they are
+    imported first.
     """
     global _n_limited  # noqa: PLW0603 — the limit is the process's, and so is this count of those who want it
+    for module in modules:
+        import_module(module)
     with _limiting:
         _n_limited += 1
         _limits.append(_blas(len(sys.modules)).limit(limits=1))

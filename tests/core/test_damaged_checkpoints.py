@@ -117,3 +117,12 @@ def test_a_misfit_names_the_field(tmp_path):
     assert "run.state.w is float64 of shape (9,), not float64 of" in sentence
     sentence = run.sealed(replaced(run.header["content"], ("fields", "trace", "value", 0, 5), -1))
     assert sentence.endswith("run.trace.0.5 is -1, not a finite number of at least 0")
+
+
+def test_averages_and_patience_of_no_run_are_refused(tmp_path):
+    run = Run("dcd", tmp_path / "run")
+    content = run.header["content"]
+    assert content["fields"]["average"] == {"array": "run.average"}
+    assert "run.waited is -1, not a whole number" in run.sealed(replaced(content, ("fields", "waited", "value"), -1))
+    run.arrays["run.average"] = np.zeros(3)
+    assert "run.average is" in run.sealed(content)

@@ -38,7 +38,7 @@ class Signals:
 
     @property
     def sentence(self) -> str:
-        """What the last signal has done if there was nothing to keep."""
+        """The message of a program that was ended before there was anything to keep."""
         return f"{NAMES[signal.Signals(self.number).name]}; no file has been changed"
 
     def listen(self) -> None:

@@ -37,6 +37,7 @@ MOMENT = {
     "trace": many(row(*(EPOCH[name] for name in Epoch._fields))),
     "best_score": optional(number(finite=False)),
     "best_epoch": whole(at_least=0),
+    "waited": whole(at_least=0),
     "bound": number(finite=False),
     "calls": whole(at_least=0),
     "seconds": number(),
@@ -69,7 +70,9 @@ class Moment:
         """Raise an error about the first field that no run can have."""
         for name, wanted in MOMENT.items():
             wanted(getattr(self, name), place.at(name))
-        for name, vector, size in (("best_w", self.best_w, n_weights), ("slacks", self.slacks, n_blocks)):
+        sizes = {"best_w": n_weights, "average": n_weights, "slacks": n_blocks}
+        for name, size in sizes.items():
+            vector = getattr(self, name)
             is_one = isinstance(vector, np.ndarray) and vector.shape == (size,) and vector.dtype == np.float64
             if vector is not None and not is_one:
                 raise place.at(name).wrong(vector, f"a vector of {size} numbers")

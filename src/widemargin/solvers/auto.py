@@ -41,12 +41,11 @@ CLOSE = 0.01  # the relative gap that both ways are compared at
 
 @dataclass(slots=True)
 class AutoState(InteriorState):
-    """The interior state, the last known cached gap of every block, and what passes and sweeps have cost and gained."""
+    """The interior state, the last known cached gap of every block, and the gain per µs of the last pass."""
 
     cached_gap: FloatVector = field(default_factory=lambda: np.empty(0))
     sweeps: int = 0
     oracle_rate: float = 0.0
-    work: float = 0.0
     at_once: bool = False
 
 
@@ -84,15 +83,17 @@ class Auto(Interior):
         state.point, state.best, state.least = np.empty(0), np.empty(0), np.inf
         if not len(state.cached_gap):
             state.cached_gap = np.full(problem.n_blocks, np.inf)
-        before, state.work = value(state), 0.0
+        before, work = value(state), 0.0
         for _ in range(self.most_sweeps):
-            if not self._sweep(state, rng):
+            gain, spent = self._sweep(state, rng)
+            work += spent
+            if gain <= state.oracle_rate * spent:
                 break
-        self._ask(problem, state, rng)
+        work += self._ask(problem, state, rng)
         state.epochs += 1
-        state.at_once = state.epochs > 1 and self._is_slow(problem, state, value(state) - before)
+        state.at_once = state.epochs > 1 and self._is_slow(problem, state, value(state) - before, work)
 
-    def _is_slow(self, problem: Problem, state: AutoState, rise: float) -> bool:
+    def _is_slow(self, problem: Problem, state: AutoState, rise: float, work: float) -> bool:
         """Whether ascent, at the pace of this epoch, would take longer than solving all blocks at once."""
         gap = float(state.gap[problem.c > 0].sum())
         if not np.isfinite(gap) or problem.n_weights > MOST_WEIGHTS_A_BLOCK * problem.n_blocks:
@@ -101,24 +102,23 @@ class Auto(Interior):
         epochs_left = log(max(gap / max(close, SLIGHT), 1.0)) * gap / max(rise, SLIGHT * gap)
         step = MICROSECONDS_PER_STEP + n_operations(problem, state) / OPERATIONS_PER_MICROSECOND
         steps_at_once = STEPS_AT_ONCE * (1.0 + problem.n_weights / problem.n_blocks)
-        return steps_at_once * step < epochs_left * (MICROSECONDS_PER_EPOCH + state.work)
+        return steps_at_once * step < epochs_left * (MICROSECONDS_PER_EPOCH + work)
 
-    def _sweep(self, state: AutoState, rng: np.random.Generator) -> bool:
-        """Make one sweep; return whether it was worth it."""
+    def _sweep(self, state: AutoState, rng: np.random.Generator) -> tuple[float, float]:
+        """Make one sweep; return what it gained and its work in µs."""
         blocks = np.flatnonzero(state.store.sets.size).astype(np.int32)
         if not len(blocks):
-            return False
+            return 0.0, 0.0
         state.sweeps += 1
         if state.sweeps % self.period:
             blocks = self._holding_most(state.cached_gap, blocks)
         work = MICROSECONDS_PER_ENTRY * state.store.n_entries_of(blocks)
-        state.work += work
         view = state.view._replace(gap=state.cached_gap)
         gain, _ = sweep(rng.permutation(blocks), view, SLIGHT, SLIGHT, self.steps)
-        return gain > state.oracle_rate * work
+        return gain, work
 
-    def _ask(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
-        """Ask the oracle for all examples, or for those that hold most of the gap."""
+    def _ask(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> float:
+        """Ask the oracle for all examples, or for those that hold most of the gap; return the work in µs."""
         examples = problem.weighted
         if state.epochs % self.period and state.epochs > self.period:
             chosen = self._holding_most(problem.per_example(state.gap), examples)
@@ -135,9 +135,9 @@ class Auto(Interior):
         decoding = problem.examples.work
         work += MICROSECONDS_PER_CALL * len(order) if decoding is None else float(decoding[order].sum())
         state.oracle_rate = gain / max(work, SLIGHT)
-        state.work += work
         new = np.isinf(state.cached_gap)
         state.cached_gap[new] = state.gap[new]
+        return work
 
     def _holding_most(self, gap: FloatVector, numbers: IntVector) -> IntVector:
         """The fewest of these blocks or examples that hold `share` of their gap."""

@@ -11,7 +11,6 @@ at every w: the certificate costs nothing.
 """
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -115,12 +114,12 @@ class LBFGS(Solver):
 
     def _direction(self, state: LBFGSState) -> FloatVector:
         """−H ∇P by the two-loop recursion; before any pair −∇P, no longer than 1."""
+        with one_blas_thread("scipy.linalg.blas"):
+            return self._two_loops(state)
+
+    def _two_loops(self, state: LBFGSState) -> FloatVector:
         from scipy.linalg.blas import daxpy  # slow to import
 
-        with one_blas_thread():
-            return self._two_loops(state, daxpy)
-
-    def _two_loops(self, state: LBFGSState, daxpy: Callable[..., FloatVector]) -> FloatVector:
         d = -state.gradient
         if not state.n_pairs:
             return d / max(float(np.linalg.norm(d)), 1.0)

@@ -7,7 +7,8 @@ large, steps on one block at a time undo each other; Newton steps on all of them
 
     (I + Σ_k d_k (a_k − ā_i)(a_k − ā_i)ᵀ + Σ_i r_i ā_i ā_iᵀ) Δw = …,   d_k = α_k / s_k,   ā_i = Σ_k d_k a_k / Σ_k d_k
 
-in which ξ has been eliminated; the sums run over the cuts of a block and its zero cut a = 0, b = 0. Everything here is
+in which ξ has been eliminated. A block also has a zero cut, a = 0, b = 0: it counts in Σ_k d_k, and with the curvature
+2κ_i of ξ_i² it makes r_i = d_0 + 2κ_i Σ_k d_k / (2κ_i + Σ_k d_k), without the last term for κ_i ξ_i. Everything here is
 dense: if there are fewer cuts than weights, they are first rotated into their own span, which changes no product.
 """
 
@@ -61,14 +62,9 @@ class _Programme(NamedTuple):
         """⟨w, a⟩ of each cut, then 0 for each zero cut."""
         return np.concatenate([self.A @ w, np.zeros(len(self.begin))])
 
-    def slack(self, w: FloatVector) -> FloatVector:
-        """The least ξ of every block at w."""
-        slack: FloatVector = np.maximum(np.maximum.reduceat(self.b - self.A @ w, self.begin), 0.0)
-        return slack
-
     def primal(self, w: FloatVector) -> float:
         """The objective at w, with the least ξ."""
-        slack = self.slack(w)
+        slack = np.maximum(np.maximum.reduceat(self.b - self.A @ w, self.begin), 0.0)
         return 0.5 * float(w @ w) + float(self.kappa @ (slack**2 if self.squared else slack))
 
     def dual(self, alpha: FloatVector) -> float:
@@ -96,8 +92,6 @@ def solve_at_once(problem: Problem, state: DualState, tolerance: float) -> tuple
 
     This w is not summed from the α, which may be so large that rounding would show.
     """
-    import scipy.linalg  # noqa: F401 — slow to import, so not above; it brings a BLAS of its own, limited from here on
-
     sets = state.store.sets
     slots, cuts = state.store.everything()
     if not len(slots):
@@ -106,7 +100,7 @@ def solve_at_once(problem: Problem, state: DualState, tolerance: float) -> tuple
     blocks = cuts.block[begin]
     block = np.repeat(np.arange(len(begin)), np.diff(begin, append=len(slots)))
     kappa = problem.C * problem.c[blocks]
-    with one_blas_thread():
+    with one_blas_thread("scipy.linalg"):
         span = _Span(cuts.a, problem.n_weights)
         programme = _Programme(span.rows, cuts.b, block, begin, kappa, problem.loss == "squared_hinge")
         w, alpha = _optimum(programme, tolerance, problem.may_end)
@@ -212,7 +206,7 @@ class _Newton:
         self.factor = cast("FloatMatrix", np.linalg.cholesky(H))
 
     def to(self, products: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector, FloatVector]:
-        """The changes of w, ξ, s and α that lead, to first order, to optimality but for α s = `products` + α s."""
+        """The changes of w, ξ, s and α that solve the conditions to first order, with α s changed by `products`."""
         programme, n = self.programme, len(self.programme.b)
         q = products / self.s - self.d * self.off_s
         of_w = programme.A.T @ q[:n] - self.off_w

@@ -30,7 +30,7 @@ from widemargin.text.templates import (
 
 FIELDS = {**HASH_BITS, "templates": TEMPLATES}
 RESOURCES = record({"lexicons": mapping(many(text())), "clusters": mapping(mapping(text()))})
-"""What a model file holds of a template extractor: fields of its header, and a tensor of JSON."""
+"""The fields of a template extractor in the header of a model file; lexicons and clusters are in a tensor of JSON."""
 
 
 class TemplateExtractor(NumberedFeatures):
