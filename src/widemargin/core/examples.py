@@ -161,6 +161,41 @@ class Positions(Protocol):
 
 
 @runtime_checkable
+class Latent(Protocol):
+    """Examples whose gold outputs hide something: y_i is given, but outputs are pairs (y, h) with an h that is not.
+
+    A *completion* is a gold output with an h, in the form that `decode` returns. The completions of a batch are an array
+    with those of one example after the other along its first axis, or a list. Errors may look at the ĥ of an output,
+    but not at that of a completion, so every completion has the error 0.
+    """
+
+    def complete(self, w: FloatVector, batch: IntVector) -> Outputs:
+        """argmax_h ⟨w, φ(x_i, y_i, h)⟩ for every example i of the batch."""
+
+    def completed(self, completions: Outputs) -> Examples:
+        """The same examples, each with its completion as the gold output: these are ordinary examples."""
+
+    def guess(self, rng: np.random.Generator) -> Outputs:
+        """Completions of all examples at random."""
+
+
+@runtime_checkable
+class FirstCompletions(Protocol):
+    """Latent examples with a rule of their own for the completions to start from."""
+
+    def first_completions(self) -> Outputs:
+        """Completions of all examples."""
+
+
+@runtime_checkable
+class Uncertain(Protocol):
+    """Latent examples that know how uncertain their completions are, which self-paced learning may ask for."""
+
+    def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
+        """The entropy of p(h) ∝ exp⟨w, φ(x_i, y_i, h)⟩ for every example i of the batch."""
+
+
+@runtime_checkable
 class Unreachable(Protocol):
     """Examples that know which gold outputs decoding can never return, such as trees with crossing arcs.
 

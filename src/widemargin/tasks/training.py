@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from widemargin._threads import count_threads
-from widemargin.core.examples import Examples, count_unreachable
+from widemargin.core.examples import Examples, Outputs, count_unreachable
 from widemargin.core.loop import Callback, Score, Stop, fit
 from widemargin.core.objective import Objective
 from widemargin.core.online import Online
@@ -51,6 +51,7 @@ class Compiled(Generic[M]):
     score, metric : the development score as a function of the weights (None without development data), and its name
     sample_weight : a weight per example
     followed_by : compiles more data with the same labels and features, for training piece by piece
+    completions : latent examples: turns the user's own completions into those of the structure
     """
 
     examples: Examples
@@ -60,6 +61,7 @@ class Compiled(Generic[M]):
     metric: str = ""
     sample_weight: Any = None
     followed_by: "Callable[[Data], Compiled[M]] | None" = None
+    completions: Callable[[Any], Outputs] | None = None
 
 
 def train(
