@@ -164,9 +164,9 @@ class Positions(Protocol):
 class Latent(Protocol):
     """Examples whose gold outputs hide something: y_i is given, but outputs are pairs (y, h) with an h that is not.
 
-    A *completion* is a gold output with an h, in the form that `decode` returns. The completions of a batch are an array
-    with those of one example after the other along its first axis, or a list. Errors may look at the ĥ of an output,
-    but not at that of a completion, so every completion has the error 0.
+    A *completion* is a gold output with an h, in the form that `decode` returns. The completions of a batch are an
+    array with those of one example after the other along its first axis, or a list. Errors may look at the ĥ of an
+    output, but not at that of a completion, so every completion has the error 0.
     """
 
     def complete(self, w: FloatVector, batch: IntVector) -> Outputs:
