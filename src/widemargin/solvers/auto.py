@@ -132,11 +132,11 @@ class Auto(Interior):
     def _ask(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> float:
         """Ask the oracle for all examples, or for those that hold most of the gap; return the work in µs."""
         examples = problem.weighted
-        if state.epochs % self.period and state.epochs > self.period:
+        if state.epochs % self.period and state.age > self.period:
             chosen = self._holding_most(problem.per_example(state.gap), examples)
             examples = np.sort(chosen)
         gain, work = 0.0, 0.0
-        size = self.batch_size or growing(problem, state.epochs)
+        size = self.batch_size or growing(problem, state.age)
         order = rng.permutation(examples)
         for begin in range(0, len(order), size):
             batch = order[begin : begin + size]
