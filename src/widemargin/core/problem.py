@@ -287,7 +287,7 @@ class Problem:
             return self.objective.cuts
         xi = np.zeros(self.n_blocks)
         xi[batch] = self.slacks[batch] if self.known is None else self.known.slacks(batch, w)
-        return partial(self.objective.cuts_beyond, np.fmax(xi, 0.0))
+        return partial(cast("Beyond", self.objective).cuts_beyond, np.fmax(xi, 0.0))
 
     def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:
