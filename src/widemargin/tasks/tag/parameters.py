@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from widemargin.tasks.latent_parameters import LatentParameters
 from widemargin.tasks.parameters import parameter
 from widemargin.tasks.token_parameters import TokenParameters
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class TaggerParameters(TokenParameters):
+class TaggerParameters(TokenParameters, LatentParameters):
     """Parameters of sequence taggers; without `templates`, sequences may also be ready-made features."""
 
     costs: "Mapping[Any, float] | None" = parameter(
