@@ -1,7 +1,7 @@
 """Labels known in part: against enumeration, and from files and lists to models."""
 
 from dataclasses import replace
-from itertools import chain, product
+from itertools import chain, pairwise, product
 
 import numpy as np
 import pytest
@@ -170,7 +170,7 @@ def test_every_objective_learns_from_them(objective):
     solver = widemargin.solvers.SOLVERS["lbfgs"] if chosen.kind == "smooth" else Auto()
     solution = fit_latent(Problem(examples, chosen, C=1.0, **loss), solver, stop=Stop(epochs=30, gap=0.01))
     objectives = [each.objective for each in solution.rounds]
-    assert all(after <= before * (1 + 1e-9) for before, after in zip(objectives, objectives[1:], strict=False))
+    assert all(after <= before * (1 + 1e-9) for before, after in pairwise(objectives))
 
 
 X = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"], ["a", "dog", "sleeps"]] * 2

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from widemargin.tasks.latent_parameters import LatentParameters
 from widemargin.tasks.parameters import parameter
 from widemargin.tasks.token_parameters import TokenParameters
 
@@ -12,7 +13,7 @@ SEGMENT_FEATURES = ("string", "lower", "shape", "ends", "lexicon", "similarity")
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class SegmenterParameters(TokenParameters):
+class SegmenterParameters(TokenParameters, LatentParameters):
     """Parameters of segmenters."""
 
     segment_features: Sequence[str] = parameter(

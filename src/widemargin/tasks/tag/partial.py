@@ -13,8 +13,9 @@ decoded like any output, with an error of −∞ for labels outside the sets.
 import numpy as np
 
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.sparse import Rows, boundaries, dots, sums, taken
+from widemargin.core.sparse import Rows, dots, sums
 from widemargin.errors import DataError
+from widemargin.tasks.partial import LabelCounts, association
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.marginals import expectation
 from widemargin.tasks.tag.weights import Chain
@@ -110,39 +111,14 @@ class PartialChainExamples(ChainExamples):
         return self.complete(self._naive_bayes(), everything)
 
     def _naive_bayes(self) -> FloatVector:
-        """W[f, l] = log p(l | f) / p(l) and T[k, l] = log p(l | k), smoothed by one label drawn from p(l).
-
-        A position with a set of m labels counts as 1/m of each.
-        """
+        """W[f, l] = log p(l | f) / p(l) and T[k, l] = log p(l | k)."""
         chain, data, n = self.chain, self.data, self.chain.n_labels
-        sizes = self.allowed.sum(axis=1)
-        labels = np.nonzero(self.allowed)[1].astype(np.int32)
-        shares = Rows(boundaries(sizes), labels, np.repeat(1.0 / sizes, sizes))
-        useful = sizes[data.truth] < n
-        positions = np.repeat(np.arange(len(useful)), np.diff(data.features.indptr))
-        entries = np.flatnonzero(useful[positions])
-        features = data.features.indices[entries].astype(np.int64)
-
-        def counted(places: LongVector, groups: LongVector, n_groups: int) -> FloatMatrix:
-            """How often each group (row) has each label (column); its members are at these places."""
-            numbers = data.truth[places].astype(np.int64)
-            found = taken(shares, numbers)
-            at = np.repeat(groups, sizes[numbers]) * n + found.indices
-            counts: FloatMatrix = np.bincount(at, found.values, n_groups * n).astype(np.float64)
-            return counts.reshape(n_groups, n)
-
-        places = np.flatnonzero(useful)
-        prior = 1.0 + counted(places, np.zeros_like(places), 1)
-        prior /= prior.sum()
-
-        def likely(counts: FloatMatrix) -> FloatMatrix:
-            return np.log((counts + prior) / (counts.sum(axis=1, keepdims=True) + 1.0))
-
         w = np.zeros(chain.n_weights)
         parts = chain.parts(w)
-        parts.emission[:] = likely(counted(positions[entries], features, chain.n_features)) - np.log(prior)
-        inner = np.ones(len(useful), dtype=bool)
-        inner[data.indptr[:-1][self.lengths > 0]] = False
-        after = np.flatnonzero(inner & useful & (np.roll(data.truth, 1) < n))
-        parts.transition[:] = likely(counted(after, data.truth[after - 1].astype(np.int64), n))
+        parts.emission[:] = association(data.features, chain.n_features, data.truth, self.allowed)
+        counts = LabelCounts(data.truth, self.allowed)
+        after = np.ones(len(data.truth), dtype=bool)
+        after[data.indptr[:-1][self.lengths > 0]] = False
+        places = np.flatnonzero(after & (np.roll(data.truth, 1) < n))
+        parts.transition[:] = counts.likely(places, data.truth[places - 1], n)
         return w
