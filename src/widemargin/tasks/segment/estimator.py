@@ -28,7 +28,7 @@ class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
     -----
     X is a list of sequences of tokens (strings), or `Columns`, as readers return them. y holds for each sequence a list
     of spans (start, end, label) or a list of BIO labels; or it is a `Column` of BIO labels. A BIO label may be None if
-    it is unknown, or a set if one of its labels is right; the model then fills in the rest as it learns (`core.latent`).
+    it is unknown, or a set if one of its labels is right; the model then fills in the rest as it learns.
 
     Examples
     --------
