@@ -23,7 +23,7 @@ class Partial(Protocol):
 
     @property
     def n_unknown(self) -> int:
-        """The number of tokens whose label is not known exactly."""
+        """The number of tokens of which several labels may be right."""
 
 
 def counting(examples: Examples, sample_weight: Any) -> Any:

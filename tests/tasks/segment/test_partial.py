@@ -252,13 +252,13 @@ PARTIAL = [
 def test_the_estimator_learns_from_labels_known_in_part(tmp_path):
     segmenter = widemargin.Segmenter(templates="lower shape", C=1.0, n_jobs=1).fit(X, PARTIAL, dev=(X, PARTIAL))
     assert segmenter.score(X, FULL) == segmenter.score(X, PARTIAL) == 1.0
-    assert segmenter.model_.summary["unknown"] == {"labels": 15, "sequences": 4}
+    assert segmenter.model_.summary["unknown"] == {"labels": 16, "sequences": 4}
     segmenter.save(tmp_path / "m.wm")
     assert widemargin.load(tmp_path / "m.wm").predict(X) == segmenter.predict(X)
     results = segmenter.model_.evaluate(X, PARTIAL).results
     assert results["accuracy"] == 1.0
-    assert results["not_scored"] == 15
-    assert segmenter.calibrate(X, PARTIAL)["spans"].n == 1
+    assert results["not_scored"] == 16
+    assert segmenter.calibrate(X, [FULL[0], *PARTIAL[1:]])["spans"].n == 1
 
 
 def test_without_unknown_labels_nothing_is_latent():

@@ -76,7 +76,7 @@ class PartialSegmentExamples(SegmentExamples):
 
     @property
     def n_unknown(self) -> int:
-        """The number of tokens whose label is not known exactly."""
+        """The number of tokens that may be in segments of several labels."""
         assert self.known is not None
         labels = self.known.allowed[:, 0::2] | self.known.allowed[:, 1::2]
         return int(np.count_nonzero(labels.sum(axis=1) > 1))
