@@ -1,8 +1,9 @@
 """JSON lines: one object per line, one sequence per object.
 
 The key `tokens` (or `words`) holds the words. Any other key that holds one string per token is a column; the labels are
-under `tags`, `labels` or `label`. Everything else in an object is kept. A column is checked only when it is used: a
-list that has as many items as the first sequence has tokens, by chance, does no harm.
+under `tags`, `labels` or `label`, where null is read as `_`, an unknown label. Everything else in an object is kept. A
+column is checked only when it is used: a list that has as many items as the first sequence has tokens, by chance, does
+no harm.
 
 Spans are under `spans`, as lists `[start, end, "type"]` or objects `{"start": …, "end": …, "type": …}` (or `"label"`),
 which count tokens from 0, the end excluded. They are read as a column of BIO labels, which is the label column if there
@@ -23,7 +24,7 @@ from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.files.document import Document
 from widemargin.files.raw import RawText, shortened
-from widemargin.text.columns import Columns, LazyColumns, split
+from widemargin.text.columns import USUAL, Columns, LazyColumns, split
 from widemargin.text.spans import Span, labels_of, spans_of
 
 WORD_KEYS = ("tokens", "words")
@@ -165,6 +166,8 @@ def _strings(raw: RawText, objects: Sequences, key: str, word: str | None) -> li
             raise raw.fault(number, f'"{key}" is {_shown(items)} where a list of strings is wanted')
         if word is not None and len(items) != len(members[word]):
             raise raw.fault(number, f'"{key}" has {len(items)} items, but "{word}" has {len(members[word])}')
+        if key in LABEL_KEYS:
+            items = [USUAL.unknown if item is None else item for item in items]
         for item in items:
             if not isinstance(item, str):
                 raise raw.fault(number, f'"{key}" holds {_shown(item)} where a string is wanted')
