@@ -10,8 +10,8 @@
 For precision@k this is §5.3 of Yu & Joachims (2009), with their Δ = min{1, n(y)/k} − 1/k Σ_j [h_j is relevant]. For
 NDCG it is the feature map of Le & Smola (2007; DORM in Chakrabarti et al. 2008) whose discounts are those of the
 measure: the linear assignment that they solve is then a sort, because Σ_r D_r (s_{h_r} − scale · G_{h_r}) is largest
-when its brackets descend with D. Grades say nothing about the order of documents of the same grade, so the gold ranking is
-hidden as well, and completed: better grades first, and each grade by score.
+when its brackets descend with D. Grades say nothing about the order of documents of the same grade, so the gold ranking
+is hidden as well, and completed: better grades first, and each grade by score.
 """
 
 from typing import Literal, Self
