@@ -21,6 +21,9 @@ STOPPED = {
     "seconds": "time is up",
     "patience": "the development score no longer improves",
     "interrupted": "interrupted",
+    "stable": "nothing that is hidden would be filled in otherwise",
+    "round_tol": "the last round hardly lowered the objective",
+    "rounds": "all rounds are over",
 }
 
 

@@ -21,6 +21,8 @@ from widemargin.tasks.rank.swaps import SwapExamples
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.matrices import MatrixExtractor
 
+VISIBLE = 1e-6
+"""Scores that differ by less, where errors count as 1, are differences of rounding."""
 NOTHING_LEARNT = (
     "training ended with scores that do not tell documents apart, so nothing is ranked; raise C, or begin elsewhere: "
     "with init='rule' unless that was it, several n_restarts, or measure='pairs', which needs no beginning"
@@ -35,7 +37,9 @@ def compile_rankings(parameters: RankerParameters, data: Data) -> Compiled[Ranki
     examples = _examples(settings, QueryExamples(*feature_rows(extractor, queries, settings), grades))
     weight = checked_weights(data.sample_weight, examples.n_examples) * examples.informative()
     if not weight.any():
-        raise DataError("no query has documents of different relevance to learn an order from")
+        choice = f"relevant and other documents to choose {settings.k} from"
+        wanted = choice if settings.measure == "precision" else "documents of different relevance to put in order"
+        raise DataError(f"no query has {wanted}")
     score = None
     if data.dev is not None:
         dev = as_queries(data.dev[0], width=queries.matrix.width)
@@ -106,6 +110,6 @@ def _model(
 ) -> RankingModel:
     scores = examples.scores(solution.w, np.arange(examples.n_examples, dtype=np.int32))
     highest, lowest = (each.reduceat(scores, examples.indptr[:-1]) for each in (np.maximum, np.minimum))
-    if (highest - lowest <= 1e-12 * max(1.0, float(np.abs(scores).max()))).all():
+    if (highest - lowest < VISIBLE).all():
         warnings.warn(NOTHING_LEARNT, stacklevel=2)
     return RankingModel([RankingModel.label], extractor, solution.w.copy(), settings, summary=summary)

@@ -11,7 +11,7 @@ from widemargin.tasks.parameters import Parameters, changed, parameter
 class RankerParameters(LatentParameters):
     """Parameters of rankers."""
 
-    usual_C: ClassVar[float] = 1.0
+    usual_C: ClassVar[float] = 0.1
 
     max_epochs: int | None = changed(Parameters, "max_epochs", 1000)
     tol: float | None = changed(Parameters, "tol", 0.001)

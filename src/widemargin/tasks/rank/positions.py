@@ -92,8 +92,8 @@ class PositionExamples(QueryExamples):
             self.discounts: FloatVector = np.full(places, 1.0 / k)
         else:
             self.levels = grades
-            self.gains = 2.0**grades - 1.0
-            self.discounts = (1.0 / np.log2(np.arange(places) + 2.0)).astype(np.float64)
+            self.gains = np.exp2(grades.astype(np.float64)) - 1.0
+            self.discounts = 1.0 / np.log2(np.arange(2.0, places + 2.0))
         everything = np.arange(self.n_examples, dtype=np.int32)
         self.best = self._gains(everything, self._complete(np.zeros(len(grades)), everything))
         if measure == "ndcg":

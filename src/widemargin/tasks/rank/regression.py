@@ -15,7 +15,7 @@ import numpy as np
 from widemargin._types import FloatVector, LongVector
 from widemargin.core.sparse import Rows, sums
 
-DAMPING = 0.1
+DAMPING = 1.0
 """As a share of the root of the mean squared length of the centred rows."""
 MOST_STEPS = 200
 
