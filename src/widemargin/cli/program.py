@@ -47,7 +47,7 @@ class Program(click.Group):
         sys.exit(code or 0)
 
 
-def _warn(message: Warning | str, *_: Any) -> None:
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning as one sentence, without the place in the code that it comes from."""
     with suppress(OSError):
         click.echo("warning: " + str(message).rstrip("."), err=True)

@@ -163,8 +163,8 @@ def run(name: str, options: dict[str, Any]) -> int | None:
 
 def _dev_score(solution: Solution) -> float:
     """The best development score, or −∞ without one."""
-    rows = (*solution.trace, *solution.rounds)
-    return max((row.score for row in rows if row.score is not None), default=-inf)
+    scores = [*(epoch.score for epoch in solution.trace), *(each.score for each in solution.rounds)]
+    return max((score for score in scores if score is not None), default=-inf)
 
 
 def _point(model: Model, solution: Solution) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def test_users_may_begin_with_rankings_and_models(queries):
 def test_a_ranker_that_has_learnt_nothing_says_so():
     X = np.tile([[1.0], [-1.0]], (6, 1))
     y = np.array([1, 0, 0, 1] * 3)  # each direction is right as often as wrong
-    with pytest.warns(UserWarning, match="nothing is ranked"):
+    with pytest.warns(UserWarning, match="ended at weights of almost zero"):
         Ranker(k=1, C=0.01).fit(X, y, group=[2] * 6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -21,11 +21,11 @@ from widemargin.tasks.rank.swaps import SwapExamples
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.matrices import MatrixExtractor
 
-VISIBLE = 1e-6
-"""Scores that differ by less, where errors count as 1, are differences of rounding."""
+VISIBLE = 0.001
 NOTHING_LEARNT = (
-    "training ended with scores that do not tell documents apart, so nothing is ranked; raise C, or begin elsewhere: "
-    "with init='rule' unless that was it, several n_restarts, or measure='pairs', which needs no beginning"
+    f"training ended at weights of almost zero: no two documents of a query differ by {VISIBLE} in score, where an error "
+    "counts as 1; raise C, or begin elsewhere: with init='rule', with n_restarts, or with a model of measure='pairs', "
+    "which needs no beginning"
 )
 
 
