@@ -1,4 +1,4 @@
-"""Latent variables: (5) never rises, cuts stay valid when rebased, resumed runs are equal, and nothing hidden is `fit`."""
+"""Latent variables: (5) never rises, rebased cuts are valid, resumed runs are equal, with nothing hidden it is `fit`."""
 
 import signal
 from dataclasses import replace
@@ -166,7 +166,7 @@ def test_a_completion_that_is_not_the_best_is_an_error():
             return min(self.pairs(y), key=lambda p: self.score(x, w, p))[1]
 
     training = Problem(parts(structure=Careless()), C=1.0)
-    with pytest.raises(WidemarginError, match="the completion of example .* is not the best"):
+    with pytest.raises(WidemarginError, match=r"the completion of example .* is not the best"):
         fit_latent(training, Auto(), stop=EXACT, init="random", rounds=Rounds(most=5))
 
 
