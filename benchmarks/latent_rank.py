@@ -1,9 +1,9 @@
 """Table 3 of Yu & Joachims (2009) on another set: precision@k of latent top-k rankings against the Ranking SVM.
 
-Not their OHSUMED, but the ranking set of LightGBM: 201 training and 50 test queries, about 15 documents each, 300 sparse
-features, grades 0 to 4. What is decided beforehand, looking at training data only:
+Not their OHSUMED, but the ranking set of LightGBM: 201 training and 50 test queries, about 15 documents each, 300
+sparse features, grades 0 to 4. What is decided beforehand, looking at training data only:
 
-- relevant is grade 2 and above, 38 % of the documents (from grade 1 on it would be 79 %, and in 57 queries all of them);
+- relevant is grade 2 and above, 38 % of the documents (from grade 1 on it would be 79 %, and all in 57 queries);
 - every method has the same queries, folds and grid of C, and the C (for LightGBM: trees) with the best cross-validated
   P@k is taken, for every k by itself; methods that have a k are trained for that k;
 - the loss is the hinge, as in the paper; queries without relevant documents are left out of scores;
@@ -116,7 +116,7 @@ def methods() -> Iterator[Method]:
 
 
 def cross_validated(fit: Fit, queries: Queries, ks: Sequence[int], given: Any, n_repeats: int) -> dict[int, float]:
-    """P@k for some k, the mean over all queries and repeats of a 5-fold cross-validation; the first k is trained for."""
+    """P@k for some k, the first of which is trained for: the mean over repeats of a 5-fold cross-validation."""
     scores: dict[int, list[Any]] = {k: [] for k in ks}
     for seed in range(n_repeats):
         order = np.random.default_rng(seed).permutation(len(queries[0]))
