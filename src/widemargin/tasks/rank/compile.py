@@ -24,8 +24,8 @@ from widemargin.text.matrices import MatrixExtractor
 VISIBLE = 0.001
 NOTHING_LEARNT = (
     f"training ended at weights of almost zero: no two documents of a query differ by {VISIBLE} in score, where an "
-    "error counts as 1; raise C, or begin elsewhere: with init='rule', with n_restarts, or with a model of measure='pairs', "
-    "which needs no beginning"
+    "error counts as 1; raise C, or begin elsewhere: with init='rule', with n_restarts, or with a model of "
+    "measure='pairs', which needs no beginning"
 )
 
 
