@@ -394,7 +394,10 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "ranking, pairs": lambda: ranked(18, [4, 3, 4, 2, 1], "pairs"),
 }
 
-VARIANTS = ("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings")
+VARIANTS = (
+    *("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings"),
+    *("ranking, ndcg", "ranking, map"),
+)
 """Structures that differ in what they offer, or in how they decode, but not in what solvers see of them."""
 
 PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
