@@ -92,7 +92,7 @@ def test_from_training_to_ranking(named, tmp_path, measure):
 def test_training_tells_what_it_did(named, tmp_path):
     shown = succeed("train", "rank", "--train", named, "--dev", named, "--out", tmp_path / "m.wm", "--k", "2")
     assert "5 queries, 23 documents" in shown
-    assert "dev precision@2" in shown
+    assert "dev ndcg@2" in shown
     assert "5 queries, 23 documents" in succeed("inspect", tmp_path / "m.wm")
 
 
@@ -113,9 +113,21 @@ def test_a_ranker_that_has_learnt_nothing_says_so(tmp_path):
     data.write_text("".join(f"{q % 2} qid:{q} 0:1\n{1 - q % 2} qid:{q} 0:-1\n" for q in range(6)))
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        result = run("train", "rank", "--train", data, "--out", tmp_path / "m.wm", "--k", "1", "--quiet")
+        result = run(
+            "train",
+            "rank",
+            "--train",
+            data,
+            "--out",
+            tmp_path / "m.wm",
+            "--k",
+            "1",
+            "--measure",
+            "precision",
+            "--quiet",
+        )
     assert result.exit_code == 0
     assert result.stderr.startswith("warning: training ended at weights of almost zero")
     assert result.stderr.count("\n") == 1
-    message = fail("train", "rank", "--train", data, "--out", tmp_path / "m.wm", "--k", "2")
+    message = fail("train", "rank", "--train", data, "--out", tmp_path / "m.wm", "--k", "2", "--measure", "precision")
     assert "no query has relevant and other documents to choose 2 from" in message

@@ -14,7 +14,7 @@ import widemargin
 from helpers.rankings import random_queries
 from widemargin import Ranker
 from widemargin.core.sparse import boundaries, compressed, expanded
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.rank.queries import normalised
 from widemargin.tasks.rank.scores import Rankings
 
@@ -137,14 +137,26 @@ def test_users_may_begin_with_rankings_and_models(queries):
             Ranker(measure="ndcg", k=3, init=wrong).fit(X, y, group=group)
 
 
+def test_other_ways_of_learning(queries):
+    X, y, group = queries
+    usual = Ranker(k=3, C=10.0, loss="hinge").fit(X, y, group=group)
+    restarted = Ranker(k=3, C=10.0, loss="hinge", init="random", n_restarts=3).fit(X, y, group=group)
+    assert len(restarted.solution_.restarts) == 3
+    assert restarted.solution_.primal == pytest.approx(usual.solution_.primal, rel=0.1)
+    online = Ranker(k=3, solver="perceptron", completion="online", max_epochs=5).fit(X, y, group=group)
+    assert online.score(X, y, group=group) > 0.9
+    with pytest.raises(UnsupportedError, match="ErrorCounts"):
+        Ranker(objective="slack").fit(X, y, group=group)
+
+
 def test_a_ranker_that_has_learnt_nothing_says_so():
     X = np.tile([[1.0], [-1.0]], (6, 1))
     y = np.array([1, 0, 0, 1] * 3)  # each direction is right as often as wrong
     with pytest.warns(UserWarning, match="ended at weights of almost zero"):
-        Ranker(k=1, C=0.01).fit(X, y, group=[2] * 6)
+        Ranker(measure="precision", k=1, C=0.01).fit(X, y, group=[2] * 6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Ranker(k=1, C=0.01).fit(X, np.array([1, 0] * 6), group=[2] * 6)
+        Ranker(measure="precision", k=1, C=0.01).fit(X, np.array([1, 0] * 6), group=[2] * 6)
 
 
 def test_scores_are_those_of_scikit_learn():
@@ -206,7 +218,7 @@ def test_queries_that_make_no_sense(given, complaint):
 )
 def test_grades_that_make_no_sense(y, complaint):
     with pytest.raises(DataError, match=complaint):
-        Ranker().fit(np.eye(5), y, group=[3, 2])
+        Ranker(measure="precision").fit(np.eye(5), y, group=[3, 2])
 
 
 @pytest.mark.parametrize("given", [{"k": 0}, {"k": 1.5}, {"relevant_from": 0}, {"measure": "mrr"}])

@@ -15,9 +15,9 @@ class RankerParameters(LatentParameters):
 
     max_epochs: int | None = changed(Parameters, "max_epochs", 1000)
     tol: float | None = changed(Parameters, "tol", 0.001)
-    measure: Literal["precision", "ndcg", "map", "pairs"] = parameter(
-        "precision",
-        "What to get right: precision@k, NDCG@k, average precision, or pairs of documents (the Ranking SVM).",
+    measure: Literal["ndcg", "precision", "map", "pairs"] = parameter(
+        "ndcg",
+        "What to get right: NDCG@k, precision@k, average precision, or pairs of documents (the Ranking SVM).",
     )
     k: int = parameter(
         10, "How many places of a ranking count, for precision and NDCG.", option="--k", given_as="whole number"
