@@ -13,7 +13,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.sparse import Rows, boundaries, dot
+from widemargin.core.sparse import Rows, dot
 from widemargin.structures.support import distinct, runs
 
 
@@ -91,15 +91,6 @@ class QueryExamples:
     def sums(self, batch: IntVector, residual: FloatVector) -> Rows:
         """Σ_d r_d x_d of each query of the batch; `residual` has a number for each of their documents."""
         return _sums(self.features, self.indptr, batch, residual, self.n_weights)
-
-    def ends(self, batch: IntVector) -> LongVector:
-        """Where the documents of each query of the batch begin when they are laid end to end."""
-        return boundaries(self.n_documents[batch])
-
-    def documents(self, batch: IntVector) -> LongVector:
-        """The numbers of the documents of the batch's queries, laid end to end."""
-        ends = self.ends(batch)
-        return np.repeat(self.indptr[batch] - ends[:-1], np.diff(ends)) + np.arange(ends[-1])
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features."""

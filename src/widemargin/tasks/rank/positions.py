@@ -28,11 +28,26 @@ from widemargin.tasks.rank.regression import regression_weights
 
 
 @kernel
-def _best(levels: IntVector, keys: FloatVector, ends: LongVector, out: IntVector, out_ends: LongVector) -> None:
+def _best(
+    levels: IntVector, keys: FloatVector, indptr: LongVector, batch: IntVector, out: IntVector, out_ends: LongVector
+) -> None:
     """The best documents of each query, as many as there is room for, numbered within the query."""
-    for position in range(len(ends) - 1):
-        first, last = ends[position], ends[position + 1]
-        top_k(levels[first:last], keys[first:last], out[out_ends[position] : out_ends[position + 1]])
+    begin = 0
+    for position in range(len(batch)):
+        first, last = indptr[batch[position]], indptr[batch[position] + 1]
+        end = begin + last - first
+        top_k(levels[first:last], keys[begin:end], out[out_ends[position] : out_ends[position + 1]])
+        begin = end
+
+
+@kernel
+def _lower(scales: FloatVector, gains: FloatVector, indptr: LongVector, batch: IntVector, keys: FloatVector) -> None:
+    """Subtract the scaled gains of the batch's documents from their keys."""
+    place = 0
+    for position in range(len(batch)):
+        for d in range(indptr[batch[position]], indptr[batch[position] + 1]):
+            keys[place] -= scales[position] * gains[d]
+            place += 1
 
 
 @kernel
@@ -45,13 +60,18 @@ def _gain_of(chosen: IntVector, gains: FloatVector, discounts: FloatVector) -> f
 
 @kernel
 def _gains_of(
-    outputs: IntVector, out_ends: LongVector, gains: FloatVector, ends: LongVector, discounts: FloatVector
+    outputs: IntVector,
+    out_ends: LongVector,
+    gains: FloatVector,
+    indptr: LongVector,
+    batch: IntVector,
+    discounts: FloatVector,
 ) -> FloatVector:
     """Σ_r D_r G_{h_r} of each output."""
-    found = np.empty(len(ends) - 1)
-    for position in range(len(found)):
+    found = np.empty(len(batch))
+    for position in range(len(batch)):
         chosen = outputs[out_ends[position] : out_ends[position + 1]]
-        found[position] = _gain_of(chosen, gains[ends[position] : ends[position + 1]], discounts)
+        found[position] = _gain_of(chosen, gains[indptr[batch[position]] : indptr[batch[position] + 1]], discounts)
     return found
 
 
@@ -94,6 +114,7 @@ class PositionExamples(QueryExamples):
             self.levels = grades
             self.gains = np.exp2(grades.astype(np.float64)) - 1.0
             self.discounts = 1.0 / np.log2(np.arange(2.0, places + 2.0))
+        self.no_levels: IntVector = np.zeros(len(grades), dtype=np.int32)
         everything = np.arange(self.n_examples, dtype=np.int32)
         self.best = self._gains(everything, self._complete(np.zeros(len(grades)), everything))
         if measure == "ndcg":
@@ -105,13 +126,13 @@ class PositionExamples(QueryExamples):
         keys = self.scores(w, batch)
         scales = per_example(error_scale, batch)
         if scales.any():
-            keys -= np.repeat(scales, self.n_documents[batch]) * self.gains[self.documents(batch)]
-        return self._chosen(np.zeros(len(keys), dtype=np.int32), keys, batch)
+            _lower(scales, self.gains, self.indptr, batch, keys)
+        return self._chosen(self.no_levels, keys, batch)
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences of the rankings `outputs` against the completions."""
         assert self.gold is not None, "these examples are not completed"
-        ends, out_ends = self.ends(batch), boundaries(self.n_chosen[batch])
+        ends, out_ends = boundaries(self.n_documents[batch]), boundaries(self.n_chosen[batch])
         first = np.repeat(ends[:-1], self.n_chosen[batch])
         place = np.arange(out_ends[-1]) - np.repeat(out_ends[:-1], self.n_chosen[batch])
         gold = self.gold[np.repeat(self.gold_ends[batch], self.n_chosen[batch]) + place]
@@ -147,14 +168,14 @@ class PositionExamples(QueryExamples):
         return (different & crowded).astype(np.float64)
 
     def _complete(self, scores: FloatVector, batch: IntVector) -> IntVector:
-        return self._chosen(self.levels[self.documents(batch)], scores, batch)
+        return self._chosen(self.levels, scores, batch)
 
     def _chosen(self, levels: IntVector, keys: FloatVector, batch: IntVector) -> IntVector:
         out_ends = boundaries(self.n_chosen[batch])
         out = np.empty(out_ends[-1], dtype=np.int32)
-        _best(levels, keys, self.ends(batch), out, out_ends)
+        _best(levels, keys, self.indptr, batch, out, out_ends)
         return out
 
     def _gains(self, batch: IntVector, outputs: IntVector) -> FloatVector:
-        gains = self.gains[self.documents(batch)]
-        return _gains_of(outputs, boundaries(self.n_chosen[batch]), gains, self.ends(batch), self.discounts)
+        out_ends = boundaries(self.n_chosen[batch])
+        return _gains_of(outputs, out_ends, self.gains, self.indptr, batch, self.discounts)

@@ -18,37 +18,43 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences, Scale, per_example
-from widemargin.core.sparse import Rows, sums
+from widemargin.core.sparse import Rows, boundaries, sums
 from widemargin.decoders.swaps import average_precision, least_average_precision, swapped_pairs
 from widemargin.tasks.rank.documents import QueryExamples
 
 
 @kernel
 def _swapped(
-    scores: FloatVector, grades: IntVector, n_grades: int, ends: LongVector, scales: FloatVector
+    scores: FloatVector,
+    grades: IntVector,
+    n_grades: int,
+    indptr: LongVector,
+    batch: IntVector,
+    scales: FloatVector,
+    as_ranking: bool,
 ) -> LongMatrix:
+    """The worst swaps of the batch's queries: of pairs, or of rankings by average precision."""
     counts = np.zeros((len(scores), 2), dtype=np.int64)
-    for position in range(len(scales)):
-        first, last = ends[position], ends[position + 1]
-        swapped_pairs(scores[first:last], grades[first:last], n_grades, scales[position], counts[first:last])
+    begin = 0
+    for position in range(len(batch)):
+        of_query = grades[indptr[batch[position]] : indptr[batch[position] + 1]]
+        end = begin + len(of_query)
+        if as_ranking:
+            least_average_precision(scores[begin:end], of_query, scales[position], counts[begin:end])
+        else:
+            swapped_pairs(scores[begin:end], of_query, n_grades, scales[position], counts[begin:end])
+        begin = end
     return counts
 
 
 @kernel
-def _worst_rankings(scores: FloatVector, grades: IntVector, ends: LongVector, scales: FloatVector) -> LongMatrix:
-    counts = np.zeros((len(scores), 2), dtype=np.int64)
-    for position in range(len(scales)):
-        first, last = ends[position], ends[position + 1]
-        least_average_precision(scores[first:last], grades[first:last], scales[position], counts[first:last])
-    return counts
-
-
-@kernel
-def _average_precisions(counts: LongMatrix, grades: IntVector, ends: LongVector) -> FloatVector:
-    found = np.empty(len(ends) - 1)
-    for position in range(len(found)):
-        relevant = grades[ends[position] : ends[position + 1]] > 0
-        found[position] = average_precision(counts[ends[position] : ends[position + 1], 0][relevant])
+def _average_precisions(counts: LongMatrix, grades: IntVector, indptr: LongVector, batch: IntVector) -> FloatVector:
+    found = np.empty(len(batch))
+    begin = 0
+    for position in range(len(batch)):
+        relevant = grades[indptr[batch[position]] : indptr[batch[position] + 1]] > 0
+        found[position] = average_precision(counts[begin : begin + len(relevant), 0][relevant])
+        begin += len(relevant)
     return found
 
 
@@ -81,20 +87,17 @@ class SwapExamples(QueryExamples):
 
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> LongMatrix:
         """How many pairs of each document are swapped; pairs with equal scores are, if errors do not count."""
-        scores, grades, ends = self.scores(w, batch), self.grades[self.documents(batch)], self.ends(batch)
-        scales = per_example(error_scale, batch)
-        if self.measure == "map":
-            return _worst_rankings(scores, grades, ends, scales)
-        return _swapped(scores, grades, self.n_grades, ends, scales)
+        scores, scales = self.scores(w, batch), per_example(error_scale, batch)
+        return _swapped(scores, self.grades, self.n_grades, self.indptr, batch, scales, self.measure == "map")
 
     def difference(self, batch: IntVector, outputs: LongMatrix) -> Differences:
         """Errors and feature differences of the swaps `outputs`."""
-        ends, n_pairs = self.ends(batch), np.maximum(self.n_pairs[batch], 1.0)
+        n_pairs = np.maximum(self.n_pairs[batch], 1.0)
         if self.measure == "map":
-            found = _average_precisions(outputs, self.grades[self.documents(batch)], ends)
+            found = _average_precisions(outputs, self.grades, self.indptr, batch)
             errors = np.where(self.n_pairs[batch] > 0, np.maximum(1.0 - found, 0.0), 0.0)
         else:
-            errors = sums(outputs[:, 0], ends) / n_pairs
+            errors = sums(outputs[:, 0], boundaries(self.n_documents[batch])) / n_pairs
         residual = (outputs[:, 0] - outputs[:, 1]) / np.repeat(n_pairs, self.n_documents[batch])
         return Differences(errors, self.sums(batch, residual))
 
