@@ -26,6 +26,7 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
         ("answers.md", "expected calibration error"),
         ("objectives.md", "proven to be within"),
         ("parsing.md", "Arc(head="),
+        ("ranking.md", "proven to be within"),
         ("segmentation.md", "Span(start=2, end=4, type='city')"),
     ],
 )

@@ -209,6 +209,12 @@ def brackets(texts, templates, hash_bits) -> Small:
     return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold))
 
 
+def ranked(*arguments, **options) -> Small:
+    from helpers.rankings import small_rankings
+
+    return small_rankings(*arguments, **options)
+
+
 BRACKETED = [
     "(S (N a) (N b))",
     "(S (N a) (N b) (N c))",
@@ -382,9 +388,16 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "classes, costs": lambda: classes(8, 10, n_classes=4, costs=True),
     "multilabel, pairs": lambda: label_sets(9, 8, pairwise=True, costs=True),
     "multilabel, no pairs": lambda: label_sets(10, 8, pairwise=False, intercept=0.5),
+    "ranking, precision": lambda: ranked(15, [4, 3, 5, 2, 1, 4], "precision"),
+    "ranking, ndcg": lambda: ranked(16, [4, 3, 4, 2, 1], "ndcg", k=3),
+    "ranking, map": lambda: ranked(17, [4, 3, 5, 2, 1], "map"),
+    "ranking, pairs": lambda: ranked(18, [4, 3, 4, 2, 1], "pairs"),
 }
 
-VARIANTS = ("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings")
+VARIANTS = (
+    *("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings"),
+    *("ranking, ndcg", "ranking, map"),
+)
 """Structures that differ in what they offer, or in how they decode, but not in what solvers see of them."""
 
 PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -26,6 +26,10 @@ def vectors() -> str:
     return "".join(f"{'even' if k % 2 == 0 else 'odd'} 0:{k % 2} 1:{k % 3} 2:{k % 5}\n" for k in range(30))
 
 
+def queries() -> str:
+    return "".join(f"{k % 7 % 3} qid:{k // 6} 0:{k % 7 % 3 - k % 2} 1:{k % 2} 3:{k % 5 / 2}\n" for k in range(36))
+
+
 TASK_FILES: dict[str, Callable[[], TaskFile]] = {
     "tag": lambda: TaskFile("train.tsv", labelled(), ["--templates", "word lower"]),
     "segment": lambda: TaskFile("train.tsv", labelled(), ["--templates", "word lower", "--segment-features", "lower"]),
@@ -34,4 +38,5 @@ TASK_FILES: dict[str, Callable[[], TaskFile]] = {
         "train.mrg", "".join(f"{tree}\n" for tree in treebank(20).trees), ["--hash-bits", "10"]
     ),
     "classify": lambda: TaskFile("train.svm", vectors(), []),
+    "rank": lambda: TaskFile("train.svm", queries(), ["--k", "2"]),
 }
