@@ -164,7 +164,9 @@ class ForestExamples:
 
     def first_completions(self) -> Flags:
         """Chains in the order of items: each is linked to the closest one before it in its cluster."""
-        return _complete_by(self.documents, (self.documents.first - self.documents.second) * 1.0, self.inside)
+        return _complete_by(
+            self.documents, (self.documents.first - self.documents.second).astype(np.float64), self.inside
+        )
 
     def guess(self, rng: np.random.Generator) -> Flags:
         """Random forests that hold the gold clusters together."""
