@@ -115,9 +115,8 @@ def test_scores_look_at_clusters_not_at_names(both):
 def test_documents_are_summed(labels):
     one = clustering_scores([labels], [[0] * len(labels)])
     two = clustering_scores([labels, labels], [[0] * len(labels)] * 2)
-    assert {name: score[:3] for name, score in one.items()} == pytest.approx(
-        {name: score[:3] for name, score in two.items()}
-    )
+    for name, score in one.items():
+        assert score[:3] == pytest.approx(two[name][:3])
     assert clustering_scores([], [])["b3"] == (0.0, 0.0, 0.0, 0)
     assert set(one) == set(SCORES)
 

@@ -92,7 +92,8 @@ def _print(
     ]
     facts += [(f"{group} templates".lstrip(), " ".join(texts)) for group, texts in templates.items() if texts]
     if data:
-        counts = [f"{data[what]:,} {what}" for what in ("sequences", "sentences", "tokens", "examples") if what in data]
+        known = ("sequences", "sentences", "tokens", "examples", "documents", "items")
+        counts = [f"{data[what]:,} {what}" for what in known if what in data]
         column = f"the column {data['label']} of " if "label" in data else ""
         facts.append(("trained on", f"{', '.join(counts)}, {column}a {data.get('format')} file"))
     if parameters:

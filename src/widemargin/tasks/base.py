@@ -30,7 +30,9 @@ DATA = record(
     {
         **dict.fromkeys(("label", "format"), text()),
         "columns": many(text()),
-        **dict.fromkeys(("sequences", "sentences", "tokens", "examples", "width"), whole(at_least=0)),
+        **dict.fromkeys(
+            ("sequences", "sentences", "tokens", "examples", "documents", "items", "width"), whole(at_least=0)
+        ),
         **dict.fromkeys(("several", "keep_functions"), flag()),
     },
 )
