@@ -21,6 +21,9 @@ STOPPED = {
     "seconds": "time is up",
     "patience": "the development score no longer improves",
     "interrupted": "interrupted",
+    "stable": "completions no longer change",
+    "round_tol": "rounds no longer lower the objective",
+    "rounds": "all rounds are over",
 }
 
 

@@ -162,8 +162,8 @@ def run(name: str, options: dict[str, Any]) -> int | None:
 
 
 def _dev_score(solution: Solution) -> float:
-    """The best development score, or −∞ without one."""
-    return max((row.score for row in solution.trace if row.score is not None), default=-inf)
+    """The best development score, of an epoch or of a round, or −∞ without one."""
+    return max((row.score for row in (*solution.trace, *solution.rounds) if row.score is not None), default=-inf)
 
 
 def _point(model: Model, solution: Solution) -> dict[str, Any]:
