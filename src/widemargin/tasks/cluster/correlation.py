@@ -12,12 +12,21 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.limits import check_memory
 from widemargin.core.sparse import sums
 from widemargin.decoders.agglomerative import agglomerate
-from widemargin.tasks.cluster.documents import Documents, checked, count_in, most_pairs, pair_scores, signed_sums
+from widemargin.decoders.kruskal import Flags
+from widemargin.tasks.cluster.documents import (
+    Documents,
+    checked,
+    count_in,
+    link_counts,
+    link_differences,
+    most_pairs,
+    pair_scores,
+)
 
 PERCENT = 100.0
 
@@ -60,13 +69,14 @@ def _decode(documents: Documents, w: FloatVector, batch: IntVector, scales: Floa
 
 
 @kernel
-def _joined(documents: Documents, batch: IntVector, clusters: IntVector) -> BoolVector:
-    """Which pairs of the batch's documents are in one cluster."""
-    joined = np.empty(count_in(documents.pairs, batch), dtype=np.bool_)
+def _joined(documents: Documents, batch: IntVector, clusters: IntVector) -> Flags:
+    """1 for the pairs of the batch's documents that are in one cluster."""
+    joined = np.zeros(count_in(documents.pairs, batch), dtype=np.int8)
     at = write = 0
     for i in batch:
         for pair in range(documents.pairs[i], documents.pairs[i + 1]):
-            joined[write] = clusters[at + documents.first[pair]] == clusters[at + documents.second[pair]]
+            if clusters[at + documents.first[pair]] == clusters[at + documents.second[pair]]:
+                joined[write] = 1
             write += 1
         at += documents.items[i + 1] - documents.items[i]
     return joined
@@ -92,6 +102,7 @@ class CorrelationExamples:
         of_pairs = documents.for_pairs(unit)
         self.costs = Costs(np.where(self.inside, 0.0, penalty * of_pairs), np.where(self.inside, of_pairs, 0.0))
         self.unit, self.penalty = unit, float(penalty)
+        self.n_inside = sums(self.inside, documents.pairs)
 
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
         """A good clustering of each document."""
@@ -99,12 +110,10 @@ class CorrelationExamples:
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences of the clusterings `outputs`."""
-        pairs, indptr = self.documents.pairs_of(batch)
-        joined, inside = _joined(self.documents, batch, outputs), self.inside[pairs]
-        parted, wrong = sums(inside & ~joined, indptr), sums(joined & ~inside, indptr)
-        signs = inside.astype(np.int32) - joined
-        errors = self.unit[batch] * (parted + self.penalty * wrong)
-        return Differences(errors, signed_sums(self.documents, batch, signs))
+        joined = _joined(self.documents, batch, outputs)
+        right, wrong = link_counts(self.documents, batch, self.inside, joined).T
+        errors = self.unit[batch] * (self.n_inside[batch] - right + self.penalty * wrong)
+        return Differences(errors, link_differences(self.documents, batch, self.inside.view(np.int8), joined))
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the features in the batch's documents."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, distinct_entries, new_table, with_room
+from widemargin.core.sparse import Draft, Rows, coalesce, distinct_entries, new_table, with_room
+from widemargin.decoders.kruskal import Flags
 from widemargin.errors import DataError
 from widemargin.structures.support import distinct, runs
 
@@ -39,12 +40,6 @@ class Documents(NamedTuple):
         """A value per document, repeated for each of its pairs."""
         return np.repeat(of_documents, np.diff(self.pairs))
 
-    def pairs_of(self, batch: IntVector) -> tuple[LongVector, LongVector]:
-        """The numbers of the pairs of the batch's documents, in turn, and where each document begins among them."""
-        counts = np.diff(self.pairs)[batch]
-        indptr = boundaries(counts)
-        return np.repeat(self.pairs[batch] - indptr[:-1], counts) + np.arange(indptr[-1]), indptr
-
     def within(self, clusters: IntVector | None) -> BoolVector:
         """Which pairs lie inside a cluster; `clusters` has a number per item, or is None if none are known."""
         if clusters is None:
@@ -58,9 +53,9 @@ class Documents(NamedTuple):
     @property
     def work(self) -> FloatVector:
         """The estimated decoding time of each document in microseconds."""
-        # About a nanosecond to look up a weight, and ten to decide about a pair.
+        # About a nanosecond to look up a weight, and forty to decide about a pair.
         entries = self.features.indptr[self.pairs[1:]] - self.features.indptr[self.pairs[:-1]]
-        work: FloatVector = (entries + 10.0 * np.diff(self.pairs) + 50.0 * np.diff(self.items)) / 1000
+        work: FloatVector = (1.2 * entries + 40.0 * np.diff(self.pairs) + 50.0 * np.diff(self.items)) / 1000
         return work
 
 
@@ -122,8 +117,30 @@ def most_pairs(documents: Documents, batch: IntVector) -> int:
 
 
 @kernel
-def signed_sums(documents: Documents, batch: IntVector, signs: IntVector) -> Rows:
-    """Σ sign · x over the pairs of each document of the batch, entries coalesced; `signs` has one per pair, in turn."""
+def link_counts(documents: Documents, batch: IntVector, inside: BoolVector, links: Flags) -> LongMatrix:
+    """For each document of the batch, how many of its links lie inside clusters, and how many across.
+
+    `inside` has an entry per pair of all documents, `links` one per pair of the batch, document after document.
+    """
+    counts = np.zeros((len(batch), 2), dtype=np.int64)
+    at = 0
+    for position in range(len(batch)):
+        begin, end = documents.pairs[batch[position]], documents.pairs[batch[position] + 1]
+        right = total = 0
+        for pair in range(begin, end):
+            total += links[at + pair - begin]
+            right += links[at + pair - begin] * inside[pair]
+        counts[position, 0], counts[position, 1] = right, total - right
+        at += end - begin
+    return counts
+
+
+@kernel
+def link_differences(documents: Documents, batch: IntVector, gold: Flags, links: Flags) -> Rows:
+    """Σ x over the gold links less Σ x over the other ones, for each document of the batch, entries coalesced.
+
+    `gold` has an entry per pair of all documents, `links` one per pair of the batch, document after document.
+    """
     features = documents.features
     draft = Draft(np.empty(64, dtype=np.int32), np.empty(64), new_table(32))
     indptr = np.zeros(len(batch) + 1, dtype=np.int64)
@@ -132,12 +149,12 @@ def signed_sums(documents: Documents, batch: IntVector, signs: IntVector) -> Row
         begin, end = documents.pairs[batch[position]], documents.pairs[batch[position] + 1]
         count = 0
         for pair in range(begin, end):
-            if signs[at + pair - begin] != 0:
+            if gold[pair] != links[at + pair - begin]:
                 count += features.indptr[pair + 1] - features.indptr[pair]
         draft = with_room(draft, write, count)
         fill = write
         for pair in range(begin, end):
-            sign = float(signs[at + pair - begin])
+            sign = float(gold[pair]) - float(links[at + pair - begin])
             if sign != 0.0:
                 for k in range(features.indptr[pair], features.indptr[pair + 1]):
                     draft.indices[fill] = features.indices[k]

@@ -24,7 +24,15 @@ from widemargin._types import BoolVector, FloatVector, IntVector, LongMatrix
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import sums
 from widemargin.decoders.kruskal import Flags, components, spanning_forest
-from widemargin.tasks.cluster.documents import Documents, checked, count_in, most_pairs, pair_scores, signed_sums
+from widemargin.tasks.cluster.documents import (
+    Documents,
+    checked,
+    count_in,
+    link_counts,
+    link_differences,
+    most_pairs,
+    pair_scores,
+)
 
 
 @kernel
@@ -142,11 +150,9 @@ class ForestExamples:
 
     def difference(self, batch: IntVector, outputs: Flags) -> Differences:
         """Errors of the forests `outputs`, and how their features differ from those of the completions."""
-        pairs, indptr = self.documents.pairs_of(batch)
-        right, all_links = sums(outputs * self.inside[pairs], indptr), sums(outputs, indptr)
-        errors = self.most_right[batch] - right + self.penalty * (all_links - right)
-        signs = (self.completions[pairs] - outputs).astype(np.int32)
-        return Differences(errors, signed_sums(self.documents, batch, signs))
+        right, across = link_counts(self.documents, batch, self.inside, outputs).T
+        errors = self.most_right[batch] - right + self.penalty * across
+        return Differences(errors, link_differences(self.documents, batch, self.completions, outputs))
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the features in the batch's documents."""
