@@ -12,7 +12,7 @@ from widemargin.tasks.parameters import parameter
 class ClusterParameters(LatentParameters):
     """Parameters of clusterers."""
 
-    usual_C: ClassVar[float] = 0.1
+    usual_C: ClassVar[float] = 0.01
 
     decoder: Literal["forest", "correlation"] = parameter(
         "forest",
