@@ -24,6 +24,7 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     ("page", "said"),
     [
         ("answers.md", "expected calibration error"),
+        ("clustering.md", "a local optimum after"),
         ("objectives.md", "proven to be within"),
         ("parsing.md", "Arc(head="),
         ("ranking.md", "proven to be within"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from widemargin.tasks.bracket.estimator import ConstituencyParser as ConstituencyParser
     from widemargin.tasks.classify.estimator import LinearClassifier as LinearClassifier
     from widemargin.tasks.classify.estimator import MultilabelClassifier as MultilabelClassifier
+    from widemargin.tasks.cluster.estimator import Clusterer as Clusterer
     from widemargin.tasks.constraints import Constraints as Constraints
     from widemargin.tasks.custom.estimator import StructuredPredictor as StructuredPredictor
     from widemargin.tasks.estimator import load as load

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from helpers.clusters import forests, random_documents
 from widemargin import solvers
 from widemargin.core.loop import Callback
 from widemargin.core.problem import Problem
@@ -32,6 +33,7 @@ from widemargin.solvers import (
 from widemargin.structures.custom_positions import custom_examples
 from widemargin.tasks.classify.classes import ClassExamples
 from widemargin.tasks.classify.multilabel import multilabel_kind
+from widemargin.tasks.cluster.examples import ForestExamples
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.segment.spans import encode, segments_of
@@ -368,6 +370,19 @@ def label_sets(seed, n_examples, n_labels=3, *, pairwise, n_features=4, costs=Fa
     return Small(examples, lambda i: iter(sets), gold, position_errors)
 
 
+def linked(seed, sizes, *, penalty=1.0, **options) -> Small:
+    """Clusters held together by forests, completed by chains."""
+    documents, gold = random_documents(seed, sizes, **options)
+    examples = ForestExamples(documents, 5, gold, penalty=penalty)
+
+    def outputs(i):
+        begin, end = documents.pairs[i : i + 2]
+        first, second = documents.first[begin:end].tolist(), documents.second[begin:end].tolist()
+        return forests(first, second, sizes[i])
+
+    return Small(examples, outputs, examples.completions)
+
+
 STRUCTURES: dict[str, Callable[[], Small]] = {
     "chain": lambda: chain(1, [3, 2, 4, 1, 3, 2, 4, 0, 3]),
     "chain, real-valued": lambda: chain(2, [3, 2, 4, 1, 0, 3, 2], binary=False, per_position=3),
@@ -387,6 +402,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "classes": lambda: classes(7, 12, binary=True, intercept=1.0),
     "classes, costs": lambda: classes(8, 10, n_classes=4, costs=True),
     "multilabel, pairs": lambda: label_sets(9, 8, pairwise=True, costs=True),
+    "forests": lambda: linked(15, [3, 4, 2, 0, 3, 1], penalty=0.5),
     "multilabel, no pairs": lambda: label_sets(10, 8, pairwise=False, intercept=0.5),
     "ranking, precision": lambda: ranked(15, [4, 3, 5, 2, 1, 4], "precision"),
     "ranking, ndcg": lambda: ranked(16, [4, 3, 4, 2, 1], "ndcg", k=3),
@@ -396,7 +412,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
 
 VARIANTS = (
     *("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings"),
-    *("ranking, ndcg", "ranking, map"),
+    *("ranking, ndcg", "ranking, map", "forests"),
 )
 """Structures that differ in what they offer, or in how they decode, but not in what solvers see of them."""
 

@@ -92,7 +92,7 @@ def _print(
     ]
     facts += [(f"{group} templates".lstrip(), " ".join(texts)) for group, texts in templates.items() if texts]
     if data:
-        units = ("sequences", "sentences", "tokens", "examples", "queries", "documents")
+        units = ("sequences", "sentences", "tokens", "examples", "queries", "documents", "items")
         counts = [f"{data[what]:,} {what}" for what in units if what in data]
         column = f"the column {data['label']} of " if "label" in data else ""
         facts.append(("trained on", f"{', '.join(counts)}, {column}a {data.get('format')} file"))

@@ -57,7 +57,7 @@ class JsonLines(Document):
 
     def _spans(self, number: int, labels: Sequence[str]) -> list[Any]:
         """The spans that labels mark, in the form of the file; spans that are already there stay as they are."""
-        before = _object(self.raw, number).get(SPANS)
+        before = json_object(self.raw, number).get(SPANS)
         known = {_span(item): item for item in before} if isinstance(before, list) else {}
         return [known.get(span) or self._item(span) for span in spans_of(labels)]
 
@@ -74,7 +74,7 @@ def parse(raw: RawText) -> JsonLines:
     >>> document.columns.names
     ['word', 'tags']
     """
-    objects = {number: _object(raw, number) for number, line in enumerate(raw.lines) if line.strip()}
+    objects = {number: json_object(raw, number) for number, line in enumerate(raw.lines) if line.strip()}
     word = next((key for key in WORD_KEYS if any(key in members for members in objects.values())), WORD_KEYS[0])
     words = _strings(raw, objects, word, None)
     lengths = {number: len(members[word]) for number, members in objects.items()}
@@ -92,7 +92,7 @@ def parse(raw: RawText) -> JsonLines:
     return JsonLines(raw, columns, label, list(objects), {**aliases, "word": word}, _type_key(objects))
 
 
-def with_member(line: str, key: str, value: Sequence[Any]) -> str:
+def with_member(line: str, key: str, value: Any) -> str:
     """Set a member of the JSON object on `line`, leaving the rest of the line as it is.
 
     >>> with_member('{"tokens":["a"],  "tags": [], "id": 1e3}', "tags", ["O"])
@@ -128,7 +128,8 @@ def _after_space(line: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _object(raw: RawText, number: int) -> dict[str, Any]:
+def json_object(raw: RawText, number: int) -> dict[str, Any]:
+    """The object on a line; an error names the file, the line and what is wrong there."""
     try:
         value = json.loads(raw.lines[number])
     except json.JSONDecodeError as error:

@@ -108,7 +108,7 @@ class Auto(Interior):
     def _is_slow(self, problem: Problem, state: AutoState, rise: float, work: float) -> bool:
         """Whether ascent, at the pace of this epoch, would take longer than solving all blocks at once."""
         gap = float(state.gap[problem.c > 0].sum())
-        if not np.isfinite(gap) or problem.n_weights > MOST_WEIGHTS_A_BLOCK * problem.n_blocks:
+        if not 0.0 < gap < np.inf or problem.n_weights > MOST_WEIGHTS_A_BLOCK * problem.n_blocks:
             return False
         close = CLOSE * (value(state) + gap)
         epochs_left = log(max(gap / max(close, SLIGHT), 1.0)) * gap / max(rise, SLIGHT * gap)

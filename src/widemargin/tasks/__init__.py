@@ -16,6 +16,7 @@ TASKS = {
     "bracket": "widemargin.tasks.bracket",
     "classify": "widemargin.tasks.classify",
     "rank": "widemargin.tasks.rank",
+    "cluster": "widemargin.tasks.cluster",
     "custom": "widemargin.tasks.custom",
 }
 """The package of each task, by its name on the command line."""

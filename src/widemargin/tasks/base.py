@@ -31,7 +31,8 @@ DATA = record(
         **dict.fromkeys(("label", "format", "unknown", "alternatives"), text()),
         "columns": many(text()),
         **dict.fromkeys(
-            ("sequences", "sentences", "tokens", "examples", "queries", "documents", "width"), whole(at_least=0)
+            ("sequences", "sentences", "tokens", "examples", "queries", "documents", "items", "width"),
+            whole(at_least=0),
         ),
         **dict.fromkeys(("several", "keep_functions"), flag()),
     },
