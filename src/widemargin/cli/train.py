@@ -176,6 +176,7 @@ def _results(model: Model, solution: Solution) -> dict[str, Any]:
     return {
         "labels": len(model.labels),
         "unreachable": model.summary.get("unreachable", {}),
+        "remarks": dict(model.remarks()),
         "features": sum(size for what, size in model.sizes.items() if what.endswith("features")),
         "templates": model.sizes.get("templates"),
         "weights": model.sizes["weights"],
@@ -198,6 +199,7 @@ def _print(
         ("data", _counted(size)),
         ("labels", f"{results['labels']:,}" + (f" in the column {results['label']}" if results["label"] else "")),
         *_unreachable(results["unreachable"], size),
+        *results["remarks"].items(),
         ("features", f"{_features(results)}, {results['weights']:,} weights"),
         (
             "stopped",

@@ -15,6 +15,7 @@ TASKS = {
     "parse": "widemargin.tasks.parse",
     "bracket": "widemargin.tasks.bracket",
     "classify": "widemargin.tasks.classify",
+    "motif": "widemargin.tasks.motif",
     "custom": "widemargin.tasks.custom",
 }
 """The package of each task, by its name on the command line."""
