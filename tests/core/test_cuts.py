@@ -231,7 +231,7 @@ def test_a_store_adopts_the_cuts_of_another(products):
     for block, cuts in pair.naive.items():
         pair.store.sets.mass[block] = sum(alpha for _, _, alpha in cuts)
     other = Pair(products=products)
-    other.store.adopt(pair.store)
+    other.store.adopt(pair.store, np.ones(len(pair.store.sets.first), dtype=bool))
     other.naive = pair.naive
     other.check()
     assert np.array_equal(other.store.sets.mass, pair.store.sets.mass)

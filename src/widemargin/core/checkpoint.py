@@ -50,7 +50,9 @@ class Moment:
     """A run between two epochs.
 
     `trace` holds its rows as lists, `rng` the state of the random generator, `slacks` the slacks the oracle last saw,
-    `average` that of the weights so far, and `waited` the epochs that tried the patience.
+    `average` that of the weights so far, and `waited` the epochs that tried the patience. `found` are the exact slacks
+    at the state's weights, if a full pass was made there. `outer` is what whoever started the run needs to resume it, a
+    dataclass or None.
     """
 
     state: Any
@@ -65,12 +67,14 @@ class Moment:
     bound: float = -np.inf
     calls: int = 0
     seconds: float = 0.0
+    found: FloatVector | None = None
+    outer: Any = None
 
     def check(self, place: Place, n_weights: int, n_blocks: int) -> None:
         """Raise an error about the first field that no run can have."""
         for name, wanted in MOMENT.items():
             wanted(getattr(self, name), place.at(name))
-        sizes = {"best_w": n_weights, "average": n_weights, "slacks": n_blocks}
+        sizes = {"best_w": n_weights, "average": n_weights, "slacks": n_blocks, "found": n_blocks}
         for name, size in sizes.items():
             vector = getattr(self, name)
             is_one = isinstance(vector, np.ndarray) and vector.shape == (size,) and vector.dtype == np.float64
@@ -92,19 +96,28 @@ class Checkpoint:
     path : path of the file
     problem, solver : those of the run; a file that belongs to another run is refused
     seconds : how long to wait between two writes
+    outer : a dataclass of what whoever started the run needs to resume it
     """
 
-    def __init__(self, path: str | os.PathLike[str], problem: Problem, solver: Solver, seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        problem: Problem,
+        solver: Solver,
+        seconds: float = 30.0,
+        outer: Any = None,
+    ) -> None:
         if not seconds >= 0:
             raise WidemarginError(f"checkpoint_seconds must be a number of at least 0, not {seconds!r}")
         self.path, self.seconds = os.fspath(path), seconds
-        self.about = fingerprint(problem, solver)
+        self.about, self.outer = fingerprint(problem, solver), outer
         self._written = perf_counter()
         self._pending: tuple[Any, Arrays] | None = None
 
     def note(self, moment: Moment) -> None:
         """Keep a copy of this moment; write it if the last write was long enough ago."""
         arrays: Arrays = {}
+        moment.outer = self.outer
         self._pending = pack(moment, "run", arrays), arrays
         if perf_counter() - self._written >= self.seconds:
             self.write()
@@ -119,25 +132,46 @@ class Checkpoint:
 
     def read(self, state: Any) -> Moment | None:
         """The moment in the file, its state written into the fresh `state`; None if there is no file."""
-        if not Path(self.path).exists():
+        stored = _stored(self.path)
+        if stored is None:
             return None
-        header, arrays = read_model(self.path)
-        stored = Stored(Place(f"the checkpoint {self.path}"), header, arrays)
-        if stored.checked({"structure": text()})["structure"] != STRUCTURE:
-            raise ModelFileError(f"{self.path} is a model, not a checkpoint; give another name to the checkpoint")
-        if header.get("version") != VERSION:
-            raise ModelFileError(f"the checkpoint {self.path} was written by {header.get('written_by')}; start afresh")
-        stored.checked({"about": mapping(plain()), "digest": text(), "content": record({})})
-        about = header["about"]
-        if header["digest"] != _digest(header["content"], arrays):
-            raise stored.place.damaged("its contents do not match its digest")
+        about = stored.header["about"]
         for name, value in self.about.items():
             if about.get(name) != value:
                 other = f"{about.get(name)!s:.200}, not {value}"
                 raise WidemarginError(f"the checkpoint {self.path} belongs to another run: its {name} is {other}")
-        moment: Moment = unpack(header["content"], Moment(state), arrays, stored.place.at("run"))
-        moment.check(stored.place.at("run"), self.about["number of weights"], self.about["number of blocks"])
+        place, fresh = stored.place.at("run"), Moment(state, outer=self.outer)
+        moment: Moment = unpack(stored.header["content"], fresh, stored.tensors, place)
+        moment.check(place, self.about["number of weights"], self.about["number of blocks"])
         return moment
+
+
+def read_outer(path: str | os.PathLike[str], outer: Any) -> bool:
+    """Fill the dataclass `outer` with what the file holds for whoever started its run; False if there is no file."""
+    stored = _stored(os.fspath(path))
+    if stored is None:
+        return False
+    moment = stored.header["content"].get("fields")
+    if not isinstance(moment, dict) or "outer" not in moment:
+        raise stored.place.missing()
+    unpack(moment["outer"], outer, stored.tensors, stored.place.at("outer"))
+    return True
+
+
+def _stored(path: str) -> Stored | None:
+    """The file, which is a whole checkpoint of this version; None if there is none."""
+    if not Path(path).exists():
+        return None
+    header, arrays = read_model(path)
+    stored = Stored(Place(f"the checkpoint {path}"), header, arrays)
+    if stored.checked({"structure": text()})["structure"] != STRUCTURE:
+        raise ModelFileError(f"{path} is a model, not a checkpoint; give another name to the checkpoint")
+    if header.get("version") != VERSION:
+        raise ModelFileError(f"the checkpoint {path} was written by {header.get('written_by')}; start afresh")
+    stored.checked({"about": mapping(plain()), "digest": text(), "content": record({})})
+    if header["digest"] != _digest(header["content"], arrays):
+        raise stored.place.damaged("its contents do not match its digest")
+    return stored
 
 
 def fingerprint(problem: Problem, solver: Solver) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
+from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.cuts import (
     ALIVE,
     PLACES,
@@ -25,7 +25,7 @@ from widemargin.core.cuts import (
     drop_idle,
     violation,
 )
-from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, table_for
+from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, plus, table_for
 
 BYTES_PER_ENTRY = 12
 MERGE_SHARE = 8  # merging works in an eighth of the pool
@@ -80,11 +80,11 @@ def _slacks(sets: WorkingSets, blocks: IntVector, w: FloatVector) -> FloatVector
 
 
 @kernel
-def _add_all(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool) -> None:
-    """Add the cuts with a positive α."""
+def _add_all(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool, idle: bool) -> None:
+    """Add the cuts with a positive α, and the others if `idle`."""
     table = table_for(cuts.a)
     for k in range(len(alpha)):
-        if alpha[k] > 0.0:
+        if alpha[k] > 0.0 or idle:
             slot = add(sets, cuts.block[k], cuts.b[k], cuts.a, cuts.a.indptr[k], cuts.a.indptr[k + 1])
             if products:
                 add_products(sets, slot, table)
@@ -192,10 +192,10 @@ class CutStore:
         self.sets.alpha[: self.sets.tally[SLOTS]] *= factor
         self.sets.mass[:] *= factor
 
-    def insert(self, cuts: Cuts, alpha: FloatVector) -> None:
-        """Add the `cuts` whose `alpha` is positive, each with its α."""
+    def insert(self, cuts: Cuts, alpha: FloatVector, *, idle: bool = False) -> None:
+        """Add the `cuts` whose `alpha` is positive, each with its α; if `idle`, all of them."""
         kept = self.reserve(cuts)
-        _add_all(self.sets, kept, alpha[: len(kept.b)], self.products)
+        _add_all(self.sets, kept, alpha[: len(kept.b)], self.products, idle)
 
     def everything(self) -> tuple[LongVector, Cuts]:
         """The slots and copies of all cuts, block by block, the oldest of each block first."""
@@ -216,11 +216,23 @@ class CutStore:
         rows = Rows(indptr, sets.indices[where], sets.values[where])
         return where_to, Cuts(np.array(blocks, dtype=np.int32), sets.b[where_to], rows)
 
-    def adopt(self, other: "CutStore") -> None:
-        """Add copies of the cuts of another store, with their α."""
+    def adopt(self, other: "CutStore", blocks: BoolVector) -> None:
+        """Add copies of the cuts that another store has of these blocks, with their α."""
         slots, cuts = other.everything()
         if len(slots):
-            self.insert(cuts, other.sets.alpha[slots])
+            self.insert(cuts, np.where(blocks[cuts.block], other.sets.alpha[slots], 0.0))
+
+    def rebased(self, shifts: Rows, *, times_error: bool) -> "CutStore":
+        """A store of the same cuts after φ(gold) of every block has moved by its row of `shifts`.
+
+        A cut stays valid if its a moves by κ times that row, with κ = 1, or κ = b where a = bψ (`times_error`).
+        """
+        slots, cuts = self.everything()
+        store = CutStore(len(self.sets.first), self.memory)
+        if len(slots):
+            kappa = cuts.b if times_error else np.ones(len(slots))
+            store.insert(cuts._replace(a=plus(cuts.a, kappa, shifts, cuts.block)), self.sets.alpha[slots], idle=True)
+        return store
 
     def contents(self) -> dict[str, AnyArray]:
         """Copies of the arrays of the working sets, cut down to the part in use."""

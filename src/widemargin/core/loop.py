@@ -7,7 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -18,11 +18,10 @@ from widemargin._jit import seconds_compiling
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
 from widemargin.core.checkpoint import Checkpoint, Moment
-from widemargin.core.cut_store import CutStore
 from widemargin.core.interrupt import interruption
 from widemargin.core.problem import Problem, check_offers, is_number
 from widemargin.core.solution import Epoch, Solution, proven_gap, relative_gap
-from widemargin.core.solver import Solver
+from widemargin.core.solver import Carried, Solver
 from widemargin.errors import UnsupportedError, WidemarginError
 
 Score = Callable[[FloatVector], float]
@@ -74,6 +73,9 @@ class Callback:
     def on_epoch(self, epoch: Epoch) -> None:
         """An epoch is over."""
 
+    def on_round(self, number: int, most: int) -> None:
+        """A round of learning with latent variables begins, one of at most `most` (`core.latent`)."""
+
     def on_stop(self, reason: str) -> None:
         """Training is over."""
 
@@ -100,11 +102,13 @@ def fit(
     callbacks: Sequence[Callback] = (),
     seed: int | np.random.Generator | None = 0,
     w: FloatVector | None = None,
-    cuts: CutStore | None = None,
+    cuts: Carried | None = None,
     audit: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
+    interrupted: threading.Event | None = None,
+    outer: Any = None,
 ) -> Solution:
     """Train: run epochs of `solver` over `problem` until a stop rule holds.
 
@@ -132,6 +136,8 @@ def fit(
         those given now, counted from the beginning of that run. `seed`, `w` and `cuts` are ignored when a run is
         resumed.
     checkpoint_seconds : how long to wait between two writes
+    interrupted : an event that ends training as Ctrl-C does; by default Ctrl-C itself
+    outer : a dataclass of what the caller needs to resume, kept in the checkpoint (`core.checkpoint.read_outer`)
     """
     check(problem, solver)
     if resume and checkpoint is None:
@@ -140,9 +146,10 @@ def fit(
         raise WidemarginError(f"w must hold {problem.n_weights} finite numbers to start from")
     run = _Run(problem, solver, stop or Stop(), score, callbacks, np.random.default_rng(seed), audit)
     if checkpoint is not None:
-        run.checkpoint = Checkpoint(checkpoint, problem, solver, checkpoint_seconds)
-    with interruption() as interrupted, one_blas_thread():
-        problem.meter.watch = lambda n: run.watch(n, interrupted)
+        run.checkpoint = Checkpoint(checkpoint, problem, solver, checkpoint_seconds, outer)
+    heard = interruption() if interrupted is None else nullcontext(interrupted)
+    with heard as event, one_blas_thread():
+        problem.meter.watch = lambda n: run.watch(n, event)
         try:
             return run.result(w, cuts, resume)
         finally:
@@ -189,6 +196,8 @@ class _Run:
         self.average: FloatVector | None = None
         self.waited = 0  # epochs in a row that tried the patience
         self.halted = ""
+        self.found = np.zeros(problem.n_blocks)  # the slacks of the last full pass, and where it was made
+        self.found_at: FloatVector | None = None
         self.checkpoint: Checkpoint | None = None
 
     def _check_that_it_ends(self) -> None:
@@ -213,7 +222,7 @@ class _Run:
             callback.on_batch(self.visited)
         self.visited += n_examples
 
-    def result(self, w: FloatVector | None, cuts: CutStore | None, resume: bool) -> Solution:
+    def result(self, w: FloatVector | None, cuts: Carried | None, resume: bool) -> Solution:
         """Start the solver, then run epochs until a stop rule holds."""
         self.problem.forget()
         self.certifying = True  # a warm start may need an oracle pass, which belongs to no epoch
@@ -332,6 +341,7 @@ class _Run:
                 self.bound,
                 self._calls(),
                 self._seconds(),
+                self._found_at(self.solver.weights(self.state)),
             )
         )
 
@@ -355,6 +365,8 @@ class _Run:
             self.best = moment.best_score, moment.best_epoch, moment.best_w
         self.average, self.waited = moment.average, moment.waited
         self.begin, self.calls_before = _now() - moment.seconds, self.problem.meter.calls - moment.calls
+        if moment.found is not None:
+            self.found, self.found_at = moment.found, self.solver.weights(self.state).copy()
         return True
 
     def _solution(self, reason: str) -> Solution:
@@ -385,9 +397,13 @@ class _Run:
                     f"the gap is {_percent(gap)} after {epoch} epochs, above the {_percent(self.stop.gap)} wanted"
                 )
         certified = proven and gap is not None
-        cuts = getattr(self.state, "store", None)
+        cuts = self.solver.carried(self.problem, self.state)
         known = primal, dual, gap, certified, reason, epoch, self._calls(), self._seconds(), cuts, doubt, shortfall
-        return Solution(w, tuple(self.trace), *known)
+        return Solution(w, tuple(self.trace), *known, slacks=self._found_at(w))
+
+    def _found_at(self, w: FloatVector) -> FloatVector | None:
+        """The exact slacks at `w`, if that is where the last full pass was made."""
+        return self.found.copy() if self.found_at is not None and np.array_equal(w, self.found_at) else None
 
     def _has_proof(self) -> bool:
         """Whether the solver minimises P and can prove how far it has come."""
@@ -428,13 +444,15 @@ class _Run:
     def _certify(self, w: FloatVector) -> tuple[float, float | None]:
         """P(w) and the best known lower bound: the solver's own, or else the best from passes like this one."""
         dual = self.solver.dual(self.problem, self.state)
-        self.certifying = True
+        self.certifying, self.found_at = True, None
         try:
-            if dual is not None:
-                return self.problem.primal(w), dual
-            primal, bound = self.problem.bounds(w)
-            self.bound = max(self.bound, bound)
-            return primal, self.bound
+            if dual is not None or not self.problem.convex:
+                primal, bound = self.problem.primal(w, self.found), dual
+            else:
+                primal, own = self.problem.bounds(w, self.found)
+                bound = self.bound = max(self.bound, own)
+            self.found_at = w.copy()
+            return primal, bound
         finally:
             self.certifying = False
 

@@ -24,11 +24,13 @@ class Objective(Protocol):
     A slack is either the ``"maximum"`` of one cut per output, or ``"smooth"``, with its infinitely many tangents as
     cuts. `requires` names the protocols (`core.examples`) that the examples must offer beyond decoding. `exact` is
     False if the cuts may fall short of the most violated ones even with exact decoding; then no gap is proven.
+    `times_error` says that the a of a cut is b ψ, not ψ.
     """
 
     kind: ClassVar[Kind] = "maximum"
     requires: ClassVar[tuple[type, ...]] = ()
     exact: ClassVar[bool] = True
+    times_error: ClassVar[bool] = False
 
     def is_exact(self, examples: Examples) -> bool:
         """Whether the cuts of these examples are the most violated ones, as far as decoding is exact."""

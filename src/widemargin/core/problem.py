@@ -85,6 +85,7 @@ class Problem:
     penalty : ``"l2"``, ½‖w‖², or ``"l1"``, ‖w‖₁
     n_threads : how many threads decode a batch; results do not depend on it
     cut_memory : how many megabytes the cuts that a dual solver keeps may take
+    keep_parts : planes, which are sums of cuts, remember how much they hold of every block, so that they can be rebased
     """
 
     examples: Examples
@@ -95,6 +96,7 @@ class Problem:
     penalty: Penalty = "l2"
     n_threads: int = 1
     cut_memory: float = 1024.0
+    keep_parts: bool = False
     meter: Meter = field(default_factory=Meter, repr=False)
     example_weight: FloatVector = field(init=False, repr=False)
     c: FloatVector = field(init=False, repr=False)
@@ -132,6 +134,11 @@ class Problem:
     def exact(self) -> bool:
         """Whether the oracle finds the most violated cuts, so that a duality gap is a proof."""
         return self.examples.exact and self.objective.is_exact(self.examples)
+
+    @property
+    def convex(self) -> bool:
+        """Whether cuts hold for every w; not those of examples that are completed on the way (`core.completion`)."""
+        return bool(getattr(self.examples, "convex", True))
 
     @property
     def batch_size(self) -> int:
@@ -188,17 +195,24 @@ class Problem:
         """½‖w‖², or ‖w‖₁."""
         return 0.5 * float(w @ w) if self.penalty == "l2" else float(np.abs(w).sum())
 
-    def primal(self, w: FloatVector) -> float:
-        """P(w), by a full pass of the oracle."""
-        total = sum(self.losses(cuts.block, self.slacks_of(cuts, w)) for cuts in self.full_pass(w))
+    def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
+        """P(w), by a full pass of the oracle; it writes the slack of every block to `found`."""
+        total = 0.0
+        for cuts in self.full_pass(w):
+            slacks = self.slacks_of(cuts, w)
+            total += self.losses(cuts.block, slacks)
+            if found is not None:
+                found[cuts.block] = slacks
         return self.regulariser(w) + self.C * total
 
-    def bounds(self, w: FloatVector) -> tuple[float, float]:
-        """P(w) and a lower bound on the least P, by a full pass of the oracle."""
+    def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
+        """P(w) and a lower bound on the least P, by a full pass of the oracle; `found` as in `primal`."""
         total = linear = quadratic = 0.0
         s = np.zeros(self.n_weights)
         for cuts in self.full_pass(w):
             slacks = cuts.b - dots(cuts.a, w)
+            if found is not None:
+                found[cuts.block] = slacks
             total += self.losses(cuts.block, slacks)
             alpha = self.slopes(cuts.block, slacks)
             linear += float(cuts.b @ alpha)

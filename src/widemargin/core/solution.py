@@ -6,7 +6,6 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from widemargin._types import FloatVector
-from widemargin.core.cut_store import CutStore
 from widemargin.core.header import Fields, flag, many, number, optional, record, text, whole
 
 REMARKS = ("doubt", "shortfall")
@@ -43,8 +42,43 @@ _COURSE = {
 }
 EPOCH: Fields = {**_COURSE, "score": optional(number(finite=False))}
 """The fields of an `Epoch` in a header."""
+
+
+class Round(NamedTuple):
+    """One round of learning with latent variables (`core.latent`): what is hidden was filled in, then w was found.
+
+    `objective` is the one that is not convex, at the weights after the round. `gap` is that of the round's convex
+    problem, of which `epochs` were made. `changed` completions are others at the new weights. All `examples` take part,
+    unless learning is self-paced.
+    """
+
+    round: int
+    epochs: int
+    seconds: float
+    oracle_calls: int
+    objective: float | None
+    gap: float | None
+    certified: bool
+    changed: int
+    examples: int
+    score: float | None
+
+
+ROUND: Fields = {
+    **dict.fromkeys(("round", "epochs", "oracle_calls", "changed", "examples"), whole(at_least=0)),
+    "seconds": number(),
+    **dict.fromkeys(("objective", "score"), optional(number(finite=False))),
+    "gap": optional(number(at_least=0)),
+    "certified": flag(),
+}
+"""The fields of a `Round` in a header."""
 SOLUTION = record(
-    {**_COURSE, "trace": many(record(EPOCH)), "stopped": text()}, dict.fromkeys(REMARKS, optional(text()))
+    {**_COURSE, "trace": many(record(EPOCH)), "stopped": text()},
+    {
+        **dict.fromkeys(REMARKS, optional(text())),
+        "rounds": many(record(ROUND)),
+        "restarts": many(number(finite=False)),
+    },
 )
 """The summary of a solution in a header."""
 
@@ -53,12 +87,17 @@ SOLUTION = record(
 class Solution:
     """The weights that training returns, with their certificate.
 
-    `stopped` says why training ended: ``"gap"``, ``"epochs"``, ``"seconds"``, ``"patience"`` or ``"interrupted"``.
+    `stopped` says why training ended: ``"gap"``, ``"epochs"``, ``"seconds"``, ``"patience"`` or ``"interrupted"``;
+    with latent variables also ``"stable"``, ``"round_tol"`` or ``"rounds"`` (`core.latent`).
     `epoch` is the epoch that the weights come from: the best on the development data if there were any, else the last;
     early ones of a dual solver are averages up to that epoch (`core.loop.fit`).
-    `cuts` are the final working sets of a dual solver; another run can start from them. `doubt` says why nothing is
+    `cuts` are the final working sets of a dual solver; another run can start from them. `slacks` are those of every
+    block at `w`, if a full pass has seen them. `doubt` says why nothing is
     proven although a full pass was made: a number that is not finite, or a lower bound above the objective. `shortfall`
     says by how much the gap that was asked for has been missed.
+
+    With latent variables `primal` is the objective, which is not convex, `dual` and `gap` are those of the last round's
+    convex problem, and `restarts` holds the objectives of all runs, of which this is the best.
     """
 
     w: FloatVector
@@ -71,24 +110,31 @@ class Solution:
     epoch: int
     oracle_calls: int
     seconds: float
-    cuts: CutStore | None = field(default=None, repr=False, compare=False)
+    cuts: Any = field(default=None, repr=False, compare=False)
     doubt: str | None = None
     shortfall: str | None = None
+    slacks: FloatVector | None = field(default=None, repr=False, compare=False)
+    rounds: tuple[Round, ...] = ()
+    restarts: tuple[float, ...] = ()
 
     def summary(self) -> dict[str, Any]:
         """All fields except weights and cuts, in a form that JSON can hold."""
-        everything = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("w", "cuts", *REMARKS)
-        }
-        everything |= {name: getattr(self, name) for name in REMARKS if getattr(self, name) is not None}
-        return everything | {"trace": [row._asdict() for row in self.trace]}
+        arrays = ("w", "cuts", "slacks")
+        everything = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in arrays}
+        for name in (*REMARKS, "rounds", "restarts"):
+            if not everything[name]:
+                del everything[name]
+        rows = {name: [row._asdict() for row in everything[name]] for name in ("trace", "rounds") if name in everything}
+        return everything | rows
 
     @classmethod
     def restored(cls, w: FloatVector, summary: Mapping[str, Any]) -> "Solution":
         """The solution with the weights `w` that `summary`, which fits `SOLUTION`, describes."""
         known = {each.name: summary[each.name] for each in fields(cls) if each.name in summary}
         rows = (Epoch(**{name: row[name] for name in Epoch._fields}) for row in summary["trace"])
-        return cls(w, **{**known, "trace": tuple(rows)})
+        rounds = (Round(**{name: row[name] for name in Round._fields}) for row in summary.get("rounds", ()))
+        restarts = tuple(summary.get("restarts", ()))
+        return cls(w, **{**known, "trace": tuple(rows), "rounds": tuple(rounds), "restarts": restarts})
 
     def __str__(self) -> str:
         """One sentence for people.
@@ -102,8 +148,14 @@ class Solution:
             text += f": objective {self.primal:.6g}"
         if self.doubt is not None:
             text += f"; nothing is proven: {self.doubt}"
+        if self.rounds:
+            changed = self.rounds[-1].changed
+            text += f", a local optimum after {len(self.rounds)} rounds: " + (
+                f"{changed} completions still changed in the last one" if changed else "completions are stable"
+            )
         if self.gap is not None:
             text += f", {'proven to be' if self.certified else 'perhaps'} within {100 * self.gap:.3g}% of the optimum"
+            text += " with these" if self.rounds else ""
         return text
 
 

@@ -13,6 +13,7 @@ from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem, is_number
+from widemargin.core.sparse import Rows
 from widemargin.errors import WidemarginError
 
 
@@ -31,6 +32,13 @@ def number(
     """
     limits = {"least": least, "above": above, "most": most, "below": below, "may_be_infinite": may_be_infinite}
     return field(default=default, metadata=limits)
+
+
+class Carried(Protocol):
+    """What one run leaves for the next: the cuts of every block (`CutStore`), or planes (`solvers.planes`)."""
+
+    def rebased(self, shifts: Rows, *, times_error: bool) -> "Carried":
+        """The same after φ(gold) of every block has moved by its row of `shifts` (`CutStore.rebased`)."""
 
 
 class Solver(Protocol):
@@ -66,8 +74,11 @@ class Solver(Protocol):
         """The protocols (`core.objective`) that the objective must offer beyond `cuts`; may depend on parameters."""
         return ()
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> Any:
-        """A fresh state: near the weights `w` if given, or at the dual point that `cuts` hold if given."""
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> Any:
+        """A fresh state: near the weights `w` if given, or at the dual point that `cuts` hold if given.
+
+        `cuts` are what `carried` returned for another state, rebased if gold has changed since.
+        """
 
     def epoch(self, problem: Problem, state: Any, rng: np.random.Generator) -> None:
         """Visit every block once, changing `state` in place; it is consistent whenever `problem` is asked for cuts."""
@@ -79,15 +90,21 @@ class Solver(Protocol):
         """A lower bound on P at every w; None for solvers without one, which are certified by `Problem.bounds`."""
         return None
 
+    def carried(self, problem: Problem, state: Any) -> Carried | None:
+        """What a run on a similar problem can start from; None for solvers that start from weights."""
+        return None
+
     def known(self, state: Any) -> CutStore | None:
         """The cuts that the state keeps of every block; None for solvers that keep none."""
         return None
 
 
-def start_weights(problem: Problem, w: FloatVector | None, cuts: CutStore | None) -> FloatVector:
-    """The weights where a primal solver starts: zero, a copy of `w`, or the combination of `cuts`."""
-    if cuts is not None:
+def start_weights(problem: Problem, w: FloatVector | None, cuts: Any) -> FloatVector:
+    """The weights where a primal solver starts: zero, a copy of `w`, or what `cuts` combine to."""
+    if isinstance(cuts, CutStore):
         return cuts.combination(problem.n_weights)
+    if cuts is not None:
+        w = cuts.w
     return np.zeros(problem.n_weights) if w is None else w.copy()
 
 

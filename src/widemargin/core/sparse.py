@@ -241,6 +241,31 @@ def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, writ
     return keep
 
 
+@kernel
+def plus(rows: Rows, factors: FloatVector, others: Rows, which: IntVector) -> Rows:
+    """Row r plus factors[r] times the row which[r] of `others`, entries coalesced; the order of entries stays."""
+    room = most = rows.indptr[0]
+    for r in range(len(which)):
+        added = others.indptr[which[r] + 1] - others.indptr[which[r]]
+        size = rows.indptr[r + 1] - rows.indptr[r] + added
+        room, most = room + size, max(most, size if added else 0)
+    table = new_table(most)
+    out = Rows(np.zeros(len(which) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
+    end = out.indptr[0]
+    for r in range(len(which)):
+        write = end
+        for k in range(rows.indptr[r], rows.indptr[r + 1]):
+            out.indices[write], out.values[write] = rows.indices[k], rows.values[k]
+            write += 1
+        begin, stop = others.indptr[which[r]], others.indptr[which[r] + 1]
+        for k in range(begin, stop):
+            out.indices[write], out.values[write] = others.indices[k], factors[r] * others.values[k]
+            write += 1
+        end = coalesce(out.indices, out.values, end, write, end, table) if stop > begin else write
+        out.indptr[r + 1] = end
+    return Rows(out.indptr, out.indices[:end], out.values[:end])
+
+
 class Draft(NamedTuple):
     """Entries being written, with room for more, and a table to coalesce them with."""
 

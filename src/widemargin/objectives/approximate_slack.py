@@ -29,6 +29,7 @@ class ApproximateSlack(Objective):
     most_decodes: int = 12
 
     exact: ClassVar[bool] = False
+    times_error: ClassVar[bool] = True
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The cut Δψ, Δ of the worst output met for each example."""

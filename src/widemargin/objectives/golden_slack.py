@@ -47,6 +47,7 @@ class GoldenSlack(Objective):
     decodes: int = 20
 
     exact: ClassVar[bool] = False
+    times_error: ClassVar[bool] = True
     requires: ClassVar[tuple[type, ...]] = (KBest,)
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:

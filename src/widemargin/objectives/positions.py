@@ -27,6 +27,7 @@ class PositionWise(Objective):
     """PosLearn: one slack per position."""
 
     requires: ClassVar[tuple[type, ...]] = (Positions,)
+    times_error: ClassVar[bool] = True
 
     def is_exact(self, examples: Examples) -> bool:
         """Unless the examples say that their violators are only good ones (`structures.custom_positions`)."""

@@ -23,6 +23,7 @@ class Slack(Objective):
     """Slack scaling with the exact argmax."""
 
     requires: ClassVar[tuple[type, ...]] = (ErrorCounts,)
+    times_error: ClassVar[bool] = True
 
     def check(self, examples: Examples) -> None:
         """Raise if the search would need too much memory for an example."""

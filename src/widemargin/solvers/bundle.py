@@ -9,7 +9,7 @@ to allow longer steps. Otherwise only the new plane improves the model (a *null*
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
-from widemargin.solvers.planes import FLOOR, PRECISION, PlaneState, risk
+from widemargin.solvers.planes import FLOOR, PRECISION, Planes, PlaneState, risk
 
 SERIOUS = 0.1  # the share of the promised fall that makes a step serious
 WIDEST, TIGHTEST = 1e-3, 1e3  # bounds of μ
@@ -49,16 +49,19 @@ class Bundle(Solver):
     losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> BundleState:
-        """The centre at `w`."""
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> BundleState:
+        """The centre at `w`, or at that of the planes in `cuts`."""
         point = start_weights(problem, w, cuts)
-        return BundleState(point, CutStore(1, problem.cut_memory, products=True), centre=point.copy(), mu=self.mu)
+        state = BundleState(point, CutStore(1, problem.cut_memory, products=True), centre=point.copy(), mu=self.mu)
+        if isinstance(cuts, Planes):
+            state.adopt(cuts, problem)
+        return state
 
     def epoch(self, problem: Problem, state: BundleState, rng: np.random.Generator) -> None:
         """Ask the oracle at w, make a serious or a null step, and solve the model for the next w."""
-        loss, a = risk(problem, state.w)
-        value = problem.regulariser(state.w) + loss
-        state.add(loss, a)
+        plane = risk(problem, state.w)
+        value = problem.regulariser(state.w) + plane.value
+        state.add(plane)
         if state.value - value >= SERIOUS * min(state.promised, state.value):
             state.centre, state.value = state.w, value
             state.mu = max(state.mu / 2, WIDEST)
@@ -71,6 +74,10 @@ class Bundle(Solver):
     def weights(self, state: BundleState) -> FloatVector:
         """The centre, whose P never rises."""
         return state.centre
+
+    def carried(self, problem: Problem, state: BundleState) -> Planes:
+        """The centre and the planes."""
+        return state.carried(problem, state.centre)
 
     def dual(self, problem: Problem, state: BundleState) -> float:
         """The optimum of the model without its proximity term, below P everywhere."""

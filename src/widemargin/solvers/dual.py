@@ -88,7 +88,7 @@ class DualSolver(Solver, Protocol):
         store = CutStore(problem.n_blocks, problem.cut_memory, products=self.products)
         state = self.state(np.zeros(problem.n_weights), store, cap, ridge, np.full(len(cap), np.inf))
         if cuts is not None:
-            store.adopt(cuts)
+            store.adopt(cuts, problem.c > 0)
         elif w is not None:
             for found in problem.full_pass(w):
                 store.insert(found, problem.tangent(found, w))
@@ -105,6 +105,11 @@ class DualSolver(Solver, Protocol):
     def dual(self, problem: Problem, state: Any) -> float:
         """D(α)."""
         return value(state)
+
+    def carried(self, problem: Problem, state: Any) -> CutStore:
+        """The working sets."""
+        store: CutStore = state.store
+        return store
 
     def known(self, state: Any) -> CutStore | None:
         """The working sets."""

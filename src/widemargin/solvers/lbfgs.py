@@ -64,7 +64,7 @@ class _Evaluation:
     def __call__(self, w: FloatVector) -> _Point:
         """Make a pass over the data in a fixed order; the problem then remembers the slacks at `w`."""
         if self.last is None or not np.array_equal(w, self.last.w):
-            loss, a = risk(self.problem, w)
+            loss, a, _ = risk(self.problem, w)
             self.last = _Point(w, self.problem.regulariser(w) + loss, w - a)
         return self.last
 

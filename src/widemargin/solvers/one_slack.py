@@ -7,7 +7,7 @@ enough of the model. The risk may be that of the hinge, its square, or smooth.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
 from widemargin.core.sparse import add_scaled
-from widemargin.solvers.planes import FLOOR, PRECISION, PlaneState, risk
+from widemargin.solvers.planes import FLOOR, PRECISION, Plane, Planes, PlaneState, risk
 
 
 @dataclass(slots=True)
@@ -45,8 +45,19 @@ def _remember(cuts: Cuts, sets: WorkingSets, most: int) -> None:
 
 
 @kernel
-def _cached_risk(sets: WorkingSets, w: FloatVector, c: FloatVector, squared: bool, a: FloatVector) -> float:
-    """The risk at w according to the cached cuts, with minus its slope added to `a`; `c` is C c_i."""
+def _cached_risk(
+    sets: WorkingSets,
+    w: FloatVector,
+    c: FloatVector,
+    squared: bool,
+    a: FloatVector,
+    slopes: FloatVector,
+    b: FloatVector,
+) -> float:
+    """The risk at w according to the cached cuts, with minus its slope added to `a`; `c` is C c_i.
+
+    The slope of each block's loss and the b of its worst cut are written to `slopes` and `b`.
+    """
     total = 0.0
     for i in range(len(c)):
         worst, slack = -1, 0.0
@@ -60,7 +71,17 @@ def _cached_risk(sets: WorkingSets, w: FloatVector, c: FloatVector, squared: boo
             total += c[i] * (slack * slack if squared else slack)
             step = 2.0 * c[i] * slack if squared else c[i]
             add_scaled(step, sets.indices, sets.values, sets.begin[worst], sets.end[worst], a)
+            slopes[i], b[i] = step, sets.b[worst]
     return total
+
+
+def _cached_plane(problem: Problem, state: OneSlackState) -> Plane:
+    """The plane at w that the cached cuts make."""
+    a, slopes, b = np.zeros(problem.n_weights), np.zeros(problem.n_blocks), np.ones(problem.n_blocks)
+    squared = problem.loss == "squared_hinge"
+    value = _cached_risk(state.cache.sets, state.w, problem.C * problem.c, squared, a, slopes, b)
+    parts = slopes * b if problem.objective.times_error else slopes
+    return Plane(value, a, parts if problem.keep_parts else np.empty(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,36 +102,44 @@ class OneSlack(Solver):
     losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> OneSlackState:
-        """The state without planes; the first one will be the plane at `w`."""
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> OneSlackState:
+        """The state without planes, the first one being the plane at `w`; or with those in `cuts`."""
         store = CutStore(1, problem.cut_memory / 2, products=True)
         cache = CutStore(problem.n_blocks, problem.cut_memory / 2)
-        return OneSlackState(start_weights(problem, w, cuts), store, cache=cache)
+        state = OneSlackState(start_weights(problem, w, cuts), store, cache=cache)
+        if isinstance(cuts, Planes):
+            if cuts.cache is not None and self.cache:
+                _remember(cache.reserve(cuts.cache.everything()[1]), cache.sets, self.cache)
+            if state.adopt(cuts, problem) and len(store):
+                state.solve(FLOOR * max(float(problem.c.sum() * problem.C), 1.0))
+        return state
 
     def epoch(self, problem: Problem, state: OneSlackState, rng: np.random.Generator) -> None:
         """Planes from the cache while they are worth it, then one from the oracle."""
-        c, squared = problem.C * problem.c, problem.loss == "squared_hinge"
         model = 0.0
         for _ in range(self.cached_rounds if len(state.cache) else 0):
-            a = np.zeros(problem.n_weights)
-            value = _cached_risk(state.cache.sets, state.w, c, squared, a)
-            if value - model <= self.share * state.gap:
+            plane = _cached_plane(problem, state)
+            if plane.value - model <= self.share * state.gap:
                 break
-            state.add(value, a)
-            model = state.solve(PRECISION * (value - model))
+            state.add(plane)
+            model = state.solve(PRECISION * (plane.value - model))
 
         def remember(cuts: Cuts) -> None:
             if self.cache:
                 _remember(state.cache.reserve(cuts), state.cache.sets, self.cache)
 
-        value, a = risk(problem, state.w, remember)
-        state.gap = max(problem.regulariser(state.w) + value - state.bound, 0.0)
-        state.add(value, a)
-        state.solve(max(PRECISION * state.gap, FLOOR * (state.bound + value)))
+        plane = risk(problem, state.w, remember)
+        state.gap = max(problem.regulariser(state.w) + plane.value - state.bound, 0.0)
+        state.add(plane)
+        state.solve(max(PRECISION * state.gap, FLOOR * (state.bound + plane.value)))
 
     def weights(self, state: OneSlackState) -> FloatVector:
         """The optimum of the model."""
         return state.w
+
+    def carried(self, problem: Problem, state: OneSlackState) -> Planes:
+        """The planes and the cached cuts."""
+        return state.carried(problem, state.w, state.cache)
 
     def dual(self, problem: Problem, state: OneSlackState) -> float:
         """The value of the model, below P everywhere."""

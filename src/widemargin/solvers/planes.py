@@ -11,10 +11,14 @@ cap 1, so they live in a `CutStore` of one block. The model of P that they form,
 
 has the dual  max_α Σ bα − ‖μŵ + Σ αa‖² / (2 (1 + μ)) + const,  Σ α ≤ 1,  and its optimum at
 v = (μŵ + Σ αa) / (1 + μ). μ = 0 is the 1-slack method; μ > 0 holds v near the centre ŵ.
+
+When φ(gold) of block i moves by s_i, its cuts move by κ_i s_i (`CutStore.rebased`), and a plane by Σ α_i κ_i s_i. So
+planes that remember the *parts* α_i κ_i of their blocks can be rebased.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +27,8 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, WorkingSets, add, keep_products, product, remove, take_place
 from widemargin.core.problem import PASS_BATCH, Problem
-from widemargin.core.sparse import Rows, add_rows, dot
+from widemargin.core.sparse import Rows, add_rows, compressed, dot, expanded, taken
+from widemargin.errors import WidemarginError
 from widemargin.solvers.qp import pair_steps
 
 MOST_STEPS = 100_000
@@ -68,22 +73,92 @@ def _products(sets: WorkingSets, order: IntVector, w: FloatVector) -> FloatVecto
     return out
 
 
+class Plane(NamedTuple):
+    """The risk at a point, minus its slope there, and the parts of the blocks; no parts unless they are wanted."""
+
+    value: float
+    a: FloatVector
+    parts: FloatVector
+
+
+@dataclass(frozen=True, slots=True)
+class Planes:
+    """What a run with planes leaves for the next: its weights, and all planes with their α and their parts.
+
+    `weights` are the C c_i of the problem that the planes belong to; `cache` holds cuts of single blocks, if any.
+    """
+
+    w: FloatVector
+    weights: FloatVector
+    store: CutStore
+    parts: FloatMatrix
+    cache: CutStore | None = None
+
+    def rebased(self, shifts: Rows, *, times_error: bool) -> "Planes":
+        """The planes after φ(gold) of every block has moved by its row of `shifts`."""
+        if len(self.store) and not self.parts.size:
+            raise WidemarginError("planes without parts cannot be rebased; set keep_parts of the problem")
+        slots, planes = self.store.everything()
+        parts = self.parts[slots]
+        a = expanded(planes.a, len(self.w))
+        for k in range(len(a)):
+            add_rows(parts[k], shifts, a[k])
+        store = CutStore(1, self.store.memory)
+        store.insert(planes._replace(a=compressed(a)), self.store.sets.alpha[slots], idle=True)
+        cache = None if self.cache is None else self.cache.rebased(shifts, times_error=times_error)
+        return replace(self, store=store, parts=parts, cache=cache)
+
+
 @dataclass(slots=True)
 class PlaneState:
-    """The point `w` where the oracle is asked next, the planes, how long each was idle, and the best dual value."""
+    """The point `w` where the oracle is asked next, the planes, how long each was idle, and the best dual value.
+
+    `parts` holds a row per slot of the store if the problem wants them to be kept.
+    """
 
     w: FloatVector
     store: CutStore
     idle: IntVector = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     bound: float = 0.0
+    parts: FloatMatrix = field(default_factory=lambda: np.empty((0, 0)))
 
-    def add(self, value: float, a: FloatVector) -> None:
-        """Add the plane at w, given the risk `value` there and minus its slope, `a`."""
+    def add(self, plane: Plane) -> None:
+        """Add the plane at w."""
+        self._add(plane.value + float(self.w @ plane.a), plane.a, plane.parts)
+
+    def _add(self, b: float, a: FloatVector, parts: FloatVector) -> None:
         indices = np.flatnonzero(a).astype(np.int32)
         rows = Rows(np.array([0, len(indices)], dtype=np.int64), indices, a[indices])
-        plane = Cuts(np.zeros(1, dtype=np.int32), np.array([value + float(self.w @ a)]), rows)
-        if len(self.store.reserve(plane).b):
-            _add_plane(self.store.sets, plane, a)
+        plane = Cuts(np.zeros(1, dtype=np.int32), np.array([b]), rows)
+        if not len(self.store.reserve(plane).b):
+            return
+        _add_plane(self.store.sets, plane, a)
+        if len(parts):
+            slot = int(self.store.sets.first[0])
+            if slot >= len(self.parts):
+                more = np.zeros((2 * (slot + 1), len(parts)))
+                if self.parts.size:
+                    more[: len(self.parts)] = self.parts
+                self.parts = more
+            self.parts[slot] = parts
+
+    def adopt(self, planes: Planes, problem: Problem) -> bool:
+        """Take over planes of the same blocks with the same weights; False if they are others."""
+        if not np.array_equal(planes.weights, problem.C * problem.c):
+            return False
+        slots, found = planes.store.everything()
+        for k, slot in enumerate(slots.tolist()):
+            a = expanded(taken(found.a, np.array([k])), problem.n_weights)[0]
+            before = len(self.store)
+            self._add(float(found.b[k]), a, planes.parts[slot] if planes.parts.size else np.empty(0))
+            if len(self.store) > before:
+                self.store.sets.alpha[self.store.sets.first[0]] = planes.store.sets.alpha[slot]
+                self.store.sets.mass[0] += planes.store.sets.alpha[slot]
+        return True
+
+    def carried(self, problem: Problem, w: FloatVector, cache: CutStore | None = None) -> Planes:
+        """What the next run can start from, `w` being the weights of this one."""
+        return Planes(w.copy(), problem.C * problem.c, self.store, self.parts, cache)
 
     def solve(self, tolerance: float, mu: float = 0.0, centre: FloatVector | None = None) -> float:
         """Solve the model, move w to its optimum, remove idle planes; return max_k (b_k − ⟨w, a_k⟩)_+ there."""
@@ -124,11 +199,10 @@ class PlaneState:
             self.idle[slot] = 0
 
 
-def risk(
-    problem: Problem, w: FloatVector, keep: Callable[[Cuts], None] = lambda cuts: None
-) -> tuple[float, FloatVector]:
+def risk(problem: Problem, w: FloatVector, keep: Callable[[Cuts], None] = lambda cuts: None) -> Plane:
     """R(w) and minus its slope there, by a pass of the oracle; `keep` is given the cuts of every batch."""
     total, a = 0.0, np.zeros(problem.n_weights)
+    parts = np.zeros(problem.n_blocks if problem.keep_parts else 0)
     examples = problem.weighted
     # Tangents have long rows: by measurement, computing those of 512 chains at once takes twice as long per chain.
     size = PASS_BATCH if problem.objective.kind == "maximum" else 128
@@ -136,6 +210,9 @@ def risk(
         cuts = problem.cuts(w, examples[begin : begin + size])
         slacks = problem.slacks[cuts.block]
         total += problem.losses(cuts.block, slacks)
-        add_rows(problem.slopes(cuts.block, slacks), cuts.a, a)
+        slopes = problem.slopes(cuts.block, slacks)
+        add_rows(slopes, cuts.a, a)
+        if problem.keep_parts:
+            parts[cuts.block] = slopes * cuts.b if problem.objective.times_error else slopes
         keep(cuts)
-    return problem.C * total, a
+    return Plane(problem.C * total, a, parts)

@@ -138,7 +138,7 @@ class ProximalPoint(Solver):
         cap, ridge = limits(problem)
         store = CutStore(problem.n_blocks, problem.cut_memory, products=True)
         if cuts is not None:
-            store.adopt(cuts)
+            store.adopt(cuts, problem.c > 0)
         centre = np.zeros(problem.n_weights) if cuts is not None else start_weights(problem, w, None)
         state = ProximalState(centre, centre, self.rho, store, cap, ridge, np.full(len(cap), np.inf))
         state.move(centre, store.combination(problem.n_weights))
@@ -170,6 +170,10 @@ class ProximalPoint(Solver):
     def weights(self, state: ProximalState) -> FloatVector:
         """The last point."""
         return state.w
+
+    def carried(self, problem: Problem, state: ProximalState) -> CutStore:
+        """The working sets."""
+        return state.store
 
     def dual(self, problem: Problem, state: ProximalState) -> float:
         """The best bound so far."""

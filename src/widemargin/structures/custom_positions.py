@@ -21,6 +21,7 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.errors import DataError
 from widemargin.structures.custom import CustomExamples, CustomStructure
+from widemargin.structures.custom_latent import LatentCustomExamples
 
 
 class PositionalStructure(CustomStructure, Protocol):
@@ -148,7 +149,9 @@ def custom_examples(
 ) -> CustomExamples:
     """Training examples of a user's structure that offer as much as its methods allow."""
     kind = CustomExamples
-    if hasattr(structure, "outputs"):
+    if hasattr(structure, "complete"):
+        kind = LatentCustomExamples
+    elif hasattr(structure, "outputs"):
         kind = EnumeratedExamples
     elif "wrong_at" in inspect.signature(structure.decode).parameters:
         kind = PositionalExamples

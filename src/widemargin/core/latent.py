@@ -1,0 +1,368 @@
+"""Learning with latent variables: the concave-convex procedure (Yu & Joachims 2009), and restarts.
+
+    ½‖w‖² + C Σ c_i ℓ( max_ŷĥ [⟨w, φ(x_i, ŷ, ĥ)⟩ + Δ(y_i, ŷ, ĥ)] − max_h ⟨w, φ(x_i, y_i, h)⟩ )                      (5)
+
+is not convex in w, but it is as soon as the h of the last term are fixed. A round completes every gold output by its
+best h at the current w, then solves the convex problem with any solver and objective. Neither step raises (5), so it
+comes to rest at a local optimum. What is proven is that of the last convex problem.
+
+**Rebasing.** From round to round few completions change. Where φ(gold) of an example moves, its cuts move along
+(`CutStore.rebased`) and stay valid with their α, so a round starts where the last one ended.
+
+**Loose rounds.** A convex problem is solved only to a gap of half of what the last round has gained, and to the gap
+that was asked for at the end. If a round was solved too loosely to lower (5), it goes on with a smaller gap.
+
+**Self-paced learning** (Kumar, Packer & Koller 2010): after the first round only the easier half of the examples take
+part, those with a small loss or a sure completion; the limit grows by `PACE` each round until all take part.
+"""
+
+import os
+import threading
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.core.checkpoint import read_outer
+from widemargin.core.completion import begin, complete, shifts
+from widemargin.core.examples import Latent, Outputs, Uncertain
+from widemargin.core.header import Place, many, row, whole
+from widemargin.core.interrupt import interruption
+from widemargin.core.loop import Callback, Score, Stop, fit
+from widemargin.core.problem import Problem, check_offers, in_shares
+from widemargin.core.solution import EPOCH, ROUND, Epoch, Round, Solution, relative_gap
+from widemargin.core.solver import Carried, Solver
+from widemargin.core.sparse import Rows, dots, taken
+from widemargin.errors import WidemarginError
+
+LOOSEST = 0.1  # the gap of the first round
+PACE = 1.3
+ROUNDING = 1e-9  # relative to the sizes of what is summed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """How rounds follow each other.
+
+    Parameters
+    ----------
+    most : stop after this many rounds
+    tol : stop when a round lowers the objective by less than this share of it
+    self_paced : let easy examples take part first: by ``"slack"`` or ``"uncertainty"``
+    rebase : carry cuts and their α over to the next round; False begins each round with nothing
+    loose : solve early rounds loosely
+    """
+
+    most: int = 50
+    tol: float = 1e-3
+    self_paced: str | None = None
+    rebase: bool = True
+    loose: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.most >= 1:
+            raise WidemarginError(f"there must be at least 1 round, not {self.most!r}")
+        if not self.tol >= 0:
+            raise WidemarginError(f"the tol of rounds must be a number of at least 0, not {self.tol!r}")
+        if self.self_paced not in (None, "slack", "uncertainty"):
+            raise WidemarginError(f"self-paced learning goes by 'slack' or 'uncertainty', not {self.self_paced!r}")
+
+
+@dataclass(slots=True)
+class Course:
+    """Everything that the rounds still to come depend on; a checkpoint keeps it, and a resumed run goes on from it.
+
+    The running round's completions are the best at `w`, the weights after the last one; in the first round they come
+    from `seed`. `objective` is that of `w`, `best_w` are the weights that scored best, and `limit` is how easy the
+    examples must be that take part.
+    """
+
+    seed: int = 0
+    gap: float = LOOSEST
+    limit: float = np.inf
+    objective: float = np.inf
+    taking_part: FloatVector = field(default_factory=lambda: np.empty(0))
+    w: FloatVector = field(default_factory=lambda: np.empty(0))
+    best_w: FloatVector = field(default_factory=lambda: np.empty(0))
+    best_score: float = -np.inf
+    waited: int = 0
+    rounds: list[Any] = field(default_factory=list)
+    trace: list[Any] = field(default_factory=list)
+    calls: int = 0
+    seconds: float = 0.0
+
+    def check(self, place: Place, n_weights: int, n_examples: int) -> None:
+        """Raise an error about the first field that no run can have."""
+        many(row(*(ROUND[name] for name in Round._fields)))(self.rounds, place.at("rounds"))
+        many(row(*(EPOCH[name] for name in Epoch._fields)))(self.trace, place.at("trace"))
+        whole(at_least=0)(self.seed, place.at("seed"))
+        for name, sizes in (("taking_part", (n_examples,)), ("w", (0, n_weights)), ("best_w", (0, n_weights))):
+            if len(getattr(self, name)) not in sizes:
+                raise place.at(name).wrong(getattr(self, name), f"a vector of {sizes[-1]} numbers")
+
+
+def fit_latent(
+    problem: Problem,
+    solver: Solver,
+    *,
+    stop: Stop | None = None,
+    rounds: Rounds | None = None,
+    init: Any = "rule",
+    score: Score | None = None,
+    callbacks: Sequence[Callback] = (),
+    seed: int | np.random.Generator | None = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 30.0,
+    interrupted: threading.Event | None = None,
+) -> Solution:
+    """Train on latent examples by the concave-convex procedure.
+
+    Ctrl-C returns the weights after the last whole round; in the first round, the best so far.
+
+    Parameters
+    ----------
+    problem, solver : what to minimise, and how; the examples are `Latent`
+    stop : the rules for every convex problem, but `seconds` are those of the whole run, and `patience` counts rounds
+    rounds : how rounds follow each other
+    init : completions to begin with: ``"rule"``, ``"random"``, weights, or completions (`core.completion.begin`)
+    score : maps weights to a development score, asked for after every round; the best round's weights are returned
+    callbacks, seed, checkpoint, resume, checkpoint_seconds, interrupted : as in `fit`
+    """
+    rounds = rounds or Rounds()
+    check_offers(rounds, (Latent, Uncertain) if rounds.self_paced == "uncertainty" else (Latent,), problem.examples)
+    procedure = _Procedure(problem, solver, stop or Stop(), rounds, score, callbacks, np.random.default_rng(seed))
+    options: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
+    with interruption() if interrupted is None else nullcontext(interrupted) as event:
+        return procedure.result(init, resume, options | {"interrupted": event})
+
+
+class _Within(Callback):
+    """Passes the events of one round on, with epochs, calls and seconds counted from the beginning of the run."""
+
+    def __init__(self, callbacks: Sequence[Callback], course: Course) -> None:
+        self.callbacks, self.course = callbacks, course
+
+    def on_batch(self, visited: int) -> None:
+        """Pass it on."""
+        for callback in self.callbacks:
+            callback.on_batch(visited)
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        """Pass it on with its number in the run."""
+        for callback in self.callbacks:
+            callback.on_epoch(_in_run(epoch, self.course))
+
+
+def _in_run(epoch: Epoch, course: Course) -> Epoch:
+    return epoch._replace(
+        epoch=len(course.trace) + epoch.epoch,
+        seconds=course.seconds + epoch.seconds,
+        oracle_calls=course.calls + epoch.oracle_calls,
+    )
+
+
+class _Procedure:
+    """One call of `fit_latent`."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        stop: Stop,
+        rounds: Rounds,
+        score: Score | None,
+        callbacks: Sequence[Callback],
+        rng: np.random.Generator,
+    ) -> None:
+        self.problem, self.solver, self.stop, self.rounds = problem, solver, stop, rounds
+        self.score, self.callbacks, self.rng = score, callbacks, rng
+        self.latent: Any = problem.examples
+        self.closest = 0.0 if stop.gap is None else stop.gap
+        gap = max(LOOSEST, self.closest) if rounds.loose and stop.gap is not None else self.closest
+        self.course = Course(gap=gap, taking_part=np.ones(self.latent.n_examples))
+        self.last: Solution | None = None
+
+    def result(self, init: Any, resume: bool, options: dict[str, Any]) -> Solution:
+        """Rounds until a rule says stop."""
+        course, carried, reason = self.course, None, ""
+        resuming = resume and self._resume(options["checkpoint"])
+        if not resuming:
+            course.seed = int(self.rng.integers(2**31))
+        completions = self._first(init)
+        for callback in self.callbacks:
+            callback.on_start(self.stop.epochs, len(self.problem.weighted))
+        while not reason:
+            for callback in self.callbacks:
+                callback.on_round(len(course.rounds) + 1, self.rounds.most)
+            convex = self._convex(completions)
+            try:
+                solution = self._solve(convex, carried, resuming, options)
+            except KeyboardInterrupt:
+                if not course.rounds:
+                    raise
+                reason = "interrupted"
+                break
+            resuming = False
+            if solution.stopped in ("interrupted", "seconds"):
+                reason = solution.stopped
+                if course.rounds or solution.slacks is None:
+                    break
+            elif self._is_worse(solution):
+                reason, carried = self._tightened(solution), solution.cuts
+                continue
+            before, completions = completions, complete(self.latent, solution.w, self.problem.n_threads)
+            shift = shifts(self.latent.completed(completions), before)
+            reason = self._end_round(convex, solution, completions, shift) or reason
+            if self.rounds.rebase and solution.cuts is not None and not reason:
+                blocks = self.problem.objective.blocks(convex.examples).astype(np.int64)
+                rows = taken(shift, blocks)
+                carried = solution.cuts.rebased(rows, times_error=self.problem.objective.times_error)
+        return self._solution(reason)
+
+    def _resume(self, path: str | os.PathLike[str] | None) -> bool:
+        if path is None:
+            raise WidemarginError("there is nothing to resume from without a checkpoint")
+        found = read_outer(path, self.course)
+        if found:
+            self.course.check(Place(f"the checkpoint {path}", "outer"), self.problem.n_weights, self.latent.n_examples)
+        return found
+
+    def _first(self, init: Any) -> Outputs:
+        """The completions of the round to begin with."""
+        if self.course.rounds:
+            return complete(self.latent, self.course.w, self.problem.n_threads)
+        return begin(self.latent, init, np.random.default_rng(self.course.seed), self.problem.n_threads)
+
+    def _convex(self, completions: Outputs, *, everyone: bool = False) -> Problem:
+        """The problem with these completions as gold; all examples take part in it if `everyone` shall."""
+        weight = self.problem.example_weight * (1.0 if everyone else self.course.taking_part)
+        examples = self.latent.completed(completions)
+        return replace(self.problem, examples=examples, sample_weight=weight, keep_parts=self.rounds.rebase)
+
+    def _solve(self, convex: Problem, carried: Carried | None, resuming: bool, options: dict[str, Any]) -> Solution:
+        """Solve the convex problem of a round, from what is carried over, or else from the last weights."""
+        course, stop = self.course, self.stop
+        left = None if stop.seconds is None else max(stop.seconds - course.seconds, 0.0)
+        rules = replace(stop, seconds=left, gap=None if stop.gap is None else course.gap, patience=None)
+        warm = self.rounds.rebase and carried is None and course.rounds
+        solution = fit(
+            convex,
+            self.solver,
+            stop=rules,
+            callbacks=[_Within(self.callbacks, course)],
+            seed=self.rng,
+            w=course.w if warm else None,
+            cuts=carried,
+            resume=resuming,
+            outer=course,
+            **options,
+        )
+        self.last = solution
+        course.trace += [list(_in_run(row, course)) for row in solution.trace]
+        course.calls += solution.oracle_calls
+        course.seconds += solution.seconds
+        return solution
+
+    def _is_worse(self, solution: Solution) -> bool:
+        """Whether the round has raised the objective: then it was not solved well enough."""
+        return solution.primal is not None and solution.primal > self.course.objective * (1.0 + ROUNDING)
+
+    def _tightened(self, solution: Solution) -> str:
+        """Ask for a smaller gap; if it is the smallest already, the weights before this round are as good: stop."""
+        course = self.course
+        if course.gap > self.closest:
+            course.gap = max(course.gap / 4.0, self.closest)
+            return ""
+        gap = relative_gap(course.objective, solution.dual)
+        self._note_round(solution, course.objective, gap, 0, None)
+        return "stable" if solution.certified else "round_tol"
+
+    def _end_round(self, convex: Problem, solution: Solution, completions: Outputs, shift: Rows) -> str:
+        """Note what the round has brought, choose who takes part in the next; return why to stop, if so."""
+        course, rounds, before, since = self.course, self.rounds, self.course.objective, perf_counter()
+        calls = self.problem.meter.calls
+        changed = int(np.count_nonzero(np.diff(shift.indptr)))
+        objective = self._objective(convex, solution, completions, shift)
+        course.w, course.objective = solution.w.copy(), objective
+        score = None if self.score is None else float(self.score(solution.w))
+        self._note_round(solution, objective, solution.gap, changed, score)
+        everyone = bool(course.taking_part.all())
+        if rounds.self_paced is not None and (not everyone or len(course.rounds) == 1):
+            self._choose_examples(completions)
+        course.calls += self.problem.meter.calls - calls
+        course.seconds += perf_counter() - since
+        fall = (before - objective) / max(abs(objective), 1e-300)
+        tight = course.gap <= self.closest
+        if len(course.rounds) >= rounds.most:
+            return "rounds"
+        if self.stop.patience is not None and self.score is not None and course.waited >= self.stop.patience:
+            return "patience"
+        if not (everyone and course.taking_part.all()):
+            return ""
+        if tight and (not changed or fall <= rounds.tol):
+            return "round_tol" if changed else "stable"
+        few = not changed or fall <= rounds.tol
+        course.gap = self.closest if few else float(np.clip(fall / 2.0, self.closest, course.gap))
+        return ""
+
+    def _objective(self, convex: Problem, solution: Solution, completions: Outputs, shift: Rows) -> float:
+        """The objective (5) at the new weights, of the examples that take part."""
+        w, gains = solution.w, dots(shift, solution.w)
+        if convex.examples.exact:
+            sizes = dots(shift._replace(values=np.abs(shift.values)), np.abs(w))
+            for i in np.flatnonzero(gains < -ROUNDING * np.maximum(sizes, 1.0))[:1].tolist():
+                raise WidemarginError(
+                    f"the completion of example {i} is not the best: it scores {-gains[i]:.6g} less than the one before"
+                )
+        if solution.slacks is None or self.problem.objective.times_error:
+            return self._convex(completions).primal(w)
+        return convex.regulariser(w) + convex.C * convex.losses(np.arange(convex.n_blocks), solution.slacks - gains)
+
+    def _note_round(
+        self, solution: Solution, objective: float, gap: float | None, changed: int, score: float | None
+    ) -> None:
+        course = self.course
+        if score is not None:
+            course.waited = 0 if score > course.best_score else course.waited + 1
+            if score >= course.best_score:
+                course.best_score, course.best_w = score, solution.w.copy()
+        epochs, n = len(course.trace) - sum(each[1] for each in course.rounds), int(course.taking_part.sum())
+        known = epochs, course.seconds, course.calls, objective, gap, solution.certified, changed, n, score
+        course.rounds.append(list(Round(len(course.rounds) + 1, *known)))
+
+    def _choose_examples(self, completions: Outputs) -> None:
+        """Let the examples take part that are easy enough."""
+        course, everyone = self.course, self._convex(completions, everyone=True)
+        found = np.zeros(everyone.n_blocks)
+        everyone.primal(course.w, found)
+        if self.rounds.self_paced == "uncertainty":
+            ask = partial(self.latent.uncertainty, course.w)
+            hard = np.concatenate(in_shares(self.latent, ask, self.problem.n_threads))
+        else:
+            losses = found if everyone.loss == "hinge" else np.maximum(found, 0.0) ** 2
+            hard = everyone.per_example(everyone.c * np.maximum(losses, 0.0))
+        counted = everyone.example_weight > 0
+        course.limit = course.limit * PACE if np.isfinite(course.limit) else float(np.median(hard[counted]))
+        course.taking_part = np.where((hard <= course.limit) | ~counted, 1.0, 0.0)
+        chosen = self._convex(completions)
+        course.objective = chosen.regulariser(course.w) + chosen.C * chosen.losses(np.arange(chosen.n_blocks), found)
+
+    def _solution(self, reason: str) -> Solution:
+        course, last = self.course, self.last
+        assert last is not None, "a procedure that ends without a round raises"
+        for callback in self.callbacks:
+            callback.on_stop(reason)
+        trace = tuple(Epoch(*each) for each in course.trace)
+        rounds = tuple(Round(*each) for each in course.rounds)
+        counts: dict[str, Any] = {"epoch": len(trace), "oracle_calls": course.calls, "seconds": course.seconds}
+        if not rounds:
+            return replace(last, trace=trace, stopped=reason, **counts)
+        w = course.best_w if len(course.best_w) else course.w
+        of_last: dict[str, Any] = {"primal": course.objective, "gap": rounds[-1].gap, "certified": rounds[-1].certified}
+        return replace(last, w=w, trace=trace, stopped=reason, rounds=rounds, slacks=None, **counts, **of_last)

@@ -1,0 +1,111 @@
+"""Several beginnings: local optima differ, so train from different completions and keep the best objective.
+
+Each run has a thread of its own and decodes on it, so that runs seldom wait for each other.
+"""
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from widemargin._threads import run
+from widemargin.core.completion import CompletedOnTheWay, begin
+from widemargin.core.interrupt import interruption
+from widemargin.core.latent import Rounds, fit_latent
+from widemargin.core.loop import Callback, fit
+from widemargin.core.problem import Meter, Problem
+from widemargin.core.solution import Solution
+from widemargin.core.solver import Solver
+from widemargin.errors import UnsupportedError, WidemarginError
+
+
+def fit_best(
+    problem: Problem,
+    solver: Solver,
+    *,
+    n_restarts: int = 1,
+    completion: str = "cccp",
+    rounds: Rounds | None = None,
+    init: Any = "rule",
+    seed: int | None = 0,
+    callbacks: Sequence[Callback] = (),
+    checkpoint: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Solution:
+    """The best of `n_restarts` runs on latent examples; `problem.n_threads` of them at a time.
+
+    The first run is the one that `fit_latent` makes, the others begin at random. Ctrl-C ends all of them and keeps the
+    best so far. The number of threads does not change the result.
+
+    Parameters
+    ----------
+    problem, solver : what to minimise, and how
+    n_restarts : how many runs; with several, each has a checkpoint of its own, `checkpoint` with its number behind
+    completion : ``"cccp"``, in rounds (`fit_latent`), or ``"online"``, at every visit (`fit_completing`)
+    rounds, init, seed, callbacks, checkpoint, options : as in `fit_latent`; callbacks hear of one run at a time
+    """
+    if n_restarts < 1:
+        raise WidemarginError(f"n_restarts must be at least 1, not {n_restarts}")
+    if completion not in ("cccp", "online"):
+        raise WidemarginError(f"completion is 'cccp' or 'online', not {completion!r}")
+    train: Any = partial(fit_latent, rounds=rounds) if completion == "cccp" else fit_completing
+    if n_restarts == 1:
+        only: Solution = train(
+            problem, solver, init=init, seed=seed, callbacks=callbacks, checkpoint=checkpoint, **options
+        )
+        return only
+
+    def train_some(numbers: Sequence[int], heard: threading.Event) -> list[tuple[int, Solution]]:
+        found: list[tuple[int, Solution]] = []
+        for number in numbers:
+            try:
+                solution = train(
+                    replace(problem, n_threads=1, meter=Meter()),
+                    solver,
+                    init=init if number == 0 else "random",
+                    seed=seed if number == 0 or seed is None else np.random.default_rng([seed, number]),
+                    callbacks=callbacks if numbers[0] == 0 else (),
+                    checkpoint=None if checkpoint is None else f"{os.fspath(checkpoint)}.{number}",
+                    interrupted=heard,
+                    **options,
+                )
+            except KeyboardInterrupt:
+                break  # nothing was learnt in this run; those before are worth keeping
+            found.append((number, replace(solution, cuts=None)))
+            if heard.is_set():
+                break
+        return found
+
+    n = min(problem.n_threads, n_restarts)
+    with interruption() as interrupted:
+        parts = run([partial(train_some, range(first, n_restarts, n), interrupted) for first in range(n)])
+    found = dict(sorted((each for part in parts for each in part), key=lambda each: each[0]))
+    if not found:
+        raise KeyboardInterrupt
+    values = {number: np.inf if each.primal is None else each.primal for number, each in found.items()}
+    best = min(values, key=values.__getitem__)  # the first of equals
+    return replace(found[best], restarts=tuple(values.values()))
+
+
+def fit_completing(problem: Problem, solver: Solver, *, init: Any = "rule", seed: Any = 0, **options: Any) -> Solution:
+    """Train on latent examples, each completed whenever it is visited: latent perceptron, MIRA, AdaGrad, …
+
+    For solvers that keep no cuts. The solution's `primal` is the objective of `core.latent`; nothing is proven.
+    """
+    rng = np.random.default_rng(seed)
+    return fit(completing(problem, solver, init, rng), solver, seed=rng, **options)
+
+
+def completing(problem: Problem, solver: Solver, init: Any, rng: np.random.Generator) -> Problem:
+    """The problem with examples that are completed on the way."""
+    if not solver.online:
+        raise UnsupportedError(
+            f"{type(solver).__name__} keeps what it learnt from a completion, so it needs rounds; those that complete "
+            "at every visit are perceptron, mira, sgd, pegasos and adagrad"
+        )
+    latent: Any = problem.examples
+    return replace(problem, examples=CompletedOnTheWay(latent, begin(latent, init, rng, problem.n_threads)))

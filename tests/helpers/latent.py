@@ -1,0 +1,58 @@
+"""A small latent problem that can be enumerated: an output is a sign and, if positive, which of three parts says so."""
+
+import numpy as np
+
+from widemargin.structures.custom_latent import LatentCustomExamples
+
+N_PARTS, WIDTH = 3, 4
+
+
+class Parts:
+    """x is a matrix of parts; y is 0, or 1 with the number h of a part; φ(x, 1, h) = x_h, φ(x, 0, h) = a bias."""
+
+    n_weights = WIDTH + 1
+
+    def features(self, x, y, h):
+        return (np.arange(WIDTH), x[h]) if y else {WIDTH: 1.0}
+
+    def error(self, y, y_hat, h_hat):
+        return float(y != y_hat)
+
+    def pairs(self, y=None):
+        return [(0, -1), *((1, h) for h in range(N_PARTS))] if y is None else [p for p in self.pairs() if p[0] == y]
+
+    def score(self, x, w, pair):
+        return float(x[pair[1]] @ w[:WIDTH]) if pair[0] else float(w[WIDTH])
+
+    def decode(self, x, w, y=None):
+        return max(self.pairs(), key=lambda p: self.score(x, w, p) + (0.0 if y is None else self.error(y, *p)))
+
+    def complete(self, x, y, w):
+        return max(self.pairs(y), key=lambda p: self.score(x, w, p))[1]
+
+    def guess(self, x, y, rng):
+        return int(rng.integers(N_PARTS)) if y else -1
+
+
+def parts(seed=0, n=12, structure=None):
+    """Latent examples: in positive ones one of the parts leans to one side."""
+    rng = np.random.default_rng(seed)
+    X = list(rng.normal(size=(n, N_PARTS, WIDTH)))
+    y = [k % 2 for k in range(n)]
+    for x, sign in zip(X, y, strict=True):
+        x[rng.integers(N_PARTS), 0] += 3.0 * sign
+    return LatentCustomExamples(structure or Parts(), X, y)
+
+
+def objective(problem, w):
+    """(5) by enumeration."""
+    structure, total = problem.examples.latent, 0.0
+    for i, (x, y) in enumerate(zip(problem.examples.X, problem.examples.golds, strict=True)):
+        best = max(structure.score(x, w, p) for p in structure.pairs(y))
+        options = [(structure.error(y, *p), structure.score(x, w, p) - best) for p in structure.pairs()]
+        if problem.objective.times_error:
+            slack = max(0.0, *(error * (1.0 + score) for error, score in options))
+        else:
+            slack = max(error + score for error, score in options)
+        total += problem.c[i] * (slack if problem.loss == "hinge" else slack**2)
+    return 0.5 * w @ w + problem.C * total
