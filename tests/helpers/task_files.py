@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from helpers.motifs import planted_table
 from widemargin.data.generators import addresses
 from widemargin.data.treebanks import treebank
 
@@ -34,4 +35,5 @@ TASK_FILES: dict[str, Callable[[], TaskFile]] = {
         "train.mrg", "".join(f"{tree}\n" for tree in treebank(20).trees), ["--hash-bits", "10"]
     ),
     "classify": lambda: TaskFile("train.svm", vectors(), []),
+    "motif": lambda: TaskFile("train.tsv", planted_table(), ["--length", "8", "--order", "0"]),
 }

@@ -49,7 +49,8 @@ def whole_numbers(ctx: click.Context, param: click.Parameter, value: str | None)
     """One whole number, or several separated by commas."""
     if value is None:
         return None
-    found = [click.IntRange(1).convert(each, param, ctx) for each in str(value).split(",")]
+    parts: Sequence[Any] = str(value).split(",")
+    found = [click.INT.convert(each, param, ctx) for each in parts]
     return found[0] if len(found) == 1 else found
 
 
@@ -119,7 +120,7 @@ train_files = together(
 
 GIVEN_AS: Mapping[str, Mapping[str, Any]] = {
     "numbers": {"callback": numbers},
-    "whole numbers": {"callback": whole_numbers},
+    "whole numbers": {"callback": whole_numbers, "type": str},
     "names": {"callback": names},
     "lexicons": {"callback": pairs, "multiple": True},
     "clusters": {"callback": pairs, "multiple": True},

@@ -76,10 +76,11 @@ def parse(raw: RawText, label: str | None = None) -> SequenceData:
     first = lines[0][1] if lines else ""
     separator = "\t" if "\t" in first else "," if "," in first else None
     header = [name.partition("(")[0].strip().lower() for name in _cut(first.lstrip("#"), separator)]
-    columns = {LABEL if name == (label or "").lower() else NAMES.get(name, name): k for k, name in enumerate(header)}
+    known = NAMES if label in (None, LABEL) else {**NAMES, LABEL: "", "class": "", str(label).lower(): LABEL}
+    columns = {known.get(name, name): k for k, name in enumerate(header)}
     found = []
     if "sequence" in columns:
-        if label is not None and LABEL not in columns:
+        if label not in (None, LABEL) and LABEL not in columns:
             raise raw.fault(lines[0][0], f"there is no column {label!r}; there are {', '.join(map(repr, header))}")
         sites = next((name for name in columns if name.endswith("sites")), "")
         for number, line in lines[1:]:
@@ -89,8 +90,8 @@ def parse(raw: RawText, label: str | None = None) -> SequenceData:
             if len(fields) != len(header):
                 raise raw.fault(number, f"expected {len(header)} columns, found {len(fields)}: {shortened(line)!r}")
             row = {name: fields[k] for name, k in columns.items()}
-            known = sites_in(row[sites], len(row["sequence"]), raw, number) if sites else []
-            found.append(Found(number, row.get("id", ""), row.get(LABEL), row["sequence"], known))
+            known_sites = sites_in(row[sites], len(row["sequence"]), raw, number) if sites else []
+            found.append(Found(number, row.get("id", ""), row.get(LABEL), row["sequence"], known_sites))
     else:
         if label not in (None, LABEL):
             raise raw.fault(0, f"there is no header that says which column is {label!r}")
@@ -115,17 +116,17 @@ def _cut(line: str, separator: str | None) -> list[str]:
 
 def _row(line: str, number: int, raw: RawText) -> Found:
     """A line without named columns."""
-    fields = _cut(line, "\t" if "\t" in line else "," if "," in line else None)
+    fields = _cut(line, "," if "," in line else "\t" if "\t" in line else None)
     if len(fields) <= 3:
         label, name = (fields[0] if len(fields) > 1 else None), (fields[1] if len(fields) == 3 else "")
         return Found(number, name, label, fields[-1], [])
     begin, end = not _is_letter(fields[0]), len(fields) - (not _is_letter(fields[-1]))
     letters = fields[begin:end]
-    if not all(map(_is_letter, letters)) or (not begin and end == len(fields)):
+    if not all(len(field) == 1 for field in letters) or (not begin and end == len(fields)):
         raise raw.fault(number, f"expected label, name and sequence, found {len(fields)} columns: {shortened(line)!r}")
     name, label = (fields[0] if begin else ""), (fields[-1] if end < len(fields) else None)
     return Found(number, name, label, "".join(letters), []) if label else Found(number, "", name, "".join(letters), [])
 
 
 def _is_letter(field: str) -> bool:
-    return len(field) == 1 and (field.isalpha() or field in "*-.") and field not in "+-"
+    return len(field) == 1 and (field.isalpha() or field in "*.")

@@ -110,6 +110,8 @@ def _model(
 ) -> MotifModel:
     """The model, with the letters counted where the positive sequences have their motif."""
     shape, w = examples.shape, solution.w
+    # The length that was chosen, so that training again gives the same model.
+    summary["parameters"]["length"] = reads.length
     batch = np.flatnonzero(examples.positive).astype(np.int32)
     places, scores = examples.best(w, batch)
     # Those that are predicted to have none would blur it; unless these are all.
@@ -122,5 +124,5 @@ def _model(
         w[shape.n_matrix :].copy(),
         reader.counted(batch[sure], places[sure]),
         reader.frequencies(),
-        summary={**summary, "lengths": tried} if tried else summary,
+        summary=summary | ({"lengths": tried} if tried else {}),
     )

@@ -176,9 +176,12 @@ class MotifExamples:
     def completed(self, completions: LongVector) -> Self:
         """The same examples with these windows as gold."""
         completions = np.asarray(completions, dtype=np.int64)
-        last = 2 * self.n_windows - (self.shape.n_strands == 1)
-        right = np.where(self.positive, (completions >= 0) & (completions < last), completions == -1)
-        if completions.shape != right.shape or not right.all():
+        fine = completions.shape == self.gold.shape
+        if fine:
+            strands = np.isin(completions % 2, range(self.shape.n_strands))
+            inside = (completions >= 0) & (completions < 2 * self.n_windows) & strands
+            fine = bool(np.where(self.positive, inside, completions == -1).all())
+        if not fine:
             raise DataError("completions must hold the window of each positive sequence, and -1 for negative ones")
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, gold=completions)

@@ -13,6 +13,9 @@ from widemargin.tasks.motif.sites import Site
 from widemargin.text.sequences import Sequences
 
 READERS = {"fasta": fasta.parse, "sequences": sequences.parse}
+POSITIVE = "1"  # the label of sequences that have none, where others are in files of their own
+OTHERS: Mapping[str, Any] = {"negative": "-1", "background": None}
+"""Options that name files of more training data, and the labels of these."""
 HEADER = ("#id", "label", "score", "start", "end", "strand", "site", "sequence")
 
 
@@ -20,25 +23,23 @@ class MotifFiles(Files):
     """Files with sequences and their classes."""
 
     def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
-        """The sequences of a file and their labels; with those of other files, which have no place in development data.
+        """The sequences of a file and their labels; the training data with the sequences of other files.
 
-        Those facts are `about` similar files, so the training data are what is read first.
+        Training data are read before anything is known `about` similar files.
         """
         data = read_sequences(path, reading)
-        X, y = data.sequences, list[str | None](data.labels)
-        if not about and own.get("negative"):
-            negative = read_sequences(own["negative"], Reading()).sequences
-            X, y = X.followed_by(negative), [*("1" if label is None else label for label in y), *["-1"] * len(negative)]
-        elif gold:
-            y = list[str | None](labels_of(data))
-        if not about and own.get("background"):
-            background = read_sequences(own["background"], Reading()).sequences
-            X, y = X.followed_by(background), [*y, *[None] * len(background)]
-        return _corpus(X, y if gold else None, reading, data)
+        others = {name: label for name, label in OTHERS.items() if own.get(name) and not about}
+        if not others:
+            return _corpus(data.sequences, labels_of(data) if gold else None, reading, data)
+        X, y = data.sequences, [POSITIVE if label is None else label for label in data.labels]
+        for name, label in others.items():
+            more = read_sequences(own[name], Reading()).sequences
+            X, y = X.followed_by(more), [*y, *[label] * len(more)]
+        return _corpus(X, y, reading, data)
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         """Drop the names of other files."""
-        return {name: value for name, value in given.items() if name not in ("negative", "background")}
+        return {name: value for name, value in given.items() if name not in OTHERS}
 
 
 def read_sequences(path: str, reading: Reading) -> SequenceData:

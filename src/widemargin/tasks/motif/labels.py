@@ -27,10 +27,7 @@ def two_labels(y: Sequence[Any], positive: Any = None) -> list[Any]:
     """
     known = sorted({each for each in y if each is not None}, key=lambda label: (str(type(label)), label))
     if positive is not None:
-        known = [
-            *(each for each in known if str(each) != str(positive)),
-            *(e for e in known if str(e) == str(positive)),
-        ]
+        known.sort(key=lambda label: str(label) == str(positive))
         if not known or str(known[-1]) != str(positive):
             raise DataError(f"no sequence has the positive label {positive!r}")
     elif len(known) == 2:

@@ -88,10 +88,10 @@ def logo_png(motif: Motif) -> bytes:
 
 
 def logo_lines(motif: Motif, height: int = LINES) -> list[str]:
-    """The logo as lines for a terminal, the highest first; empty columns are places without information.
+    r"""The logo as lines for a terminal, the highest first; empty columns are places without information.
 
     >>> sure = Motif("ACGT", np.array([[9.0, 0, 0, 0], [0, 5, 0, 5]]) * 1000, np.full(4, 0.25), False)
-    >>> print(*logo_lines(sure, 4), sep="\\n")
+    >>> print(*logo_lines(sure, 4), sep="\n")
     A
     A
     AT

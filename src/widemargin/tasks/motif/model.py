@@ -162,7 +162,7 @@ class MotifModel(Answers):
         spelt = [[str(self.labels[int(right)]) for right in each.tolist()] for each in (positive, scores > 0.0)]
         by_label = label_scores(spelt[:1], spelt[1:]).by_label
         right, area = float(np.mean((scores > 0.0) == positive)), area_under_curve(scores, positive)
-        results = {"accuracy": right, "error": 1.0 - right, "auc": area}
+        results: dict[str, Any] = {"accuracy": right, "error": 1.0 - right, "auc": area}
         facts = [("accuracy", share(right)), ("area under the curve", f"{area:.3f}")]
         if str(self.labels[1]) in by_label:
             results |= overall(by_label[str(self.labels[1])])

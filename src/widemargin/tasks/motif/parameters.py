@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from widemargin.tasks.latent_parameters import LatentParameters
 from widemargin.tasks.parameters import Parameters, changed, parameter
@@ -11,8 +11,6 @@ from widemargin.tasks.parameters import Parameters, changed, parameter
 @dataclass(kw_only=True, repr=False, eq=False)
 class MotifParameters(LatentParameters):
     """Parameters of motif finders."""
-
-    usual_C: ClassVar[float] = 0.03
 
     max_epochs: int | None = changed(Parameters, "max_epochs", 1000)
     length: "int | Sequence[int]" = parameter(
@@ -23,7 +21,8 @@ class MotifParameters(LatentParameters):
         given_as="whole numbers",
     )
     order: int = parameter(
-        3, "The order of the background's Markov model: how many letters before it a letter depends on."
+        1,
+        "The order of the background's Markov model: how many letters before it a letter depends on. The paper has 3.",
     )
     alphabet: str = parameter("dna", "'dna', 'rna', 'protein', or the letters themselves; others have no weight.")
     strands: Literal["one", "both"] | None = parameter(
@@ -43,7 +42,7 @@ class MotifOptions:
 
     negative: str | None = parameter(
         None,
-        "More sequences, all negative; those of --train without a label are then positive.",
+        "More sequences, all negative.",
         metavar="FILE",
         given_as="path",
     )

@@ -29,7 +29,8 @@ def best_sites(scores: FloatMatrix, k: int, length: int) -> list[tuple[int, floa
     >>> best_sites(np.array([[3.0], [4.0], [1.0], [2.0]]), 2, 2)
     [(2, 4.0), (6, 2.0)]
     """
-    left, found = scores.copy(), []
+    left = scores.copy()
+    found: list[tuple[int, float]] = []
     while len(found) < k and left.size and left.max() > -np.inf:
         start, strand = divmod(int(left.argmax()), left.shape[1])
         found.append((2 * start + strand, float(left[start, strand])))
