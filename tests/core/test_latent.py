@@ -1,4 +1,4 @@
-"""Latent variables: (5) never rises, rebased cuts are valid, resumed runs are equal, with nothing hidden it is `fit`."""
+"""Latent variables: (5) never rises, rebased cuts are valid, resumed runs are equal, nothing hidden is `fit`."""
 
 import signal
 from dataclasses import replace

@@ -21,6 +21,9 @@ STOPPED = {
     "seconds": "time is up",
     "patience": "the development score no longer improves",
     "interrupted": "interrupted",
+    "stable": "no completion changes any more",
+    "round_tol": "a round hardly lowers the objective any more",
+    "rounds": "all rounds are over",
 }
 
 
@@ -101,6 +104,10 @@ def certificate(solution: Solution) -> str:
     objective = f"objective {solution.primal:.6g}"
     if solution.doubt is not None:
         return f"{objective}; nothing is proven: {solution.doubt}"
+    if solution.rounds and solution.gap is not None:
+        how = "proven" if solution.certified else "estimated"
+        local = f"none with the same completions is more than {bound(solution.gap)} smaller"
+        return f"{objective}, a local optimum; {how}: {local}"
     if solution.gap is None:
         return f"{objective}; this solver gives no bound on the optimum"
     if solution.certified:

@@ -64,6 +64,9 @@ class Plan:
             raise WidemarginError("--checkpoint keeps one training run; give a single value of --C")
 
 
+MOST_ROUNDS = 8  # more objectives than these are not printed
+
+
 class Keep(Callback):
     """Tells the answers to signals as soon as something has been learnt."""
 
@@ -163,7 +166,8 @@ def run(name: str, options: dict[str, Any]) -> int | None:
 
 def _dev_score(solution: Solution) -> float:
     """The best development score, or −∞ without one."""
-    return max((row.score for row in solution.trace if row.score is not None), default=-inf)
+    scores = [row.score for row in solution.trace] + [row.score for row in solution.rounds]
+    return max((score for score in scores if score is not None), default=-inf)
 
 
 def _point(model: Model, solution: Solution) -> dict[str, Any]:
@@ -188,6 +192,8 @@ def _results(model: Model, solution: Solution) -> dict[str, Any]:
         "lower_bound": solution.dual,
         "gap": solution.gap,
         "certified": solution.certified,
+        **({"rounds": [row._asdict() for row in solution.rounds]} if solution.rounds else {}),
+        **({"restarts": list(solution.restarts)} if solution.restarts else {}),
     }
 
 
@@ -207,6 +213,7 @@ def _print(
             f"{solution.oracle_calls:,} oracle calls",
         ),
         ("certificate", certificate(solution)),
+        *_rounds(solution),
     ]
     if dev is not None and dev["score"] is not None:
         kept = f"after epoch {solution.epoch}, whose weights are kept"
@@ -225,6 +232,17 @@ def _print(
         )
     if results["interrupted"]:
         printer.line("Training was interrupted; the model as it was by then has been saved.")
+
+
+def _rounds(solution: Solution) -> Iterator[tuple[str, str]]:
+    """The course of learning with latent variables."""
+    if solution.rounds:
+        values = [f"{row.objective:.4g}" for row in solution.rounds if row.objective is not None]
+        shown = values if len(values) <= MOST_ROUNDS else [*values[: MOST_ROUNDS - 1], "…", values[-1]]
+        yield "rounds", f"{len(solution.rounds)}, with the objectives {', '.join(shown)}"
+    if solution.restarts:
+        low, high = min(solution.restarts), max(solution.restarts)
+        yield "restarts", f"{len(solution.restarts)}, with objectives from {low:.6g} to {high:.6g}; the best is kept"
 
 
 def _unreachable(reasons: dict[str, int], size: dict[str, int]) -> Iterator[tuple[str, str]]:

@@ -361,6 +361,9 @@ class _Procedure:
         trace = tuple(Epoch(*each) for each in course.trace)
         rounds = tuple(Round(*each) for each in course.rounds)
         counts: dict[str, Any] = {"epoch": len(trace), "oracle_calls": course.calls, "seconds": course.seconds}
+        if len(course.best_w):
+            kept = max(each.round for each in rounds if each.score == course.best_score)
+            counts["epoch"] = sum(each.epochs for each in rounds[:kept])
         if not rounds:
             return replace(last, trace=trace, stopped=reason, **counts)
         w = course.best_w if len(course.best_w) else course.w

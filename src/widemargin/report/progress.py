@@ -63,7 +63,8 @@ class Progress(Callback):
         self._n_examples = 0
         self._visited = 0
         self._recent: deque[Epoch] = deque(maxlen=RECENT)
-        self._begin = 0.0
+        self._begin = self._since = 0.0
+        self._round, self._before, self._last = "", 0, 0
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +79,8 @@ class Progress(Callback):
         self._close()
         self._max_epochs, self._n_examples, self._visited = max_epochs, n_examples, 0
         self._recent.clear()
-        self._begin = monotonic()
+        self._begin = self._since = monotonic()
+        self._round, self._before, self._last = "", 0, 0
         stream = self._stream or sys.stderr
         if self._enabled and stream is not None and stream.isatty():
             self._bar = _started_bar(stream, keep=self._keep)
@@ -90,8 +92,17 @@ class Progress(Callback):
             self._visited = visited
             self._draw(self._bar)
 
+    def on_round(self, number: int, most: int) -> None:
+        """A round begins, whose epochs count anew."""
+        self._round, self._since = f"round {number}/{most}, ", monotonic()
+        self._before = self._last
+        self._recent.clear()
+        self.on_batch(0)
+
     def on_epoch(self, epoch: Epoch) -> None:
         """An epoch is over."""
+        self._last = epoch.epoch
+        epoch = epoch._replace(epoch=epoch.epoch - self._before)
         self._recent.append(epoch)
         self.on_batch(0)
 
@@ -115,7 +126,9 @@ class Progress(Callback):
         running = done if stopped else done + 1
         bar.update(
             bar.task_ids[0],
-            description=self._prefix + (f"epoch {running}" if most is None else f"epoch {min(running, most)}/{most}"),
+            description=self._prefix
+            + self._round
+            + (f"epoch {running}" if most is None else f"epoch {min(running, most)}/{most}"),
             # Without a known end the bar shows only the running epoch.
             total=1 if most is None else most,
             completed=share if most is None else done + share,
@@ -132,7 +145,7 @@ class Progress(Callback):
         epochs = epochs_left(self._recent, done, self._max_epochs, self._tol)
         if epochs is None or done == 0:
             return ""
-        return f", {_clock(epochs * (monotonic() - self._begin) / done)} left"
+        return f", {_clock(epochs * (monotonic() - self._since) / done)} left"
 
 
 def epochs_left(trace: Sequence[Epoch], done: float, max_epochs: int | None, tol: float | None) -> float | None:

@@ -35,6 +35,7 @@ def compile_custom(
         metric="minus the mean error",
         sample_weight=data.sample_weight,
         followed_by=lambda more: compile_custom(parameters, more, piece=True, n_weights=examples.n_weights),
+        completions=lambda given: list(zip(data.y, given, strict=True)),
     )
 
 

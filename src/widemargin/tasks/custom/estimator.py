@@ -47,6 +47,11 @@ class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
         """
         return self._learn(Data(X, y, sample_weight), None)
 
+    def predict_latent(self, X: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """The best pair (y, h) for every input, for structures with a method `complete`."""
+        pairs: list[tuple[Any, Any]] = self._ask("predict_latent", X)
+        return pairs
+
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Minus the mean error: the higher the better, 0 at best."""
         self._check_fitted()

@@ -17,6 +17,7 @@ from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.report.evaluation import Evaluation
+from widemargin.structures.custom_latent import pair
 from widemargin.structures.custom_positions import custom_examples
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.strongest import Part, strongest
@@ -45,8 +46,10 @@ class CustomModel(Model):
         return {"labels": 0, "features": 0, "weights": len(self.weights)}
 
     def predict(self, X: Sequence[Any], n_threads: int = 1) -> list[Any]:
-        """The best output for every input."""
+        """The best output for every input; of a structure that hides something, only the y of each pair (y, h)."""
         structure = self._structure
+        if is_latent(structure):
+            return [y for y, _ in self.predict_latent(X)]
         if not is_factory(structure):
             return [structure.decode(x, self.weights) for x in X]
         examples = examples_of(structure, X, None, len(self.weights))
@@ -60,6 +63,13 @@ class CustomModel(Model):
                 "give it a method listed(outputs) that makes a list of them, one per example"
             )
         return outputs
+
+    def predict_latent(self, X: Sequence[Any], n_threads: int = 1) -> list[tuple[Any, Any]]:
+        """The best pair (y, h) for every input, if the structure hides something."""
+        structure = self._structure
+        if not is_latent(structure):
+            raise UnsupportedError("nothing is hidden in the outputs of this structure; it has no method complete")
+        return [pair(structure.decode(x, self.weights)) for x in X]
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """The mean error."""
@@ -106,6 +116,11 @@ def is_factory(structure: Any) -> bool:
     return callable(structure) and not all(hasattr(structure, name) for name in ("features", "error", "decode"))
 
 
+def is_latent(structure: Any) -> bool:
+    """Whether outputs of this structure are pairs (y, h) whose h is hidden."""
+    return not is_factory(structure) and hasattr(structure, "complete")
+
+
 def examples_of(structure: Any, X: Any, y: Any, n_weights: int | None = None) -> Any:
     """Inputs and gold outputs (or None) as examples of either kind of structure."""
     if not is_factory(structure):
@@ -123,7 +138,9 @@ def mean_error(structure: Any, X: Sequence[Any], y: Sequence[Any]) -> Callable[[
     if not is_factory(structure):
 
         def of_decoded(w: FloatVector) -> float:
-            errors = [structure.error(gold, structure.decode(x, w)) for x, gold in zip(X, y, strict=True)]
+            decoded = (structure.decode(x, w) for x in X)
+            parts = (pair(each) if is_latent(structure) else (each,) for each in decoded)
+            errors = [structure.error(gold, *each) for gold, each in zip(y, parts, strict=True)]
             return float(np.mean(errors)) if errors else 0.0
 
         return of_decoded

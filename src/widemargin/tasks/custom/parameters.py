@@ -3,7 +3,8 @@
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
-from widemargin.tasks.parameters import Parameters, parameter
+from widemargin.tasks.latent_parameters import LatentParameters
+from widemargin.tasks.parameters import parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class CustomParameters(Parameters):
+class CustomParameters(LatentParameters):
     """Parameters of predictors for custom structures."""
 
     structure: "CustomStructure | Callable[[Any, Any], Examples]" = parameter(
         MISSING,
-        "An object with the methods `features`, `error` and `decode`; or a function (or class) that makes compiled "
+        "An object with the methods `features`, `error` and `decode`, and with `complete` if something is hidden "
+        "(`structures.custom_latent`); or a function (or class) that makes compiled "
         "examples from inputs and gold outputs, which are None for prediction.",
         kw_only=False,
     )
