@@ -126,10 +126,13 @@ class CutStore:
     n_blocks : the number of blocks
     memory : how many megabytes the cuts may take
     products : also keep the products of the cuts of a block
+
+    `at_once` tells the next run that the last one solved all blocks at once (`solvers.auto`).
     """
 
     def __init__(self, n_blocks: int, memory: float = np.inf, *, products: bool = False) -> None:
         slots = 16
+        self.at_once = False
         self.memory, self.products = memory, products
         self.sets = WorkingSets(
             first=np.full(n_blocks, -1, dtype=np.int32),
@@ -229,6 +232,7 @@ class CutStore:
         """
         slots, cuts = self.everything()
         store = CutStore(len(self.sets.first), self.memory)
+        store.at_once = self.at_once
         if len(slots):
             kappa = cuts.b if times_error else np.ones(len(slots))
             store.insert(cuts._replace(a=plus(cuts.a, kappa, shifts, cuts.block)), self.sets.alpha[slots], idle=True)

@@ -9,8 +9,8 @@ comes to rest at a local optimum. What is proven is that of the last convex prob
 **Rebasing.** From round to round few completions change. Where φ(gold) of an example moves, its cuts move along
 (`CutStore.rebased`) and stay valid with their α, so a round starts where the last one ended.
 
-**Loose rounds.** A convex problem is solved only to a gap of half of what the last round has gained, and to the gap
-that was asked for at the end. If a round was solved too loosely to lower (5), it goes on with a smaller gap.
+**Loose rounds.** A round ends as soon as it is proven that less is left to gain than has been gained in it, and the
+first one at a gap of 10 %. The run ends when it is proven that a round cannot lower (5) by more than `tol`.
 
 **Self-paced learning** (Kumar, Packer & Koller 2010): after the first round only the easier half of the examples take
 part, those with a small loss or a sure completion; the limit grows by `PACE` each round until all take part.
@@ -41,6 +41,7 @@ from widemargin.core.sparse import Rows, dots, taken
 from widemargin.errors import WidemarginError
 
 LOOSEST = 0.1  # the gap of the first round
+SHARE = 1.0  # a round ends when what is left to gain is at most this share of what has been gained
 PACE = 1.3
 ROUNDING = 1e-9  # relative to the sizes of what is summed
 
@@ -52,10 +53,11 @@ class Rounds:
     Parameters
     ----------
     most : stop after this many rounds
-    tol : stop when a round lowers the objective by less than this share of it
+    tol : stop when a round is proven not to lower the objective by more than this share of it; without proofs, when
+        it has not. 0 leaves this to the gap that is asked for
     self_paced : let easy examples take part first: by ``"slack"`` or ``"uncertainty"``
     rebase : carry cuts and their α over to the next round; False begins each round with nothing
-    loose : solve early rounds loosely
+    loose : end rounds when they have gained enough; False solves each to the gap asked for and to `tol`
     """
 
     most: int = 50
@@ -83,7 +85,6 @@ class Course:
     """
 
     seed: int = 0
-    gap: float = LOOSEST
     limit: float = np.inf
     objective: float = np.inf
     taking_part: FloatVector = field(default_factory=lambda: np.empty(0))
@@ -142,6 +143,23 @@ def fit_latent(
         return procedure.result(init, resume, options | {"interrupted": event})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Enough(Stop):
+    """When a round has been solved well enough, given the objective `base` before it."""
+
+    base: float = np.inf
+    loose: bool = True
+
+    def is_close(self, gap: float, primal: float) -> bool:
+        """Whether most of what can be gained is, or it is clear that there is nothing to gain."""
+        if self.gap is None:
+            return False
+        if not np.isfinite(self.base):
+            return gap <= (max(LOOSEST, self.gap) if self.loose else self.gap)
+        gained, left = self.base - primal, gap * primal
+        return gained + left <= self.gap * self.base or (left <= SHARE * gained if self.loose else gap <= self.gap)
+
+
 class _Within(Callback):
     """Passes the events of one round on, with epochs, calls and seconds counted from the beginning of the run."""
 
@@ -183,9 +201,8 @@ class _Procedure:
         self.problem, self.solver, self.stop, self.rounds = problem, solver, stop, rounds
         self.score, self.callbacks, self.rng = score, callbacks, rng
         self.latent: Any = problem.examples
-        self.closest = 0.0 if stop.gap is None else stop.gap
-        gap = max(LOOSEST, self.closest) if rounds.loose and stop.gap is not None else self.closest
-        self.course = Course(gap=gap, taking_part=np.ones(self.latent.n_examples))
+        self.closest = rounds.tol if stop.gap is None else min(stop.gap, rounds.tol or stop.gap)
+        self.course = Course(taking_part=np.ones(self.latent.n_examples))
         self.last: Solution | None = None
 
     def result(self, init: Any, resume: bool, options: dict[str, Any]) -> Solution:
@@ -214,7 +231,7 @@ class _Procedure:
                 if course.rounds or solution.slacks is None:
                     break
             elif self._is_worse(solution):
-                reason, carried = self._tightened(solution), solution.cuts
+                reason, carried = self._stay(solution, completions), solution.cuts
                 continue
             before, completions = completions, complete(self.latent, solution.w, self.problem.n_threads)
             shift = shifts(self.latent.completed(completions), before)
@@ -249,7 +266,8 @@ class _Procedure:
         """Solve the convex problem of a round, from what is carried over, or else from the last weights."""
         course, stop = self.course, self.stop
         left = None if stop.seconds is None else max(stop.seconds - course.seconds, 0.0)
-        rules = replace(stop, seconds=left, gap=None if stop.gap is None else course.gap, patience=None)
+        closest = None if stop.gap is None else self.closest
+        rules = _Enough(epochs=stop.epochs, seconds=left, gap=closest, base=course.objective, loose=self.rounds.loose)
         warm = self.rounds.rebase and carried is None and course.rounds
         solution = fit(
             convex,
@@ -270,18 +288,19 @@ class _Procedure:
         return solution
 
     def _is_worse(self, solution: Solution) -> bool:
-        """Whether the round has raised the objective: then it was not solved well enough."""
+        """Whether the round has raised the objective."""
         return solution.primal is not None and solution.primal > self.course.objective * (1.0 + ROUNDING)
 
-    def _tightened(self, solution: Solution) -> str:
-        """Ask for a smaller gap; if it is the smallest already, the weights before this round are as good: stop."""
+    def _stay(self, solution: Solution, completions: Outputs) -> str:
+        """Keep the weights from before a round that has raised the objective; they are as close to its optimum."""
         course = self.course
-        if course.gap > self.closest:
-            course.gap = max(course.gap / 4.0, self.closest)
-            return ""
-        gap = relative_gap(course.objective, solution.dual)
-        self._note_round(solution, course.objective, gap, 0, None)
-        return "stable" if solution.certified else "round_tol"
+        self._note_round(solution, course.objective, relative_gap(course.objective, solution.dual), 0, None)
+        if len(course.rounds) >= self.rounds.most:
+            return "rounds"
+        if course.taking_part.all():
+            return "stable" if solution.certified else "round_tol"
+        self._choose_examples(completions)
+        return ""
 
     def _end_round(self, convex: Problem, solution: Solution, completions: Outputs, shift: Rows) -> str:
         """Note what the round has brought, choose who takes part in the next; return why to stop, if so."""
@@ -297,19 +316,17 @@ class _Procedure:
             self._choose_examples(completions)
         course.calls += self.problem.meter.calls - calls
         course.seconds += perf_counter() - since
-        fall = (before - objective) / max(abs(objective), 1e-300)
-        tight = course.gap <= self.closest
         if len(course.rounds) >= rounds.most:
             return "rounds"
         if self.stop.patience is not None and self.score is not None and course.waited >= self.stop.patience:
             return "patience"
         if not (everyone and course.taking_part.all()):
             return ""
-        if tight and (not changed or fall <= rounds.tol):
-            return "round_tol" if changed else "stable"
-        few = not changed or fall <= rounds.tol
-        course.gap = self.closest if few else float(np.clip(fall / 2.0, self.closest, course.gap))
-        return ""
+        if not changed and solution.gap is not None and solution.gap <= self.closest:
+            return "stable"
+        known = solution.dual is not None and self.stop.gap is not None
+        possible = before - (solution.dual if known and solution.dual is not None else objective)
+        return ("round_tol" if changed else "stable") if possible <= self.closest * before < np.inf else ""
 
     def _objective(self, convex: Problem, solution: Solution, completions: Outputs, shift: Rows) -> float:
         """The objective (5) at the new weights, of the examples that take part."""
@@ -348,7 +365,11 @@ class _Procedure:
             losses = found if everyone.loss == "hinge" else np.maximum(found, 0.0) ** 2
             hard = everyone.per_example(everyone.c * np.maximum(losses, 0.0))
         counted = everyone.example_weight > 0
-        course.limit = course.limit * PACE if np.isfinite(course.limit) else float(np.median(hard[counted]))
+        if np.isfinite(course.limit):
+            left_out = hard[course.taking_part == 0.0]
+            course.limit = max(course.limit * PACE, float(left_out.min(initial=np.inf)))
+        else:
+            course.limit = float(np.median(hard[counted]))
         course.taking_part = np.where((hard <= course.limit) | ~counted, 1.0, 0.0)
         chosen = self._convex(completions)
         course.objective = chosen.regulariser(course.w) + chosen.C * chosen.losses(np.arange(chosen.n_blocks), found)

@@ -60,6 +60,10 @@ class Stop:
                 "without any stop rule training would never end; give epochs, seconds, gap or patience"
             )
 
+    def is_close(self, gap: float, primal: float) -> bool:
+        """Whether weights with this objective and relative gap are good enough."""
+        return self.gap is not None and gap <= self.gap
+
 
 class Callback:
     """Is told about training as it proceeds; override the methods you need."""
@@ -295,7 +299,7 @@ class _Run:
         row = self.trace[-1]
         # With an inexact oracle no gap is ever proven; one seen in a full pass is as good as it gets.
         known = row.certified or not self.problem.exact
-        if stop.gap is not None and known and row.gap is not None and row.gap <= stop.gap:
+        if known and row.gap is not None and row.primal is not None and stop.is_close(row.gap, row.primal):
             return "gap"
         if stop.patience is not None and self.waited >= stop.patience:
             return "patience"
@@ -306,7 +310,7 @@ class _Run:
         w = self.solver.weights(self.state)
         primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
         gap, certified = relative_gap(primal, dual), False
-        promising = gap is not None and self.stop.gap is not None and gap <= self.stop.gap
+        promising = gap is not None and primal is not None and self.stop.is_close(gap, primal)
         if self.audit or promising:
             try:
                 with self._time_out():

@@ -18,11 +18,12 @@ the same weights.
 
 from dataclasses import dataclass, field
 from math import log
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
+from widemargin.core.cut_store import CutStore
 from widemargin.core.problem import Problem
 from widemargin.core.solver import number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
@@ -70,6 +71,17 @@ class Auto(Interior):
     batch_size: int | None = number(None, least=1)
 
     state: ClassVar[type[DualState]] = AutoState
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> AutoState:
+        """As for all dual solvers; where the run before solved all blocks at once, so does this one."""
+        state: AutoState = Interior.start(self, problem, w, cuts)
+        state.at_once = isinstance(cuts, CutStore) and cuts.at_once and len(state.store) > 0
+        return state
+
+    def carried(self, problem: Problem, state: AutoState) -> CutStore:
+        """The working sets, and how they were solved."""
+        state.store.at_once = state.at_once
+        return state.store
 
     def epoch(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
         """Sweeps while they are worth it, then a pass over the blocks with most of the gap; or all at once."""

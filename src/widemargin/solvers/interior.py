@@ -20,6 +20,9 @@ from widemargin.solvers.dual import DualSolver, DualState, value
 from widemargin.solvers.programme import solve_at_once
 
 
+WARM = 0.01  # the share of the dual to which the programme of a run before is solved
+
+
 @dataclass(slots=True)
 class InteriorState(DualState):
     """The dual state, the point to ask the oracle at next, the best point so far with P there, and the best bound."""
@@ -45,6 +48,8 @@ class Interior(DualSolver):
 
     def epoch(self, problem: Problem, state: Any, rng: np.random.Generator) -> None:
         """One round: the oracle for all examples at one point, then the programme over all cuts."""
+        if not state.epochs and len(state.store):  # of a run before: its cuts know better than its weights
+            state.point, _ = solve_at_once(problem, state, WARM * value(state))
         at = state.point if len(state.point) else state.w
         examples = problem.weighted
         for begin in range(0, len(examples), PASS_BATCH):
