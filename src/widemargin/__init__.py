@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from widemargin.tasks.constraints import Constraints as Constraints
     from widemargin.tasks.custom.estimator import StructuredPredictor as StructuredPredictor
     from widemargin.tasks.estimator import load as load
+    from widemargin.tasks.motif.estimator import MotifFinder as MotifFinder
     from widemargin.tasks.parse.estimator import DependencyParser as DependencyParser
     from widemargin.tasks.rank.estimator import Ranker as Ranker
     from widemargin.tasks.segment.estimator import Segmenter as Segmenter

@@ -193,6 +193,19 @@ class SequenceScorer:
         return _METRICS[self.name](gold, predicted)
 
 
+def area_under_curve(scores: FloatVector, positive: AnyArray) -> float:
+    """How often a positive example scores above a negative one, where equal scores count half; 0.5 if there are none.
+
+    >>> area_under_curve(np.array([3.0, 1.0, 2.0, 1.0]), np.array([True, True, False, False]))
+    0.625
+    """
+    ordered = np.sort(scores)
+    ranks = (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right") + 1) / 2
+    n = int(np.count_nonzero(positive))
+    pairs = n * (len(scores) - n)
+    return float((ranks[positive].sum() - n * (n + 1) / 2) / pairs) if pairs else 0.5
+
+
 def sequence_scorer(name: str) -> SequenceScorer:
     """A scorer for model selection: "accuracy", "f1" (of the spans, over all types) or "sequence_accuracy".
 

@@ -17,6 +17,14 @@ SPANS = """{"tokens": ["in", "New", "York"], "spans": [[1, 3, "city"]], "id": 1.
 {"tokens": ["Köln"], "spans": [{"start": 0, "end": 1, "label": "city"}]}
 """
 
+FASTA = """; a comment
+>ars1 label=1 sites=1:4:+;6:9 known since 1980
+ACGTAC
+ GTNac
+>neg1 class=-1
+ACGT
+"""
+
 
 def conllx() -> str:
     """The treebank in CoNLL-X, whose last two columns are numbers and relations."""
@@ -32,4 +40,6 @@ FORMAT_FILES: dict[str, Callable[[], list[str]]] = {
     "jsonl": lambda: [written("jsonl", 3, 1), SPANS],
     "xml": lambda: [XML],
     "svmlight": lambda: [TASK_FILES["classify"]().text, "sweet,salty qid:4 2:1.5 7:-1e3 # a comment\n 7:1\n"],
+    "fasta": lambda: [FASTA],
+    "sequences": lambda: [TASK_FILES["motif"]().text, "+,S10,\tacgtN\n-,S11,ttg*\n", "0,t,a,c,+\n", "1 ACGT\n"],
 }

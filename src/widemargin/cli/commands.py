@@ -232,6 +232,13 @@ def calibrate(**options: Any) -> int | None:
 @click.option(
     "--span", callback=span, metavar="M:N", help="Explain the label of the words M to N, and why not --label."
 )
+@click.option(
+    "--export",
+    "exports",
+    multiple=True,
+    metavar="FILE",
+    help="Write a motif into FILE.meme for other programs, or its logo into FILE.svg or FILE.png; may be repeated.",
+)
 @as_json
 def inspect(**options: Any) -> int | None:
     """Show what a model has learnt.

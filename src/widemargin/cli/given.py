@@ -91,5 +91,6 @@ FILES: Mapping[str, Given] = {
     "costs": Given(read_costs, _itself),
     "lexicons": Given(read_lexicons, _paths),
     "clusters": Given(read_clusters, _paths),
+    "path": Given(str, _itself),
 }
 """How each kind of value is read; the names are those of `given_as` in `tasks.parameters.parameter`."""

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json, signed
+from widemargin.cli.targets import check_target
+from widemargin.core.atomic import replacing
 from widemargin.core.model_file import read_model
 from widemargin.core.solution import Solution
-from widemargin.errors import WidemarginError
+from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.tasks.base import Model, model_in
 from widemargin.tasks.strongest import Part, Strongest
 
@@ -27,6 +29,7 @@ def run(
     token: int | None,
     head: int | None,
     span: tuple[int, int] | None,
+    exports: Sequence[str] = (),
 ) -> None:
     """Print a model's training, features and transitions, or explain what it predicts."""
     if explain is not None:
@@ -47,6 +50,7 @@ def run(
         if label not in known:
             raise WidemarginError(f"the model has no label {label!r}; it has {', '.join(map(repr, known))}")
     chosen = [number for number, label in enumerate(known) if not labels or label in labels]
+    _export(predictor, model, exports)
     summary, solution = predictor.summary, _solution(predictor)
     parts, parameters = predictor.strongest(chosen, top), summary.get("parameters", {})
     templates: Any = dict(predictor.templates)
@@ -70,8 +74,28 @@ def run(
     if as_json:
         print_json(results)
     else:
-        _print(Printer(), solution, results, predictor.templates)
+        _print(Printer(), solution, results, predictor)
+        if predictor.picture():
+            Printer().heading("Picture")
+            for line in predictor.picture():
+                Printer().line(line)
         _print_parts(Printer(), parts)
+
+
+def _export(predictor: Model, model: str, exports: Sequence[str]) -> None:
+    """Write the model in other formats, all of them checked before anything is written."""
+    for path in exports:
+        if Path(path).suffix.lower() not in predictor.exports:
+            known = ", ".join(f"{suffix} ({what})" for suffix, what in predictor.exports.items())
+            raise UnsupportedError(
+                f"{path} is in no format that the model can be written in; "
+                + (f"these are {known}" if known else f"models of {predictor.predicts} have none")
+            )
+        check_target(path, inputs=[model])
+    for path in exports:
+        content = predictor.exported(Path(path).suffix.lower())
+        with replacing(path, "wb") as stream:
+            stream.write(content)
 
 
 def _solution(predictor: Model) -> Solution | None:
@@ -80,9 +104,7 @@ def _solution(predictor: Model) -> Solution | None:
     return None if found is None else Solution.restored(np.empty(0), found)
 
 
-def _print(
-    printer: Printer, solution: Solution | None, results: dict[str, Any], templates: Mapping[str, Sequence[str]]
-) -> None:
+def _print(printer: Printer, solution: Solution | None, results: dict[str, Any], predictor: Model) -> None:
     size, data, parameters, labels = results["size"], results["data"], results["parameters"], results["labels"]
     facts = [
         ("model", f"{results['model']} ({file_size(results['model'])}, {results['written_by']})"),
@@ -90,7 +112,8 @@ def _print(
         ("features", _features(size)),
         ("weights", f"{size['weights']:,}, of which {size['weights_not_zero']:,} are not zero"),
     ]
-    facts += [(f"{group} templates".lstrip(), " ".join(texts)) for group, texts in templates.items() if texts]
+    facts += [(f"{group} templates".lstrip(), " ".join(texts)) for group, texts in predictor.templates.items() if texts]
+    facts += predictor.remarks()
     if data:
         units = ("sequences", "sentences", "tokens", "examples", "queries", "documents", "items")
         counts = [f"{data[what]:,} {what}" for what in units if what in data]

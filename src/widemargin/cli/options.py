@@ -45,6 +45,15 @@ def numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> li
     return [click.FLOAT.convert(each, param, ctx) for each in parts]
 
 
+def whole_numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> int | list[int] | None:
+    """One whole number, or several separated by commas."""
+    if value is None:
+        return None
+    parts: Sequence[Any] = str(value).split(",")
+    found = [click.INT.convert(each, param, ctx) for each in parts]
+    return found[0] if len(found) == 1 else found
+
+
 def span(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
     """Two numbers separated by a colon."""
     if value is None:
@@ -122,6 +131,7 @@ train_files = together(
 
 GIVEN_AS: Mapping[str, Mapping[str, Any]] = {
     "numbers": {"callback": numbers},
+    "whole numbers": {"callback": whole_numbers, "type": str},
     "names": {"callback": names},
     "lexicons": {"callback": pairs, "multiple": True},
     "clusters": {"callback": pairs, "multiple": True},

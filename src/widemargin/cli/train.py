@@ -181,6 +181,7 @@ def _results(model: Model, solution: Solution) -> dict[str, Any]:
         "labels": len(model.labels),
         "unreachable": model.summary.get("unreachable", {}),
         "unknown": model.summary.get("unknown", {}),
+        "remarks": dict(model.remarks()),
         "features": sum(size for what, size in model.sizes.items() if what.endswith("features")),
         "templates": model.sizes.get("templates"),
         "weights": model.sizes["weights"],
@@ -206,6 +207,7 @@ def _print(
         ("labels", f"{results['labels']:,}" + (f" in the column {results['label']}" if results["label"] else "")),
         *_unknown(results["unknown"]),
         *_unreachable(results["unreachable"], size),
+        *results["remarks"].items(),
         ("features", f"{_features(results)}, {results['weights']:,} weights"),
         (
             "stopped",

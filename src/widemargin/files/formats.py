@@ -36,6 +36,8 @@ FORMATS = {
     "jsonl": Format("widemargin.files.jsonlines", (".jsonl", ".ndjson")),
     "xml": Format("widemargin.files.xml", (".xml",)),
     "svmlight": Format("widemargin.files.svmlight", (".svm", ".svmlight", ".libsvm"), has_tokens=False),
+    "fasta": Format("widemargin.files.fasta", (".fa", ".fasta", ".fna", ".faa"), has_tokens=False),
+    "sequences": Format("widemargin.files.sequences", (".seq",), has_tokens=False),
 }
 
 

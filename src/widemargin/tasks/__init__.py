@@ -17,6 +17,7 @@ TASKS = {
     "classify": "widemargin.tasks.classify",
     "rank": "widemargin.tasks.rank",
     "cluster": "widemargin.tasks.cluster",
+    "motif": "widemargin.tasks.motif",
     "custom": "widemargin.tasks.custom",
 }
 """The package of each task, by its name on the command line."""

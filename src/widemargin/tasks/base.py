@@ -99,6 +99,8 @@ class Model(ABC):
     """Whether it can draw outputs, and explain them."""
     evaluation_options: ClassVar[frozenset[str]] = frozenset()
     """The options that `evaluate` takes."""
+    exports: ClassVar[Mapping[str, str]] = {}
+    """Other formats that it can be written in: what they hold, by the suffixes of their files."""
     fields: ClassVar[Fields]
     """The fields of its header, beside those that all models have."""
 
@@ -146,6 +148,18 @@ class Model(ABC):
     def explain(self, X: Any, question: Question) -> Explanation:
         """Explain the prediction for the only input of `X`."""
         raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")
+
+    def remarks(self) -> list[tuple[str, str]]:
+        """More facts about what was learnt, for people: names and values."""
+        return []
+
+    def picture(self) -> list[str]:
+        """What was learnt as a picture for a terminal; empty if there is none."""
+        return []
+
+    def exported(self, suffix: str) -> bytes:
+        """The contents of a file in one of the other formats, `exports`."""
+        raise UnsupportedError(f"the model predicts {self.predicts}; it cannot be written in other formats")
 
     @property
     @abstractmethod

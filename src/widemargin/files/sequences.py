@@ -1,0 +1,132 @@
+"""Files of labelled sequences, one per line: tables with a header, or without one.
+
+    #id   label  acs_sites  sequence         names of columns, in any order, separated by tabs or commas
+    ARS1  1      56:73:+    TTGTATAACTG…
+
+    +,S10,TACTAGCAATACGC…                    without names: label, name, sequence; or label and sequence
+    0,t,a,c,t,a,g,…,+                        a letter per column: name, letters, label
+    TACTAGCAATACGC…                          a sequence alone, for prediction
+
+Of the columns, `sequence` must be there; `id` (or `name`), `label` (or `class`) and one that ends in `sites` may be.
+Sites are start:end:strand, counted from 0, with semicolons between them, or a dot for none. Lines that begin with # are
+comments, unless the first of them is the header. Without tabs and commas, blanks separate columns.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from widemargin.errors import DataError
+from widemargin.files.raw import RawText, shortened
+from widemargin.text.sequences import Sequences, Span
+
+LABEL = "label"
+NAMES = {"id": "id", "name": "id", "sequence": "sequence", "seq": "sequence", "label": LABEL, "class": LABEL}
+SITE = re.compile(r"(\d{1,10}):(\d{1,10})(?::([+-]))?")
+
+
+class SequenceData(NamedTuple):
+    """The sequences of a file and their labels, None where there is none."""
+
+    sequences: Sequences
+    labels: list[str | None]
+    raw: RawText
+
+    def classes(self) -> list[str]:
+        """The label of every sequence; raises an error about the first that has none."""
+        for line, label in zip(self.sequences.lines, self.labels, strict=True):
+            if label is None:
+                raise self.raw.fault(line, "the sequence has no label")
+        return [str(label) for label in self.labels]
+
+
+class Found(NamedTuple):
+    """One sequence as it is found in a file."""
+
+    line: int
+    name: str
+    label: str | None
+    text: str
+    sites: list[Span]
+
+
+def gathered(raw: RawText, found: Sequence[Found]) -> SequenceData:
+    """The sequences of a file, of which there must be one at least, and their letters checked."""
+    if not found:
+        raise DataError(f"{raw.source} has no sequences")
+    for each in found:
+        if not each.text:
+            raise raw.fault(each.line, f"the sequence {shortened(each.name)!r} has no letters")
+        if not each.text.isprintable() or " " in each.text:
+            raise raw.fault(each.line, f"{shortened(each.text)!r} is not a sequence of letters")
+    sites = [each.sites for each in found] if any(each.sites for each in found) else None
+    sequences = Sequences(
+        [each.text for each in found],
+        [each.name or str(k) for k, each in enumerate(found, 1)],
+        sites,
+        raw.source,
+        [each.line for each in found],
+    )
+    return SequenceData(sequences, [each.label or None for each in found], raw)
+
+
+def parse(raw: RawText, label: str | None = None) -> SequenceData:
+    """Read a file; `label` names the column of labels. Errors name the file, the line and the value."""
+    lines = [(number, line.strip("\r\n ")) for number, line in enumerate(raw.lines) if line.strip()]
+    first = lines[0][1] if lines else ""
+    separator = "\t" if "\t" in first else "," if "," in first else None
+    header = [name.partition("(")[0].strip().lower() for name in _cut(first.lstrip("#"), separator)]
+    known = NAMES if label in (None, LABEL) else {**NAMES, LABEL: "", "class": "", str(label).lower(): LABEL}
+    columns = {known.get(name, name): k for k, name in enumerate(header)}
+    found = []
+    if "sequence" in columns:
+        if label not in (None, LABEL) and LABEL not in columns:
+            raise raw.fault(lines[0][0], f"there is no column {label!r}; there are {', '.join(map(repr, header))}")
+        sites = next((name for name in columns if name.endswith("sites")), "")
+        for number, line in lines[1:]:
+            if line.startswith("#"):
+                continue
+            fields = _cut(line, separator)
+            if len(fields) != len(header):
+                raise raw.fault(number, f"expected {len(header)} columns, found {len(fields)}: {shortened(line)!r}")
+            row = {name: fields[k] for name, k in columns.items()}
+            known_sites = sites_in(row[sites], len(row["sequence"]), raw, number) if sites else []
+            found.append(Found(number, row.get("id", ""), row.get(LABEL), row["sequence"], known_sites))
+    else:
+        if label not in (None, LABEL):
+            raise raw.fault(0, f"there is no header that says which column is {label!r}")
+        found = [_row(line, number, raw) for number, line in lines if not line.startswith("#")]
+    return gathered(raw, found)
+
+
+def sites_in(text: str, length: int, raw: RawText, line: int) -> list[Span]:
+    """The sites in a field; they must be inside the sequence."""
+    sites = []
+    for each in text.split(";") if text not in (".", "") else []:
+        match = SITE.fullmatch(each.strip())
+        if match is None or not int(match[1]) < int(match[2]) <= length:
+            raise raw.fault(line, f"{shortened(each)!r} is not a site start:end:strand within {length} letters")
+        sites.append(Span(int(match[1]), int(match[2]), match[3] or "+"))
+    return sites
+
+
+def _cut(line: str, separator: str | None) -> list[str]:
+    return [field.strip() for field in line.split(separator)]
+
+
+def _row(line: str, number: int, raw: RawText) -> Found:
+    """A line without named columns."""
+    fields = _cut(line, "," if "," in line else "\t" if "\t" in line else None)
+    if len(fields) <= 3:
+        label, name = (fields[0] if len(fields) > 1 else None), (fields[1] if len(fields) == 3 else "")
+        return Found(number, name, label, fields[-1], [])
+    begin, end = not _is_letter(fields[0]), len(fields) - (not _is_letter(fields[-1]))
+    letters = fields[begin:end]
+    if not all(len(field) == 1 for field in letters) or (not begin and end == len(fields)):
+        raise raw.fault(number, f"expected label, name and sequence, found {len(fields)} columns: {shortened(line)!r}")
+    name, label = (fields[0] if begin else ""), (fields[-1] if end < len(fields) else None)
+    return Found(number, name, label, "".join(letters), []) if label else Found(number, "", name, "".join(letters), [])
+
+
+def _is_letter(field: str) -> bool:
+    return len(field) == 1 and (field.isalpha() or field in "*.")

@@ -1,0 +1,211 @@
+"""Motifs: a sequence is positive if it holds one, and nobody knows where (Yu & Joachims 2009, §5.1).
+
+    φ(x, +1, h) = Σ_{j < l} M_j(x_{h+j}) + Σ_{i outside the window} B(x_i)      φ(x, −1) = Σ_i B(x_i)
+
+M_j counts letters at place j of the motif, B counts letters in their contexts (`letters`). What both have in common
+makes no difference, so here φ(x, −1) = 0 and φ(x, +1, h) = Σ_j M_j(x_{h+j}) − Σ_{i in the window} B(x_i). An error is
+a wrong class, whatever h is. A bias would be nothing new: a number added to all weights of M is one.
+
+The weights are those of M (l × letters), then those of B. On two strands h also says which one the motif is read from:
+M reads the reverse complement of the window, B stays with the strand that is given.
+
+An output is −1 for negative, otherwise 2h + strand.
+"""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.examples import Differences, Scale, per_example
+from widemargin.core.sparse import Rows, coalesce, new_table
+from widemargin.decoders.windows import Coded, Windows, best_windows, window_scores, windows_of
+from widemargin.errors import DataError
+from widemargin.structures.support import distinct, runs
+from widemargin.tasks.motif.seeds import Reader, seeded
+
+
+class Shape(NamedTuple):
+    """The weights there are: l × letters, and contexts.
+
+    `complement` gives the number of each letter's complement; it is empty if only one strand is read.
+    """
+
+    length: int
+    n_letters: int
+    n_contexts: int
+    complement: LongVector
+
+    @property
+    def n_matrix(self) -> int:
+        """The number of weights of M."""
+        return self.length * self.n_letters
+
+    @property
+    def n_weights(self) -> int:
+        """The number of all weights."""
+        return self.n_matrix + self.n_contexts
+
+    @property
+    def n_strands(self) -> int:
+        """How many strands are read."""
+        return 2 if len(self.complement) else 1
+
+    def windows(self, w: FloatVector) -> Windows:
+        """The weights as the decoder takes them."""
+        matrix = np.zeros((self.length, self.n_letters + 1))
+        matrix[:, :-1] = w[: self.n_matrix].reshape(self.length, self.n_letters)
+        strands = [matrix, matrix[::-1, self.complement]] if self.n_strands == 2 else [matrix]
+        return windows_of(np.stack(strands), np.append(w[self.n_matrix :], 0.0))
+
+
+@kernel
+def _append_window(coded: Coded, begin: int, strand: int, value: float, shape: Shape, psi: Rows, write: int) -> int:
+    """Append value · φ of the window at `begin`, letter by letter; return where the entries end."""
+    length, n = shape.length, shape.n_letters
+    for j in range(length):
+        letter = coded.letters[begin + j]
+        if letter < n:
+            at = j * n + letter if strand == 0 else (length - 1 - j) * n + shape.complement[letter]
+            psi.indices[write], psi.values[write] = at, value
+            write += 1
+        if coded.contexts[begin + j] < shape.n_contexts:
+            psi.indices[write] = length * n + coded.contexts[begin + j]
+            psi.values[write] = -value
+            write += 1
+    return write
+
+
+@kernel
+def _differences(coded: Coded, batch: IntVector, gold: LongVector, outputs: LongVector, shape: Shape) -> Rows:
+    """φ(gold) − φ(output) for every example of the batch."""
+    room = len(batch) * 4 * shape.length
+    psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
+    table = new_table(4 * shape.length)
+    write = 0
+    for position in range(len(batch)):
+        i, right, other = batch[position], gold[position], outputs[position]
+        first = write
+        if right != other:
+            begin = coded.indptr[i]
+            if right >= 0:
+                write = _append_window(coded, begin + right // 2, right % 2, 1.0, shape, psi, write)
+            if other >= 0:
+                write = _append_window(coded, begin + other // 2, other % 2, -1.0, shape, psi, write)
+            write = coalesce(psi.indices, psi.values, first, write, first, table)
+        psi.indptr[position + 1] = write
+    return Rows(psi.indptr, psi.indices[:write].copy(), psi.values[:write].copy())
+
+
+class MotifExamples:
+    """Sequences with their classes (or without, for prediction only), compiled to arrays.
+
+    Parameters
+    ----------
+    coded : the sequences
+    length, n_letters, n_contexts : the numbers of weights
+    positive : which sequences are positive; None when they are only to be decoded
+    complement : the number of each letter's complement, to read both strands
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        coded: Coded,
+        length: int,
+        n_letters: int,
+        n_contexts: int,
+        positive: BoolVector | None = None,
+        *,
+        complement: LongVector | None = None,
+    ) -> None:
+        self.coded, self.n_examples = coded, len(coded.indptr) - 1
+        self.n_windows = np.maximum(np.diff(coded.indptr) - length + 1, 0)
+        other = np.empty(0, dtype=np.int64) if complement is None else complement
+        self.shape = Shape(length, n_letters, n_contexts, other)
+        self.n_weights = self.shape.n_weights
+        self.positive = np.zeros(self.n_examples, dtype=bool) if positive is None else positive
+        self.gold = np.where(self.positive, 0, -1).astype(np.int64)
+        # Two nanoseconds for each letter that a window covers, measured.
+        self.work = 0.002 * self.n_windows * length * self.shape.n_strands
+        self._check(coded)
+
+    def _check(self, coded: Coded) -> None:
+        if self.shape.length < 1:
+            raise DataError(f"a motif has at least one letter, not {self.shape.length}")
+        for numbers, most in ((coded.letters, self.shape.n_letters), (coded.contexts, self.shape.n_contexts)):
+            if len(numbers) and not 0 <= numbers.min() <= numbers.max() <= most:
+                raise DataError(f"a letter or context has a number outside 0 … {most}")
+        if len(self.positive) != self.n_examples:
+            raise DataError(f"there are {self.n_examples} sequences, but {len(self.positive)} classes")
+        for i in np.flatnonzero(self.positive & (self.n_windows == 0)).tolist():
+            raise DataError(f"sequence {i + 1} is positive, but shorter than a motif of {self.shape.length} letters")
+
+    def best(self, w: FloatVector, batch: IntVector) -> tuple[LongVector, FloatVector]:
+        """The best window of each sequence, and by how much it scores above being negative."""
+        return best_windows(self.coded, batch, self.shape.windows(w))
+
+    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> LongVector:
+        """The best window of each sequence, or −1 if it scores at most as much as being negative."""
+        places, scores = self.best(w, batch)
+        scales = per_example(error_scale, batch)
+        return np.where(scores + np.where(self.positive[batch], -scales, scales) > 0.0, places, -1)
+
+    def difference(self, batch: IntVector, outputs: LongVector) -> Differences:
+        """Errors and feature differences of `outputs`."""
+        errors = ((outputs >= 0) != self.positive[batch]).astype(np.float64)
+        gold = self.gold[batch]
+        return Differences(errors, _differences(self.coded, batch, gold, outputs, self.shape))
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """All weights of M, and those of the batch's contexts."""
+        rows = Rows(self.coded.indptr, self.coded.contexts, np.empty(0))
+        read = distinct(rows, np.arange(self.n_examples + 1, dtype=np.int64), batch)
+        of_contexts = runs(read[read < self.shape.n_contexts], 1, self.shape.n_matrix)
+        return np.concatenate([[[0, self.shape.n_matrix]], of_contexts])
+
+    def complete(self, w: FloatVector, batch: IntVector) -> LongVector:
+        """The best window of each positive sequence."""
+        wanted = self.positive[batch]
+        completions = np.full(len(batch), -1, dtype=np.int64)
+        completions[wanted] = self.best(w, batch[wanted])[0]
+        return completions
+
+    def completed(self, completions: LongVector) -> Self:
+        """The same examples with these windows as gold."""
+        completions = np.asarray(completions, dtype=np.int64)
+        fine = completions.shape == self.gold.shape
+        if fine:
+            strands = np.isin(completions % 2, range(self.shape.n_strands))
+            inside = (completions >= 0) & (completions < 2 * self.n_windows) & strands
+            fine = bool(np.where(self.positive, inside, completions == -1).all())
+        if not fine:
+            raise DataError("completions must hold the window of each positive sequence, and -1 for negative ones")
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__, gold=completions)
+        return other
+
+    def guess(self, rng: np.random.Generator) -> LongVector:
+        """Windows at random, all equally likely."""
+        starts = rng.integers(0, np.maximum(self.n_windows, 1))
+        strands = rng.integers(0, self.shape.n_strands, size=self.n_examples)
+        return np.where(self.positive, 2 * starts + strands, -1)
+
+    def first_completions(self) -> LongVector:
+        """The windows that a rough motif chooses (`seeds`)."""
+        reader = Reader(self.coded, self.shape.length, self.shape.n_letters, self.shape.complement)
+        return np.where(self.positive, seeded(reader, self.positive), -1)
+
+    def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
+        """The entropy of p(h) ∝ exp s(h); 0 for negative sequences."""
+        windows = self.shape.windows(w)
+        return np.array([_entropy(window_scores(self.coded, i, windows)) if self.positive[i] else 0.0 for i in batch])
+
+
+def _entropy(scores: FloatMatrix) -> float:
+    """−Σ p log p of p ∝ exp(scores)."""
+    above = scores - scores.max()
+    p = np.exp(above)
+    return float(np.log(p.sum()) - (p * above).sum() / p.sum())

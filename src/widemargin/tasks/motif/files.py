@@ -1,0 +1,86 @@
+"""Files of sequences: FASTA and tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from widemargin.errors import DataError, WidemarginError
+from widemargin.files import fasta, sequences
+from widemargin.files.raw import RawText
+from widemargin.files.sequences import LABEL, SequenceData
+from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.files import Files
+from widemargin.tasks.motif.sites import Site
+from widemargin.text.sequences import Sequences
+
+READERS = {"fasta": fasta.parse, "sequences": sequences.parse}
+POSITIVE = "1"  # the label of sequences that have none, where others are in files of their own
+OTHERS: Mapping[str, Any] = {"negative": "-1", "background": None}
+"""Options that name files of more training data, and the labels of these."""
+HEADER = ("#id", "label", "score", "start", "end", "strand", "site", "sequence")
+
+
+class MotifFiles(Files):
+    """Files with sequences and their classes."""
+
+    def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
+        """The sequences of a file and their labels; the training data with the sequences of other files.
+
+        Training data are read before anything is known `about` similar files.
+        """
+        data = read_sequences(path, reading)
+        others = {name: label for name, label in OTHERS.items() if own.get(name) and not about}
+        if not others:
+            return _corpus(data.sequences, labels_of(data) if gold else None, reading, data)
+        X, y = data.sequences, [POSITIVE if label is None else label for label in data.labels]
+        for name, label in others.items():
+            more = read_sequences(own[name], Reading()).sequences
+            X, y = X.followed_by(more), [*y, *[label] * len(more)]
+        return _corpus(X, y, reading, data)
+
+    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Drop the names of other files."""
+        return {name: value for name, value in given.items() if name not in OTHERS}
+
+
+def read_sequences(path: str, reading: Reading) -> SequenceData:
+    """Read a file of sequences, in the format that is asked for or that it looks like."""
+    if reading.format not in (None, *READERS):
+        raise WidemarginError(f"motifs are in {' or '.join(READERS)} files, not {reading.format}")
+    if reading.columns is not None or reading.text:
+        raise WidemarginError("files of sequences have no columns of tokens; leave out --columns and --text")
+    raw = RawText.load(path)
+    chosen = reading.format or ("fasta" if fasta.is_fasta(raw) else "sequences")
+    return READERS[chosen](raw, reading.label)
+
+
+def read_corpus(path: str, reading: Reading, *, gold: bool) -> Corpus:
+    """A file for prediction or evaluation."""
+    data = read_sequences(path, reading)
+    return _corpus(data.sequences, labels_of(data) if gold else None, reading, data)
+
+
+def labels_of(data: SequenceData) -> list[str]:
+    """The label of every sequence, which must be there."""
+    if not any(data.labels):
+        raise DataError(
+            f"{data.raw.source} has no labels; a table has them in a column, FASTA files as label=… in the headers"
+        )
+    return data.classes()
+
+
+def located_table(X: Sequences, labels: Sequence[Any], scores: Sequence[float], sites: Sequence[Site | None]) -> str:
+    """A table with the site of each sequence that has one; it can be read again."""
+    rows = [
+        [X.name(i), str(label), f"{score:.6g}", *_spelt(site), X.texts[i]]
+        for i, (label, score, site) in enumerate(zip(labels, scores, sites, strict=True))
+    ]
+    return "".join("\t".join(row) + "\n" for row in [HEADER, *rows])
+
+
+def _spelt(site: Site | None) -> list[str]:
+    return ["."] * 4 if site is None else [str(site.start), str(site.end), site.strand, site.letters]
+
+
+def _corpus(X: Sequences, y: Any, reading: Reading, data: SequenceData) -> Corpus:
+    about = {"format": "fasta" if fasta.is_fasta(data.raw) else "sequences", "label": reading.label or LABEL}
+    return Corpus(X, y, about, {"sequences": len(X), "letters": X.n_letters}, data)

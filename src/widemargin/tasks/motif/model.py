@@ -1,0 +1,264 @@
+"""Trained motif finders. Model files call their structure ``motif``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
+from widemargin.core.header import Fields, flag, names, text, whole
+from widemargin.core.problem import in_shares
+from widemargin.core.stored import Stored
+from widemargin.decoders.windows import window_scores
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.metrics import area_under_curve, label_scores
+from widemargin.report.evaluation import Evaluation, overall, plain, score_table, spelt_f1
+from widemargin.report.numbers import share
+from widemargin.report.svg import page
+from widemargin.tasks.answers import Answers, Ranked, checked_k, together
+from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.calibration import Judged
+from widemargin.tasks.constraints import Constraints
+from widemargin.tasks.motif.files import located_table, read_corpus
+from widemargin.tasks.motif.labels import is_positive, plain_labels
+from widemargin.tasks.motif.letters import checked_letters, letters_of, reverse_complement
+from widemargin.tasks.motif.logo import logo_lines, logo_picture, logo_png
+from widemargin.tasks.motif.matrix import Motif
+from widemargin.tasks.motif.reads import Reads
+from widemargin.tasks.motif.sites import Site, best_sites, share_found
+from widemargin.tasks.strongest import Part, strongest
+from widemargin.text.sequences import Sequences, as_sequences
+
+
+@dataclass
+class MotifModel(Answers):
+    """A trained motif finder: its labels are the negative and the positive one.
+
+    `matrix` and `background` are the weights. `found` and `frequencies` describe the motif where it was found in the
+    training data (`matrix.Motif`).
+    """
+
+    kind: ClassVar[str] = "motif"
+    predicts: ClassVar[str] = "motifs"
+    counts: ClassVar[str] = "sequences"
+    fields: ClassVar[Fields] = {
+        "labels": names(str, int, float, bool, at_least=2),
+        "letters": text(at_most=100),
+        **dict.fromkeys(("length", "order"), whole(at_least=0, at_most=10_000)),
+        "both_strands": flag(),
+    }
+    exports: ClassVar[Mapping[str, str]] = {
+        ".meme": "the matrix in MEME's minimal format",
+        ".svg": "a sequence logo",
+        ".png": "a sequence logo",
+    }
+
+    reads: Reads
+    matrix: FloatMatrix
+    background: FloatVector
+    found: FloatMatrix
+    frequencies: FloatVector
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights as one vector."""
+        return np.concatenate([self.matrix.ravel(), self.background])
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The numbers of labels, features and weights."""
+        n = self.matrix.size + self.background.size
+        return {"labels": len(self.labels), "features": n, "weights": n}
+
+    @property
+    def motif(self) -> Motif:
+        """How often each letter is at each place of the motif."""
+        return Motif(self.reads.letters, self.found, self.frequencies, self.reads.both_strands)
+
+    # With data at hand.
+
+    def best(self, X: Any, n_threads: int = 1) -> tuple[LongVector, FloatVector]:
+        """2h + strand of the best window of each sequence, −1 if it has none, and its score."""
+        X = checked_letters(as_sequences(X), self.reads.letters)
+        examples = self.reads.examples(X.texts)
+        parts = in_shares(examples, partial(examples.best, self.w), n_threads)
+        places, scores = zip(*parts, strict=True)
+        return np.concatenate(places), np.concatenate(scores)
+
+    def scores(self, X: Any, n_threads: int = 1) -> FloatVector:
+        """The score of each sequence's best window, positive if it holds the motif; −∞ if it is too short."""
+        return self.best(X, n_threads)[1]
+
+    def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Any]:
+        """The label of each sequence."""
+        if constraints is not None:
+            raise UnsupportedError("there are no constraints on motifs")
+        return [self.labels[int(score > 0.0)] for score in self.scores(X, n_threads)]
+
+    def locate(self, X: Any, n_threads: int = 1, *, everywhere: bool = False) -> list[Site | None]:
+        """The site of the motif in each positive sequence; `everywhere`, the best window of negative ones, too."""
+        X = as_sequences(X)
+        places, scores = self.best(X, n_threads)
+        return [
+            self._site(X, i, place, score) if place >= 0 and (everywhere or score > 0.0) else None
+            for i, (place, score) in enumerate(zip(places.tolist(), scores.tolist(), strict=True))
+        ]
+
+    def predict_best(
+        self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> list[list[Ranked]]:
+        """The `k` best sites of each sequence that do not overlap, best first."""
+        X = checked_letters(as_sequences(X), self.reads.letters)
+        examples = self.reads.examples(X.texts)
+        windows, k = examples.shape.windows(self.w), checked_k(k)
+        found = [best_sites(window_scores(examples.coded, i, windows), k, self.reads.length) for i in range(len(X))]
+        return [
+            [Ranked(score, self._site(X, i, place, score)) for place, score in sites] for i, sites in enumerate(found)
+        ]
+
+    def answers(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, best: int | None, confidence: bool
+    ) -> list[dict[str, Any]]:
+        """One dict per sequence: its name, label, score, site and, if wanted, confidence and the `best` sites."""
+        X = as_sequences(X)
+        places, scores = self.best(X, n_threads)
+        parts: list[list[dict[str, Any]]] = [
+            [
+                {
+                    "id": X.name(i),
+                    "label": self.labels[int(score > 0.0)],
+                    "score": score if place >= 0 else None,
+                    "site": self._site(X, i, place, score)._asdict() if score > 0.0 else None,
+                }
+                for i, (place, score) in enumerate(zip(places.tolist(), scores.tolist(), strict=True))
+            ]
+        ]
+        if confidence:
+            parts.append([{"confidence": each} for each in self.confidence(X, n_threads).tolist()])
+        if best is not None:
+            ranked = self.predict_best(X, best, n_threads)
+            parts.append([{"alternatives": [site._asdict() for _, site in each]} for each in ranked])
+        return together(*parts)
+
+    def confidence(self, X: Any, n_threads: int = 1) -> FloatVector:
+        """For each predicted label, the probability that it is right."""
+        return self.curve("labels")(np.abs(self.scores(X, n_threads)))
+
+    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+        """The labels predicted for `X`, judged by `y`."""
+        scores, positive = self.scores(X, n_threads), self._positive(X, y)
+        return {"labels": Judged.of([np.abs(scores)], ((scores > 0.0) == positive).tolist())} if len(scores) else {}
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """How many labels are right, how well scores separate the classes, and whether known sites are found."""
+        X, begin = as_sequences(X), perf_counter()
+        sites = self.locate(X, n_threads, everywhere=True)
+        seconds = {"searching": perf_counter() - begin}
+        scores = np.array([-np.inf if site is None else site.score for site in sites])
+        positive = self._positive(X, y)
+        spelt = [[str(self.labels[int(right)]) for right in each.tolist()] for each in (positive, scores > 0.0)]
+        by_label = label_scores(spelt[:1], spelt[1:]).by_label
+        right, area = float(np.mean((scores > 0.0) == positive)), area_under_curve(scores, positive)
+        results: dict[str, Any] = {"accuracy": right, "error": 1.0 - right, "auc": area}
+        facts = [("accuracy", share(right)), ("area under the curve", f"{area:.3f}")]
+        if str(self.labels[1]) in by_label:
+            results |= overall(by_label[str(self.labels[1])])
+            facts.insert(1, spelt_f1(by_label[str(self.labels[1])]))
+        if X.sites is not None:
+            found, n = share_found(sites, X.sites)
+            results |= {"sites_found": found, "sites": n}
+            facts.append(("known sites found", f"{share(found)} in {n} sequences that have some"))
+        results["by_label"] = plain(by_label)
+        return Evaluation(results, "accuracy", facts, [score_table("By label", "label", by_label)], seconds)
+
+    def _positive(self, X: Any, y: Any) -> AnyArray:
+        labels = plain_labels(y)
+        if len(as_sequences(X)) != len(labels):
+            raise DataError(f"there are {len(as_sequences(X))} sequences, but {len(labels)} labels")
+        return is_positive(labels, self.labels)
+
+    def _site(self, X: Sequences, i: int, place: int, score: float) -> Site:
+        start, end = place // 2, place // 2 + self.reads.length
+        letters = X.texts[i][start:end]
+        if place % 2:
+            letters = reverse_complement(letters, self.reads.letters)
+        return Site(start, end, "+-"[place % 2], letters, score)
+
+    # With files at hand.
+
+    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+        """A file of sequences."""
+        return read_corpus(path, reading, gold=gold)
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """A table: name, label, score, site and letters of each sequence."""
+        scores = self.scores(corpus.X).tolist()
+        return located_table(corpus.X, outputs, scores, self.locate(corpus.X))
+
+    def warm_up(self) -> None:
+        """Search one sequence, so that loading compiled kernels does not count as searching."""
+        self.predict([self.reads.letters * self.reads.length])
+
+    # About itself.
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest weights of the motif and of the background."""
+        letters, order = self.reads.letters, self.reads.order
+        n = len(letters)
+
+        def context(number: int) -> str:
+            spelt = "".join(letters[number // n**back % n] for back in range(order, -1, -1))
+            return f"{spelt[-1]} after {spelt[:-1]}" if order else spelt
+
+        return {
+            "motif": Part(
+                "Letters at places of the motif",
+                strongest(self.matrix.ravel(), top, lambda at: f"{letters[at % n]} at {at // n + 1}"),
+            ),
+            "background": Part("Letters of the background", strongest(self.background, top, context)),
+        }
+
+    def remarks(self) -> list[tuple[str, str]]:
+        """The motif in words and, if several lengths were tried, their scores."""
+        n_sites = round(float(self.found.sum(axis=1).max(initial=0.0)))
+        bits = float(self.motif.information.sum())
+        facts = [("motif", f"{self.motif.consensus}, {bits:.1f} bits, at {n_sites:,} sites of the training data")]
+        tried: Mapping[str, float] = self.summary.get("lengths", {})
+        if tried:
+            facts.append(("lengths", ", ".join(f"{length} ({share(score)})" for length, score in tried.items())))
+        return facts
+
+    def picture(self) -> list[str]:
+        """The logo as lines for a terminal."""
+        return logo_lines(self.motif)
+
+    def exported(self, suffix: str) -> bytes:
+        """The matrix in MEME's format, or the logo as a picture."""
+        if suffix == ".png":
+            return logo_png(self.motif)
+        return (self.motif.meme() if suffix == ".meme" else page([logo_picture(self.motif)])).encode()
+
+    def compacted(self) -> Self:
+        """The same model: all its weights may matter."""
+        return self
+
+    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        tensors = {"matrix": self.matrix, "background": self.background}
+        return self.reads._asdict(), tensors | {"found": self.found, "frequencies": self.frequencies}
+
+    @classmethod
+    def _restored(cls, stored: Stored) -> Self:
+        header = stored.header
+        reads = Reads(letters_of(header["letters"]), *(header[name] for name in Reads._fields[1:]))
+        n = len(reads.letters)
+        if len(header["labels"]) != 2 or reads.length < 1 or (reads.both_strands and reads.complement is None):
+            raise WidemarginError("a motif has two labels and at least one letter")
+        matrix, found = (stored.tensor(name, np.float64, (reads.length, n)) for name in ("matrix", "found"))
+        background = stored.vector("background", np.float64, reads.n_contexts)
+        frequencies = stored.vector("frequencies", np.float64, n)
+        if not ((found >= 0.0) & np.isfinite(found)).all() or not ((frequencies > 0.0) & (frequencies <= 1.0)).all():
+            raise WidemarginError("its counts of letters are not numbers of at least 0, or its frequencies not shares")
+        return cls(header["labels"], reads, matrix, background, found, frequencies, summary=header["summary"])

@@ -1,0 +1,54 @@
+"""Parameters of motif finders."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from widemargin.tasks.latent_parameters import LatentParameters
+from widemargin.tasks.parameters import Parameters, changed, parameter
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class MotifParameters(LatentParameters):
+    """Parameters of motif finders."""
+
+    max_epochs: int | None = changed(Parameters, "max_epochs", 1000)
+    length: "int | Sequence[int]" = parameter(
+        11,
+        "How many letters the motif has. With several lengths, each is tried, and the best one is kept: by the "
+        "development score, or else by cross-validation.",
+        metavar="L[,L…]",
+        given_as="whole numbers",
+    )
+    order: int = parameter(
+        1,
+        "The order of the background's Markov model: how many letters before it a letter depends on. The paper has 3.",
+    )
+    alphabet: str = parameter("dna", "'dna', 'rna', 'protein', or the letters themselves; others have no weight.")
+    strands: Literal["one", "both"] | None = parameter(
+        None, "Whether the motif may be on either strand. By default both for DNA, otherwise one."
+    )
+    positive: "Any" = parameter(
+        None, "The label of sequences with the motif. By default 1, +, yes and the like, or else the last in order."
+    )
+    background_weight: float = parameter(
+        0.02, "How much each background sequence counts, where others count 1; the paper has 1/50."
+    )
+
+
+@dataclass(kw_only=True)
+class MotifOptions:
+    """Command-line options that are not training parameters."""
+
+    negative: str | None = parameter(
+        None,
+        "More sequences, all negative.",
+        metavar="FILE",
+        given_as="path",
+    )
+    background: str | None = parameter(
+        None,
+        "Background sequences: negative, and each counts little (--background-weight).",
+        metavar="FILE",
+        given_as="path",
+    )

@@ -1,0 +1,161 @@
+"""First completions: a rough motif, found by counting short words.
+
+Random windows seldom lead anywhere: on ARS sequences of yeast, training then ends near chance. So:
+
+1. Words of a few letters are ranked by how much more often positive sequences hold them than negative ones: by z of
+   the difference of two shares.
+2. Each of the best words is the middle of a motif, refined as by expectation maximisation with hard choices: the best
+   windows of the better half of the positive sequences are counted, and the logarithms of the odds of their letters
+   are the next motif.
+3. The motif with the best area under the curve, over all words and all steps, is moved to the left or right to where
+   its windows have the most information: neither the steps above nor training would move it. It chooses the windows.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.decoders.windows import Coded, best_windows, windows_of
+from widemargin.metrics import area_under_curve
+
+MOST_WORDS = 10_000  # the number of words of the chosen size
+N_SEEDS, N_STEPS = 20, 3
+MOST_NEGATIVE = 1000  # more would take time and hardly change the ranks
+STRENGTH, PSEUDO = 8.0, 4.0  # how many sequences a word stands for, and how many the background
+
+
+class Reader(NamedTuple):
+    """Sequences and how they are read: the length of windows, the letters and, for two strands, their complements."""
+
+    coded: Coded
+    length: int
+    n_letters: int
+    complement: LongVector
+
+    def best(self, odds: FloatMatrix, batch: IntVector) -> tuple[LongVector, FloatVector]:
+        """The windows with the best sums of `odds`, and the sums."""
+        matrix = np.concatenate([odds, np.zeros((self.length, 1))], axis=1)
+        strands = [matrix, matrix[::-1, self.complement]] if len(self.complement) else [matrix]
+        none = np.zeros(int(self.coded.contexts.max(initial=0)) + 1)
+        return best_windows(self.coded, batch, windows_of(np.stack(strands), none))
+
+    def counted(self, batch: IntVector, places: LongVector) -> FloatMatrix:
+        """How often each letter is at each place of these windows."""
+        starts, strands = self.coded.indptr[batch] + places // 2, places % 2
+        counts = np.zeros((self.length, self.n_letters + 1))
+        for j in range(self.length):
+            letters = self.coded.letters[starts + np.where(strands == 0, j, self.length - 1 - j)].astype(np.int64)
+            if len(self.complement):
+                letters = np.where(strands == 0, letters, self.complement[letters])
+            counts[j] = np.bincount(letters, minlength=self.n_letters + 1)
+        return counts[:, : self.n_letters]
+
+    def frequencies(self) -> FloatVector:
+        """The share of each letter."""
+        counts = np.bincount(self.coded.letters, minlength=self.n_letters + 1)[: self.n_letters] + 1.0
+        if len(self.complement):
+            counts = counts + counts[self.complement[: self.n_letters]]
+        return counts / counts.sum()
+
+
+class Rough(NamedTuple):
+    """A rough motif: the logarithms of odds, the area under the curve, and the information of its windows."""
+
+    odds: FloatMatrix
+    area: float
+    bits: float = 0.0
+
+
+class Search(NamedTuple):
+    """The sequences to search, the positive ones first, and the shares of their letters."""
+
+    reader: Reader
+    batch: IntVector
+    positive: AnyArray
+    frequencies: FloatVector
+
+    def odds(self, counts: FloatMatrix) -> FloatMatrix:
+        """The logarithms of the odds of letters, against letters anywhere."""
+        return np.log(counts / counts.sum(axis=1, keepdims=True) / self.frequencies)
+
+    def better_half(self, places: LongVector, scores: FloatVector) -> tuple[IntVector, LongVector]:
+        """The positive sequences with the best windows, and these."""
+        n = int(self.positive.sum())
+        order = np.argsort(-scores[:n], kind="stable")[: max(1, n // 2)]
+        return self.batch[order], places[order]
+
+    def refined(self, counts: FloatMatrix) -> Rough:
+        """The best motif of several steps from here."""
+        best = Rough(self.odds(counts), -1.0)
+        for _ in range(N_STEPS + 1):
+            odds = self.odds(counts)
+            places, scores = self.reader.best(odds, self.batch)
+            area = area_under_curve(scores, self.positive)
+            counts = self.reader.counted(*self.better_half(places, scores)) + PSEUDO * self.frequencies
+            if area > best.area:
+                best = Rough(odds, area, self.bits(counts))
+        return best
+
+    def bits(self, counts: FloatMatrix) -> float:
+        """The information of windows with these numbers of letters."""
+        return float((counts / counts.sum(axis=1, keepdims=True) * self.odds(counts)).sum())
+
+    def shifted(self, odds: FloatMatrix) -> FloatMatrix:
+        """The letters counted in windows a little to the left or right, where they have the most information."""
+        batch, places = self.better_half(*self.reader.best(odds, self.batch))
+        n_windows = np.diff(self.reader.coded.indptr)[batch] - self.reader.length + 1
+        reach = self.reader.length // 2
+        tried = []
+        for by in range(-reach, reach + 1):
+            moved = places + np.where(places % 2 == 0, 2 * by, -2 * by)
+            inside = (moved >= 0) & (moved < 2 * n_windows)
+            tried.append(self.reader.counted(batch[inside], moved[inside]) + PSEUDO * self.frequencies)
+        return max(tried, key=self.bits)
+
+
+def seeded(reader: Reader, positive: AnyArray) -> LongVector:
+    """The windows that a rough motif chooses in all sequences; −1 where there is none."""
+    negative = np.flatnonzero(~positive)
+    chosen = np.concatenate([np.flatnonzero(positive), negative[:: -(-len(negative) // MOST_NEGATIVE) or 1]])
+    batch, right = chosen.astype(np.int32), positive[chosen]
+    search = Search(reader, batch, right, reader.frequencies())
+    best = Rough(np.zeros((reader.length, reader.n_letters)), -1.0)
+    for word in enriched(reader, batch, right):
+        counts = np.tile(PSEUDO * search.frequencies, (reader.length, 1))
+        counts[(reader.length - len(word)) // 2 + np.arange(len(word)), word] += STRENGTH
+        best = max(best, search.refined(counts), key=lambda rough: rough.area)
+    shifted = search.refined(search.shifted(best.odds))
+    best = max(best, shifted, key=lambda rough: (round(rough.area, 2), rough.bits))
+    return reader.best(best.odds, np.arange(len(positive), dtype=np.int32))[0]
+
+
+def enriched(reader: Reader, batch: IntVector, positive: AnyArray) -> list[LongVector]:
+    """The words that positive sequences hold most often, compared with negative ones; each as its letters' numbers."""
+    n, size = reader.n_letters, 1
+    while n ** (size + 1) <= MOST_WORDS and size < reader.length:
+        size += 1
+    held = np.zeros((2, n**size))
+    for i, right in zip(batch.tolist(), positive.tolist(), strict=True):
+        held[int(right), _words(reader, i, size)] += 1.0
+    n_negative, n_positive = np.bincount(positive.astype(np.int64), minlength=2)
+    share = (held.sum(axis=0) + 1.0) / (len(positive) + 2.0)
+    deviation = np.sqrt(share * (1.0 - share) * (1.0 / max(n_positive, 1) + 1.0 / max(n_negative, 1)))
+    z = (held[1] / max(n_positive, 1) - held[0] / max(n_negative, 1)) / deviation
+    best: Any = np.argsort(-z, kind="stable")[:N_SEEDS]
+    return [best[k] // n ** np.arange(size - 1, -1, -1) % n for k in range(len(best))]
+
+
+def _words(reader: Reader, i: int, size: int) -> LongVector:
+    """The distinct words of sequence i; of a word and its reverse complement, the one with the smaller number."""
+    begin, end = reader.coded.indptr[i], reader.coded.indptr[i + 1]
+    letters = reader.coded.letters[begin:end].astype(np.int64)
+    count = max(0, len(letters) - size + 1)
+    words, reverse, whole = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64), np.ones(count, bool)
+    for j in range(size):
+        at = letters[j : j + count]
+        whole &= at < reader.n_letters
+        words = words * reader.n_letters + at
+        if len(reader.complement):
+            reverse = reverse + reader.complement[at] * reader.n_letters**j
+    return np.unique((np.minimum(words, reverse) if len(reader.complement) else words)[whole])
