@@ -68,7 +68,7 @@ def test_matching_is_a_sound_structure(matching):
 
 
 def test_deduplicating(capsys):
-    before, after, clusterer = imported("deduplicate").main(n_train=6, n_test=6)
+    before, after, clusterer = imported("deduplicate").main(n_train=4, n_test=4)
     assert after > 0.85
     assert after > before
     *_, learnt, solution = capsys.readouterr().out.splitlines()

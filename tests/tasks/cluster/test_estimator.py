@@ -171,6 +171,9 @@ def test_explanations(trained):
     assert why["chosen"]["part"] == "1 Anna Berg, 1904 – 5 Berg, Anna, 1904"
     assert why["difference"] == pytest.approx(sum(each["difference"] for each in why["reasons"]))
     assert "every pair" in {each["template"] for each in why["reasons"]}
+    apart = json.loads(succeed("inspect", model, "--explain", data, "--span", "2:1", "--json"))
+    assert apart["chosen"] == {"part": "apart", "score": 0}
+    assert apart["other"]["score"] < 0
     assert "9 and 7 are not a pair" in fail("inspect", model, "--explain", data, "--span", "7:9").replace(
         "7 and 9", "9 and 7"
     )

@@ -148,14 +148,15 @@ class ClusterModel(Model):
         items = described_items(X[0], int(documents.items[-1]))
         if question.span is None:
             outputs: Any = examples.decode(self.weights, one)
-            linked = outputs if isinstance(examples, ForestExamples) else documents.within(outputs)
-            found = sorted(np.flatnonzero(linked).tolist(), key=lambda pair: -scores[pair])
+            joined = outputs if isinstance(examples, ForestExamples) else documents.within(outputs)
+            found = sorted(np.flatnonzero(joined).tolist(), key=lambda pair: -scores[pair])
             return listed((_pair(documents, items, pair), float(scores[pair]), "apart") for pair in found)
         i, j = sorted(question.span)
         (at, *_) = [*np.flatnonzero((documents.first == i - 1) & (documents.second == j - 1)).tolist(), None]
         if at is None:
             raise WidemarginError(f"{i} and {j} are not a pair of items of the document, which has {len(items)}")
-        return compared(self._option(documents, items, at), Option("apart", []))
+        linked, apart = self._option(documents, items, at), Option("apart", [])
+        return compared(linked, apart) if linked.score > 0.0 else compared(apart, linked)
 
     def _option(self, documents: Documents, items: Sequence[str], pair: int) -> Option:
         rows, names = documents.features, self.extractor.names()
