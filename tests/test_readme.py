@@ -24,6 +24,7 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     ("page", "said"),
     [
         ("answers.md", "expected calibration error"),
+        ("motifs.md", "TGACGTCA [1]"),
         ("objectives.md", "proven to be within"),
         ("parsing.md", "Arc(head="),
         ("segmentation.md", "Span(start=2, end=4, type='city')"),
