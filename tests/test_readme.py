@@ -25,6 +25,7 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     [
         ("answers.md", "expected calibration error"),
         ("clustering.md", "a local optimum after"),
+        ("motifs.md", "TGACGTCA [1]"),
         ("objectives.md", "proven to be within"),
         ("parsing.md", "Arc(head="),
         ("ranking.md", "proven to be within"),

@@ -105,6 +105,9 @@ def _formats() -> Iterator[tuple[str, Kind]]:
 def _read(name: str, path: Path, rng: Random) -> None:
     if not FORMATS[name].has_tokens:
         data = FORMATS[name].parse(RawText.load(path))
+        if not hasattr(data, "matrix"):
+            data.classes()
+            return
         data.matrix(5)
         data.relabelled([",".join(each) for each in data.labels])
         data.classes()

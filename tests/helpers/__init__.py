@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from helpers.clusters import forests, random_documents
+from helpers.motifs import motif_examples, outputs_of, random_texts
 from widemargin import solvers
 from widemargin.core.loop import Callback
 from widemargin.core.problem import Problem
@@ -354,6 +355,14 @@ def classes(seed, n_examples, n_classes=3, *, n_features=5, costs=False, binary=
     return Small(examples, lambda i: (np.array([y], dtype=np.int32) for y in range(n_classes)), gold, position_errors)
 
 
+def motifs(seed) -> Small:
+    texts, positive = random_texts(seed, [6, 4, 5, 3, 2, 5]), [True, False, True, True, False, False]
+    latent = motif_examples(texts, positive, "ACGT", 3, 1, both=True)
+    gold = latent.guess(np.random.default_rng(seed))
+    outputs = [outputs_of(text, 3, both=True) for text in texts]
+    return Small(latent.completed(gold), lambda i: (np.array([y]) for y in outputs[i]), gold)
+
+
 def label_sets(seed, n_examples, n_labels=3, *, pairwise, n_features=4, costs=False, intercept=0.0) -> Small:
     rng = np.random.default_rng(seed)
     features = flat_features(rng, n_examples, n_features, binary=False)
@@ -401,6 +410,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "custom, listed": lambda: matching(6, [3, 2, 4, 1, 3], ListedMatching),
     "classes": lambda: classes(7, 12, binary=True, intercept=1.0),
     "classes, costs": lambda: classes(8, 10, n_classes=4, costs=True),
+    "motifs": lambda: motifs(15),
     "multilabel, pairs": lambda: label_sets(9, 8, pairwise=True, costs=True),
     "forests": lambda: linked(15, [3, 4, 2, 0, 3, 1], penalty=0.5),
     "multilabel, no pairs": lambda: label_sets(10, 8, pairwise=False, intercept=0.5),
