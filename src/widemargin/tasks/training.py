@@ -12,8 +12,6 @@ from widemargin._threads import count_threads
 from widemargin.core.examples import Examples, Latent, Outputs, count_unreachable
 from widemargin.core.loop import Callback, Score, Stop, fit
 from widemargin.core.objective import Objective
-from widemargin.core.online import Online
-from widemargin.core.path import path_points
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
@@ -24,6 +22,7 @@ from widemargin.solvers import SOLVERS, named_solver
 from widemargin.tasks.parameters import PRESETS, Parameters, Preset
 
 if TYPE_CHECKING:
+    from widemargin.core.online import Online
     from widemargin.report.comparison import Comparison
 
 M = TypeVar("M")
@@ -94,6 +93,8 @@ def train_path(
         loop = _latent().latent_loop(compiled, parameters)
         points = _latent().latent_path(lambda c: _run(loop, compiled, replace(parameters, C=c), callbacks), C)
     else:
+        from widemargin.core.path import path_points  # seldom needed
+
         points = _run(path_points, compiled, parameters, callbacks, C=C)
     path = [(replace(parameters, C=each), _slim(solution)) for each, solution in points]
     return [(_model(compiled, point, solution), solution) for point, solution in path]
@@ -103,7 +104,7 @@ def train_path(
 class Pieces(Generic[M]):
     """A model that learns piece by piece: the running solver, the last piece, and the solution and model so far."""
 
-    online: Online
+    online: "Online"
     compiled: Compiled[M]
     solution: Solution
     model: M
@@ -122,6 +123,8 @@ def train_piece(
     """
     solver = chosen(parameters).solver
     if before is None:
+        from widemargin.core.online import Online  # seldom needed
+
         online = Online(_piecewise(solver), parameters.random_state)
         compiled = compile_data(parameters, data, labels=labels, piece=True)
     else:
