@@ -76,8 +76,11 @@ def run(
     shares: Sequence[float] = SHARES,
     values: Sequence[float] = VALUES,
     n_jobs: int = 1,
+    quick: bool = False,
 ) -> list[dict[str, Any]]:
-    """A row for every share and way; prints them as they come."""
+    """A row for every share and way; prints them as they come. Quickly: few sentences, one share and one C."""
+    if quick:
+        n_sentences, shares, values = 300, (0.5,), (0.1,)
     X, y = sentences(data / "train.conllu", n_sentences)
     dev, test = sentences(data / "dev.conllu"), sentences(data / "test.conllu")
     measure(X[:50], removed(y[:50], 0.5), 0.1, n_jobs)  # compiles the kernels
@@ -123,8 +126,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="where to write the rows as JSON")
     given = parser.parse_args()
-    size = {"n_sentences": 300, "shares": (0.5,), "values": (0.1,)} if given.quick else {}
-    rows = run(given.data / "ud-english-ewt", n_jobs=given.jobs, **size | ({"n_sentences": None} if given.all else {}))
+    most = None if given.all else SENTENCES
+    rows = run(given.data / "ud-english-ewt", n_sentences=most, n_jobs=given.jobs, quick=given.quick)
     if given.out is not None:
         given.out.parent.mkdir(parents=True, exist_ok=True)
         given.out.write_text(json.dumps(rows, indent=1) + "\n")
