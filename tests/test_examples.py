@@ -67,6 +67,16 @@ def test_matching_is_a_sound_structure(matching):
     )
 
 
+def test_deduplicating(capsys):
+    before, after, clusterer = imported("deduplicate").main(n_train=4, n_test=4)
+    assert after > 0.85
+    assert after > before
+    *_, learnt, solution = capsys.readouterr().out.splitlines()
+    assert learnt == f"  what was learnt: {after:.1%}"
+    assert solution == str(clusterer.solution_)
+    assert clusterer.solution_.certified
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
 def test_examples_do_nothing_on_import(path, capsys):
     module = imported(path.stem)

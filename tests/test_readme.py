@@ -25,8 +25,10 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     [
         ("answers.md", "expected calibration error"),
         ("motifs.md", "TGACGTCA [1]"),
+        ("clustering.md", "a local optimum after"),
         ("objectives.md", "proven to be within"),
         ("parsing.md", "Arc(head="),
+        ("ranking.md", "proven to be within"),
         ("segmentation.md", "Span(start=2, end=4, type='city')"),
     ],
 )

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from widemargin.tasks.bracket.estimator import ConstituencyParser as ConstituencyParser
     from widemargin.tasks.classify.estimator import LinearClassifier as LinearClassifier
     from widemargin.tasks.classify.estimator import MultilabelClassifier as MultilabelClassifier
+    from widemargin.tasks.cluster.estimator import Clusterer as Clusterer
     from widemargin.tasks.constraints import Constraints as Constraints
     from widemargin.tasks.custom.estimator import StructuredPredictor as StructuredPredictor
     from widemargin.tasks.estimator import load as load
     from widemargin.tasks.motif.estimator import MotifFinder as MotifFinder
     from widemargin.tasks.parse.estimator import DependencyParser as DependencyParser
+    from widemargin.tasks.rank.estimator import Ranker as Ranker
     from widemargin.tasks.segment.estimator import Segmenter as Segmenter
     from widemargin.tasks.tag.estimator import SequenceTagger as SequenceTagger
 

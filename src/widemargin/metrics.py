@@ -2,7 +2,8 @@
 
 All functions compare lists of label sequences. Spans follow the conventions of the conlleval script of the CoNLL shared
 tasks, which published F1 scores use: a span counts as found only if its borders and its type are all right, and an `I-`
-that continues nothing starts a span. A share of nothing is 0, never nan.
+that continues nothing starts a span. A share of nothing is 0, never nan. Gold labels that are None are not scored; of a
+set of gold labels, each is right (`text.partial`).
 """
 
 from collections import Counter
@@ -16,6 +17,7 @@ import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.errors import DataError, WidemarginError
+from widemargin.text.partial import are_partial, known_runs, known_tokens
 from widemargin.text.spans import Labels, Span, spans
 
 
@@ -67,7 +69,7 @@ def accuracy(
     >>> accuracy([["O", "B"], ["O", "O"]], [["O", "O"], ["O", "O"]])
     0.75
     """
-    _check_lengths(gold, predicted)
+    gold, predicted = _known_tokens(gold, predicted)
     if sample_weight is None:
         return quotient(_n_equal(_flat(gold), _flat(predicted)), sum(map(len, gold)))
     if len(sample_weight) != len(gold):
@@ -82,9 +84,11 @@ def sequence_accuracy(gold: Sequence[Labels], predicted: Sequence[Labels]) -> fl
     >>> sequence_accuracy([["O", "B"], ["O", "O"]], [["O", "O"], ["O", "O"]])
     0.5
     """
-    _check_lengths(gold, predicted)
+    sizes = list(map(len, gold))
+    gold, predicted = _known_tokens(gold, predicted)
     right = sum(_n_equal(g, p) == len(g) for g, p in zip(gold, predicted, strict=True))
-    return quotient(right, len(gold))
+    unknown = sum(size > 0 and not g for size, g in zip(sizes, gold, strict=True))
+    return quotient(right - unknown, len(gold) - unknown)
 
 
 def span_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
@@ -93,7 +97,7 @@ def span_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     >>> span_scores([["B-PER", "O", "B-LOC"]], [["B-PER", "O", "O"]]).micro
     Score(precision=1.0, recall=0.5, f1=0.6666666666666666, support=2)
     """
-    _check_lengths(gold, predicted)
+    gold, predicted = _known_runs(gold, predicted)
     return scores_of_spans(list(map(spans, gold)), list(map(spans, predicted)))
 
 
@@ -136,7 +140,7 @@ def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
     >>> confusion([["N", "V", "N"]], [["N", "N", "N"]]).matrix.tolist()
     [[2, 0], [1, 0]]
     """
-    _check_lengths(gold, predicted)
+    gold, predicted = _known_tokens(gold, predicted)
     pairs = Counter(zip(_flat(gold), _flat(predicted), strict=True))
     labels = sorted(set(chain.from_iterable(pairs)))
     number = {label: index for index, label in enumerate(labels)}
@@ -252,6 +256,16 @@ def _flat(labels: Sequence[Labels]) -> Iterable[str]:
 
 def _n_equal(gold: Iterable[str], predicted: Iterable[str]) -> int:
     return sum(map(eq, gold, predicted))
+
+
+def _known_tokens(gold: Sequence[Labels], predicted: Sequence[Labels]) -> tuple[Sequence[Labels], Sequence[Labels]]:
+    _check_lengths(gold, predicted)
+    return known_tokens(gold, predicted) if are_partial(gold) else (gold, predicted)
+
+
+def _known_runs(gold: Sequence[Labels], predicted: Sequence[Labels]) -> tuple[Sequence[Labels], Sequence[Labels]]:
+    _check_lengths(gold, predicted)
+    return known_runs(gold, predicted) if are_partial(gold) else (gold, predicted)
 
 
 def _check_lengths(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from helpers.clusters import forests, random_documents
 from helpers.motifs import motif_examples, outputs_of, random_texts
 from widemargin import solvers
 from widemargin.core.loop import Callback
@@ -33,6 +34,7 @@ from widemargin.solvers import (
 from widemargin.structures.custom_positions import custom_examples
 from widemargin.tasks.classify.classes import ClassExamples
 from widemargin.tasks.classify.multilabel import multilabel_kind
+from widemargin.tasks.cluster.examples import ForestExamples
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.segment.spans import encode, segments_of
@@ -210,6 +212,12 @@ def brackets(texts, templates, hash_bits) -> Small:
     return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold))
 
 
+def ranked(*arguments, **options) -> Small:
+    from helpers.rankings import small_rankings
+
+    return small_rankings(*arguments, **options)
+
+
 BRACKETED = [
     "(S (N a) (N b))",
     "(S (N a) (N b) (N c))",
@@ -371,6 +379,19 @@ def label_sets(seed, n_examples, n_labels=3, *, pairwise, n_features=4, costs=Fa
     return Small(examples, lambda i: iter(sets), gold, position_errors)
 
 
+def linked(seed, sizes, *, penalty=1.0, **options) -> Small:
+    """Clusters held together by forests, completed by chains."""
+    documents, gold = random_documents(seed, sizes, **options)
+    examples = ForestExamples(documents, 5, gold, penalty=penalty)
+
+    def outputs(i):
+        begin, end = documents.pairs[i : i + 2]
+        first, second = documents.first[begin:end].tolist(), documents.second[begin:end].tolist()
+        return forests(first, second, sizes[i])
+
+    return Small(examples, outputs, examples.completions)
+
+
 STRUCTURES: dict[str, Callable[[], Small]] = {
     "chain": lambda: chain(1, [3, 2, 4, 1, 3, 2, 4, 0, 3]),
     "chain, real-valued": lambda: chain(2, [3, 2, 4, 1, 0, 3, 2], binary=False, per_position=3),
@@ -391,10 +412,18 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "classes, costs": lambda: classes(8, 10, n_classes=4, costs=True),
     "motifs": lambda: motifs(15),
     "multilabel, pairs": lambda: label_sets(9, 8, pairwise=True, costs=True),
+    "forests": lambda: linked(15, [3, 4, 2, 0, 3, 1], penalty=0.5),
     "multilabel, no pairs": lambda: label_sets(10, 8, pairwise=False, intercept=0.5),
+    "ranking, precision": lambda: ranked(15, [4, 3, 5, 2, 1, 4], "precision"),
+    "ranking, ndcg": lambda: ranked(16, [4, 3, 4, 2, 1], "ndcg", k=3),
+    "ranking, map": lambda: ranked(17, [4, 3, 5, 2, 1], "map"),
+    "ranking, pairs": lambda: ranked(18, [4, 3, 4, 2, 1], "pairs"),
 }
 
-VARIANTS = ("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings")
+VARIANTS = (
+    *("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings"),
+    *("ranking, ndcg", "ranking, map", "forests"),
+)
 """Structures that differ in what they offer, or in how they decode, but not in what solvers see of them."""
 
 PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {

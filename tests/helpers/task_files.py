@@ -1,5 +1,6 @@
 """For every task with a command line, once: a small file to learn from, and options that make learning fast."""
 
+import json
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -27,6 +28,26 @@ def vectors() -> str:
     return "".join(f"{'even' if k % 2 == 0 else 'odd'} 0:{k % 2} 1:{k % 3} 2:{k % 5}\n" for k in range(30))
 
 
+def queries() -> str:
+    return "".join(f"{k % 7 % 3} qid:{k // 6} 0:{k % 7 % 3 - k % 2} 1:{k % 2} 3:{k % 5 / 2}\n" for k in range(36))
+
+
+def people(n: int = 6) -> str:
+    """Documents of records, each of two people who are written in three ways."""
+    forms = ("{first} {last}", "{initial}. {last}", "{last}, {first}")
+    lines = []
+    for k in range(n):
+        pairs = [("Anna", "Berg"), ("Carl", "Dahl"), ("Eva", "Falk"), ("Gustav", "Holm")]
+        chosen = [pairs[k % 4], pairs[(k + 1) % 4]]
+        records = [
+            {"name": form.format(first=first, last=last, initial=first[0]), "year": 1900 + len(last) + k}
+            for form in forms
+            for first, last in chosen
+        ]
+        lines.append(json.dumps({"id": k, "records": records, "clusters": [last for _ in forms for _, last in chosen]}))
+    return "\n".join(lines) + "\n"
+
+
 TASK_FILES: dict[str, Callable[[], TaskFile]] = {
     "tag": lambda: TaskFile("train.tsv", labelled(), ["--templates", "word lower"]),
     "segment": lambda: TaskFile("train.tsv", labelled(), ["--templates", "word lower", "--segment-features", "lower"]),
@@ -35,5 +56,7 @@ TASK_FILES: dict[str, Callable[[], TaskFile]] = {
         "train.mrg", "".join(f"{tree}\n" for tree in treebank(20).trees), ["--hash-bits", "10"]
     ),
     "classify": lambda: TaskFile("train.svm", vectors(), []),
+    "rank": lambda: TaskFile("train.svm", queries(), ["--k", "2"]),
+    "cluster": lambda: TaskFile("train.jsonl", people(), []),
     "motif": lambda: TaskFile("train.tsv", planted_table(), ["--length", "8", "--order", "0"]),
 }

@@ -1,6 +1,7 @@
 """Labels and what confusing them costs."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
-from widemargin.text.columns import Column, Columns
+from widemargin.text.columns import Column, Columns, Notation
 from widemargin.text.inputs import as_columns
 from widemargin.text.labels import are_labels, as_sequences, cost_matrix, encode_labels
 
@@ -25,7 +26,7 @@ def like(y):
 
 @given(label_lists.filter(any))
 def test_labels_are_numbered_by_frequency(y):
-    labels, gold = encode_labels(like(y), y)
+    labels, gold, _ = encode_labels(like(y), y)
     flat = [label for sequence in y for label in sequence]
     assert labels == sorted(set(flat), key=lambda label: (-flat.count(label), label))
     assert [labels[code] for code in gold] == flat
@@ -41,7 +42,7 @@ def test_labels_may_be_lists_tuples_arrays_or_a_column(y):
     column = Column(np.array([values.index(label) for label in flat], dtype=np.int32), values)
     X = Columns({"word": Column.of(flat)}, boundaries(map(len, y)))
     for form in ([tuple(labels) for labels in y], [np.array(labels, dtype=str) for labels in y], column):
-        labels, gold = encode_labels(X, form)
+        labels, gold, _ = encode_labels(X, form)
         assert labels == expected[0]
         assert all(type(label) is str for label in labels)
         assert gold.tolist() == expected[1].tolist()
@@ -50,7 +51,7 @@ def test_labels_may_be_lists_tuples_arrays_or_a_column(y):
 
 def test_whole_numbers_are_sorted_as_numbers():
     for y in ([[10, 9], [-1]], [np.array([10, 9]), np.array([-1], dtype=np.int8)]):
-        labels, gold = encode_labels([["a", "b"], ["c"]], y)
+        labels, gold, _ = encode_labels([["a", "b"], ["c"]], y)
         assert labels == [-1, 9, 10]
         assert gold.tolist() == [2, 1, 0]
         assert are_labels(labels)
@@ -72,11 +73,16 @@ def test_whole_numbers_are_sorted_as_numbers():
         ("AB", "y must be a list of label lists, not 'AB'"),
         (None, "y must be a list of label lists, not None"),
         (7, "y must be a list of label lists, not 7"),
-        ([["A", None], ["A"]], "sequence 0, position 1: a label must be a string or a whole number, not None"),
+        ([["A", set()], ["A"]], "sequence 0, position 1: no label is allowed; use None for any label"),
+        ([["A", {1.5}], ["A"]], "sequence 0, position 1: a label must be a string or a whole number, not 1.5"),
+        ([["A", ["B", None]], ["A"]], "sequence 0, position 1: a label must be a string or a whole number, not None"),
+        ([["A", {1, 2}], ["A"]], "labels must be all strings or all whole numbers; there are int and str"),
+        ([[None, None], [None]], "there is no labelled position to learn from"),
         ([["A", "B"], [1.0]], "sequence 1, position 0: a label must be a string or a whole number, not 1.0"),
         ([["A", "B"], [True]], "sequence 1, position 0: a label must be a string or a whole number, not True"),
         ([["A", "B"], [b"A"]], "sequence 1, position 0: a label must be a string or a whole number, not b'A'"),
-        ([["A", "B"], [["A"]]], "sequence 1, position 0: a label must be a string or a whole number, not ['A']"),
+        ([["A", "B"], [[["A"]]]], "sequence 1, position 0: a label must be a string or a whole number, not ['A']"),
+        ([["A", "B"], [{"A": 1}]], "sequence 1, position 0: a label must be a string or a whole number, not {'A': 1}"),
         ([["A", "B"], [np.bool_(True)]], "sequence 1, position 0: a label must be a string or a whole number"),
         ([["A", "B"], [1]], "labels must be all strings or all whole numbers; there are int and str"),
     ],
@@ -137,3 +143,22 @@ def test_costs_of_whole_numbers():
 def test_bad_costs(costs, message):
     with pytest.raises(DataError, match="^" + re.escape(message)):
         cost_matrix(costs, ["a", "b", "c"])
+
+
+def test_labels_known_in_part_are_sets():
+    y = [["B", None, {"A", "C"}], [["B"], ("C", "A"), "B"]]
+    labels, known, sets = encode_labels(like(y), y)
+    assert labels == ["B", "A", "C"]
+    assert known.tolist() == [0, 3, 4, 0, 4, 0]
+    assert sets.tolist() == [[True, True, True], [False, True, True]]
+
+
+def test_a_column_writes_unknown_labels_and_alternatives():
+    column = Column.of(["B", "_", "A|C", "B", "C|A", "B"])
+    X = Columns({"word": column}, np.array([0, 3, 6]))
+    plain = encode_labels(X, column)
+    assert (plain.labels, plain.known.tolist()) == (["B", "A|C", "C|A"], [0, 3, 1, 0, 2, 0])
+    both = encode_labels(X, replace(column, notation=Notation(alternatives="|")))
+    assert (both.labels, both.sets.sum(axis=1).tolist()) == (["B", "A", "C"], [3, 2, 2])
+    none = encode_labels(X, replace(column, notation=Notation(unknown=None)))
+    assert (none.labels, len(none.sets)) == (["B", "A|C", "C|A", "_"], 0)

@@ -115,7 +115,8 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any],
     facts += [(f"{group} templates".lstrip(), " ".join(texts)) for group, texts in predictor.templates.items() if texts]
     facts += predictor.remarks()
     if data:
-        counts = [f"{data[what]:,} {what}" for what in ("sequences", "sentences", "tokens", "examples") if what in data]
+        units = ("sequences", "sentences", "tokens", "examples", "queries", "documents", "items")
+        counts = [f"{data[what]:,} {what}" for what in units if what in data]
         column = f"the column {data['label']} of " if "label" in data else ""
         facts.append(("trained on", f"{', '.join(counts)}, {column}a {data.get('format')} file"))
     if parameters:

@@ -104,7 +104,18 @@ def collected(options: Decorator) -> dict[str, click.Parameter]:
     return {str(option.name): option for option in reversed(command.params)}  # click collects from last to first
 
 
-READING = collected(data_options)
+unknown_options = together(
+    click.option(
+        "--unknown",
+        metavar="TEXT",
+        help="How the label column writes a label that is unknown; '' if every value is a label. [default: _; in the "
+        "columns feats and misc of CoNLL-U every value is a label]",
+    ),
+    click.option(
+        "--alternatives", metavar="TEXT", help="What stands between labels of which one is right, such as '|'."
+    ),
+)
+READING = collected(together(data_options, unknown_options))
 """The options that say how files are read."""
 
 jobs = click.option("--jobs", type=int, default=-1, help="Threads; -1 uses all cores.", show_default=True)

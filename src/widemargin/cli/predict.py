@@ -25,7 +25,7 @@ def run(
     **options: Any,
 ) -> None:
     """Predict and write."""
-    reading = Reading(**{name: options.pop(name) for name in Reading._fields})
+    reading = Reading(**{name: options.pop(name) for name in Reading._fields if name in options})
     limits = Limits(**options)
     if out != "-":
         check_target(out, inputs=[model])

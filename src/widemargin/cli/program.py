@@ -13,6 +13,7 @@ With `WIDEMARGIN_DEBUG=1` in the environment, errors are raised instead, for dev
 
 import os
 import sys
+import warnings
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -30,7 +31,9 @@ class Program(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command line, and exit."""
         try:
-            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn
+                code = super().main(*args, **{**kwargs, "standalone_mode": False})
             # Flush here: when the interpreter exits, a full disk would only cause a warning.
             sys.stdout.flush()
         except click.Abort:
@@ -42,6 +45,12 @@ class Program(click.Group):
                 raise
             code = _end(error)
         sys.exit(code or 0)
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning as one sentence, without the place in the code that it comes from."""
+    with suppress(OSError):
+        click.echo("warning: " + str(message).rstrip("."), err=True)
 
 
 def _end(error: Exception) -> int:

@@ -180,6 +180,7 @@ def _results(model: Model, solution: Solution) -> dict[str, Any]:
     return {
         "labels": len(model.labels),
         "unreachable": model.summary.get("unreachable", {}),
+        "unknown": model.summary.get("unknown", {}),
         "remarks": dict(model.remarks()),
         "features": sum(size for what, size in model.sizes.items() if what.endswith("features")),
         "templates": model.sizes.get("templates"),
@@ -204,6 +205,7 @@ def _print(
     facts = [
         ("data", _counted(size)),
         ("labels", f"{results['labels']:,}" + (f" in the column {results['label']}" if results["label"] else "")),
+        *_unknown(results["unknown"]),
         *_unreachable(results["unreachable"], size),
         *results["remarks"].items(),
         ("features", f"{_features(results)}, {results['weights']:,} weights"),
@@ -232,6 +234,13 @@ def _print(
         )
     if results["interrupted"]:
         printer.line("Training was interrupted; the model as it was by then has been saved.")
+
+
+def _unknown(counts: dict[str, int]) -> Iterator[tuple[str, str]]:
+    """Gold labels that are known in part only."""
+    if counts:
+        rest = f"; {counts['sequences']:,} sequences have no known one and are left out" if counts["sequences"] else ""
+        yield "unknown", f"{counts['labels']:,} labels are filled in by the model{rest}"
 
 
 def _rounds(solution: Solution) -> Iterator[tuple[str, str]]:

@@ -102,6 +102,7 @@ class Problem:
     c: FloatVector = field(init=False, repr=False)
     slacks: FloatVector = field(init=False, repr=False)
     known: CutStore | None = field(default=None, init=False, repr=False)
+    _looks_beyond: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not is_number(self.C) or self.C <= 0:
@@ -116,6 +117,7 @@ class Problem:
             raise WidemarginError(f"{self.objective} is smooth by itself; its loss is 'hinge', not {self.loss!r}")
         check_offers(self.objective, self.objective.requires, self.examples)
         self.objective.check(self.examples)
+        self._looks_beyond = isinstance(self.objective, Beyond)  # a protocol: looking takes longer than some oracles
         self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
         self.c = self.example_weight[self.objective.blocks(self.examples)]
         self.forget()
@@ -281,11 +283,11 @@ class Problem:
 
         Such an objective has a block per example.
         """
-        if not isinstance(self.objective, Beyond):
+        if not self._looks_beyond:
             return self.objective.cuts
         xi = np.zeros(self.n_blocks)
         xi[batch] = self.slacks[batch] if self.known is None else self.known.slacks(batch, w)
-        return partial(self.objective.cuts_beyond, np.fmax(xi, 0.0))
+        return partial(cast("Beyond", self.objective).cuts_beyond, np.fmax(xi, 0.0))
 
     def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:

@@ -1,8 +1,9 @@
 """JSON lines: one object per line, one sequence per object.
 
 The key `tokens` (or `words`) holds the words. Any other key that holds one string per token is a column; the labels are
-under `tags`, `labels` or `label`. Everything else in an object is kept. A column is checked only when it is used: a
-list that has as many items as the first sequence has tokens, by chance, does no harm.
+under `tags`, `labels` or `label`, where null is read as `_`, an unknown label. Everything else in an object is kept. A
+column is checked only when it is used: a list that has as many items as the first sequence has tokens, by chance, does
+no harm.
 
 Spans are under `spans`, as lists `[start, end, "type"]` or objects `{"start": …, "end": …, "type": …}` (or `"label"`),
 which count tokens from 0, the end excluded. They are read as a column of BIO labels, which is the label column if there
@@ -23,7 +24,7 @@ from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.files.document import Document
 from widemargin.files.raw import RawText, shortened
-from widemargin.text.columns import Columns, LazyColumns, split
+from widemargin.text.columns import USUAL, Columns, LazyColumns, split
 from widemargin.text.spans import Span, labels_of, spans_of
 
 WORD_KEYS = ("tokens", "words")
@@ -56,7 +57,7 @@ class JsonLines(Document):
 
     def _spans(self, number: int, labels: Sequence[str]) -> list[Any]:
         """The spans that labels mark, in the form of the file; spans that are already there stay as they are."""
-        before = _object(self.raw, number).get(SPANS)
+        before = json_object(self.raw, number).get(SPANS)
         known = {_span(item): item for item in before} if isinstance(before, list) else {}
         return [known.get(span) or self._item(span) for span in spans_of(labels)]
 
@@ -73,7 +74,7 @@ def parse(raw: RawText) -> JsonLines:
     >>> document.columns.names
     ['word', 'tags']
     """
-    objects = {number: _object(raw, number) for number, line in enumerate(raw.lines) if line.strip()}
+    objects = {number: json_object(raw, number) for number, line in enumerate(raw.lines) if line.strip()}
     word = next((key for key in WORD_KEYS if any(key in members for members in objects.values())), WORD_KEYS[0])
     words = _strings(raw, objects, word, None)
     lengths = {number: len(members[word]) for number, members in objects.items()}
@@ -91,7 +92,7 @@ def parse(raw: RawText) -> JsonLines:
     return JsonLines(raw, columns, label, list(objects), {**aliases, "word": word}, _type_key(objects))
 
 
-def with_member(line: str, key: str, value: Sequence[Any]) -> str:
+def with_member(line: str, key: str, value: Any) -> str:
     """Set a member of the JSON object on `line`, leaving the rest of the line as it is.
 
     >>> with_member('{"tokens":["a"],  "tags": [], "id": 1e3}', "tags", ["O"])
@@ -127,7 +128,8 @@ def _after_space(line: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _object(raw: RawText, number: int) -> dict[str, Any]:
+def json_object(raw: RawText, number: int) -> dict[str, Any]:
+    """The object on a line; an error names the file, the line and what is wrong there."""
     try:
         value = json.loads(raw.lines[number])
     except json.JSONDecodeError as error:
@@ -165,6 +167,8 @@ def _strings(raw: RawText, objects: Sequences, key: str, word: str | None) -> li
             raise raw.fault(number, f'"{key}" is {_shown(items)} where a list of strings is wanted')
         if word is not None and len(items) != len(members[word]):
             raise raw.fault(number, f'"{key}" has {len(items)} items, but "{word}" has {len(members[word])}')
+        if key in LABEL_KEYS:
+            items = [USUAL.unknown if item is None else item for item in items]
         for item in items:
             if not isinstance(item, str):
                 raise raw.fault(number, f'"{key}" holds {_shown(item)} where a string is wanted')

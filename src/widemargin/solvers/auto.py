@@ -108,7 +108,7 @@ class Auto(Interior):
     def _is_slow(self, problem: Problem, state: AutoState, rise: float, work: float) -> bool:
         """Whether ascent, at the pace of this epoch, would take longer than solving all blocks at once."""
         gap = float(state.gap[problem.c > 0].sum())
-        if not np.isfinite(gap) or problem.n_weights > MOST_WEIGHTS_A_BLOCK * problem.n_blocks:
+        if not 0.0 < gap < np.inf or problem.n_weights > MOST_WEIGHTS_A_BLOCK * problem.n_blocks:
             return False
         close = CLOSE * (value(state) + gap)
         epochs_left = log(max(gap / max(close, SLIGHT), 1.0)) * gap / max(rise, SLIGHT * gap)
@@ -132,11 +132,11 @@ class Auto(Interior):
     def _ask(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> float:
         """Ask the oracle for all examples, or for those that hold most of the gap; return the work in µs."""
         examples = problem.weighted
-        if state.epochs % self.period and state.epochs > self.period:
+        if state.epochs % self.period and state.age > self.period:
             chosen = self._holding_most(problem.per_example(state.gap), examples)
             examples = np.sort(chosen)
         gain, work = 0.0, 0.0
-        size = self.batch_size or growing(problem, state.epochs)
+        size = self.batch_size or growing(problem, state.age)
         order = rng.permutation(examples)
         for begin in range(0, len(order), size):
             batch = order[begin : begin + size]

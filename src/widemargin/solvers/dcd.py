@@ -109,7 +109,7 @@ class DualCoordinateDescent(DualSolver):
         for _ in range(self.sweeps if len(state.store) else 0):
             blocks = rng.permutation(np.flatnonzero(state.store.sets.size).astype(np.int32))
             _sweep(blocks, state.w, state.store.sets, state.ridge, random)
-        for batch in problem.batches(rng, self.batch_size or growing(problem, state.epochs)):
+        for batch in problem.batches(rng, self.batch_size or growing(problem, state.age)):
             cuts = state.store.reserve(problem.cuts(state.w, batch))
             _absorb(cuts, state.w, state.store.sets, state.ridge, self.delta, random)
         state.epochs += 1

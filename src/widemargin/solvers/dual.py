@@ -17,6 +17,8 @@ from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver
 from widemargin.errors import WidemarginError
 
+SETTLED = 4  # epochs after which w changes slowly enough for the largest batches
+
 
 class Dual(NamedTuple):
     """The state as kernels see it."""
@@ -30,7 +32,10 @@ class Dual(NamedTuple):
 
 @dataclass(slots=True)
 class DualState:
-    """The weights w = Σ αa and the working sets that hold the α; cap, ridge and last known gap of every block."""
+    """The weights w = Σ αa and the working sets that hold the α; cap, ridge and last known gap of every block.
+
+    `warm` says that it began with the cuts of another run.
+    """
 
     w: FloatVector
     store: CutStore
@@ -38,6 +43,12 @@ class DualState:
     ridge: FloatVector
     gap: FloatVector
     epochs: int = 0
+    warm: bool = False
+
+    @property
+    def age(self) -> int:
+        """The number of epochs; a state that began with the cuts of another run is no longer young."""
+        return self.epochs + (SETTLED if self.warm else 0)
 
     @property
     def view(self) -> Dual:
@@ -69,7 +80,7 @@ def limits(problem: Problem) -> tuple[FloatVector, FloatVector]:
 
 def growing(problem: Problem, epochs: int) -> int:
     """A batch size: small at first, since the first cuts change w the most and so go stale soonest."""
-    return max(1, problem.batch_size // (48, 12, 4, 2, 1)[min(epochs, 4)])
+    return max(1, problem.batch_size // (48, 12, 4, 2, 1)[min(epochs, SETTLED)])
 
 
 class DualSolver(Solver, Protocol):
@@ -89,6 +100,7 @@ class DualSolver(Solver, Protocol):
         state = self.state(np.zeros(problem.n_weights), store, cap, ridge, np.full(len(cap), np.inf))
         if cuts is not None:
             store.adopt(cuts, problem.c > 0)
+            state.warm = len(store) > 0
         elif w is not None:
             for found in problem.full_pass(w):
                 store.insert(found, problem.tangent(found, w))

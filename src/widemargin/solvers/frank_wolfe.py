@@ -112,7 +112,7 @@ class FrankWolfe(DualSolver):
         """One pass over the examples."""
         if not len(state.u):
             state.u, state.sums = np.zeros(len(state.w)), np.array([state.store.linear_term, 0.0])
-        for batch in problem.batches(rng, self.batch_size or growing(problem, state.epochs)):
+        for batch in problem.batches(rng, self.batch_size or growing(problem, state.age)):
             cuts = state.store.reserve(problem.cuts(state.w, batch))
             _frank_wolfe(cuts, state.view, state.u, state.t, state.sums)
             state.t += len(cuts.b)

@@ -19,7 +19,6 @@ from widemargin.solvers.blocks import SLIGHT, absorb
 from widemargin.solvers.dual import DualSolver, DualState, value
 from widemargin.solvers.programme import solve_at_once
 
-
 WARM = 0.01  # the share of the dual to which the programme of a run before is solved
 
 

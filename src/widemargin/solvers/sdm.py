@@ -67,7 +67,7 @@ class SequentialDual(DualSolver):
                 if spread < enough:
                     break
         state.spread = 0.0
-        for batch in problem.batches(rng, self.batch_size or growing(problem, state.epochs)):
+        for batch in problem.batches(rng, self.batch_size or growing(problem, state.age)):
             cuts = state.store.reserve(problem.cuts(state.w, batch))
             _, spread = absorb(cuts, state.view, tau, inner, MOST_STEPS)
             state.spread = max(state.spread, spread)
@@ -93,7 +93,7 @@ class OnlineCuttingPlane(DualSolver):
 
     def epoch(self, problem: Problem, state: DualState, rng: np.random.Generator) -> None:
         """One pass over the examples."""
-        for batch in problem.batches(rng, self.batch_size or growing(problem, state.epochs)):
+        for batch in problem.batches(rng, self.batch_size or growing(problem, state.age)):
             cuts = state.store.reserve(problem.cuts(state.w, batch))
             absorb(cuts, state.view, SLIGHT, SLIGHT, self.steps)
         state.epochs += 1

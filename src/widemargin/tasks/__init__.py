@@ -15,6 +15,8 @@ TASKS = {
     "parse": "widemargin.tasks.parse",
     "bracket": "widemargin.tasks.bracket",
     "classify": "widemargin.tasks.classify",
+    "rank": "widemargin.tasks.rank",
+    "cluster": "widemargin.tasks.cluster",
     "motif": "widemargin.tasks.motif",
     "custom": "widemargin.tasks.custom",
 }

@@ -28,9 +28,12 @@ from widemargin.tasks.strongest import Part
 DATA = record(
     {},
     {
-        **dict.fromkeys(("label", "format"), text()),
+        **dict.fromkeys(("label", "format", "unknown", "alternatives"), text()),
         "columns": many(text()),
-        **dict.fromkeys(("sequences", "sentences", "tokens", "examples", "width"), whole(at_least=0)),
+        **dict.fromkeys(
+            ("sequences", "sentences", "tokens", "examples", "queries", "documents", "items", "width"),
+            whole(at_least=0),
+        ),
         **dict.fromkeys(("several", "keep_functions"), flag()),
     },
 )
@@ -44,7 +47,7 @@ SUMMARY = record(
         **dict.fromkeys(("solver", "metric"), text()),
         "data": DATA,
         "solution": SOLUTION,
-        "unreachable": mapping(whole(at_least=0)),
+        **dict.fromkeys(("unreachable", "unknown"), mapping(whole(at_least=0))),
     },
 )
 """The record of training in the header of a model file."""
@@ -71,6 +74,8 @@ class Reading(NamedTuple):
     format: str | None = None
     columns: Sequence[str] | None = None
     text: bool = False
+    unknown: str | None = None
+    alternatives: str | None = None
 
 
 @dataclass

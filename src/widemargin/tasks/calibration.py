@@ -30,9 +30,10 @@ class Judged(NamedTuple):
     right: BoolVector
 
     @classmethod
-    def of(cls, margins: Sequence[FloatVector], right: Sequence[bool]) -> "Judged":
-        """Join the margins of all sequences; `right` has one judgement per prediction."""
-        return cls(np.concatenate([*margins, np.empty(0)]), np.array(right, dtype=bool))
+    def of(cls, margins: Sequence[FloatVector], right: Sequence[bool | None]) -> "Judged":
+        """Join the margins of all sequences; `right` has one judgement per prediction, None to leave it out."""
+        known = np.array([each is not None for each in right], dtype=bool)
+        return cls(np.concatenate([*margins, np.empty(0)])[known], np.array(right, dtype=bool)[known])
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,35 @@
 """Parameters of tasks whose gold outputs hide something."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from widemargin.tasks.parameters import Parameters, parameter
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class LatentParameters(Parameters):
-    """How what is hidden is filled in (`core.latent`)."""
+    """How what is hidden is filled in (`core.latent`); `hidden` says what that is, for the descriptions."""
+
+    hidden: ClassVar[str] = "what is hidden"
 
     completion: Literal["cccp", "online"] = parameter(
         "cccp",
-        "When to fill in what is hidden: in rounds, each a convex problem with a certificate, or at every visit of an "
+        "When to fill in {hidden}: in rounds, each a convex problem with a certificate, or at every visit of an "
         "example, which only solvers without a dual can do.",
     )
     init: Literal["rule", "random"] = parameter(
         "rule",
-        "What to fill in at first: by the task's own rule, or at random.",
+        "What to fill in for {hidden} at first: by the task's own rule, or at random.",
         in_python="Completions, or a trained model whose weights choose them, work, too.",
     )
     n_restarts: int = parameter(
-        1, "Train this many times from different beginnings and keep the best objective.", option="--restarts"
+        1,
+        "Fill in {hidden} from this many different beginnings and keep the best objective.",
+        option="--restarts",
     )
-    max_rounds: int = parameter(50, "Stop after this many rounds; --epochs is the most of each.", option="--rounds")
+    max_rounds: int = parameter(
+        50, "Stop after filling in {hidden} this many times; --epochs is for each.", option="--rounds"
+    )
     round_tol: float = parameter(0.001, "Stop when a round lowers the objective by less than this share.")
     self_paced: Literal["slack", "uncertainty"] | None = parameter(
         None, "Let easy examples take part first, by their slack or by how uncertain their completion is."

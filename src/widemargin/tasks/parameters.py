@@ -145,6 +145,7 @@ def documented(model: type) -> Callable[[type[T]], type[T]]:
 def text_of(cls: Any, parameter: "Field[Any]", where: str) -> str:
     """The description of a parameter for the place `where`: ``"in_python"`` or ``"on_command_line"``."""
     text = f"{parameter.metadata['text']} {parameter.metadata[where]}".rstrip()
+    text = text.replace("{hidden}", getattr(cls, "hidden", ""))
     return text.replace("{usual_C}", f"{getattr(cls, 'usual_C', 0):g}")
 
 

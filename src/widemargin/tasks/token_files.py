@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from widemargin.errors import WidemarginError
@@ -10,9 +11,11 @@ from widemargin.tasks.answers import Limits
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.files import Files, gold_column, known_columns, open_tokens, size_of
+from widemargin.text.columns import Notation
 from widemargin.text.templates import DEFAULT_TEMPLATES, listed
 
 FREE = ("*", "_", "")
+VALUED = ("feats", "misc")  # columns of CoNLL-U where _ says that a token has none, not that it is unknown which
 BITS = re.compile("[01]+")
 PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
 
@@ -59,9 +62,17 @@ def read_tokens(
     X = known_columns(document.columns, columns)
     found: dict[str, Any] = {"format": format_, "columns": X.names}
     label = gold_column(document, reading.label, about.get("label")) if gold else None
-    if label is not None:
-        found = {"label": label, **found}
-    return Corpus(X, None if label is None else X[label], found, size_of(X, "sequences"), document)
+    if label is None:
+        return Corpus(X, None, found, size_of(X, "sequences"), document)
+    # As the user says, else as in training.
+    stated = {name: about[name] for name in Notation._fields if name in about} | {
+        name: getattr(reading, name) for name in Notation._fields if getattr(reading, name) is not None
+    }
+    usual = Notation(unknown=None) if format_ == "conllu" and label in VALUED else Notation()
+    # The empty string, which is no label, says that the file has nothing of the kind.
+    notation = usual._replace(**{name: text or None for name, text in stated.items()})
+    found = {"label": label, **found, **stated}
+    return Corpus(X, replace(X[label], notation=notation), found, size_of(X, "sequences"), document)
 
 
 def stated_constraints(limits: Limits, document: Document, labels: Sequence[Any]) -> Constraints | None:

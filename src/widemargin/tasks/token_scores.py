@@ -11,6 +11,7 @@ from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.examples import Examples
 from widemargin.core.loop import Score
 from widemargin.core.problem import predict
+from widemargin.core.sparse import boundaries
 from widemargin.metrics import (
     Confusion,
     Scores,
@@ -24,6 +25,8 @@ from widemargin.metrics import (
 )
 from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.numbers import share
+from widemargin.text.columns import split
+from widemargin.text.partial import COLLECTIONS, are_partial, known_runs, known_tokens
 from widemargin.text.spans import ENDS, STARTS, is_bio, parsed
 
 MOST_CONFUSIONS = 10
@@ -57,13 +60,15 @@ def code_scorer(
     metric : ``"accuracy"``, ``"f1"`` (of spans) or ``"sequence_accuracy"``
     names : the name of each code; several codes may share one
     indptr : where each sequence begins
-    gold : the right names of every sequence; some may belong to no code
+    gold : the right names of every sequence; some may belong to no code. None is not scored; of a set, each is right.
 
     >>> score = code_scorer("f1", ["O", "B-city", "I-city"], np.array([0, 3]), [["O", "B-city", "I-city"]])
     >>> score(np.array([0, 1, 2])), score(np.array([0, 1, 0]))
     (1.0, 0.0)
     """
     check_metric(metric)
+    if are_partial(gold):
+        return _partial_scorer(metric, names, gold)
     number: dict[Any, int] = {}
     same = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int32)
     right = np.array([number.setdefault(label, len(number)) for labels in gold for label in labels], dtype=np.int32)
@@ -79,6 +84,25 @@ def code_scorer(
         return quotient(int(np.count_nonzero(np.diff(wrong) == 0)), len(indptr) - 1)
 
     return whole
+
+
+def _partial_scorer(metric: str, names: Sequence[Any], gold: Sequence[Sequence[Any]]) -> Callable[[IntVector], float]:
+    """As `code_scorer`, on known tokens only; names of a set are replaced by its first, in gold and in predictions."""
+    cells = [frozenset(cell) if isinstance(cell, COLLECTIONS) else cell for labels in gold for cell in labels]
+    sets = list(dict.fromkeys(cell for cell in cells if isinstance(cell, frozenset)))
+    first = {each: next((name for name in names if name in each), min(each)) for each in sets}
+    instead = np.tile(np.arange(len(names), dtype=np.int32), (1 + len(sets), 1))
+    for row, each in enumerate(sets, 1):
+        known = [code for code, name in enumerate(names) if name in each]
+        instead[row, known] = known[:1]
+    places = np.flatnonzero([cell is not None for cell in cells])
+    number = {each: row for row, each in enumerate(sets, 1)}
+    rows = np.array([number.get(cell, 0) for cell in cells if cell is not None], dtype=np.int32)
+    right = split([first.get(cell, cell) for cell in cells], boundaries(map(len, gold)))
+    parts = (known_tokens if metric == "sequence_accuracy" else known_runs)(right, right).gold
+    parts = [part for part in parts if part]
+    measure = code_scorer(metric, names, boundaries(map(len, parts)), parts)
+    return lambda codes: measure(instead[rows, codes[places]])
 
 
 class _Spans(NamedTuple):
@@ -137,10 +161,13 @@ def label_evaluation(
     seconds: dict[str, float],
 ) -> Evaluation:
     """How well labels agree, and the spans that they mark; `known` are the labels seen in training."""
+    unknown, whole = sum(label is None for labels in gold for label in labels), sequence_accuracy(gold, predicted)
+    if are_partial(gold):
+        gold, predicted = known_runs(gold, predicted)
     counts = Counter(label for sequence in gold for label in sequence)
     spans = is_bio({*counts, *known})
     scores: Scores = span_scores(gold, predicted) if spans else label_scores(gold, predicted)
-    right, whole = accuracy(gold, predicted), sequence_accuracy(gold, predicted)
+    right = accuracy(gold, predicted)
     confused = _confusions(confusion(gold, predicted))
     unseen = {label: counts[label] for label in sorted(counts.keys() - set(known))}
     results = {
@@ -151,9 +178,12 @@ def label_evaluation(
         "by_type": plain(scores.by_label),
         "confusions": confused,
         "unseen_labels": unseen,
+        **({"not_scored": unknown} if unknown else {}),
         **({"calibration": dict(calibration)} if calibration else {}),
     }
     facts = [("accuracy", share(right)), ("sequences", f"{share(whole)} all right")]
+    if unknown:
+        facts.append(("not scored", f"{unknown:,} tokens whose label is unknown"))
     if spans:
         facts.append(spelt_f1(scores.micro))
     if calibration:

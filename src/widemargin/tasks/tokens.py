@@ -21,8 +21,9 @@ from widemargin.tasks.constraints import Constraints, check_possible
 from widemargin.tasks.files import sequence_alone
 from widemargin.tasks.token_files import read_tokens, stated_constraints
 from widemargin.tasks.token_scores import label_evaluation
-from widemargin.text.columns import Column, Columns, split
+from widemargin.text.columns import Column, Columns, Notation, split
 from widemargin.text.labels import as_sequences
+from widemargin.text.partial import spelt
 
 
 @dataclass
@@ -150,7 +151,10 @@ class TokenModel(Answers, Generic[E]):
 
     def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
         """A file of tokens, with its column of labels or without."""
-        return read_tokens(path, reading, self.about, gold=gold, columns=self.columns_read)
+        about = dict(self.about)
+        if Notation().unknown in self.code_names:
+            about.setdefault("unknown", "")  # the model knows it as a label
+        return read_tokens(path, reading, about, gold=gold, columns=self.columns_read)
 
     def constraints(self, corpus: Corpus, limits: Limits) -> Constraints | None:
         """The command line's constraints on the sequences of a file, or None."""
@@ -184,7 +188,7 @@ class TokenModel(Answers, Generic[E]):
         codes = self.decode(examples, n_threads)
         seconds = {"features": extracted - begin, "decoding": perf_counter() - extracted}
         names = self.code_names
-        gold = [list(map(str, labels)) for labels in self.gold_labels(X, y)]
+        gold = [spelt(labels) for labels in self.gold_labels(X, y)]
         predicted = split([names[code] for code in codes.tolist()], boundaries(examples.lengths))
         errors = {}
         if self.calibration is not None:

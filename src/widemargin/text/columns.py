@@ -8,7 +8,7 @@ all sequences end to end, with `indptr` marking where each begins. Strings are t
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,12 +18,37 @@ from widemargin.errors import DataError
 T = TypeVar("T")
 
 
+class Notation(NamedTuple):
+    """How a column writes a label that is not known, and what stands between alternatives; None: it has no such labels.
+
+    >>> Notation(alternatives="|").cell("NN|NNP") == {"NN", "NNP"}, Notation().cell("_")
+    (True, None)
+    """
+
+    unknown: str | None = "_"
+    alternatives: str | None = None
+
+    def cell(self, text: str) -> str | frozenset[str] | None:
+        """What is known of a label: the label itself, a set with the label in it, or None for nothing."""
+        if text == self.unknown:
+            return None
+        labels = frozenset(text.split(self.alternatives)) if self.alternatives else {text}
+        return frozenset(labels) if len(labels) > 1 else next(iter(labels))
+
+
+USUAL = Notation()
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One string per token, stored as `values[codes[t]]` with distinct `values`."""
+    """One string per token, stored as `values[codes[t]]` with distinct `values`.
+
+    `notation` says which values do not name a label, should this be a column of labels.
+    """
 
     codes: IntVector
     values: list[str]
+    notation: Notation = USUAL
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> "Column":
@@ -38,6 +63,11 @@ class Column:
     def strings(self) -> list[str]:
         """One string per token."""
         values = self.values
+        return [values[code] for code in self.codes.tolist()]
+
+    def cells(self) -> list[str | frozenset[str] | None]:
+        """What is known of each token's label (`Notation.cell`)."""
+        values = list(map(self.notation.cell, self.values))
         return [values[code] for code in self.codes.tolist()]
 
 

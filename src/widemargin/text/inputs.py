@@ -61,7 +61,7 @@ def check_templates(extractor: Extractor, X: Any, y: Any) -> None:
         return
     for template in extractor.templates + extractor.transition_templates:
         for atom in template.atoms:
-            if atom.attribute != "bias" and X[atom.column] is y:
+            if atom.attribute != "bias" and X[atom.column].codes is y.codes:
                 raise WidemarginError(
                     f"the template {template.text!r} reads the label column {atom.column!r}, which is to be predicted"
                 )

@@ -1,62 +1,92 @@
-"""Labels of sequences: checked against their inputs and numbered, and the costs of confusing them."""
+"""Labels of sequences: checked against their inputs and numbered, and the costs of confusing them.
+
+A label may be known in part only: None stands for any label, a set for one of its labels (`text.partial`).
+"""
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin._types import FloatMatrix, IntVector
+from widemargin._types import BoolMatrix, FloatMatrix, IntVector
 from widemargin.errors import DataError
 from widemargin.text.columns import Column, Columns, split
 from widemargin.text.inputs import lengths
+from widemargin.text.partial import Cell, checked_cell, labels_in
 
 
-def encode_labels(X: Any, y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntVector]:
-    """The labels, and every position's label number, sequences end to end.
+class Encoded(NamedTuple):
+    """Labels, and what is known of every position, sequences end to end.
+
+    `known` holds the number of its label or, from the number of labels on, a row of `sets`: whether each label may be
+    the right one.
+    """
+
+    labels: list[Any]
+    known: IntVector
+    sets: BoolMatrix
+
+
+def encode_labels(X: Any, y: Any, labels: list[Any] | None = None) -> Encoded:
+    """The labels, and every position's label number or set of labels.
 
     If `labels` are given, they must hold every label of `y`. Otherwise the labels are the distinct ones, the most
     frequent first: the weights that training touches together then share cache lines.
     """
-    values: list[Any]
+    values: list[Cell]
     if isinstance(y, Column):
         if len(y.codes) != sum(lengths(X)):
             raise DataError(f"there are {sum(lengths(X))} positions but {len(y.codes)} labels")
-        values, codes = y.values, y.codes
+        values, codes = list(map(y.notation.cell, y.values)), y.codes
     else:
         flat = [
-            _label(label, i, t) for i, sequence in enumerate(as_sequences(X, y)) for t, label in enumerate(sequence)
+            checked_cell(label, i, t)
+            for i, sequence in enumerate(as_sequences(X, y))
+            for t, label in enumerate(sequence)
         ]
-        kinds = {type(label) for label in flat}
-        if len(kinds) > 1:
-            raise DataError(f"labels must be all strings or all whole numbers; there are {_names(kinds)}")
         code: dict[Any, int] = {}
         codes = np.array([code.setdefault(label, len(code)) for label in flat], dtype=np.int32)
         values = list(code)
-    if labels is not None:
-        known = {label: k for k, label in enumerate(labels)}
-        present = np.unique(codes).tolist()
-        for label in (values[c] for c in present):
+        kinds = {type(label) for each in values for label in labels_in(each)}
+        if len(kinds) > 1:
+            raise DataError(f"labels must be all strings or all whole numbers; there are {_names(kinds)}")
+    counts = np.bincount(codes, minlength=len(values)).tolist()
+    present = [c for c, count in enumerate(counts) if count]
+    if labels is None:
+        labels = _by_frequency([(values[c], counts[c]) for c in present])
+    known = {label: k for k, label in enumerate(labels)}
+    number, sets = np.zeros(len(values), dtype=np.int32), list[list[bool]]()
+    for c in present:
+        for label in labels_in(values[c]):
             if label not in known:
                 raise DataError(f"the label {label!r} is not among the classes, which the first call fixed")
-        number = np.zeros(len(values), dtype=np.int32)
-        number[present] = [known[values[c]] for c in present]
-        return labels, number[codes]
-    if not len(codes):
+        cell = values[c]
+        if isinstance(cell, frozenset | None):
+            number[c] = len(labels) + len(sets)
+            sets.append([cell is None or label in cell for label in labels])
+        else:
+            number[c] = known[cell]
+    return Encoded(labels, number[codes], np.array(sets, dtype=bool).reshape(-1, len(labels)))
+
+
+def _by_frequency(counts: Sequence[tuple[Cell, int]]) -> list[Any]:
+    """All labels, the most frequent first; those that only sets name are the last."""
+    found: dict[Any, int] = {}
+    for cell, count in counts:
+        for label in labels_in(cell):
+            found[label] = found.get(label, 0) + (count if isinstance(cell, str | int) else 0)
+    if not found:
         raise DataError("there is no labelled position to learn from")
-    counts = np.bincount(codes, minlength=len(values))
-    order = sorted(np.flatnonzero(counts).tolist(), key=lambda c: (-counts[c], values[c]))
-    number = np.empty(len(values), dtype=np.int32)
-    number[order] = np.arange(len(order))
-    return [values[c] for c in order], number[codes]
+    return sorted(found, key=lambda label: (-found[label], label))
 
 
 def as_sequences(X: Any, y: Any) -> list[list[Any]]:
-    """`y` as one list of labels per sequence of `X`, checked to be of the same lengths."""
+    """`y` as one list of labels per sequence of `X`, checked to be of the same lengths; unknown ones are None."""
     if isinstance(y, Column):
         if not isinstance(X, Columns):
             raise DataError("labels can be given as a column only together with tokens in columns")
-        return split(y.strings(), X.indptr)
+        return split(y.cells(), X.indptr)
     if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
         raise DataError(f"y must be a list of label lists, not {y!r:.60}")
     sizes = lengths(X)
@@ -124,15 +154,6 @@ def is_cost(cost: Any) -> bool:
     """
     value = cost.item() if isinstance(cost, np.integer | np.floating) else cost
     return isinstance(value, int | float) and 0 <= value <= sys.float_info.max
-
-
-def _label(label: Any, sequence: int, position: int) -> Any:
-    label = label.item() if isinstance(label, np.generic) else label
-    if isinstance(label, bool) or not isinstance(label, str | int):
-        raise DataError(
-            f"sequence {sequence}, position {position}: a label must be a string or a whole number, not {label!r}"
-        )
-    return label
 
 
 def _names(kinds: set[type]) -> str:

@@ -150,3 +150,52 @@ def test_labels_that_are_numbers(tmp_path):
     report = json.loads(succeed("calibrate", tmp_path / "model.wm", tmp_path / "dev.tsv", "--json"))
     assert report["labels"]["right"] == pytest.approx(2 / 3)
     assert predicted("predict", tmp_path / "model.wm", "-", "--forced", "2", stdin="a\t1\nb\t_\n") == ["1", "1"]
+
+
+@pytest.mark.parametrize("structure", ["tag", "segment"])
+def test_unknown_labels_in_files(folder, tmp_path, structure):
+    rng = np.random.default_rng(0)
+    lines = (folder / "train.tsv").read_text().splitlines()
+    kept = [line if not line or rng.random() < 0.7 else line.split("\t")[0] + "\t_" for line in lines]
+    (tmp_path / "train.tsv").write_text("\n".join(kept) + "\n")
+    n_unknown = sum(line.endswith("_") for line in kept)
+    model = tmp_path / "m.wm"
+    shown = succeed("train", structure, "--train", tmp_path / "train.tsv", "--dev", folder / "dev.tsv", "--out", model)
+    assert f"{n_unknown} labels are filled in by the model" in shown
+    assert "rounds" in shown
+    assert "_" not in load(model).classes_
+    results = json.loads(succeed("evaluate", model, tmp_path / "train.tsv", "--json"))
+    assert results["not_scored"] == n_unknown
+    assert results["accuracy"] > 0.8
+    assert "tokens whose label is unknown" in succeed("evaluate", model, tmp_path / "train.tsv")
+    assert "\t_" not in succeed("predict", model, tmp_path / "train.tsv")
+
+
+def test_how_unknown_labels_and_alternatives_are_written(tmp_path):
+    file, model = tmp_path / "a.tsv", tmp_path / "m.wm"
+    file.write_text("to\tO\nRome\tB|C\nnow\t?\n\nin\tO\nRome\tB\nnow\t_\n\nat\tC\n")
+    train = ["train", "tag", "--train", file, "--out", model, "--quiet"]
+    succeed(*train)
+    assert set(load(model).classes_) == {"O", "B|C", "?", "B", "C"}
+    succeed(*train, "--unknown", "?", "--alternatives", "|")
+    assert set(load(model).classes_) == {"O", "B", "C", "_"}
+    results = json.loads(succeed("evaluate", model, file, "--json"))
+    assert (results["not_scored"], results["accuracy"]) == (1, 1.0)
+    succeed(*train, "--unknown", "")
+    assert set(load(model).classes_) == {"O", "B|C", "?", "B", "C", "_"}
+    assert "not_scored" not in json.loads(succeed("evaluate", model, file, "--json"))
+    file.write_text("to\t_\nRome\t_\n")
+    assert fail(*train) == "there is no labelled position to learn from"
+
+
+def test_unknown_labels_in_json_lines_and_in_features(tmp_path):
+    file, model = tmp_path / "a.jsonl", tmp_path / "m.wm"
+    file.write_text('{"tokens": ["to", "Rome"], "tags": ["O", null]}\n{"tokens": ["Rome"], "tags": ["B"]}\n')
+    succeed("train", "tag", "--train", file, "--out", model, "--quiet")
+    assert set(load(model).classes_) == {"O", "B"}
+    row = "{}\t{}\t_\tX\tX\t{}\t0\t_\t_\t_\n"
+    treebank = tmp_path / "a.conllu"
+    treebank.write_text(row.format(1, "she", "Case=Nom") + row.format(2, "is", "_") + "\n")
+    succeed("train", "tag", "--train", treebank, "--label", "feats", "--out", model, "--quiet")
+    assert set(load(model).classes_) == {"Case=Nom", "_"}
+    assert json.loads(succeed("evaluate", model, treebank, "--json"))["accuracy"] == 1.0

@@ -18,5 +18,5 @@ TASK = Task(
     example="--train citations.xml --max-length 40 --out citations.wm",
     files="files.SegmentFiles",
     options="parameters.SegmentOptions",
-    reads=("label", "format", "columns"),
+    reads=("label", "format", "columns", "unknown", "alternatives"),
 )

@@ -68,11 +68,12 @@ def _check_gold(shape: Segmentation, data: SegmentData) -> None:
     if not np.all(gold[firsts] & 1) or np.any(gold[inside] >> 1 != gold[inside - 1] >> 1):
         raise DataError("gold has a token that neither begins a segment nor goes on with the one before it")
     labels, limits = gold >> 1, data.limits
-    long = np.flatnonzero(data.gold_lengths > np.array(shape.max_lengths)[labels])
+    lengths = gold_lengths(indptr, gold)
+    long = np.flatnonzero(lengths > np.array(shape.max_lengths)[labels])
     if len(long):
         t = int(long[0])
         raise DataError(
-            f"example {_example(indptr, t)} has a gold segment of {data.gold_lengths[t]} tokens with the label "
+            f"example {_example(indptr, t)} has a gold segment of {lengths[t]} tokens with the label "
             f"{labels[t]}, whose segments may have {shape.max_lengths[labels[t]]}"
         )
     tokens = np.arange(n)

@@ -6,12 +6,24 @@ from typing import Any
 import numpy as np
 
 from widemargin.core.solution import Solution
+from widemargin.tasks.partial import counting, unknown_in
 from widemargin.tasks.segment.check import gold_lengths
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
-from widemargin.tasks.segment.labels import Penalties, as_labels, as_spans, bio_names, encode_segments, max_lengths
+from widemargin.tasks.segment.known import Known
+from widemargin.tasks.segment.labels import (
+    Penalties,
+    as_labels,
+    as_spans,
+    bio_names,
+    encode_segments,
+    max_lengths,
+    partial_labels,
+)
 from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.parameters import SegmenterParameters
+from widemargin.tasks.segment.partial import PartialSegmentExamples
+from widemargin.tasks.segment.partial_labels import encode_partial
 from widemargin.tasks.segment.weights import Segmentation
 from widemargin.tasks.token_scores import dev_score
 from widemargin.tasks.training import Compiled, Data
@@ -25,8 +37,15 @@ from widemargin.text.templates import DEFAULT_TEMPLATES
 def compile_segments(parameters: SegmenterParameters, data: Data) -> Compiled[SegmentModel]:
     """Compile features and segments to arrays."""
     columns = as_columns(data.X)
-    spans = as_spans(columns, data.y)
-    labels, gold = encode_segments(spans, np.diff(columns.indptr).tolist())
+    cells = partial_labels(columns, data.y)
+    if cells is None:
+        spans = as_spans(columns, data.y)
+        labels, gold = encode_segments(spans, np.diff(columns.indptr).tolist())
+        lengths = gold_lengths(columns.indptr, gold)
+    else:
+        labels, allowed, given, spans = encode_partial(cells)
+        # Where a segment is certain, its first token has a single code.
+        gold, lengths = allowed.argmax(axis=1), Known.of(columns.indptr, allowed, given).lengths
     longest = max_lengths(parameters.max_length, labels, spans)
     tokens = TemplateExtractor(
         DEFAULT_TEMPLATES if parameters.templates is None else parameters.templates,
@@ -37,7 +56,7 @@ def compile_segments(parameters: SegmenterParameters, data: Data) -> Compiled[Se
     check_templates(tokens, columns, data.y)
     extractor = SegmentExtractor(tokens, parameters.segment_features, min_count=parameters.segment_min_count)
     inside = np.array([label != OUTSIDE for label in labels])[gold >> 1]
-    features = extractor.fit(columns, gold_lengths(columns.indptr, gold) * inside, max(longest))
+    features = extractor.fit(columns, lengths * inside, max(longest))
     shape = Segmentation(len(labels), extractor.n_features, extractor.n_segment_features, longest)
     penalties = Penalties.of(labels, parameters.precision, parameters.recall, parameters.confusion)
     score = None
@@ -46,17 +65,27 @@ def compile_segments(parameters: SegmenterParameters, data: Data) -> Compiled[Se
         dev = SegmentExamples(shape, *extractor.transform(X_dev, shape.longest))
         gold_dev = as_labels(X_dev, data.dev[1])
         score = dev_score(parameters.dev_metric, dev, X_dev.indptr, bio_names(labels), gold_dev, parameters.n_jobs)
+    if cells is None:
+        examples = SegmentExamples(shape, *features, gold, **penalties._asdict())
+    else:
+        examples = PartialSegmentExamples(shape, *features, allowed, given, **penalties._asdict())
     return Compiled(
-        SegmentExamples(shape, *features, gold, **penalties._asdict()),
-        partial(_segmenter, labels, extractor, shape),
+        examples,
+        partial(_segmenter, labels, extractor, shape, unknown_in(examples)),
         labels,
         score,
         parameters.dev_metric,
-        data.sample_weight,
+        counting(examples, data.sample_weight),
     )
 
 
 def _segmenter(
-    labels: list[str], extractor: SegmentExtractor, shape: Segmentation, solution: Solution, summary: dict[str, Any]
+    labels: list[str],
+    extractor: SegmentExtractor,
+    shape: Segmentation,
+    unknown: dict[str, Any],
+    solution: Solution,
+    summary: dict[str, Any],
 ) -> SegmentModel:
-    return SegmentModel(labels, extractor, shape.parts(solution.w).thinned(), shape.max_lengths, summary=summary)
+    weights = shape.parts(solution.w).thinned()
+    return SegmentModel(labels, extractor, weights, shape.max_lengths, summary=summary | unknown)

@@ -11,7 +11,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Draft, Rows, coalesce, new_table, with_room
-from widemargin.tasks.segment.scores import SegmentData, missed_at
+from widemargin.tasks.segment.scores import SegmentData, segment_error
 from widemargin.tasks.segment.weights import BEGIN, END, ROLES
 
 
@@ -126,18 +126,15 @@ def append_difference(
             right_start = t
         if codes[t] & 1:
             start, missed = t, 0.0
-        missed += missed_at(data, first + t)
+        missed += data.missed[first + t]
         write = _push_token(draft, write, data, layout, first, t, gold, codes)
         right, found = _in_role(gold, t, END), _in_role(codes, t, END)
-        if right >= 0 and found >= 0 and right_start == start:
-            error += data.confusion[right, found]
-        else:
+        if not (right >= 0 and found >= 0 and right_start == start):
             if right >= 0:
                 write = _push_span(draft, write, data, layout, first + right_start, t - right_start, right, none)
-            if found >= 0:
-                error += data.precision[found] + missed
             right = none
         if found >= 0:
+            error += segment_error(data, first + start, t - start, found, missed)
             write = _push_span(draft, write, data, layout, first + start, t - start, right, found)
     if n > 0:
         write = _push(draft, write, layout.end, gold[n - 1] >> 1, codes[n - 1] >> 1, 1.0)

@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin.metrics import scores_of_spans
+from widemargin.metrics import span_scores
 from widemargin.tasks.estimator import TokenEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.segment.compile import compile_segments
-from widemargin.tasks.segment.labels import as_spans
+from widemargin.tasks.segment.labels import as_labels
 from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.parameters import SegmenterParameters
-from widemargin.text.inputs import as_columns
+from widemargin.text.inputs import as_columns, lengths
+from widemargin.text.spans import bio
 
 
 @documented(SegmentModel)
@@ -26,7 +27,8 @@ class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
     Notes
     -----
     X is a list of sequences of tokens (strings), or `Columns`, as readers return them. y holds for each sequence a list
-    of spans (start, end, label) or a list of BIO labels; or it is a `Column` of BIO labels.
+    of spans (start, end, label) or a list of BIO labels; or it is a `Column` of BIO labels. A BIO label may be None if
+    it is unknown, or a set if one of its labels is right; the model then fills in the rest as it learns.
 
     Examples
     --------
@@ -42,4 +44,5 @@ class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
         """F1 of the segments."""
         self._check_fitted()
         columns = as_columns(X)
-        return scores_of_spans(as_spans(columns, y), self.predict(columns)).micro.f1
+        predicted = [bio(spans, size) for spans, size in zip(self.predict(columns), lengths(columns), strict=True)]
+        return span_scores(as_labels(columns, y), predicted).micro.f1

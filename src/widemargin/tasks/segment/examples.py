@@ -18,6 +18,7 @@ from widemargin.decoders.semimarkov import semimarkov
 from widemargin.structures.support import distinct, runs
 from widemargin.tasks.segment.check import check, gold_lengths
 from widemargin.tasks.segment.difference import Layout, difference
+from widemargin.tasks.segment.known import NO_REACH, Known
 from widemargin.tasks.segment.positions import hull_segmentations, violators
 from widemargin.tasks.segment.scores import NO_LIMITS, Limits, SegmentData, new_scores, part_scores
 from widemargin.tasks.segment.search import best_segmentations, scores, span_marginals, worst_segmentations
@@ -57,6 +58,7 @@ class SegmentExamples:
     recall : (L,) error of missing a gold segment, by its label; None for ones
     confusion : (L, L) error of the column's label on a gold segment with the row's; None counts wrong ones
     limits : which segments are possible; None for all that are not too long
+    known : what is known of the gold segments, if not all (`tasks.segment.partial`)
     """
 
     exact = True
@@ -73,24 +75,31 @@ class SegmentExamples:
         recall: FloatVector | None = None,
         confusion: FloatMatrix | None = None,
         limits: Limits | None = None,
+        known: Known | None = None,
     ) -> None:
         n_labels = shape.n_labels
         gold = np.empty(0, dtype=np.int32) if gold is None else gold
-        self.shape = shape
+        recall = np.ones(n_labels) if recall is None else np.ascontiguousarray(recall, dtype=np.float64)
+        self.shape, self.known = shape, known
+        lengths = gold_lengths(indptr, gold) if known is None else known.lengths
         self.data = SegmentData(
             indptr,
             span_boundaries(indptr, shape.longest),
             features,
             segment_features or NO_ROWS,
             gold,
-            gold_lengths(indptr, gold),
+            lengths,
             np.array(shape.max_lengths, dtype=np.int32),
             np.ones(n_labels) if precision is None else np.ascontiguousarray(precision, dtype=np.float64),
-            np.ones(n_labels) if recall is None else np.ascontiguousarray(recall, dtype=np.float64),
+            recall,
             1.0 - np.eye(n_labels) if confusion is None else np.ascontiguousarray(confusion, dtype=np.float64),
+            np.zeros(len(lengths)),
+            NO_REACH if known is None else known.reach,
+            NO_LIMITS.breaks if known is None else known.begins,
             NO_LIMITS if limits is None else Limits(*map(np.ascontiguousarray, limits)),
         )
         check(shape, self.data)
+        self.data = self.data._replace(missed=self._missed(recall, gold, lengths))
         self.n_examples = len(indptr) - 1
         self.n_weights = shape.n_weights
         self.lengths = np.diff(indptr)
@@ -112,6 +121,12 @@ class SegmentExamples:
         )
         return nanoseconds / 1000
 
+    def _missed(self, recall: FloatVector, gold: IntVector, lengths: IntVector) -> FloatVector:
+        """The recall penalty of the gold segment that begins at each token; 0 where none does, or none is known."""
+        if self.known is not None:
+            return self.known.missed(recall)
+        return np.where(lengths > 0, recall[gold >> 1], 0.0)
+
     @property
     def layout(self) -> Layout:
         """Where the parts of the weight vector begin."""
@@ -125,9 +140,14 @@ class SegmentExamples:
 
     def decode(self, w: FloatVector | SegmentWeights, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
         """The codes of the best segmentations of the batch, end to end."""
+        return self._decoded(self.data, w, batch, error_scale)
+
+    def _decoded(
+        self, data: SegmentData, w: FloatVector | SegmentWeights, batch: IntVector, error_scale: Scale
+    ) -> IntVector:
         starts = boundaries(self.lengths[batch])
         codes = np.empty(starts[-1], dtype=np.int32)
-        _decode(self.data, self.parts(w), batch, starts, per_example(error_scale, batch), codes)
+        _decode(data, self.parts(w), batch, starts, per_example(error_scale, batch), codes)
         return codes
 
     def decode_best(
@@ -147,7 +167,8 @@ class SegmentExamples:
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
         """The worst segmentations under slack scaling (`core.examples.ErrorCounts`)."""
         precision, recall, confusion = self._whole_penalties
-        data = self.data._replace(precision=precision, recall=recall, confusion=confusion)
+        missed = self._missed(recall, self.data.gold, self.data.gold_lengths)
+        data = self.data._replace(precision=precision, recall=recall, confusion=confusion, missed=missed)
         starts = boundaries(self.lengths[batch])
         codes = np.empty(starts[-1], dtype=np.int32)
         worst_segmentations(data, self.parts(w), batch, starts, codes)
@@ -156,7 +177,7 @@ class SegmentExamples:
     def slack_bytes(self) -> FloatVector:
         """What `decode_slack` takes: two tables of the best score for each token, label and number of errors."""
         precision, recall, confusion = self._whole_penalties
-        missed = np.where(self.data.gold_lengths > 0, recall[self.data.gold >> 1], 0.0)
+        missed = self._missed(recall, self.data.gold, self.data.gold_lengths)
         most = sums(missed + max(precision.max(), confusion.max()), self.data.indptr)
         return 16.0 * self.lengths * self.shape.n_labels * (most + 1.0)
 

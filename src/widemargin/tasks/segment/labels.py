@@ -14,6 +14,7 @@ from widemargin.errors import DataError
 from widemargin.text.columns import Column
 from widemargin.text.inputs import lengths
 from widemargin.text.labels import as_sequences, cost_matrix, is_cost
+from widemargin.text.partial import COLLECTIONS, Cell, are_partial, checked_cell, labels_in
 from widemargin.text.spans import OUTSIDE, Span, bio, labels_of, spans_of
 
 Lengths = int | Mapping[str, int] | None
@@ -42,7 +43,10 @@ class Penalties(NamedTuple):
 
 
 def as_spans(X: Any, y: Any) -> list[list[Span]]:
-    """The spans of every sequence of `X`: `y` holds a list of (start, end, label) or of BIO labels for each."""
+    """The spans of every sequence of `X`: `y` holds a list of (start, end, label) or of BIO labels for each.
+
+    Labels must all be known.
+    """
     if not isinstance(y, Column) and not _holds_labels(y):
         found = _given_spans(lengths(X), y)
     else:
@@ -54,8 +58,24 @@ def as_spans(X: Any, y: Any) -> list[list[Span]]:
     return found
 
 
-def as_labels(X: Any, y: Any) -> list[list[str]]:
-    """The spans of every sequence of `X` as BIO labels; `y` as for `as_spans`."""
+def partial_labels(X: Any, y: Any) -> list[list[Cell]] | None:
+    """The labels of every sequence of `X`, checked, if some of them are known in part; else None."""
+    if not isinstance(y, Column) and not _holds_labels(y):
+        return None
+    labels = as_sequences(X, y)
+    if not are_partial(labels):
+        return None
+    cells = [[checked_cell(label, i, t) for t, label in enumerate(each)] for i, each in enumerate(labels)]
+    for i, each in enumerate(cells):
+        _checked(i, spans_of, [str(label) for cell in each for label in labels_in(cell)])
+    return cells
+
+
+def as_labels(X: Any, y: Any) -> list[list[Any]]:
+    """The spans of every sequence of `X` as BIO labels; `y` as for `as_spans`. Labels may be known in part."""
+    cells = partial_labels(X, y)
+    if cells is not None:
+        return cells
     return [bio(spans, size) for spans, size in zip(as_spans(X, y), lengths(X), strict=True)]
 
 
@@ -129,8 +149,14 @@ def _holds_labels(y: Any) -> bool:
     """Whether the first entry of `y` is a label rather than a span."""
     if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
         raise DataError(f"y must be a list of spans or labels for every sequence, not {y!r:.60}")
-    first = next((entry for each in y if hasattr(each, "__len__") for entry in each), None)
-    return isinstance(first, str)
+    known = (entry for each in y if hasattr(each, "__len__") for entry in each if entry is not None)
+    first = next(known, "" if _has_none(y) else None)
+    return isinstance(first, str) or (isinstance(first, COLLECTIONS) and all(isinstance(each, str) for each in first))
+
+
+def _has_none(y: Any) -> bool:
+    """Whether an entry of `y` is unknown, as labels may be and spans may not."""
+    return any(entry is None for each in y if hasattr(each, "__len__") for entry in each)
 
 
 def _given_spans(sizes: Sequence[int], y: Any) -> list[list[Span]]:

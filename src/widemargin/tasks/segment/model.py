@@ -21,12 +21,13 @@ from widemargin.tasks.margins import segment_margin
 from widemargin.tasks.segment.constrained import ConstrainedSegments
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
-from widemargin.tasks.segment.labels import as_labels, as_spans, bio_names, decode_segments
+from widemargin.tasks.segment.labels import as_labels, bio_names, decode_segments
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_by_label
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
+from widemargin.text.partial import judged_spans
 from widemargin.text.spans import Span, bio
 
 DENSE = ("length", "transition", "begin", "end")
@@ -106,7 +107,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
             return SPANS
         return super().column_to_write(corpus, wanted)
 
-    def gold_labels(self, X: Any, y: Any) -> Sequence[Sequence[str]]:
+    def gold_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
         """Gold segments as BIO labels."""
         return as_labels(X, y)
 
@@ -177,9 +178,11 @@ class SegmentModel(TokenModel[SegmentExamples]):
 
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The spans predicted for `X`, judged by `y`."""
-        gold, margins = as_spans(X, y), self.margins(X, n_threads)
-        right = [span in own for (found, _), own in zip(margins, gold, strict=True) for span in found]
-        return {"spans": Judged.of([ahead for _, ahead in margins], right)} if right else {}
+        gold, margins = as_labels(X, y), self.margins(X, n_threads)
+        marked = [bio(found, len(own)) for (found, _), own in zip(margins, gold, strict=True)]
+        right = [each for own, found in zip(gold, marked, strict=True) for each in judged_spans(own, found)]
+        judged = Judged.of([ahead for _, ahead in margins], right)
+        return {"spans": judged} if len(judged.right) else {}
 
     def compacted(self) -> "SegmentModel":
         """The same segmenter without features whose weights are all zero."""

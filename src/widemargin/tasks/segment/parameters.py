@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from widemargin.tasks.latent_parameters import LatentParameters
 from widemargin.tasks.parameters import parameter
 from widemargin.tasks.token_parameters import TokenParameters
 
@@ -12,8 +13,10 @@ SEGMENT_FEATURES = ("string", "lower", "shape", "ends", "lexicon", "similarity")
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class SegmenterParameters(TokenParameters):
+class SegmenterParameters(LatentParameters, TokenParameters):
     """Parameters of segmenters."""
+
+    hidden: ClassVar[str] = "unknown labels"
 
     segment_features: Sequence[str] = parameter(
         SEGMENT_FEATURES,

@@ -8,6 +8,8 @@ allows or against a limit. The error is that of Sarawagi & Gupta (2008, 4.3.2): 
 
     L(t, u, y) = M[y', y]                             where (t, u) is the gold segment (t, u, y')
                = p[y] + Σ r[y'] over t ≤ t' ≤ u       where it is none
+
+Where labels are known in part, a segment that gold may have is no error (`tasks.segment.partial`).
 """
 
 from typing import NamedTuple
@@ -15,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.core.sparse import Rows, add_features, add_thin_features
 from widemargin.tasks.segment.weights import BEGIN, END, INSIDE, ROLES, SegmentWeights
 
@@ -40,7 +42,9 @@ class SegmentData(NamedTuple):
     """Sequences laid end to end.
 
     `spans[t]` is the row of segment features of the span of token t alone, longer ones follow; `gold_lengths[t]` the
-    length of the gold segment that begins at t, or 0. Gold, its lengths and limits are empty if absent.
+    length of the gold segment that begins at t, or 0; `missed[t]` the recall penalty of a gold segment that begins
+    there. Where labels are known in part, gold may have segments of up to `reach[t, y]` tokens from t on with the label
+    y, if `begins` says that another may begin behind them. Gold and all about it are empty if absent.
     """
 
     indptr: LongVector
@@ -53,6 +57,9 @@ class SegmentData(NamedTuple):
     precision: FloatVector
     recall: FloatVector
     confusion: FloatMatrix
+    missed: FloatVector
+    reach: IntMatrix
+    begins: BoolVector
     limits: Limits
 
 
@@ -79,15 +86,23 @@ def _add_errors(data: SegmentData, t: int, d: int, missed: float, scale: float, 
         costs = data.confusion[data.gold[t] >> 1]
         for label in range(len(out)):
             out[label] += scale * costs[label]
+    elif len(data.reach) > 0 and data.begins[t + d + 1]:
+        for label in range(len(out)):
+            if data.reach[t, label] <= d:
+                out[label] += scale * (data.precision[label] + missed)
     else:
         for label in range(len(out)):
             out[label] += scale * (data.precision[label] + missed)
 
 
 @kernel
-def missed_at(data: SegmentData, t: int) -> float:
-    """The recall penalty of the gold segment that begins at t; 0 where none does."""
-    return data.recall[data.gold[t] >> 1] if data.gold_lengths[t] > 0 else 0.0
+def segment_error(data: SegmentData, t: int, d: int, label: int, missed: float) -> float:
+    """L(t, t+d, label); `missed` is the recall penalty of the gold segments that begin there."""
+    if data.gold_lengths[t] == d + 1:
+        return data.confusion[data.gold[t] >> 1, label]
+    if len(data.reach) > 0 and data.begins[t + d + 1] and data.reach[t, label] > d:
+        return 0.0
+    return data.precision[label] + missed
 
 
 @kernel
@@ -96,7 +111,7 @@ def segment_errors(data: SegmentData, first: int, errors: FloatMatrix) -> None:
     for t in range(len(errors)):
         missed = 0.0
         for d in range(min(errors.shape[1], len(errors) - t)):
-            missed += missed_at(data, first + t + d)
+            missed += data.missed[first + t + d]
             row = errors[t, d]
             for label in range(len(row)):
                 row[label] = 0.0
@@ -164,6 +179,6 @@ def part_scores(
             elif len(weights.thin_segment.indptr) > 1:
                 add_thin_features(data.segment_features, span, weights.thin_segment, out)
             if error_scale != 0.0:
-                missed += missed_at(data, first + t + d)
+                missed += data.missed[first + t + d]
                 _add_errors(data, first + t, d, missed, error_scale, out)
     return n

@@ -7,7 +7,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.decoders.semimarkov import backward, forward, max_marginals, segmentation_score
 from widemargin.decoders.semimarkov_errors import errors_forward, trace_error
 from widemargin.decoders.semimarkov_kbest import semimarkov_kbest
-from widemargin.tasks.segment.scores import SegmentData, missed_at, new_scores, part_scores, segment_errors
+from widemargin.tasks.segment.scores import SegmentData, new_scores, part_scores, segment_errors
 from widemargin.tasks.segment.weights import SegmentWeights
 
 
@@ -79,7 +79,7 @@ def _most_errors(data: SegmentData, first: int, n: int) -> int:
         for other in range(len(data.precision)):
             worst = max(worst, data.confusion[label, other])
     for t in range(first, first + n):
-        total += worst + missed_at(data, t)
+        total += worst + data.missed[t]
     return int(total)
 
 

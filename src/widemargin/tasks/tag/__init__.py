@@ -12,5 +12,5 @@ TASK = Task(
     does="Learn to label the tokens of sequences.",
     example="--train train.conllu --dev dev.conllu --label upos --out upos.wm",
     files="files.TagFiles",
-    reads=("label", "format", "columns"),
+    reads=("label", "format", "columns", "unknown", "alternatives"),
 )

@@ -4,18 +4,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from widemargin._types import FloatMatrix, IntVector
+from widemargin._types import FloatMatrix
 from widemargin.core.solution import Solution
+from widemargin.tasks.partial import counting, unknown_in
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag.partial import PartialChainExamples
 from widemargin.tasks.tag.weights import Chain
 from widemargin.tasks.token_scores import dev_score
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.extractor import Extractor, Features
 from widemargin.text.inputs import check_templates, choose_extractor, prepared
-from widemargin.text.labels import as_sequences, checked_labels, cost_matrix, encode_labels
+from widemargin.text.labels import Encoded, as_sequences, checked_labels, cost_matrix, encode_labels
 from widemargin.text.spans import is_bio
 
 
@@ -32,7 +34,8 @@ def compile_tags(
     )
     X = prepared(data.X, extractor)
     check_templates(extractor, X, data.y)
-    known, gold = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
+    encoded = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
+    known = encoded.labels
     features = extractor.fit(X)
     chain = Chain(len(known), extractor.n_features, extractor.n_transition_features)
     costs = cost_matrix(parameters.costs, known)
@@ -44,21 +47,27 @@ def compile_tags(
         X_dev = prepared(data.dev[0], extractor)
         dev = _examples(chain, extractor.transform(X_dev))
         score = dev_score(metric, dev, dev.data.indptr, known, as_sequences(X_dev, data.dev[1]), parameters.n_jobs)
+    examples = _examples(chain, features, encoded, costs)
     return Compiled(
-        _examples(chain, features, gold, costs),
-        partial(_tagger, known, extractor, chain),
+        examples,
+        partial(_tagger, known, extractor, chain, unknown_in(examples)),
         known,
         score,
         metric,
-        data.sample_weight,
+        counting(examples, data.sample_weight),
         followed_by=partial(_followed_by, known, extractor, chain, costs),
     )
 
 
 def _tagger(
-    labels: list[Any], extractor: Extractor, chain: Chain, solution: Solution, summary: dict[str, Any]
+    labels: list[Any],
+    extractor: Extractor,
+    chain: Chain,
+    unknown: dict[str, Any],
+    solution: Solution,
+    summary: dict[str, Any],
 ) -> Tagger:
-    return Tagger(labels, extractor, chain.parts(solution.w).thinned(), summary=summary)
+    return Tagger(labels, extractor, chain.parts(solution.w).thinned(), summary=summary | unknown)
 
 
 def _followed_by(
@@ -66,18 +75,22 @@ def _followed_by(
 ) -> Compiled[Tagger]:
     """Compile more sequences with the same labels, features and costs."""
     X = prepared(data.X, extractor)
-    _, gold = encode_labels(X, data.y, labels)
+    examples = _examples(chain, extractor.transform(X), encode_labels(X, data.y, labels), costs)
     return Compiled(
-        _examples(chain, extractor.transform(X), gold, costs),
-        partial(_tagger, labels, extractor, chain),
+        examples,
+        partial(_tagger, labels, extractor, chain, unknown_in(examples)),
         labels,
         followed_by=partial(_followed_by, labels, extractor, chain, costs),
     )
 
 
 def _examples(
-    chain: Chain, features: Features, gold: IntVector | None = None, costs: FloatMatrix | None = None
+    chain: Chain, features: Features, encoded: Encoded | None = None, costs: FloatMatrix | None = None
 ) -> ChainExamples:
-    return ChainExamples(
-        chain, features.indptr, features.rows, gold, costs=costs, transition_features=features.transition_rows
-    )
+    indptr, rows, transition_rows = features.indptr, features.rows, features.transition_rows
+    if encoded is not None and len(encoded.sets):
+        return PartialChainExamples(
+            chain, indptr, rows, encoded.known, encoded.sets, costs=costs, transition_features=transition_rows
+        )
+    gold = None if encoded is None else encoded.known
+    return ChainExamples(chain, indptr, rows, gold, costs=costs, transition_features=transition_rows)

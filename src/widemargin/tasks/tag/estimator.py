@@ -29,7 +29,8 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     Notes
     -----
     X is a list of sequences of tokens (strings), of ready-made features, or of matrix rows (`widemargin.text.inputs`);
-    or `Columns`, as readers return them. y is a list of label lists, or a `Column`.
+    or `Columns`, as readers return them. y is a list of label lists, or a `Column`. A label may be None if it is
+    unknown, or a set of labels if one of them is right; the model then fills in the rest as it learns (`core.latent`).
 
     Examples
     --------

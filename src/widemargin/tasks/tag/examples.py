@@ -4,7 +4,8 @@
 
 x_t are the features of position t, z_t its optional features on the transition into it. The weights are one flat
 vector that holds, in this order, W (features × labels), T (labels × labels), begin, end and G. The error of a sequence
-is Σ_t cost[gold_t, y_t], by default the number of wrong labels.
+is Σ_t costs[truth_t, y_t], by default the number of wrong labels; truth_t is the gold label, or what is known of it
+(`tasks.tag.partial`).
 """
 
 import numpy as np
@@ -73,7 +74,7 @@ def _difference(
         for t in range(first, data.indptr[batch[position] + 1]):
             right = labels[shift + t - first] == data.gold[t]
             if not right:
-                errors[position] += data.costs[data.gold[t], labels[shift + t - first]]
+                errors[position] += data.costs[data.truth[t], labels[shift + t - first]]
                 size += 2 * (data.features.indptr[t + 1] - data.features.indptr[t]) + 4
             if len(data.transition_features.indptr) > 1:
                 size += 2 * (data.transition_features.indptr[t + 1] - data.transition_features.indptr[t])
@@ -119,7 +120,9 @@ class ChainExamples:
     indptr : (n + 1,) where each sequence begins among the positions
     features : the features of each position, a row per position
     gold : the gold label of each position; None when the sequences are only to be decoded
-    costs : (L, L) error of predicting the column's label where the row's is right; None counts wrong labels
+    costs : (L, L) error of predicting the column's label where the row's is right; None counts wrong labels. Rows from
+        L on are for positions where only a set of labels is known.
+    truth : the row of `costs` for each position; None for that of its gold label
     transition_features : the features on the transition into each position, a row per position
     """
 
@@ -133,13 +136,16 @@ class ChainExamples:
         gold: IntVector | None = None,
         *,
         costs: FloatMatrix | None = None,
+        truth: IntVector | None = None,
         transition_features: Rows | None = None,
     ) -> None:
         if costs is None:
             costs = 1.0 - np.eye(chain.n_labels)
         gold = np.empty(0, dtype=np.int32) if gold is None else gold
         self.chain = chain
-        self.data = ChainData(indptr, features, transition_features or NO_ROWS, gold, costs)
+        self.data = ChainData(
+            indptr, features, transition_features or NO_ROWS, gold, gold if truth is None else truth, costs
+        )
         self.n_examples = len(indptr) - 1
         self.n_weights = chain.n_weights
         self.lengths = self.n_positions = np.diff(indptr)
@@ -163,16 +169,22 @@ class ChainExamples:
         gold = data.gold
         if len(gold) and not (len(gold) == n_positions and 0 <= gold.min() <= gold.max() < chain.n_labels):
             raise DataError(f"gold must hold {n_positions} label numbers from 0 to {chain.n_labels - 1}")
-        if data.costs.shape != (chain.n_labels, chain.n_labels) or np.diagonal(data.costs).any():
-            raise DataError(f"costs must be {chain.n_labels} × {chain.n_labels} with zeros for right labels")
+        n_rows = chain.n_labels if data.truth is gold else max(chain.n_labels, len(data.costs))
+        if data.costs.shape != (n_rows, chain.n_labels) or np.diagonal(data.costs).any():
+            raise DataError(f"costs must be {n_rows} × {chain.n_labels} with zeros for right labels")
+        if data.truth is not gold:
+            self._check_truth(n_rows)
+
+    def _check_truth(self, rows: int) -> None:
+        gold, truth = self.data.gold, self.data.truth
+        if len(truth) != len(gold) or (len(truth) and not 0 <= truth.min() <= truth.max() < rows):
+            raise DataError(f"truth must hold {len(gold)} rows of costs from 0 to {rows - 1}")
+        if self.data.costs[truth, gold].any():
+            raise DataError("a gold label has a cost where it is right")
 
     def decode(self, w: FloatVector | ChainWeights, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
         """The best label sequences of the batch, end to end."""
-        weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
-        starts = self._starts(batch)
-        labels = np.empty(starts[-1], dtype=np.int32)
-        _decode(self.data, weights, batch, starts, per_example(error_scale, batch), labels)
-        return labels
+        return self._decoded(self.data, w, batch, error_scale)
 
     def decode_best(
         self, w: FloatVector | ChainWeights, batch: IntVector, k: int, *, error_scale: Scale = 0.0
@@ -215,7 +227,7 @@ class ChainExamples:
     def slack_bytes(self) -> FloatVector:
         """What `decode_slack` takes: two tables of the best score for each token, label and number of errors."""
         costs, _ = whole_costs(self.data.costs)
-        most = sums(costs.max(axis=1)[self.data.gold], self.data.indptr)
+        most = sums(costs.max(axis=1)[self.data.truth], self.data.indptr)
         return 16.0 * self.lengths * self.chain.n_labels * (most + 1.0)
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
@@ -254,6 +266,15 @@ class ChainExamples:
             conditional = distinct(data.transition_features, data.indptr, batch)
             parts.append(runs(conditional, chain.n_labels**2, after_end))
         return np.concatenate(parts)
+
+    def _decoded(
+        self, data: ChainData, w: FloatVector | ChainWeights, batch: IntVector, error_scale: Scale
+    ) -> IntVector:
+        weights = w if isinstance(w, ChainWeights) else self.chain.parts(w)
+        starts = self._starts(batch)
+        labels = np.empty(starts[-1], dtype=np.int32)
+        _decode(data, weights, batch, starts, per_example(error_scale, batch), labels)
+        return labels
 
     def _starts(self, batch: IntVector) -> LongVector:
         starts = np.zeros(len(batch) + 1, dtype=np.int64)

@@ -29,6 +29,7 @@ from widemargin.text.columns import Columns, split
 from widemargin.text.extractor import Extractor
 from widemargin.text.inputs import describe, prepared, restore
 from widemargin.text.labels import as_sequences
+from widemargin.text.partial import judged_label, judged_spans, spelt
 from widemargin.text.span_labels import SpanLabels, marks_spans
 from widemargin.text.spans import spans
 from widemargin.text.template_extractor import TemplateExtractor
@@ -174,12 +175,14 @@ class Tagger(TokenModel[ChainExamples]):
         gold, margins = as_sequences(X, y), self.margins(X, n_threads)
         predicted = [self._names(each.codes) for each in margins]
         # Compared as strings, because labels read from a file are strings.
-        right = [str(p) == str(g) for pair in zip(predicted, gold, strict=True) for p, g in zip(*pair, strict=True)]
+        gold = list(map(spelt, gold))
+        pairs = (zip(*both, strict=True) for both in zip(gold, predicted, strict=True))
+        right = [judged_label(g, str(p)) for both in pairs for g, p in both]
         judged = {"labels": Judged.of([each.of_labels() for each in margins], right)}
         if marks_spans(self.labels):
             marks, found = SpanLabels(self.labels), [spans(each) for each in predicted]
             ahead = [each.of_spans(marked, marks) for each, marked in zip(margins, found, strict=True)]
-            right = [span in spans(g) for marked, g in zip(found, gold, strict=True) for span in marked]
+            right = [each for g, p in zip(gold, predicted, strict=True) for each in judged_spans(g, p)]
             judged["spans"] = Judged.of(ahead, right)
         return {kind: each for kind, each in judged.items() if len(each.right)}
 

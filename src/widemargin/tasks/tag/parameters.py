@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from widemargin.tasks.latent_parameters import LatentParameters
 from widemargin.tasks.parameters import parameter
 from widemargin.tasks.token_parameters import TokenParameters
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class TaggerParameters(TokenParameters):
+class TaggerParameters(LatentParameters, TokenParameters):
     """Parameters of sequence taggers; without `templates`, sequences may also be ready-made features."""
+
+    hidden: ClassVar[str] = "unknown labels"
 
     costs: "Mapping[Any, float] | None" = parameter(
         None,

@@ -1,6 +1,6 @@
 """The worst label sequences of a chain that are wrong at each position (Sarawagi & Gupta 2008, §4.3.1), or anywhere.
 
-    y^c = argmax over y with y_c ≠ gold_c of cost[gold_c, y_c] (1 − s(gold) + s(y))
+    y^c = argmax over y with y_c ≠ gold_c of costs[truth_c, y_c] (1 − s(gold) + s(y))
 
 One forward and one backward pass give the best s(y) for every label at every position. The sequences themselves are
 traced from their position in both directions. Traces soon merge, so each step is looked up once and remembered.
@@ -63,7 +63,7 @@ def _trace(
 
 @kernel
 def _worst_labels(
-    gold: IntVector,
+    truth: IntVector,
     costs: FloatMatrix,
     gold_score: float,
     forward: FloatMatrix,
@@ -73,10 +73,10 @@ def _worst_labels(
 ) -> int:
     """The label of each position's violator and its error, −1 and 0 where there is none; return how many there are."""
     n_violators = 0
-    for t in range(len(gold)):
+    for t in range(len(truth)):
         best, worst[t], errors[t] = 0.0, -1, 0.0
         for label in range(forward.shape[1]):
-            cost = costs[gold[t], label]
+            cost = costs[truth[t], label]
             value = cost * (1.0 - gold_score + forward[t, label] + backward[t, label])
             if value > best:
                 best, worst[t], errors[t] = value, label, cost
@@ -102,10 +102,11 @@ def violators(
         if n == 0:
             continue
         max_passes(emission[:n], transition[:n], weights.begin, weights.end, forward, backward)
-        gold = data.gold[data.indptr[batch[k]] : data.indptr[batch[k]] + n]
+        first = data.indptr[batch[k]]
+        gold, truth = data.gold[first : first + n], data.truth[first : first + n]
         gold_score = sequence_score(emission[:n], transition[:n], weights.begin, weights.end, gold)
         room = write + n * _worst_labels(
-            gold, data.costs, gold_score, forward, backward, errors[starts[k] : starts[k] + n], worst
+            truth, data.costs, gold_score, forward, backward, errors[starts[k] : starts[k] + n], worst
         )
         if room > len(labels):
             larger = np.empty(2 * room, dtype=np.int32)
@@ -125,13 +126,13 @@ def violators(
 
 @kernel
 def _best_wrong(
-    gold: IntVector, costs: FloatMatrix, forward: FloatMatrix, backward: FloatMatrix
+    truth: IntVector, costs: FloatMatrix, forward: FloatMatrix, backward: FloatMatrix
 ) -> tuple[int, int, float]:
     """Where the best sequence with an error has one, its label there, and its score; label −1 if there is none."""
     position, wrong, best = 0, -1, -np.inf
-    for t in range(len(gold)):
+    for t in range(len(truth)):
         for label in range(forward.shape[1]):
-            if costs[gold[t], label] > 0.0 and forward[t, label] + backward[t, label] > best:
+            if costs[truth[t], label] > 0.0 and forward[t, label] + backward[t, label] > best:
                 position, wrong, best = t, label, forward[t, label] + backward[t, label]
     return position, wrong, best
 
@@ -148,7 +149,9 @@ def hull_sequences(
     corners, n_decodes = new_corners(len(batch)), np.zeros(len(batch), dtype=np.int64)
     for k in range(len(batch)):
         n = part_scores(data, weights, batch[k], 0.0, plain, transition)
-        gold, out = data.gold[data.indptr[batch[k]] : data.indptr[batch[k]] + n], labels[starts[k] : starts[k] + n]
+        first = data.indptr[batch[k]]
+        gold, truth = data.gold[first : first + n], data.truth[first : first + n]
+        out = labels[starts[k] : starts[k] + n]
         for t in range(n):
             out[t] = gold[t]
         gold_score = sequence_score(plain[:n], transition[:n], weights.begin, weights.end, gold) if n > 0 else 0.0
@@ -157,16 +160,16 @@ def hull_sequences(
             n_decodes[k] += 1
             for t in range(n):
                 for label in range(plain.shape[1]):
-                    emission[t, label] = plain[t, label] + scale * data.costs[gold[t], label]
+                    emission[t, label] = plain[t, label] + scale * data.costs[truth[t], label]
                     steps[0, t, label] = steps[1, t, label] = -1
             max_passes(emission[:n], transition[:n], weights.begin, weights.end, forward, backward)
-            position, wrong, best = _best_wrong(gold, data.costs, forward, backward)
+            position, wrong, best = _best_wrong(truth, data.costs, forward, backward)
             if wrong < 0:
                 break
             _trace(emission[:n], transition[:n], forward, backward, steps, position, wrong, found[:n])
             error = 0.0
             for t in range(n):
-                error += data.costs[gold[t], found[t]]
+                error += data.costs[truth[t], found[t]]
             s = best - scale * error - gold_score
             worst = keep_worse(worst, error * (1.0 + s), found[:n], out)
             scale = next_scale(corners[k], scale, error, s)

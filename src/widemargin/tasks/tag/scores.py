@@ -1,6 +1,6 @@
 """The part scores of a chain: what decoders see of features and weights.
 
-emission[t, l] = Σ_f x_tf W[f, l] + error_scale · cost[gold_t, l]
+emission[t, l] = Σ_f x_tf W[f, l] + error_scale · costs[truth_t, l]
 transition[t, k, l] = T[k, l] + Σ_g z_tg G[g, k, l],   one table for all t where there are no features z
 """
 
@@ -15,12 +15,17 @@ from widemargin.tasks.tag.weights import ChainWeights
 
 
 class ChainData(NamedTuple):
-    """Sequences laid end to end: features per position, optional features on transitions, gold labels, error costs."""
+    """Sequences laid end to end: features per position, optional features on transitions, gold labels, error costs.
+
+    `truth[t]` is the row of `costs` for the errors at t: the gold label, or the row of a set of labels where only such
+    a set is known (`tasks.tag.partial`).
+    """
 
     indptr: LongVector
     features: Rows
     transition_features: Rows
     gold: IntVector
+    truth: IntVector
     costs: FloatMatrix
 
 
@@ -60,7 +65,7 @@ def part_scores(
             emission[t, label] = 0.0
         if error_scale != 0.0:
             for label in range(n_labels):
-                emission[t, label] = error_scale * data.costs[data.gold[first + t], label]
+                emission[t, label] = error_scale * data.costs[data.truth[first + t], label]
         if len(weights.emission) > 0:
             add_features(data.features, first + t, weights.emission, emission[t])
         else:

@@ -82,7 +82,7 @@ def _best_by_error(
     transition: FloatMatrix,
     weights: ChainWeights,
     costs: IntMatrix,
-    gold: IntVector,
+    truth: IntVector,
     best: FloatMatrix,
     arrival: FloatMatrix,
 ) -> None:
@@ -97,12 +97,12 @@ def _best_by_error(
             for label in range(n_labels):
                 best[t, e, label] = -np.inf
     for label in range(n_labels):
-        best[0, costs[gold[0], label], label] = weights.begin[label] + emission[0, label]
+        best[0, costs[truth[0], label], label] = weights.begin[label] + emission[0, label]
     for t in range(1, n):
         for e in range(best.shape[1]):
             extend(best[t - 1, e], transition[0 if shared else t], arrival[t, e], n_labels)
         for label in range(n_labels):
-            cost = costs[gold[t], label]
+            cost = costs[truth[t], label]
             for e in range(cost, best.shape[1]):
                 best[t, e, label] = arrival[t, e - cost, label] + emission[t, label]
 
@@ -111,7 +111,7 @@ def _best_by_error(
 def _trace(
     transition: FloatMatrix,
     costs: IntMatrix,
-    gold: IntVector,
+    truth: IntVector,
     best: FloatMatrix,
     arrival: FloatMatrix,
     error: int,
@@ -122,7 +122,7 @@ def _trace(
     shared = len(transition) == 1
     for t in range(len(out) - 1, 0, -1):
         out[t] = label
-        error -= costs[gold[t], label]
+        error -= costs[truth[t], label]
         table = transition[0 if shared else t]
         # The predecessor is the first whose sum, computed as in the forward pass, is the maximum found there.
         previous = 0
@@ -146,7 +146,8 @@ def worst_sequences(
     emission, transition = new_scores(data, weights, batch)
     for k in range(len(batch)):
         n = part_scores(data, weights, batch[k], 0.0, emission, transition)
-        gold = data.gold[data.indptr[batch[k]] : data.indptr[batch[k]] + n]
+        first = data.indptr[batch[k]]
+        gold, truth = data.gold[first : first + n], data.truth[first : first + n]
         out = labels[starts[k] : starts[k] + n]
         if n == 0:
             continue
@@ -155,11 +156,11 @@ def worst_sequences(
             out[t] = gold[t]
             highest = 0
             for label in range(emission.shape[1]):
-                highest = max(highest, costs[gold[t], label])
+                highest = max(highest, costs[truth[t], label])
             most += highest
         best = np.empty((n, most + 1, emission.shape[1]))
         arrival = np.empty(best.shape)
-        _best_by_error(emission[:n], transition[:n], weights, costs, gold, best, arrival)
+        _best_by_error(emission[:n], transition[:n], weights, costs, truth, best, arrival)
         gold_score = sequence_score(emission[:n], transition[:n], weights.begin, weights.end, gold)
         value, error, last = 0.0, 0, 0
         for e in range(1, most + 1):
@@ -168,4 +169,4 @@ def worst_sequences(
                 if score > -np.inf and unit * e * (1.0 - gold_score + score) > value:
                     value, error, last = unit * e * (1.0 - gold_score + score), e, label
         if error > 0:
-            _trace(transition[:n], costs, gold, best, arrival, error, last, out)
+            _trace(transition[:n], costs, truth, best, arrival, error, last, out)

@@ -1,0 +1,198 @@
+"""How well predicted clusterings agree with the gold ones: MUC (MITRE), B³, CEAF and pairs.
+
+All scores count, for precision and for recall, how much is right out of how much there is; over several documents both
+are summed before they are divided, as the reference scorer of the CoNLL shared tasks does (Pradhan et al. 2014).
+
+    score    what is counted
+    muc      links: a cluster of m items has m − 1; those that other clusters cut are wrong (Vilain et al. 1995)
+    b3       items: the share of each item's cluster that is right (Bagga & Baldwin 1998)
+    ceaf_m   items in common, after each cluster is matched with at most one of the others (Luo 2005, φ3)
+    ceaf_e   clusters, matched by 2 |K ∩ R| / (|K| + |R|) (Luo 2005, φ4)
+    pair     pairs of items in one cluster
+
+Items that only one side has are wrong on that side. A share of nothing is 0, never nan.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from widemargin.errors import DataError
+from widemargin.metrics import Score, quotient
+
+Labels: TypeAlias = Sequence[Hashable]
+"""The cluster of each item of a document, under any names."""
+Clusters: TypeAlias = Sequence[Collection[Hashable]]
+"""The clusters of a document, as items that can be compared with those of another."""
+
+
+class Counts(NamedTuple):
+    """How much of what was found is right, and how much of what was wanted."""
+
+    right: float
+    found: float
+    recalled: float
+    wanted: float
+
+
+def clusters_of(labels: Labels) -> list[list[int]]:
+    """The items of each cluster, in the order of first items.
+
+    >>> clusters_of(["a", "b", "a"])
+    [[0, 2], [1]]
+    """
+    found: dict[Hashable, list[int]] = {}
+    for item, label in enumerate(labels):
+        found.setdefault(label, []).append(item)
+    return list(found.values())
+
+
+def by_first(labels: Labels) -> list[int]:
+    """The same clusters, numbered in the order of their first items.
+
+    >>> by_first(["b", "a", "b"])
+    [0, 1, 0]
+    """
+    number: dict[Hashable, int] = {}
+    return [number.setdefault(label, len(number)) for label in labels]
+
+
+def muc(gold: Clusters, predicted: Clusters) -> Counts:
+    """Links that are right: the items of a cluster less the parts that the other side cuts it into."""
+    return Counts(*_links(predicted, gold), *_links(gold, predicted))
+
+
+def _links(clusters: Clusters, others: Clusters) -> tuple[float, float]:
+    place = _places(others)
+    right = wanted = 0
+    for cluster in clusters:
+        # An item that the other side does not have is a part of its own.
+        parts = {place.get(item, (item,)) for item in cluster}
+        right += len(cluster) - len(parts)
+        wanted += len(cluster) - 1
+    return right, wanted
+
+
+def b3(gold: Clusters, predicted: Clusters) -> Counts:
+    """Items, each as right as its cluster."""
+    return Counts(*_items(predicted, gold), *_items(gold, predicted))
+
+
+def _items(clusters: Clusters, others: Clusters) -> tuple[float, float]:
+    place = _places(others)
+    right, n = 0.0, 0
+    for cluster in clusters:
+        shared = Counter(place[item] for item in cluster if item in place)
+        right += sum(count * count for count in shared.values()) / len(cluster)
+        n += len(cluster)
+    return right, n
+
+
+def ceaf_m(gold: Clusters, predicted: Clusters) -> Counts:
+    """Items that matched clusters have in common."""
+    right = _matched(gold, predicted, lambda common, one, other: common)
+    return Counts(right, sum(map(len, predicted)), right, sum(map(len, gold)))
+
+
+def ceaf_e(gold: Clusters, predicted: Clusters) -> Counts:
+    """Clusters, as far as those that they are matched with are like them."""
+    right = _matched(gold, predicted, lambda common, one, other: 2 * common / (one + other))
+    return Counts(right, len(predicted), right, len(gold))
+
+
+def _matched(gold: Clusters, predicted: Clusters, likeness: Callable[[int, int, int], float]) -> float:
+    """The largest total likeness of clusters that are matched one to one."""
+    from scipy.optimize import linear_sum_assignment  # slow to import, and only needed here
+
+    place, similar = _places(predicted), np.zeros((len(gold), len(predicted)))
+    for row, cluster in enumerate(gold):
+        for column, common in Counter(place[item] for item in cluster if item in place).items():
+            similar[row, column] = likeness(common, len(cluster), len(predicted[column]))
+    return float(similar[linear_sum_assignment(similar, maximize=True)].sum())
+
+
+def pair(gold: Clusters, predicted: Clusters) -> Counts:
+    """Pairs of items that are in one cluster."""
+    place = _places(predicted)
+    both = [Counter(place[item] for item in cluster if item in place) for cluster in gold]
+    right = sum(map(_n_pairs, (count for each in both for count in each.values())))
+    return Counts(
+        right, sum(_n_pairs(len(each)) for each in predicted), right, sum(_n_pairs(len(each)) for each in gold)
+    )
+
+
+def _n_pairs(n: int) -> int:
+    return n * (n - 1) // 2
+
+
+def _places(clusters: Clusters) -> dict[Hashable, int]:
+    return {item: number for number, cluster in enumerate(clusters) for item in cluster}
+
+
+SCORES: Mapping[str, Callable[[Clusters, Clusters], Counts]] = {
+    "muc": muc,
+    "b3": b3,
+    "ceaf_m": ceaf_m,
+    "ceaf_e": ceaf_e,
+    "pair": pair,
+}
+"""The scores by name."""
+
+
+def scores_of_clusters(
+    gold: Sequence[Clusters], predicted: Sequence[Clusters], names: Iterable[str] = SCORES
+) -> dict[str, Score]:
+    """Scores of documents given as clusters, whose items need not be the same on both sides."""
+    found = {}
+    for name in names:
+        counts = [SCORES[name](g, p) for g, p in zip(gold, predicted, strict=True)]
+        right, n_found, recalled, wanted = np.sum(counts, axis=0).tolist() if counts else (0, 0, 0, 0)
+        precision, recall = quotient(right, n_found), quotient(recalled, wanted)
+        found[name] = Score(precision, recall, quotient(2 * precision * recall, precision + recall), int(wanted))
+    return found
+
+
+def clustering_scores(
+    gold: Sequence[Labels], predicted: Sequence[Labels], names: Iterable[str] = SCORES
+) -> dict[str, Score]:
+    """Scores of documents given as the cluster of each item.
+
+    >>> clustering_scores([["a", "a", "a", "a"]], [[0, 0, 1, 1]], ["muc"])["muc"]
+    Score(precision=1.0, recall=0.6666666666666666, f1=0.8, support=3)
+    """
+    check_items(gold, predicted)
+    return scores_of_clusters(list(map(clusters_of, gold)), list(map(clusters_of, predicted)), names)
+
+
+def pair_loss(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
+    """The share of all pairs of items that are wrongly joined or parted.
+
+    >>> pair_loss([["a", "a", "b"]], [[0, 0, 0]])
+    0.6666666666666666
+    """
+    check_items(gold, predicted)
+    wrong = total = 0.0
+    for g, p in zip(gold, predicted, strict=True):
+        right, found, _, wanted = pair(clusters_of(g), clusters_of(p))
+        wrong, total = wrong + found + wanted - 2 * right, total + _n_pairs(len(g))
+    return quotient(wrong, total)
+
+
+def mitre_loss(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
+    """1 − F1 of MUC (Finley & Joachims 2005).
+
+    >>> mitre_loss([["a", "a", "b"]], [[0, 0, 0]])
+    0.33333333333333337
+    """
+    return 1.0 - clustering_scores(gold, predicted, ["muc"])["muc"].f1
+
+
+def check_items(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
+    """Raise unless there are as many documents and items on both sides."""
+    if len(gold) != len(predicted):
+        raise DataError(f"there are {len(gold)} gold clusterings, but {len(predicted)} predicted ones")
+    for number, (g, p) in enumerate(zip(gold, predicted, strict=True)):
+        if len(g) != len(p):
+            raise DataError(f"document {number} has {len(g)} gold items, but {len(p)} predicted ones")

@@ -1,0 +1,70 @@
+"""The k best of many items, best first: by level, then by key, then by number.
+
+A heap of the k best so far, with the worst of them on top: nearly all items lose against it at once, so choosing a few
+out of n costs little more than reading them. Many out of n are cheaper to sort.
+"""
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatVector, IntVector
+
+SORTED = 8
+"""Sort all items if more than one in this many is wanted."""
+
+
+@kernel
+def _is_before(levels: IntVector, keys: FloatVector, a: int, b: int) -> bool:
+    if levels[a] != levels[b]:
+        return bool(levels[a] > levels[b])
+    if keys[a] != keys[b]:
+        return bool(keys[a] > keys[b])
+    return a < b
+
+
+@kernel
+def _sift(levels: IntVector, keys: FloatVector, heap: IntVector, size: int, item: int) -> None:
+    """Put `item` in place of the top of the heap."""
+    place = 0
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and _is_before(levels, keys, heap[child], heap[child + 1]):
+            child += 1
+        if not _is_before(levels, keys, item, heap[child]):
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = item
+
+
+@kernel
+def _raise(levels: IntVector, keys: FloatVector, heap: IntVector, place: int, item: int) -> None:
+    """Put `item` into the free `place` at the end of the heap, or above."""
+    while place > 0:
+        parent = (place - 1) // 2
+        if not _is_before(levels, keys, heap[parent], item):
+            break
+        heap[place] = heap[parent]
+        place = parent
+    heap[place] = item
+
+
+@kernel
+def top_k(levels: IntVector, keys: FloatVector, out: IntVector) -> None:
+    """Fill `out` with the numbers of the len(out) best items, best first."""
+    n, k = len(keys), len(out)
+    if k * SORTED > n:
+        order = np.argsort(-keys, kind="mergesort")
+        order = order[np.argsort(-levels[order], kind="mergesort")]
+        for r in range(k):
+            out[r] = order[r]
+        return
+    for item in range(n):
+        if item < k:
+            _raise(levels, keys, out, item, item)
+        elif k > 0 and _is_before(levels, keys, item, out[0]):
+            _sift(levels, keys, out, k, item)
+    for last in range(k - 1, 0, -1):
+        worst = out[0]
+        _sift(levels, keys, out, last, out[last])
+        out[last] = worst

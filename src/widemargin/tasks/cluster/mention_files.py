@@ -1,0 +1,188 @@
+"""Mentions in texts: CoNLL-U with ``Entity=`` in the last column, or CoNLL files with a column of coreference.
+
+    1  The   …  Entity=(7-person-1-coref(3        1  The   (7(3     a mention of the entity 7 begins, and one of 3
+    2  pope  …  Entity=3)7)                       2  pope  3)7)     both end
+
+``(7)`` is a mention of a single token; ``|`` may stand between brackets. What follows the name of an entity is kept,
+but not read: in some corpora it tells the answer. Of a mention in several parts, ``(7[1/2]``, the first one counts.
+Documents begin at ``# newdoc`` or ``# begin document``. Predictions replace the names of entities by numbers.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin.errors import DataError
+from widemargin.files.document import Document
+from widemargin.files.formats import parse
+from widemargin.files.raw import RawText, shortened
+from widemargin.tasks.cluster.mentions import Mentions
+
+BEGIN = re.compile(r"#\s*(?:newdoc(?:\s+id\s*=\s*(.*))?|begin document\s*(.*))$")
+BORDER = re.compile(r"#\s*(?:begin|end) document\b")
+BRACKET = re.compile(r"\((?P<begun>[^()|\-]+)(?P<rest>(?:-[^()|]*)?)(?P<single>\)?)|(?P<ended>[^()|]+)\)")
+ENTITY = re.compile(r"(?:(?<=\|)|^)Entity=([^|]*)")
+PART = re.compile(r"\[(\d+)/\d+\]$")
+NOTHING = ("_", "-", "*")
+USED = ("word", "lemma", "upos", "xpos", "feats", "head", "deprel")
+CONLL_2012 = 11  # the fewest columns of a file of that shared task
+
+
+class Place(NamedTuple):
+    """A mention: its tokens [start, end) in its document, its entity, and its brackets, counted over the whole file."""
+
+    start: int
+    end: int
+    entity: str
+    brackets: list[int]
+
+
+class MentionFile(NamedTuple):
+    """The documents of a file and their mentions; `column` holds the brackets."""
+
+    document: Document
+    column: str
+    X: list[Mentions]
+    y: list[list[str]]
+    places: list[list[Place]]
+    names: Sequence[str]
+    facts: dict[str, Any]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of mentions of each document."""
+        return list(map(len, self.X))
+
+    def rewritten(self, outputs: Sequence[Sequence[int]]) -> str:
+        """The file with a number for each cluster instead of the names of entities."""
+        number: dict[int, int] = {}
+        for places, clusters in zip(self.places, outputs, strict=True):
+            for place, cluster in zip(places, clusters, strict=True):
+                number |= dict.fromkeys(place.brackets, cluster + 1)
+        count = iter(range(len(number)))
+
+        def renamed(bracket: re.Match[str]) -> str:
+            name = str(number[next(count)])
+            if bracket["ended"] is not None:
+                return f"{name}{_part(bracket['ended'])})"
+            return f"({name}{_part(bracket['begun'])}{bracket['rest']}{bracket['single']}"
+
+        def rewritten(value: str) -> str:
+            begin, end = _annotated(value, self.column)
+            return value[:begin] + BRACKET.sub(renamed, value[begin:end]) + value[end:]
+
+        return self.document.text({self.column: list(map(rewritten, self.document.columns[self.column].strings()))})
+
+
+def read(
+    raw: RawText, chosen: str, names: Sequence[str] | None, about: Mapping[str, Any], *, gold: bool
+) -> MentionFile:
+    """Read mentions, which must be marked for prediction, too; the names of their entities do not matter then."""
+    lines = ["" if chosen == "conll" and BORDER.match(line) else line for line in raw.lines]
+    tokens = RawText(raw.source, lines, raw.has_byte_order_mark)
+    if chosen == "conll" and names is None:
+        names = _guessed_names(tokens)
+    # The lines that are not tokens are put back, so that they are written.
+    document = replace(parse(tokens, chosen, names), raw=raw)
+    column = "misc" if chosen == "conllu" else document.columns.names[-1]
+    starts, titles = _documents(document)
+    brackets = document.columns[column].strings()
+    columns = {name: document.columns[name].strings() for name in USED if name in document.columns}
+    if "word" not in columns:
+        raise DataError(f"{raw.source} has no column 'word'; name the columns by --columns")
+    sentence = np.repeat(np.arange(document.columns.n_sequences), np.diff(document.columns.indptr))
+    X, places, count = [], [], 0
+    for title, begin, end in zip(titles, starts, [*starts[1:], document.columns.n_tokens], strict=True):
+        found, count = _places(document, brackets, column, begin, end, count)
+        places.append(found)
+        part = {name: values[begin:end] for name, values in columns.items()}
+        X.append(Mentions(part, sentence[begin:end], [(place.start, place.end) for place in found], title))
+    if not any(places):
+        raise DataError(f"{raw.source} has no mentions in its column {column!r}")
+    y = [[place.entity for place in each] for each in places]
+    return MentionFile(document, column, X, y, places, names or (), {})
+
+
+def _guessed_names(raw: RawText) -> list[str]:
+    """The names of columns: of the CoNLL-2012 shared task if they are many, else word or number and word come first."""
+    first = next((line for line in raw.lines if line.strip()), "").split(
+        "\t" if any("\t" in x for x in raw.lines) else None
+    )
+    if len(first) >= CONLL_2012:
+        between = [f"column{k}" for k in range(6, len(first))]
+        return ["document", "part", "id", "word", "xpos", *between, "coref"]
+    begin = ["id", "word"] if len(first) > 2 and first[0].isdecimal() else ["word"]
+    return [*begin, *(f"column{k}" for k in range(len(begin) + 1, len(first))), "coref"]
+
+
+def _documents(document: Document) -> tuple[list[int], list[str]]:
+    """The first token of each document, and its name; empty documents are left out."""
+    token_lines: Sequence[int] = document.token_lines  # type: ignore[attr-defined]  # both formats are tables
+    found = [(line, BEGIN.match(text)) for line, text in enumerate(document.raw.lines) if text.startswith("#")]
+    begun = [(line, (match[1] or match[2] or "").strip()) for line, match in found if match]
+    at = np.searchsorted(token_lines, [line for line, _ in begun]).tolist()
+    starts: dict[int, str] = {0: ""}
+    starts |= {start: title for start, (_, title) in zip(at, begun, strict=True) if start < len(token_lines)}
+    return list(starts), list(starts.values())
+
+
+def _annotated(value: str, column: str) -> tuple[int, int]:
+    """Where the brackets are in the value of a token; an empty stretch if there are none."""
+    if column != "misc":
+        return (0, 0) if value in NOTHING else (0, len(value))
+    found = ENTITY.search(value)
+    return found.span(1) if found else (0, 0)
+
+
+def _brackets(document: Document, value: str, column: str, token: int) -> Iterator[re.Match[str]]:
+    begin, end = _annotated(value, column)
+    text = value[begin:end]
+    if BRACKET.sub("", text).strip("|"):
+        raise _fault(document, token, f"{shortened(text)!r} is not a row of brackets such as (7(3) or 7)")
+    yield from BRACKET.finditer(text)
+
+
+def _places(
+    document: Document, values: Sequence[str], column: str, begin: int, end: int, count: int
+) -> tuple[list[Place], int]:
+    """The mentions of the document of these tokens, in order, and the number of brackets so far."""
+    opened: dict[str, list[tuple[int, int]]] = {}
+    found: list[Place] = []
+    parts: list[Place] = []
+    for token in range(begin, end):
+        for bracket in _brackets(document, values[token], column, token):
+            if bracket["ended"] is None and not bracket["single"]:
+                opened.setdefault(bracket["begun"], []).append((token, count))
+            else:
+                name = bracket["begun"] or bracket["ended"]
+                if bracket["ended"] is not None and not opened.get(name):
+                    raise _fault(document, token, f"a mention of {shortened(name)!r} ends that has not begun")
+                start, first = (token, count) if bracket["single"] else opened[name].pop()
+                place = Place(start - begin, token + 1 - begin, PART.sub("", name), [first, count])
+                (found if (PART.search(name) or "01")[1] == "1" else parts).append(place)
+            count += 1
+    for name, left in opened.items():
+        if left:
+            raise _fault(document, left[0][0], f"a mention of {shortened(name)!r} begins that does not end")
+    for part in parts:
+        # The brackets of further parts go with the mention that they belong to.
+        whole = [place for place in found if place.entity == part.entity and place.start <= part.start]
+        if not whole:
+            raise _fault(
+                document, begin + part.start, f"{shortened(part.entity)!r} has a further part but no first one"
+            )
+        whole[-1].brackets.extend(part.brackets)
+    return sorted(found, key=lambda place: (place.start, -place.end)), count
+
+
+def _part(name: str) -> str:
+    found = PART.search(name)
+    return found[0] if found else ""
+
+
+def _fault(document: Document, token: int, complaint: str) -> DataError:
+    line: int = document.token_lines[token]  # type: ignore[attr-defined]
+    return document.raw.fault(line, complaint)

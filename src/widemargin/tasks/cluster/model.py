@@ -1,0 +1,200 @@
+"""A trained clusterer: features of pairs, and a weight for each.
+
+Model files call its structure ``clusters``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from widemargin._types import AnyArray, FloatVector
+from widemargin.clusterings import check_items, clustering_scores, mitre_loss, pair_loss
+from widemargin.core.header import Fields, names, one_of, record
+from widemargin.core.problem import predict
+from widemargin.core.sparse import Rows
+from widemargin.core.stored import Stored
+from widemargin.errors import WidemarginError
+from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.report.numbers import share
+from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.cluster.correlation import CorrelationExamples
+from widemargin.tasks.cluster.documents import Documents, pair_scores
+from widemargin.tasks.cluster.examples import ForestExamples
+from widemargin.tasks.cluster.features import PairExtractor
+from widemargin.tasks.cluster.files import read_documents
+from widemargin.tasks.cluster.pictures import cluster_lines, cluster_pictures, described_items
+from widemargin.tasks.strongest import Part, strongest
+from widemargin.text.columns import split
+
+DECODERS: dict[str, type[ForestExamples] | type[CorrelationExamples]] = {
+    "forest": ForestExamples,
+    "correlation": CorrelationExamples,
+}
+"""The structures by name."""
+NAMES = {"muc": "MUC", "b3": "B³", "ceaf_m": "CEAF, items", "ceaf_e": "CEAF, clusters", "pair": "pairs"}
+
+
+@dataclass
+class ClusterModel(Model):
+    """Features of pairs and their weights; `decoder` names the structure."""
+
+    kind = "clusters"
+    predicts = "clusters"
+    counts: ClassVar[str] = "items"
+    draws = True
+    explains = True
+    fields: ClassVar[Fields] = {
+        "labels": names(),
+        "features": record({}),
+        "decoder": one_of(*DECODERS),
+    }
+
+    extractor: PairExtractor
+    weights: FloatVector
+    decoder: str
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights."""
+        return self.weights
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The numbers of features and weights; clusters have no labels."""
+        return {"labels": 0, "features": self.extractor.n_features, "weights": len(self.weights)}
+
+    def examples(self, X: Any) -> ForestExamples | CorrelationExamples:
+        """Documents as examples to be decoded."""
+        return DECODERS[self.decoder](self.extractor.transform(X), self.extractor.n_features)
+
+    def predict(self, X: Any, n_threads: int = 1) -> list[list[int]]:
+        """The cluster of every item, numbered from 0 in each document, in the order of first items."""
+        return predicted(self.examples(X), self.weights, n_threads)
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """How well the predicted clusters agree with `y`, by all scores, and how long prediction takes."""
+        begin = perf_counter()
+        examples = self.examples(X)
+        middle = perf_counter()
+        outputs = predicted(examples, self.weights, n_threads)
+        seconds = {"comparing": middle - begin, "clustering": perf_counter() - middle}
+        gold = [list(labels) for labels in y]
+        check_items(gold, outputs)
+        scores = clustering_scores(gold, outputs)
+        losses = {"mitre_loss": mitre_loss(gold, outputs), "pair_loss": pair_loss(gold, outputs)}
+        conll = (scores["muc"].f1 + scores["b3"].f1 + scores["ceaf_e"].f1) / 3
+        of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
+        results = {**of_scores, "conll_f1": conll, **losses, "by_score": plain(scores)}
+        facts = [
+            ("B³", share(scores["b3"].f1)),
+            ("MITRE loss", share(losses["mitre_loss"])),
+            ("pair loss", share(losses["pair_loss"])),
+            ("CoNLL", f"{share(conll)}, the mean of MUC, B³ and CEAF by clusters"),
+        ]
+        tables = [score_table("By score", "score", {NAMES[name]: score for name, score in scores.items()})]
+        return Evaluation(results, "b3_f1", facts, tables, seconds)
+
+    def warm_up(self) -> None:
+        """Cluster a document of one item, so that loading compiled kernels does not count."""
+        none, ends = np.empty(0, dtype=np.int32), np.zeros(2, dtype=np.int64)
+        rows = Rows(np.zeros(1, dtype=np.int64), none, np.empty(0))
+        documents = Documents(np.arange(2, dtype=np.int64), ends, none, none, rows)
+        predicted(DECODERS[self.decoder](documents, len(self.weights)), self.weights)
+
+    # With files at hand.
+
+    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+        """A file of documents."""
+        width = {"width": getattr(self.extractor.inner, "width", None)} if self.extractor.kind == "pairs" else {}
+        return read_documents(path, reading, {**self.about, **width}, gold=gold)
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """The file with its clusters replaced."""
+        text: str = corpus.document.rewritten(outputs)
+        return text
+
+    def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
+        """Clusters with their items; mentions of a text are marked in it."""
+        items = [described_items(document, len(clusters)) for document, clusters in zip(corpus.X, outputs, strict=True)]
+        if terminal:
+            return "\n".join(line for each in zip(items, outputs, strict=True) for line in cluster_lines(*each)) + "\n"
+        return cluster_pictures(corpus.X, items, outputs)
+
+    # About itself.
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest features."""
+        names = self.extractor.names()
+        return {"features": Part("Features of pairs", strongest(self.weights, top, names.__getitem__))}
+
+    def alone(self, corpus: Corpus, number: int) -> Corpus:
+        """One document of a file alone, counted from 1."""
+        if not 1 <= number <= len(corpus.X):
+            raise WidemarginError(f"there is no document {number} in a file of {len(corpus.X)}")
+        return corpus._replace(X=[corpus.X[number - 1]], y=None)
+
+    def explain(self, X: Any, question: Question) -> Explanation:
+        """The links of a document, or with a span i:j, what speaks for linking two of its items and against it."""
+        if question.token is not None or question.head is not None or question.label is not None:
+            raise WidemarginError(f"the model predicts {self.predicts}; ask for two items by --span I:J")
+        examples, one = self.examples(X), np.zeros(1, dtype=np.int32)
+        documents = examples.documents
+        scores = np.empty(len(documents.first))
+        pair_scores(documents, self.weights, 0, scores)
+        items = described_items(X[0], int(documents.items[-1]))
+        if question.span is None:
+            outputs: Any = examples.decode(self.weights, one)
+            joined = outputs if isinstance(examples, ForestExamples) else documents.within(outputs)
+            found = sorted(np.flatnonzero(joined).tolist(), key=lambda pair: -scores[pair])
+            return listed((_pair(documents, items, pair), float(scores[pair]), "apart") for pair in found)
+        i, j = sorted(question.span)
+        (at, *_) = [*np.flatnonzero((documents.first == i - 1) & (documents.second == j - 1)).tolist(), None]
+        if at is None:
+            raise WidemarginError(f"{i} and {j} are not a pair of items of the document, which has {len(items)}")
+        linked, apart = self._option(documents, items, at), Option("apart", [])
+        return compared(linked, apart) if linked.score > 0.0 else compared(apart, linked)
+
+    def _option(self, documents: Documents, items: Sequence[str], pair: int) -> Option:
+        rows, names = documents.features, self.extractor.names()
+        places = range(rows.indptr[pair], rows.indptr[pair + 1])
+        votes = [(rows.indices[k], rows.values[k] if len(rows.values) else 1.0) for k in places]
+        return Option(
+            _pair(documents, items, pair),
+            [
+                (names[f] + ("" if value == 1.0 else f"={value:.3g}"), float(value * self.weights[f]))
+                for f, value in votes
+            ],
+        )
+
+    # Its file.
+
+    def compacted(self) -> Self:
+        """The same model without features whose weights are zero."""
+        used = self.weights != 0.0
+        used[-1] = True
+        return replace(self, extractor=self.extractor.keep(used), weights=self.weights[used])
+
+    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        described, tensors = self.extractor.describe()
+        return {"features": described, "decoder": self.decoder}, tensors | {"weights": self.weights}
+
+    @classmethod
+    def _restored(cls, stored: Stored) -> Self:
+        extractor = PairExtractor.restore(stored.part("features"))
+        weights = stored.vector("weights", np.float64, extractor.n_features)
+        return cls([], extractor, weights, stored.header["decoder"], summary=stored.header["summary"])
+
+
+def predicted(examples: ForestExamples | CorrelationExamples, w: FloatVector, n_threads: int = 1) -> list[list[int]]:
+    """The predicted clusters of all documents."""
+    outputs = np.concatenate(predict(examples, w, n_threads))
+    clusters = examples.trees(np.arange(examples.n_examples, dtype=np.int32), outputs)
+    return split(clusters.tolist(), examples.documents.items)
+
+
+def _pair(documents: Documents, items: Sequence[str], pair: int) -> str:
+    return f"{items[documents.first[pair]]} – {items[documents.second[pair]]}"

@@ -1,0 +1,38 @@
+"""Parameters of clusterers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from widemargin.tasks.latent_parameters import LatentParameters
+from widemargin.tasks.parameters import parameter
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class ClusterParameters(LatentParameters):
+    """Parameters of clusterers."""
+
+    usual_C: ClassVar[float] = 0.01
+
+    decoder: Literal["forest", "correlation"] = parameter(
+        "forest",
+        "What holds clusters together: the strongest links, a latent spanning forest of them; or all pairs, which is "
+        "correlation clustering, whose decoding is greedy and proves nothing.",
+    )
+    link_penalty: float = parameter(
+        1.0, "The cost of a link between items of different clusters; a missing link costs 1. Lower it for more links."
+    )
+    pair_features: "Callable[[Any, Any], Any] | None" = parameter(
+        None,
+        "A function of two items that returns their features: a list of names, or a dict of names and numbers.",
+        option=None,
+    )
+    fields: "Sequence[str] | None" = parameter(
+        None,
+        "The fields of records to compare. By default all that the training data have.",
+        given_as="names",
+        metavar="A,B,…",
+    )
+    dev_metric: Literal["b3", "muc", "ceaf_m", "ceaf_e", "pair"] = parameter(
+        "b3", "The development score: F1 of B³, MUC, CEAF by items or by clusters, or pairs."
+    )

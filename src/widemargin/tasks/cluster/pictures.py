@@ -1,0 +1,132 @@
+"""Clusters as pictures: lists of items by cluster; mentions of a text are underlined where they are."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from widemargin.clusterings import clusters_of
+from widemargin.report import svg
+from widemargin.report.svg import Picture, number
+from widemargin.report.text import shown
+from widemargin.tasks.cluster.features import Pairs
+from widemargin.tasks.cluster.mentions import Mentions
+
+COLOURS = ("#1f5fa8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#be123c", "#0f766e", "#4d7c0f", "#a21caf", "#334155")
+SIZE, LINE, LEVEL, WIDTH = 15.0, 34.0, 4.0, 760.0
+MOST_SHOWN = 70
+
+
+def described_items(document: Any, n: int) -> list[str]:
+    """Each item in a few words, after its number from 1 on."""
+    if isinstance(document, Mentions):
+        texts = [document.text(k) for k in range(n)]
+    elif isinstance(document, Pairs):
+        texts = [""] * n
+    else:
+        texts = [_record(record) for record in document]
+    cut = (text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 1] + "…" for text in texts)
+    return [f"{k} {text}".rstrip() for k, text in enumerate(cut, start=1)]
+
+
+def _record(record: Any) -> str:
+    if isinstance(record, dict):
+        return ", ".join(str(value) for value in record.values() if value is not None)
+    return str(record)
+
+
+def cluster_lines(items: Sequence[str], clusters: Sequence[int]) -> list[str]:
+    r"""The clusters of a document as lines, the items of each under one another.
+
+    >>> print(*cluster_lines(["1 Rome", "2 she", "3 the city"], [0, 1, 0]), sep="\n")
+    ┬─ 1 Rome
+    ╰─ 3 the city
+    ── 2 she
+    """
+    lines = []
+    for members in clusters_of(clusters):
+        last = len(members) - 1
+        for place, item in enumerate(members):
+            joint = "─" if last == 0 else "┬" if place == 0 else "╰" if place == last else "├"
+            lines.append(f"{joint}─ {shown(items[item])}")
+    return lines
+
+
+def cluster_pictures(X: Sequence[Any], items: Sequence[Sequence[str]], outputs: Sequence[Sequence[int]]) -> str:
+    """The clusters of all documents as an SVG page."""
+    pictures = []
+    for document, described, clusters in zip(X, items, outputs, strict=True):
+        marked = isinstance(document, Mentions)
+        pictures.append(_text_picture(document, clusters) if marked else _list_picture(described, clusters))
+    return svg.page(pictures)
+
+
+def _colours(clusters: Sequence[int]) -> dict[int, str]:
+    """A colour for each cluster with several items, in turn."""
+    several = [clusters[members[0]] for members in clusters_of(clusters) if len(members) > 1]
+    return {cluster: COLOURS[k % len(COLOURS)] for k, cluster in enumerate(several)}
+
+
+def _list_picture(items: Sequence[str], clusters: Sequence[int]) -> Picture:
+    """Items by cluster, each cluster with a bar in its colour."""
+    colours, y, body, width = _colours(clusters), 0.0, "", 0.0
+    for members in clusters_of(clusters):
+        height = len(members) * (SIZE + 6)
+        colour = colours.get(clusters[members[0]], svg.LINE)
+        body += f'<rect x="0" y="{number(y)}" width="5" height="{number(height)}" rx="2" fill="{colour}"/>\n'
+        for place, item in enumerate(members):
+            body += _written(14.0, y + SIZE + place * (SIZE + 6), items[item])
+            width = max(width, 14.0 + svg.width_of(items[item], SIZE))
+        y += height + 8
+    return Picture(width, y, body)
+
+
+def _text_picture(mentions: Mentions, clusters: Sequence[int]) -> Picture:
+    """The text, with mentions underlined in the colour of their cluster, unless they are alone in it."""
+    places, height = _word_places(mentions.columns["word"], mentions.sentence.tolist())
+    colours, body = _colours(clusters), ""
+    levels: list[list[tuple[int, int]]] = []
+    # Inner mentions first, so that those around them are underlined further down.
+    for span, cluster in sorted(zip(mentions.spans, clusters, strict=True), key=lambda each: each[0][1] - each[0][0]):
+        if cluster not in colours:
+            continue
+        level = next(
+            (k for k, taken in enumerate(levels) if all(b <= span[0] or span[1] <= a for a, b in taken)), len(levels)
+        )
+        levels += [[]] * (level == len(levels))
+        levels[level] = [*levels[level], span]
+        body += _underlined(places, span, LEVEL * (level + 1), colours[cluster], cluster)
+    for (x, y, _), word in zip(places, mentions.columns["word"], strict=True):
+        body += _written(x, y, word)
+    return Picture(WIDTH, height, svg.title(mentions.name) + body)
+
+
+def _word_places(words: Sequence[str], sentences: Sequence[int]) -> tuple[list[tuple[float, float, float]], float]:
+    """Where each word begins, its base line, and where it ends; a line per sentence, or several."""
+    places, x, y = [], 0.0, SIZE
+    for k, word in enumerate(words):
+        width = svg.width_of(word, SIZE)
+        if x and (sentences[k] != sentences[k - 1] or x + width > WIDTH):
+            x, y = 0.0, y + LINE
+        places.append((x, y, x + width))
+        x += width + 0.4 * SIZE
+    return places, y + LINE
+
+
+def _underlined(
+    places: Sequence[tuple[float, float, float]], span: tuple[int, int], below: float, colour: str, cluster: int
+) -> str:
+    """A line under the words of a span, in pieces where it is broken, with the number of the cluster at its end."""
+    body = ""
+    for y in dict.fromkeys(places[t][1] for t in range(*span)):
+        row = [places[t] for t in range(*span) if places[t][1] == y]
+        path = f"M{number(row[0][0])} {number(y + below)}H{number(row[-1][2])}"
+        body += f'<path d="{path}" stroke="{colour}" stroke-width="2"><title>{cluster + 1}</title></path>\n'
+    _, y, end = places[span[1] - 1]
+    return body + _written(end + 1, y - 8, str(cluster + 1), size=9.0, colour=colour)
+
+
+def _written(x: float, y: float, text: str, *, size: float = SIZE, colour: str = svg.INK) -> str:
+    return (
+        f'<text x="{number(x)}" y="{number(y)}" font-size="{size:g}" fill="{colour}" text-anchor="start">'
+        f"{escape(shown(text))}</text>\n"
+    )
