@@ -85,7 +85,8 @@ def ways(name: str, examples: Any, seeds: range) -> Iterator[dict[str, Any]]:
                 ratios = []
                 for ours, theirs in zip(found["rebased"], found[way], strict=True):
                     target = TOLERANCE * max(float(ours.primal or 0.0), float(theirs.primal or 0.0))
-                    ratios.append([b / max(a, 1e-9) for a, b in zip(first_at(ours, target), first_at(theirs, target))])
+                    efforts = zip(first_at(ours, target), first_at(theirs, target), strict=True)
+                    ratios.append([effort / max(own, 1e-9) for own, effort in efforts])
                 yield {
                     "task": name,
                     "C": C,

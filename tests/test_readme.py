@@ -24,8 +24,8 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     ("page", "said"),
     [
         ("answers.md", "expected calibration error"),
-        ("motifs.md", "TGACGTCA [1]"),
         ("clustering.md", "a local optimum after"),
+        ("motifs.md", "TGACGTCA [1]"),
         ("objectives.md", "proven to be within"),
         ("parsing.md", "Arc(head="),
         ("ranking.md", "proven to be within"),

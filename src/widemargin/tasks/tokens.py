@@ -12,7 +12,6 @@ from widemargin._types import FloatMatrix, IntVector, LongVector
 from widemargin.core.problem import in_shares, predict
 from widemargin.core.sparse import boundaries
 from widemargin.files.document import label_column
-from widemargin.files.jsonlines import LABEL_KEYS
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, checked_k, together
 from widemargin.tasks.base import Corpus, Reading
@@ -177,6 +176,8 @@ class TokenModel(Answers, Generic[E]):
             return label_column(document, wanted) if wanted.isdecimal() and wanted not in document.columns else wanted
         if before is None:
             return str(document.label)
+        from widemargin.files.jsonlines import LABEL_KEYS  # only files need it
+
         new_key = format_ == self.about.get("format") == "jsonl" and before not in LABEL_KEYS
         return before if before in document.columns or new_key else str(document.label)
 

@@ -6,21 +6,13 @@ training runs. `train` runs the training loop on them (`core.loop.fit`) and make
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-import numpy as np
-
 from widemargin._threads import count_threads
-from widemargin.core.completion import begin
 from widemargin.core.examples import Examples, Latent, Outputs, count_unreachable
-from widemargin.core.latent import Rounds
 from widemargin.core.loop import Callback, Score, Stop, fit
 from widemargin.core.objective import Objective
-from widemargin.core.online import Online
-from widemargin.core.path import path_points
 from widemargin.core.problem import Problem
-from widemargin.core.restarts import completing, fit_best
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
@@ -30,6 +22,7 @@ from widemargin.solvers import SOLVERS, named_solver
 from widemargin.tasks.parameters import PRESETS, Parameters, Preset
 
 if TYPE_CHECKING:
+    from widemargin.core.online import Online
     from widemargin.report.comparison import Comparison
 
 M = TypeVar("M")
@@ -79,10 +72,7 @@ def train(
 ) -> tuple[M, Solution]:
     """A model trained with these parameters, and its solution; `options` go to `core.loop.fit`."""
     compiled = compile_data(parameters, data)
-    if isinstance(compiled.examples, Latent):
-        loop: Any = partial(fit_best, **latent_options(compiled, parameters))
-    else:
-        loop = fit
+    loop = _latent().latent_loop(compiled, parameters) if isinstance(compiled.examples, Latent) else fit
     solution = _slim(_run(loop, compiled, parameters, callbacks, **options))
     return _model(compiled, parameters, solution), solution
 
@@ -100,9 +90,11 @@ def train_path(
     """
     compiled = compile_data(parameters, data)
     if isinstance(compiled.examples, Latent):
-        loop = partial(fit_best, **latent_options(compiled, parameters))
-        points = [(each, _run(loop, compiled, replace(parameters, C=each), callbacks)) for each in C]
+        loop = _latent().latent_loop(compiled, parameters)
+        points = _latent().latent_path(lambda c: _run(loop, compiled, replace(parameters, C=c), callbacks), C)
     else:
+        from widemargin.core.path import path_points  # seldom needed
+
         points = _run(path_points, compiled, parameters, callbacks, C=C)
     path = [(replace(parameters, C=each), _slim(solution)) for each, solution in points]
     return [(_model(compiled, point, solution), solution) for point, solution in path]
@@ -112,7 +104,7 @@ def train_path(
 class Pieces(Generic[M]):
     """A model that learns piece by piece: the running solver, the last piece, and the solution and model so far."""
 
-    online: Online
+    online: "Online"
     compiled: Compiled[M]
     solution: Solution
     model: M
@@ -131,6 +123,8 @@ def train_piece(
     """
     solver = chosen(parameters).solver
     if before is None:
+        from widemargin.core.online import Online  # seldom needed
+
         online = Online(_piecewise(solver), parameters.random_state)
         compiled = compile_data(parameters, data, labels=labels, piece=True)
     else:
@@ -143,7 +137,7 @@ def train_piece(
         compiled = compiled.followed_by(data)
     problem = problem_of(parameters, compiled.examples, data.sample_weight)
     if isinstance(compiled.examples, Latent):
-        problem = completing(problem, solver, _given(compiled, parameters), online.rng)
+        problem = _latent().on_the_way(problem, solver, compiled, parameters, online.rng)
     solution = online.learn(problem)
     return Pieces(online, compiled, solution, _model(compiled, parameters, solution))
 
@@ -166,9 +160,7 @@ def compare_solvers(
 
     compiled = compile_data(parameters, data)
     if isinstance(compiled.examples, Latent):
-        rng = np.random.default_rng(parameters.random_state)
-        first = begin(compiled.examples, _given(compiled, parameters), rng, count_threads(parameters.n_jobs))
-        compiled = replace(compiled, examples=compiled.examples.completed(first))
+        compiled = _latent().first_round(compiled, parameters)
     parameters = replace(parameters, C=parameters.usual_C if parameters.C is None else parameters.C)
     named = solvers if isinstance(solvers, Mapping) else {name: name for name in solvers}
     choices = {name: replace(parameters, solver=solver) for name, solver in named.items()}
@@ -187,32 +179,11 @@ def compare_solvers(
     )
 
 
-def latent_options(compiled: Compiled[Any], parameters: Any) -> dict[str, Any]:
-    """The options of `core.restarts.fit_best` among the parameters, which are `LatentParameters`."""
-    rounds = Rounds(most=parameters.max_rounds, tol=parameters.round_tol, self_paced=parameters.self_paced)
-    return {
-        "n_restarts": parameters.n_restarts,
-        "completion": parameters.completion,
-        "rounds": rounds,
-        "init": _given(compiled, parameters),
-    }
+def _latent() -> Any:
+    """The module for latent examples, which others do not need."""
+    from widemargin.tasks import latent
 
-
-def _given(compiled: Compiled[Any], parameters: Any) -> Any:
-    """The completions to begin with, as `core.completion.begin` takes them: a name, weights, or completions."""
-    init = parameters.init
-    if isinstance(init, str):
-        return init
-    model = getattr(init, "model_", init)
-    if hasattr(model, "w"):
-        if len(model.w) != compiled.examples.n_weights:
-            raise WidemarginError(
-                f"the model to begin with has {len(model.w)} weights, but there are {compiled.examples.n_weights} now"
-            )
-        return np.array(model.w, dtype=np.float64)
-    if compiled.completions is None:
-        raise UnsupportedError("completions of your own cannot be given for this task; begin by 'rule' or at 'random'")
-    return compiled.completions(init)
+    return latent
 
 
 def _own(parameters: Parameters) -> dict[str, Any]:

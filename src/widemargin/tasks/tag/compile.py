@@ -6,11 +6,9 @@ from typing import Any
 
 from widemargin._types import FloatMatrix
 from widemargin.core.solution import Solution
-from widemargin.tasks.partial import counting, unknown_in
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.partial import PartialChainExamples
 from widemargin.tasks.tag.weights import Chain
 from widemargin.tasks.token_scores import dev_score
 from widemargin.tasks.training import Compiled, Data
@@ -48,13 +46,14 @@ def compile_tags(
         dev = _examples(chain, extractor.transform(X_dev))
         score = dev_score(metric, dev, dev.data.indptr, known, as_sequences(X_dev, data.dev[1]), parameters.n_jobs)
     examples = _examples(chain, features, encoded, costs)
+    unknown, sample_weight = _unknown(examples, encoded, data.sample_weight)
     return Compiled(
         examples,
-        partial(_tagger, known, extractor, chain, unknown_in(examples)),
+        partial(_tagger, known, extractor, chain, unknown),
         known,
         score,
         metric,
-        counting(examples, data.sample_weight),
+        sample_weight,
         followed_by=partial(_followed_by, known, extractor, chain, costs),
     )
 
@@ -75,13 +74,23 @@ def _followed_by(
 ) -> Compiled[Tagger]:
     """Compile more sequences with the same labels, features and costs."""
     X = prepared(data.X, extractor)
-    examples = _examples(chain, extractor.transform(X), encode_labels(X, data.y, labels), costs)
+    encoded = encode_labels(X, data.y, labels)
+    examples = _examples(chain, extractor.transform(X), encoded, costs)
     return Compiled(
         examples,
-        partial(_tagger, labels, extractor, chain, unknown_in(examples)),
+        partial(_tagger, labels, extractor, chain, _unknown(examples, encoded, None)[0]),
         labels,
         followed_by=partial(_followed_by, labels, extractor, chain, costs),
     )
+
+
+def _unknown(examples: ChainExamples, encoded: Encoded, sample_weight: Any) -> tuple[dict[str, Any], Any]:
+    """What the summary says of unknown labels, and the weights of the examples."""
+    if not len(encoded.sets):
+        return {}, sample_weight
+    from widemargin.tasks.partial import counting, unknown_in  # seldom needed
+
+    return unknown_in(examples), counting(examples, sample_weight)
 
 
 def _examples(
@@ -89,6 +98,8 @@ def _examples(
 ) -> ChainExamples:
     indptr, rows, transition_rows = features.indptr, features.rows, features.transition_rows
     if encoded is not None and len(encoded.sets):
+        from widemargin.tasks.tag.partial import PartialChainExamples  # seldom needed
+
         return PartialChainExamples(
             chain, indptr, rows, encoded.known, encoded.sets, costs=costs, transition_features=transition_rows
         )

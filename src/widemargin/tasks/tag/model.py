@@ -22,7 +22,6 @@ from widemargin.tasks.margins import Margins
 from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.explain import LabelExplainer
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
@@ -159,6 +158,8 @@ class Tagger(TokenModel[ChainExamples]):
             raise WidemarginError("--explain compares one part with one other: give a --token, too")
         (margins,), (words,) = self.margins(X), X.sequences("word")
         names = self.extractor.names()
+        from widemargin.tasks.tag.explain import LabelExplainer  # seldom needed
+
         return LabelExplainer(self.examples(X), self.weights, margins, words, self.code_names, names).explain(question)
 
     def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:

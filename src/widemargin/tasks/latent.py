@@ -1,0 +1,81 @@
+"""Training on latent examples, for all tasks: what `tasks.training` does with examples whose gold hides something.
+
+A module of its own, so that training on other examples does not load it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from widemargin._threads import count_threads
+from widemargin.core.completion import begin
+from widemargin.core.latent import Rounds
+from widemargin.core.problem import Problem
+from widemargin.core.restarts import completing, fit_best
+from widemargin.core.solution import Solution
+from widemargin.core.solver import Solver
+from widemargin.errors import UnsupportedError, WidemarginError
+
+if TYPE_CHECKING:
+    from widemargin.tasks.training import Compiled
+
+
+def latent_loop(compiled: "Compiled[Any]", parameters: Any) -> Callable[..., Solution]:
+    """The training loop for latent examples, with the options among the parameters, which are `LatentParameters`."""
+    return partial(
+        fit_best,
+        n_restarts=parameters.n_restarts,
+        completion=parameters.completion,
+        rounds=Rounds(most=parameters.max_rounds, tol=parameters.round_tol, self_paced=parameters.self_paced),
+        init=_given(compiled, parameters),
+    )
+
+
+def latent_path(train: Callable[[float], Solution], C: Sequence[float]) -> list[tuple[float, Solution]]:
+    """A solution for each value in `C`, each trained by itself: there are local optima. Ctrl-C leaves some out."""
+    found: list[tuple[float, Solution]] = []
+    for each in C:
+        try:
+            found.append((each, train(each)))
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            break  # nothing was learnt for this C; the points before are worth keeping
+        if found[-1][1].stopped == "interrupted":
+            break
+    return found
+
+
+def first_round(compiled: "Compiled[Any]", parameters: Any) -> "Compiled[Any]":
+    """The same data with the completions that training begins with: a convex problem."""
+    latent: Any = compiled.examples
+    rng = np.random.default_rng(parameters.random_state)
+    first = begin(latent, _given(compiled, parameters), rng, count_threads(parameters.n_jobs))
+    return replace(compiled, examples=latent.completed(first))
+
+
+def on_the_way(
+    problem: Problem, solver: Solver, compiled: "Compiled[Any]", parameters: Any, rng: np.random.Generator
+) -> Problem:
+    """The problem with examples that are completed whenever they are visited."""
+    return completing(problem, solver, _given(compiled, parameters), rng)
+
+
+def _given(compiled: "Compiled[Any]", parameters: Any) -> Any:
+    """What to begin with, as `core.completion.begin` takes it: a name, weights, or completions."""
+    init = parameters.init
+    if isinstance(init, str):
+        return init
+    model = getattr(init, "model_", init)
+    if hasattr(model, "w"):
+        if len(model.w) != compiled.examples.n_weights:
+            raise WidemarginError(
+                f"the model to begin with has {len(model.w)} weights, but there are {compiled.examples.n_weights} now"
+            )
+        return np.array(model.w, dtype=np.float64)
+    if compiled.completions is None:
+        raise UnsupportedError("completions of your own cannot be given for this task; begin by 'rule' or at 'random'")
+    return compiled.completions(init)
