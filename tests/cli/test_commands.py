@@ -270,7 +270,7 @@ BAD_DATA = {
     "encoding": (b"caf\xe9\tO\n", "line 1: byte 0xe9"),
     "one column": (b"a\nb\n", "no label column"),
     "mixed types": (b'{"tokens": ["a", 1], "tags": ["O", "O"]}\n', '"tokens" holds 1 where a string is wanted'),
-    "mixed labels": (b'{"tokens": ["a", "b"], "tags": ["O", null]}\n', '"tags" holds null where a string is wanted'),
+    "mixed labels": (b'{"tokens": ["a", "b"], "tags": ["O", 1]}\n', '"tags" holds 1 where a string is wanted'),
     "short labels": (b'{"tokens": ["a", "b"], "tags": ["O"]}\n', '"tags" has 1 items, but "tokens" has 2'),
     "not JSON": (b'{"tokens": [\n', "not JSON"),
 }

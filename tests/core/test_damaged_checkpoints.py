@@ -112,7 +112,7 @@ def test_a_misfit_names_the_field(tmp_path):
     run = Run("dcd", tmp_path / "run")
     fields = ("fields", "state", "fields")
     sentence = run.sealed(without(run.header["content"], (*fields, "gap")))
-    assert "run.state does not have the fields w, store, cap, ridge, gap, epochs; start afresh" in sentence
+    assert "run.state does not have the fields w, store, cap, ridge, gap, epochs, warm; start afresh" in sentence
     sentence = run.sealed(replaced(run.header["content"], (*fields, "w"), {"array": "run.state.cap"}))
     assert "run.state.w is float64 of shape (9,), not float64 of" in sentence
     sentence = run.sealed(replaced(run.header["content"], ("fields", "trace", "value", 0, 5), -1))

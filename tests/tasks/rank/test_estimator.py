@@ -142,7 +142,8 @@ def test_other_ways_of_learning(queries):
     usual = Ranker(k=3, C=10.0, loss="hinge").fit(X, y, group=group)
     restarted = Ranker(k=3, C=10.0, loss="hinge", init="random", n_restarts=3).fit(X, y, group=group)
     assert len(restarted.solution_.restarts) == 3
-    assert restarted.solution_.primal == pytest.approx(usual.solution_.primal, rel=0.1)
+    assert restarted.solution_.primal == min(restarted.solution_.restarts)
+    assert restarted.solution_.primal <= 1.1 * usual.solution_.primal
     online = Ranker(k=3, solver="perceptron", completion="online", max_epochs=5).fit(X, y, group=group)
     assert online.score(X, y, group=group) > 0.9
     with pytest.raises(UnsupportedError, match="ErrorCounts"):
