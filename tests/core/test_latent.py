@@ -8,6 +8,7 @@ import pytest
 
 from helpers import SOLVERS, problem, taken_by
 from helpers.latent import WIDTH, Parts, objective, parts
+from widemargin.core import restarts
 from widemargin.core.completion import CompletedOnTheWay, begin, complete, shifts
 from widemargin.core.latent import Rounds, fit_latent
 from widemargin.core.loop import Callback, Stop, fit
@@ -200,6 +201,13 @@ def test_dual_solvers_cannot_complete_on_the_way():
         fit_completing(latent_problem(), Auto())
 
 
+@pytest.fixture(params=[False, True])
+def on_threads(request, monkeypatch):
+    """Runs one after the other, as small ones are, and at the same time."""
+    monkeypatch.setattr(restarts, "_is_worth_threads", lambda problem: request.param)
+
+
+@pytest.mark.usefixtures("on_threads")
 @pytest.mark.parametrize("completion", ["cccp", "online"])
 def test_restarts_keep_the_best_whatever_the_threads(completion):
     solver = Auto() if completion == "cccp" else AdaGrad()

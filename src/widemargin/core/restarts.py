@@ -1,6 +1,7 @@
 """Several beginnings: local optima differ, so train from different completions and keep the best objective.
 
-Each run has a thread of its own and decodes on it, so that runs seldom wait for each other.
+Each run has a thread of its own and decodes on it. Where batches are decoded in less time than it takes to wake a thread
+a few times, runs would mostly wait for each other's Python; then they are made one after the other.
 """
 
 import os
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._threads import run
+from widemargin._threads import WAKING, run
 from widemargin.core.completion import CompletedOnTheWay, begin
 from widemargin.core.interrupt import interruption
 from widemargin.core.latent import Rounds, fit_latent
@@ -21,6 +22,8 @@ from widemargin.core.problem import Meter, Problem
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.errors import UnsupportedError, WidemarginError
+
+SOME = 8
 
 
 def fit_best(
@@ -36,7 +39,7 @@ def fit_best(
     checkpoint: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Solution:
-    """The best of `n_restarts` runs on latent examples; `problem.n_threads` of them at a time.
+    """The best of `n_restarts` runs on latent examples; `problem.n_threads` of them at a time, where that is faster.
 
     The first run is the one that `fit_latent` makes, the others begin at random. Ctrl-C ends all of them and keeps the
     best so far. The number of threads does not change the result.
@@ -59,12 +62,14 @@ def fit_best(
         )
         return only
 
+    n = min(problem.n_threads, n_restarts) if _is_worth_threads(problem) else 1
+
     def train_some(numbers: Sequence[int], heard: threading.Event) -> list[tuple[int, Solution]]:
         found: list[tuple[int, Solution]] = []
         for number in numbers:
             try:
                 solution = train(
-                    replace(problem, n_threads=1, meter=Meter()),
+                    replace(problem, n_threads=1 if n > 1 else problem.n_threads, meter=Meter()),
                     solver,
                     init=init if number == 0 else "random",
                     seed=seed if number == 0 or seed is None else np.random.default_rng([seed, number]),
@@ -80,7 +85,6 @@ def fit_best(
                 break
         return found
 
-    n = min(problem.n_threads, n_restarts)
     with interruption() as interrupted:
         parts = run([partial(train_some, range(first, n_restarts, n), interrupted) for first in range(n)])
     found = dict(sorted((each for part in parts for each in part), key=lambda each: each[0]))
@@ -89,6 +93,12 @@ def fit_best(
     values = {number: np.inf if each.primal is None else each.primal for number, each in found.items()}
     best = min(values, key=values.__getitem__)  # the first of equals
     return replace(found[best], restarts=tuple(values.values()))
+
+
+def _is_worth_threads(problem: Problem) -> bool:
+    """Whether decoding a batch takes long compared with what Python does around it."""
+    work = problem.examples.work
+    return work is not None and bool(len(work)) and problem.batch_size * float(work.mean()) > SOME * WAKING
 
 
 def fit_completing(problem: Problem, solver: Solver, *, init: Any = "rule", seed: Any = 0, **options: Any) -> Solution:
