@@ -11,8 +11,8 @@ to the same objective: the higher one of both runs, plus 0.1 %.
 - *bundle*: the algorithm of the authors' program, cold rounds solved by the proximal bundle method;
 - *10 seeds*: restarts on two threads against the mean of single runs.
 
-Oracle calls and seconds include certificates; seconds include completing as well, and no compilation. A run ends after a
-minute; one that has not reached the objective by then counts with what it had spent, so ratios are then too small.
+Oracle calls and seconds include certificates; seconds include completing as well, and no compilation. A run ends after
+a minute; one that has not reached the objective by then counts with what it had spent, so ratios are then too small.
 """
 
 import argparse

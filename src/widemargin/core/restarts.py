@@ -1,7 +1,7 @@
 """Several beginnings: local optima differ, so train from different completions and keep the best objective.
 
-Each run has a thread of its own and decodes on it. Where batches are decoded in less time than it takes to wake a thread
-a few times, runs would mostly wait for each other's Python; then they are made one after the other.
+Each run has a thread of its own and decodes on it. Where batches are decoded in less time than it takes to wake a
+thread a few times, runs would mostly wait for each other's Python; then they are made one after the other.
 """
 
 import os
