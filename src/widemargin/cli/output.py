@@ -107,7 +107,7 @@ def certificate(solution: Solution) -> str:
     if solution.rounds and solution.gap is not None:
         how = "proven" if solution.certified else "estimated"
         local = f"none with the same completions is more than {bound(solution.gap)} smaller"
-        return f"{objective}, a local optimum; {how}: {local}"
+        return f"{objective}, {solution.locality}; {how}: {local}"
     if solution.gap is None:
         return f"{objective}; this solver gives no bound on the optimum"
     if solution.certified:

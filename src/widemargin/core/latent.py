@@ -382,11 +382,12 @@ class _Procedure:
         trace = tuple(Epoch(*each) for each in course.trace)
         rounds = tuple(Round(*each) for each in course.rounds)
         counts: dict[str, Any] = {"epoch": len(trace), "oracle_calls": course.calls, "seconds": course.seconds}
-        if len(course.best_w):
-            kept = max(each.round for each in rounds if each.score == course.best_score)
-            counts["epoch"] = sum(each.epochs for each in rounds[:kept])
         if not rounds:
             return replace(last, trace=trace, stopped=reason, **counts)
-        w = course.best_w if len(course.best_w) else course.w
-        of_last: dict[str, Any] = {"primal": course.objective, "gap": rounds[-1].gap, "certified": rounds[-1].certified}
-        return replace(last, w=w, trace=trace, stopped=reason, rounds=rounds, slacks=None, **counts, **of_last)
+        w, kept = course.w, rounds[-1]
+        scored = [each for each in rounds if each.score is not None and each.score == course.best_score]
+        if scored and scored[-1] != kept:
+            w, kept = course.best_w, scored[-1]
+            counts |= {"epoch": sum(each.epochs for each in rounds[: kept.round]), "dual": None}
+        of_kept: dict[str, Any] = {"primal": kept.objective, "gap": kept.gap, "certified": kept.certified}
+        return replace(last, w=w, trace=trace, stopped=reason, rounds=rounds, slacks=None, **counts, **of_kept)

@@ -136,6 +136,22 @@ class Solution:
         restarts = tuple(summary.get("restarts", ()))
         return cls(w, **{**known, "trace": tuple(rows), "rounds": tuple(rounds), "restarts": restarts})
 
+    @property
+    def locality(self) -> str:
+        """What is known of a solution with latent variables, beside its gap.
+
+        A fixed point of the rounds is called a local optimum; it may also be a saddle point (Yuille & Rangarajan 2003).
+        """
+        n = len(self.rounds)
+        if self.epoch < len(self.trace):
+            return f"the weights that scored best in {n} rounds"
+        if self.stopped not in ("stable", "round_tol"):
+            return f"not yet a local optimum after {n} rounds"
+        changed = self.rounds[-1].changed
+        return f"a local optimum after {n} rounds: " + (
+            f"{changed} completions still changed in the last one" if changed else "completions are stable"
+        )
+
     def __str__(self) -> str:
         """One sentence for people.
 
@@ -149,10 +165,7 @@ class Solution:
         if self.doubt is not None:
             text += f"; nothing is proven: {self.doubt}"
         if self.rounds:
-            changed = self.rounds[-1].changed
-            text += f", a local optimum after {len(self.rounds)} rounds: " + (
-                f"{changed} completions still changed in the last one" if changed else "completions are stable"
-            )
+            text += f", {self.locality}"
         if self.gap is not None:
             text += f", {'proven to be' if self.certified else 'perhaps'} within {100 * self.gap:.3g}% of the optimum"
             text += " with these" if self.rounds else ""
