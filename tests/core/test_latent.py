@@ -161,6 +161,14 @@ def test_a_resumed_run_is_the_same_bit_for_bit(name, self_paced, tmp_path):
         assert_same(fit_latent(latent_problem(solver), solver, checkpoint=path, resume=True, seed=99, **options), whole)
 
 
+def test_weights_that_stay_keep_their_score():
+    """The last round may bring nothing: its weights, and their score, are those from before."""
+    solution = fit_latent(latent_problem(), Auto(), stop=EXACT, score=lambda w: 0.5, init="random")
+    assert [row.score for row in solution.rounds] == [0.5] * len(solution.rounds)
+    assert solution.epoch == len(solution.trace)
+    assert "a local optimum" in str(solution)
+
+
 def test_a_completion_that_is_not_the_best_is_an_error():
     class Careless(Parts):
         def complete(self, x, y, w):

@@ -44,6 +44,7 @@ LOOSEST = 0.1  # the gap of the first round
 SHARE = 1.0  # a round ends when what is left to gain is at most this share of what has been gained
 PACE = 1.3
 ROUNDING = 1e-9  # relative to the sizes of what is summed
+SLIP = 1e-6  # how much the objective may seem to rise, relatively, by rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +295,9 @@ class _Procedure:
     def _stay(self, solution: Solution, completions: Outputs) -> str:
         """Keep the weights from before a round that has raised the objective; they are as close to its optimum."""
         course = self.course
+        score = course.rounds[-1][-1] if course.rounds else None
         self._note_round(solution, course.objective, relative_gap(course.objective, solution.dual), 0, None)
+        course.rounds[-1][-1] = score  # that of the same weights
         if len(course.rounds) >= self.rounds.most:
             return "rounds"
         if course.taking_part.all():
@@ -308,6 +311,11 @@ class _Procedure:
         calls = self.problem.meter.calls
         changed = int(np.count_nonzero(np.diff(shift.indptr)))
         objective = self._objective(convex, solution, completions, shift)
+        if convex.exact and objective > before * (1.0 + SLIP):
+            raise WidemarginError(
+                f"round {len(course.rounds) + 1} has raised the objective from {before:.9g} to {objective:.9g}: "
+                "decoding or completing does not find the best; say so by exact = False"
+            )
         course.w, course.objective = solution.w.copy(), objective
         score = None if self.score is None else float(self.score(solution.w))
         self._note_round(solution, objective, solution.gap, changed, score)
@@ -389,5 +397,7 @@ class _Procedure:
         if scored and scored[-1] != kept:
             w, kept = course.best_w, scored[-1]
             counts |= {"epoch": sum(each.epochs for each in rounds[: kept.round]), "dual": None}
+        if reason in ("interrupted", "seconds") and len(rounds) > 1:
+            counts["dual"] = None  # the last bound is that of a round that was not finished
         of_kept: dict[str, Any] = {"primal": kept.objective, "gap": kept.gap, "certified": kept.certified}
         return replace(last, w=w, trace=trace, stopped=reason, rounds=rounds, slacks=None, **counts, **of_kept)
