@@ -108,7 +108,7 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any],
     size, data, parameters, labels = results["size"], results["data"], results["parameters"], results["labels"]
     facts = [
         ("model", f"{results['model']} ({file_size(results['model'])}, {results['written_by']})"),
-        ("structure", f"{results['structure']}: {len(labels)} labels: {_listed(labels)}"),
+        ("structure", results["structure"] + (f": {len(labels)} labels: {_listed(labels)}" if len(labels) > 1 else "")),
         ("features", _features(size)),
         ("weights", f"{size['weights']:,}, of which {size['weights_not_zero']:,} are not zero"),
     ]

@@ -204,7 +204,7 @@ def _print(
     seconds, dev = results["seconds"], results.get("dev")
     facts = [
         ("data", _counted(size)),
-        ("labels", f"{results['labels']:,}" + (f" in the column {results['label']}" if results["label"] else "")),
+        *_labels(results),
         *_unknown(results["unknown"]),
         *_unreachable(results["unreachable"], size),
         *results["remarks"].items(),
@@ -241,6 +241,12 @@ def _unknown(counts: dict[str, int]) -> Iterator[tuple[str, str]]:
     if counts:
         rest = f"; {counts['sequences']:,} sequences have no known one and are left out" if counts["sequences"] else ""
         yield "unknown", f"{counts['labels']:,} labels are filled in by the model{rest}"
+
+
+def _labels(results: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The labels that there are to choose from; what has only one, or none, is no choice between labels."""
+    if results["labels"] > 1:
+        yield "labels", f"{results['labels']:,}" + (f" in the column {results['label']}" if results["label"] else "")
 
 
 def _rounds(solution: Solution) -> Iterator[tuple[str, str]]:
