@@ -122,9 +122,7 @@ def content(path: Path) -> tuple[dict[str, bytes], str]:
     """What must be equal in two models: the weights and all that training tells, except seconds."""
     header, tensors = read_model(path)
     solution = header["summary"]["solution"]
-    rows = {
-        name: [{**row, "seconds": 0} for row in solution[name]] for name in ("trace", "rounds") if name in solution
-    }
+    rows = {name: [{**row, "seconds": 0} for row in solution[name]] for name in ("trace", "rounds") if name in solution}
     course = json.dumps({**solution, "seconds": 0, **rows}, sort_keys=True)
     return {name: tensor.tobytes() for name, tensor in tensors.items()}, course
 
