@@ -24,7 +24,8 @@ from scipy.stats import ttest_rel, wilcoxon
 
 from widemargin import Problem, Stop, fit
 from widemargin.clusterings import clustering_scores, mitre_loss, pair_loss
-from widemargin.core.latent import Rounds, fit_latent
+from widemargin.core.latent import fit_latent
+from widemargin.core.rounds import Rounds
 from widemargin.solvers import SOLVERS
 from widemargin.tasks.cluster.compile import cluster_numbers
 from widemargin.tasks.cluster.documents import Documents

@@ -25,8 +25,9 @@ from time import perf_counter
 from typing import Any
 
 from widemargin import Problem, Solution, Stop
-from widemargin.core.latent import Rounds, fit_latent
+from widemargin.core.latent import fit_latent
 from widemargin.core.restarts import fit_best
+from widemargin.core.rounds import Rounds
 from widemargin.solvers import SOLVERS
 from widemargin.tasks import task
 from widemargin.tasks.base import Reading

@@ -44,6 +44,20 @@ def parts(seed=0, n=12, structure=None):
     return LatentCustomExamples(structure or Parts(), X, y)
 
 
+def slacks(problem, w):
+    """The slack of every example against its completion, by enumeration; the approximate oracle may find less."""
+    structure, examples = problem.examples.latent, problem.examples
+    found = []
+    for x, gold in zip(examples.X, examples.y, strict=True):
+        options = [
+            (structure.error(gold[0], *p), structure.score(x, w, p) - structure.score(x, w, gold))
+            for p in structure.pairs()
+        ]
+        scaled = problem.objective.times_error
+        found.append(max(0.0, *(error * (1.0 + score) if scaled else error + score for error, score in options)))
+    return np.array(found)
+
+
 def objective(problem, w):
     """(5) by enumeration."""
     structure, total = problem.examples.latent, 0.0

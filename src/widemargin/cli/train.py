@@ -244,7 +244,7 @@ def _unknown(counts: dict[str, int]) -> Iterator[tuple[str, str]]:
 
 
 def _labels(results: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The labels that there are to choose from; what has only one, or none, is no choice between labels."""
+    """The number of labels; tasks with one label or none do not choose between labels."""
     if results["labels"] > 1:
         yield "labels", f"{results['labels']:,}" + (f" in the column {results['label']}" if results["label"] else "")
 

@@ -1,4 +1,4 @@
-"""Learning with latent variables: the concave-convex procedure (Yu & Joachims 2009), and restarts.
+"""Learning with latent variables: the concave-convex procedure (Yu & Joachims 2009).
 
     ½‖w‖² + C Σ c_i ℓ( max_ŷĥ [⟨w, φ(x_i, ŷ, ĥ)⟩ + Δ(y_i, ŷ, ĥ)] − max_h ⟨w, φ(x_i, y_i, h)⟩ )                      (5)
 
@@ -20,92 +20,29 @@ import os
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from widemargin._types import FloatVector
 from widemargin.core.checkpoint import read_outer
 from widemargin.core.completion import begin, complete, shifts
 from widemargin.core.examples import Latent, Outputs, Uncertain
-from widemargin.core.header import Place, many, row, whole
+from widemargin.core.header import Place
 from widemargin.core.interrupt import interruption
 from widemargin.core.loop import Callback, Score, Stop, fit
 from widemargin.core.problem import Problem, check_offers, in_shares
-from widemargin.core.solution import EPOCH, ROUND, Epoch, Round, Solution, relative_gap
+from widemargin.core.rounds import Course, Enough, Rounds
+from widemargin.core.solution import Epoch, Round, Solution, relative_gap
 from widemargin.core.solver import Carried, Solver
 from widemargin.core.sparse import Rows, dots, taken
 from widemargin.errors import WidemarginError
 
-LOOSEST = 0.1  # the gap of the first round
-SHARE = 1.0  # a round ends when what is left to gain is at most this share of what has been gained
 PACE = 1.3
 ROUNDING = 1e-9  # relative to the sizes of what is summed
 SLIP = 1e-6  # how much the objective may seem to rise, relatively, by rounding
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rounds:
-    """How rounds follow each other.
-
-    Parameters
-    ----------
-    most : stop after this many rounds
-    tol : stop when a round is proven not to lower the objective by more than this share of it; without proofs, when
-        it has not. 0 leaves this to the gap that is asked for
-    self_paced : let easy examples take part first: by ``"slack"`` or ``"uncertainty"``
-    rebase : carry cuts and their α over to the next round; False begins each round with nothing
-    loose : end rounds when they have gained enough; False solves each to the gap asked for and to `tol`
-    """
-
-    most: int = 50
-    tol: float = 1e-3
-    self_paced: str | None = None
-    rebase: bool = True
-    loose: bool = True
-
-    def __post_init__(self) -> None:
-        if not self.most >= 1:
-            raise WidemarginError(f"there must be at least 1 round, not {self.most!r}")
-        if not self.tol >= 0:
-            raise WidemarginError(f"the tol of rounds must be a number of at least 0, not {self.tol!r}")
-        if self.self_paced not in (None, "slack", "uncertainty"):
-            raise WidemarginError(f"self-paced learning goes by 'slack' or 'uncertainty', not {self.self_paced!r}")
-
-
-@dataclass(slots=True)
-class Course:
-    """Everything that the rounds still to come depend on; a checkpoint keeps it, and a resumed run goes on from it.
-
-    The running round's completions are the best at `w`, the weights after the last one; in the first round they come
-    from `seed`. `objective` is that of `w`, `best_w` are the weights that scored best, and `limit` is how easy the
-    examples must be that take part.
-    """
-
-    seed: int = 0
-    limit: float = np.inf
-    objective: float = np.inf
-    taking_part: FloatVector = field(default_factory=lambda: np.empty(0))
-    w: FloatVector = field(default_factory=lambda: np.empty(0))
-    best_w: FloatVector = field(default_factory=lambda: np.empty(0))
-    best_score: float = -np.inf
-    waited: int = 0
-    rounds: list[Any] = field(default_factory=list)
-    trace: list[Any] = field(default_factory=list)
-    calls: int = 0
-    seconds: float = 0.0
-
-    def check(self, place: Place, n_weights: int, n_examples: int) -> None:
-        """Raise an error about the first field that no run can have."""
-        many(row(*(ROUND[name] for name in Round._fields)))(self.rounds, place.at("rounds"))
-        many(row(*(EPOCH[name] for name in Epoch._fields)))(self.trace, place.at("trace"))
-        whole(at_least=0)(self.seed, place.at("seed"))
-        for name, sizes in (("taking_part", (n_examples,)), ("w", (0, n_weights)), ("best_w", (0, n_weights))):
-            if len(getattr(self, name)) not in sizes:
-                raise place.at(name).wrong(getattr(self, name), f"a vector of {sizes[-1]} numbers")
 
 
 def fit_latent(
@@ -142,23 +79,6 @@ def fit_latent(
     options: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
     with interruption() if interrupted is None else nullcontext(interrupted) as event:
         return procedure.result(init, resume, options | {"interrupted": event})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Enough(Stop):
-    """When a round has been solved well enough, given the objective `base` before it."""
-
-    base: float = np.inf
-    loose: bool = True
-
-    def is_close(self, gap: float, primal: float) -> bool:
-        """Whether most of what can be gained is, or it is clear that there is nothing to gain."""
-        if self.gap is None:
-            return False
-        if not np.isfinite(self.base):
-            return gap <= (max(LOOSEST, self.gap) if self.loose else self.gap)
-        gained, left = self.base - primal, gap * primal
-        return gained + left <= self.gap * self.base or (left <= SHARE * gained if self.loose else gap <= self.gap)
 
 
 class _Within(Callback):
@@ -268,7 +188,7 @@ class _Procedure:
         course, stop = self.course, self.stop
         left = None if stop.seconds is None else max(stop.seconds - course.seconds, 0.0)
         closest = None if stop.gap is None else self.closest
-        rules = _Enough(epochs=stop.epochs, seconds=left, gap=closest, base=course.objective, loose=self.rounds.loose)
+        rules = Enough(epochs=stop.epochs, seconds=left, gap=closest, base=course.objective, loose=self.rounds.loose)
         warm = self.rounds.rebase and carried is None and course.rounds
         solution = fit(
             convex,

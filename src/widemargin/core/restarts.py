@@ -16,9 +16,10 @@ import numpy as np
 from widemargin._threads import WAKING, run
 from widemargin.core.completion import CompletedOnTheWay, begin
 from widemargin.core.interrupt import interruption
-from widemargin.core.latent import Rounds, fit_latent
+from widemargin.core.latent import fit_latent
 from widemargin.core.loop import Callback, fit
 from widemargin.core.problem import Meter, Problem
+from widemargin.core.rounds import Rounds
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.errors import UnsupportedError, WidemarginError

@@ -138,7 +138,7 @@ class Solution:
 
     @property
     def locality(self) -> str:
-        """What is known of a solution with latent variables, beside its gap.
+        """Whether the rounds of latent variables have come to rest, in words.
 
         A fixed point of the rounds is called a local optimum; it may also be a saddle point (Yuille & Rangarajan 2003).
         """

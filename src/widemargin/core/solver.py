@@ -91,7 +91,7 @@ class Solver(Protocol):
         return None
 
     def carried(self, problem: Problem, state: Any) -> Carried | None:
-        """What a run on a similar problem can start from; None for solvers that start from weights."""
+        """Cuts or planes for a run on a similar problem to start from; None for solvers that start from weights."""
         return None
 
     def known(self, state: Any) -> CutStore | None:

@@ -67,7 +67,7 @@ def swapped_pairs(scores: FloatVector, grades: IntVector, n_grades: int, scale: 
 def _value(
     j: int, k: int, score: float, sums: FloatVector, harmonic: FloatVector, n_relevant: int, weight: float
 ) -> float:
-    """What the j-th irrelevant document adds, times R · N, if k relevant ones stand before it."""
+    """The part of the j-th irrelevant document in the objective, times R · N, behind k relevant ones."""
     error = (harmonic[n_relevant + j - 1] - harmonic[k + j - 1]) - (j / (k + j) - j / (n_relevant + j))
     return float(weight * error + (sums[k] - k * score))
 

@@ -83,7 +83,7 @@ class Plane(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Planes:
-    """What a run with planes leaves for the next: its weights, and all planes with their α and their parts.
+    """The weights and planes at the end of a run, with α and parts, for the next run to start from.
 
     `weights` are the C c_i of the problem that the planes belong to; `cache` holds cuts of single blocks, if any.
     """
@@ -157,7 +157,7 @@ class PlaneState:
         return True
 
     def carried(self, problem: Problem, w: FloatVector, cache: CutStore | None = None) -> Planes:
-        """What the next run can start from, `w` being the weights of this one."""
+        """The planes of this state and its weights `w`, for the next run to start from."""
         return Planes(w.copy(), problem.C * problem.c, self.store, self.parts, cache)
 
     def solve(self, tolerance: float, mu: float = 0.0, centre: FloatVector | None = None) -> float:

@@ -55,7 +55,7 @@ class _OfPairs:
 
 
 def pair(output: Any) -> tuple[Any, Any]:
-    """What a latent structure's `decode` has returned, which must be a pair (y, h)."""
+    """Check that the `output` of a latent structure's `decode` is a pair (y, h), and return it."""
     if not isinstance(output, tuple | list) or len(output) != 2:
         raise DataError(f"decode() of a structure with complete() must return a pair (y, h), not {output!r:.100}")
     return output[0], output[1]

@@ -12,9 +12,9 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin.core.completion import begin
-from widemargin.core.latent import Rounds
 from widemargin.core.problem import Problem
 from widemargin.core.restarts import completing, fit_best
+from widemargin.core.rounds import Rounds
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.errors import UnsupportedError, WidemarginError

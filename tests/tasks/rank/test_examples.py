@@ -11,9 +11,10 @@ from hypothesis.extra.numpy import arrays
 from helpers import as_dicts
 from helpers.rankings import POSITIONS, SWAPS, outputs_of, pairs_of, random_queries, ranking_examples, swapped_by
 from widemargin.core.examples import FirstCompletions, Latent
-from widemargin.core.latent import Rounds, fit_latent
+from widemargin.core.latent import fit_latent
 from widemargin.core.loop import Stop, fit
 from widemargin.core.problem import Problem
+from widemargin.core.rounds import Rounds
 from widemargin.core.sparse import compressed, dots
 from widemargin.decoders.swaps import least_average_precision
 from widemargin.decoders.top import top_k

@@ -11,14 +11,14 @@ Documents begin at ``# newdoc`` or ``# begin document``. Predictions replace the
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from widemargin.errors import DataError
-from widemargin.files.document import Document
 from widemargin.files.formats import parse
 from widemargin.files.raw import RawText, shortened
+from widemargin.files.table import Table
 from widemargin.tasks.cluster.mentions import Mentions
 
 BEGIN = re.compile(r"#\s*(?:newdoc(?:\s+id\s*=\s*(.*))?|begin document\s*(.*))$")
@@ -43,7 +43,7 @@ class Place(NamedTuple):
 class MentionFile(NamedTuple):
     """The documents of a file and their mentions; `column` holds the brackets."""
 
-    document: Document
+    document: Table
     column: str
     X: list[Mentions]
     y: list[list[str]]
@@ -86,7 +86,7 @@ def read(
     if chosen == "conll" and names is None:
         names = _guessed_names(tokens)
     # The lines that are not tokens are put back, so that they are written.
-    document = replace(parse(tokens, chosen, names), raw=raw)
+    document = replace(cast("Table", parse(tokens, chosen, names)), raw=raw)  # both formats are tables
     column = "misc" if chosen == "conllu" else document.columns.names[-1]
     starts, titles = _documents(document)
     brackets = document.columns[column].strings()
@@ -118,9 +118,9 @@ def _guessed_names(raw: RawText) -> list[str]:
     return [*begin, *(f"column{k}" for k in range(len(begin) + 1, len(first))), "coref"]
 
 
-def _documents(document: Document) -> tuple[list[int], list[str]]:
+def _documents(document: Table) -> tuple[list[int], list[str]]:
     """The first token of each document, and its name; empty documents are left out."""
-    token_lines: Sequence[int] = document.token_lines  # type: ignore[attr-defined]  # both formats are tables
+    token_lines = document.token_lines
     found = [(line, BEGIN.match(text)) for line, text in enumerate(document.raw.lines) if text.startswith("#")]
     begun = [(line, (match[1] or match[2] or "").strip()) for line, match in found if match]
     at = np.searchsorted(token_lines, [line for line, _ in begun]).tolist()
@@ -137,7 +137,7 @@ def _annotated(value: str, column: str) -> tuple[int, int]:
     return found.span(1) if found else (0, 0)
 
 
-def _brackets(document: Document, value: str, column: str, token: int) -> Iterator[re.Match[str]]:
+def _brackets(document: Table, value: str, column: str, token: int) -> Iterator[re.Match[str]]:
     begin, end = _annotated(value, column)
     text = value[begin:end]
     if BRACKET.sub("", text).strip("|"):
@@ -146,7 +146,7 @@ def _brackets(document: Document, value: str, column: str, token: int) -> Iterat
 
 
 def _places(
-    document: Document, values: Sequence[str], column: str, begin: int, end: int, count: int
+    document: Table, values: Sequence[str], column: str, begin: int, end: int, count: int
 ) -> tuple[list[Place], int]:
     """The mentions of the document of these tokens, in order, and the number of brackets so far."""
     opened: dict[str, list[tuple[int, int]]] = {}
@@ -183,6 +183,5 @@ def _part(name: str) -> str:
     return found[0] if found else ""
 
 
-def _fault(document: Document, token: int, complaint: str) -> DataError:
-    line: int = document.token_lines[token]  # type: ignore[attr-defined]
-    return document.raw.fault(line, complaint)
+def _fault(document: Table, token: int, complaint: str) -> DataError:
+    return document.raw.fault(document.token_lines[token], complaint)

@@ -2,7 +2,7 @@
 
 import warnings
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def _settings(parameters: RankerParameters) -> Settings:
         value = getattr(parameters, name)
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
             raise WidemarginError(f"{name} must be a whole number from 1 to {most}, not {value!r}")
-    known = RankerParameters.__dataclass_fields__["measure"].type.__args__  # type: ignore[union-attr]
+    known = get_args(RankerParameters.__dataclass_fields__["measure"].type)
     if parameters.measure not in known:
         raise WidemarginError(f"measure must be one of {', '.join(known)}, not {parameters.measure!r}")
     return Settings(parameters.measure, int(parameters.k), int(parameters.relevant_from), bool(parameters.normalize))
