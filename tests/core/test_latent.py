@@ -61,6 +61,13 @@ def test_all_solvers_find_the_same_local_optimum(name):
     np.testing.assert_allclose(found.primal, wanted.primal, rtol=1e-4)
 
 
+class Costly(Parts):
+    """Errors of 2, so that it matters whether a cut moves by φ or by its error times φ."""
+
+    def error(self, y, y_hat, h_hat):
+        return 2.0 * (y != y_hat)
+
+
 @pytest.mark.parametrize("kind", ["margin", "slack"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("solver", [Auto(), DualCoordinateDescent(), OneSlack(), Bundle()], ids=repr)
@@ -68,7 +75,7 @@ def test_rebased_cuts_are_valid_and_add_up(solver, loss, kind):
     if loss not in solver.losses:
         pytest.skip("not a pair")
     extra = {"objective": ApproximateSlack()} if kind == "slack" else {}
-    training = latent_problem(loss=loss, keep_parts=True, **extra)
+    training = Problem(parts(structure=Costly()), C=1.0, loss=loss, keep_parts=True, **extra)
     latent, rng = training.examples, np.random.default_rng(3)
     before = latent.guess(rng)
     first = fit(replace(training, examples=latent.completed(before)), solver, stop=Stop(epochs=4, gap=None))
