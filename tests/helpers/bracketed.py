@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 
+from widemargin.decoders.cky import cell
 from widemargin.files.brackets import columns_of
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.examples import BracketExamples
@@ -37,6 +38,33 @@ def halves(nodes):
         if j - i > 1:
             yield nodes[r], nodes[r + 1], 0
             yield nodes[r], nodes[r + 2 * (nodes[r + 1][1] - i)], 1
+
+
+def parts_of(nodes):
+    """The parts that a tree is scored by, as `decoders.cky_sums.TreeParts` has them: (name, row, column) each."""
+    for i, j, label in nodes:
+        yield "span", cell(i, j), label
+    for parent, (i, j, label), side in halves(nodes):
+        yield ("left", "right")[side], cell(i, j), parent[2]
+        yield ("left_rule", "right_rule")[side], label, parent[2]
+
+
+def score(nodes, span, left, right, left_rule, right_rule):
+    """What a tree scores, part by part."""
+    scores = {"span": span, "left": left, "right": right, "left_rule": left_rule, "right_rule": right_rule}
+    return sum(scores[part][where] for part, *at in parts_of(nodes) for where in [tuple(at)])
+
+
+def charts(rng, n, n_labels, kind):
+    """Scores of the parts of a sentence."""
+    shape_of = [(n * (n + 1) // 2, n_labels)] * 3 + [(n_labels, n_labels)] * 2
+    if kind == "ties":
+        return [rng.integers(-1, 2, shape).astype(np.float64) for shape in shape_of]
+    drawn = [rng.normal(size=shape) for shape in shape_of]
+    if kind == "forbidden":
+        for chart in drawn:
+            chart[rng.random(chart.shape) < 0.2] = -np.inf
+    return drawn
 
 
 def is_possible(bracketing, nodes):
