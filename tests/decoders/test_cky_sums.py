@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.bracketed import charts, labelled, parts_of, score
-from widemargin.decoders.cky_sums import TreeParts, inside_outside, new_inside, new_parts
+from helpers.bracketed import SIZES, charts, labelled, parts_of, score
+from widemargin.decoders.charts import TreeParts, new_parts
+from widemargin.decoders.cky_sums import inside_outside, new_inside
 
 pytestmark = pytest.mark.interpreted
-
-SIZES = [(1, 1), (1, 3), (2, 1), (2, 3), (3, 2), (3, 3), (4, 2), (5, 1), (6, 1)]
 
 
 def summed(n, parts):

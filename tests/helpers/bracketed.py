@@ -6,12 +6,15 @@ from itertools import product
 
 import numpy as np
 
-from widemargin.decoders.cky import cell
+from widemargin.decoders.charts import cell
 from widemargin.files.brackets import columns_of
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import STEPS, bracket_keys, parse_bracket_templates
 from widemargin.text.trees import Tree
+
+SIZES = [(1, 1), (1, 3), (2, 1), (2, 3), (3, 2), (3, 3), (4, 2), (5, 1), (6, 1)]
+"""Numbers of words and labels with few enough trees to list."""
 
 
 @cache
@@ -53,6 +56,21 @@ def score(nodes, span, left, right, left_rule, right_rule):
     """What a tree scores, part by part."""
     scores = {"span": span, "left": left, "right": right, "left_rule": left_rule, "right_rule": right_rule}
     return sum(scores[part][where] for part, *at in parts_of(nodes) for where in [tuple(at)])
+
+
+def productions(nodes):
+    """The binary nodes of a tree with splits and the labels of halves: (i, j, label, split, left, right) each."""
+    below = list(halves(nodes))
+    return [
+        (*parent, one[1], one[2], other[2])
+        for (parent, one, _), (_, other, _) in zip(below[::2], below[1::2], strict=True)
+    ]
+
+
+def marked_score(nodes, parts, marked, extra):
+    """What a tree scores if the productions of the tree `marked` score `extra` more."""
+    common = set(productions(nodes)) & set(productions(marked))
+    return score(nodes, *parts) + sum(extra[production[2]] for production in common)
 
 
 def charts(rng, n, n_labels, kind):

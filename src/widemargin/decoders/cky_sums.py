@@ -22,26 +22,12 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.decoders.cky import cell
+from widemargin.decoders.charts import TreeParts, cell
 from widemargin.decoders.forward_backward import exponentials, log_sum
 
 SMALLEST = 1e-280
 LOG_SMALLEST = log(SMALLEST)
 """Sums of products below this may have lost terms that underflowed."""
-
-
-class TreeParts(NamedTuple):
-    """A number for every part of a tree: scores, or probabilities.
-
-    `span`, `left` and `right` are (≥ n (n + 1) / 2, L) charts with rows as `cky.cell` numbers them. `left_rule` and
-    `right_rule` are (L, L) arrays, rows for the child's label and columns for its parent's.
-    """
-
-    span: FloatMatrix
-    left: FloatMatrix
-    right: FloatMatrix
-    left_rule: FloatMatrix
-    right_rule: FloatMatrix
 
 
 class Rules(NamedTuple):
@@ -58,19 +44,6 @@ class InsideScores(NamedTuple):
     inside: FloatMatrix
     first: FloatMatrix
     second: FloatMatrix
-
-
-@kernel
-def new_parts(n: int, n_labels: int) -> TreeParts:
-    """Room for the parts of a sentence of `n` words."""
-    n_cells = n * (n + 1) // 2
-    return TreeParts(
-        np.empty((n_cells, n_labels)),
-        np.empty((n_cells, n_labels)),
-        np.empty((n_cells, n_labels)),
-        np.empty((n_labels, n_labels)),
-        np.empty((n_labels, n_labels)),
-    )
 
 
 @kernel

@@ -7,7 +7,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.core.sparse import Draft, Rows, coalesce, new_table, with_room
-from widemargin.decoders.cky import cell
+from widemargin.decoders.charts import cell
 from widemargin.tasks.bracket.scores import BracketData, BracketKeys, PairKeys, pair_slot
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
-from widemargin.decoders.cky import cell
+from widemargin.decoders.charts import cell
 
 MODULUS_MASK = 2**31 - 1
 WORD, SPAN, TOP = range(3)
