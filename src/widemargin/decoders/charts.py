@@ -89,9 +89,6 @@ def mark_tree(nodes: IntMatrix, extra: FloatVector) -> Marks:
 
 
 @kernel
-def marked_at(i: int, j: int, label: int, marks: Marks) -> int:
-    """The number of the marked production of this span and label, −1 if there is none."""
-    if len(marks.rows) == 0:
-        return -1
-    row = marks.rows[cell(i, j)]
-    return row if row >= 0 and marks.productions[row, 1] == label else -1
+def mark_of(i: int, j: int, marks: Marks) -> int:
+    """The number of the marked production of this span, −1 if there is none."""
+    return marks.rows[cell(i, j)] if len(marks.rows) > 0 else -1

@@ -21,7 +21,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix
-from widemargin.decoders.charts import Marks, TreeParts, cell, marked_at, no_marks
+from widemargin.decoders.charts import Marks, TreeParts, cell, mark_of, no_marks
 
 
 @kernel
@@ -81,8 +81,8 @@ def split_scores(i: int, j: int, label: int, filled: TreeParts, marks: Marks, sc
     """scores[k − i − 1] = first[i, k, label] + second[k, j, label], changed where a production is marked."""
     for k in range(i + 1, j):
         scores[k - i - 1] = filled.left[cell(i, k), label] + filled.right[cell(k, j), label]
-    mark = marked_at(i, j, label, marks)
-    if mark >= 0:
+    mark = mark_of(i, j, marks)
+    if mark >= 0 and marks.productions[mark, 1] == label:
         k, left = marks.productions[mark, 0], marks.productions[mark, 2]
         change = _right_change(j, mark, filled, marks)
         scores[k - i - 1] += _change(filled.span[cell(i, k)], filled.left_rule, label, left, change)
@@ -94,8 +94,8 @@ def left_scores(i: int, k: int, j: int, label: int, filled: TreeParts, marks: Ma
     best = filled.span[cell(i, k)]
     for child in range(len(best)):
         scores[child] = best[child] + filled.left_rule[child, label]
-    mark = marked_at(i, j, label, marks)
-    if mark >= 0 and marks.productions[mark, 0] == k:
+    mark = mark_of(i, j, marks)
+    if mark >= 0 and marks.productions[mark, 1] == label and marks.productions[mark, 0] == k:
         scores[marks.productions[mark, 2]] += _right_change(j, mark, filled, marks)
 
 
@@ -107,8 +107,13 @@ def right_scores(
     best = filled.span[cell(k, j)]
     for child in range(len(best)):
         scores[child] = best[child] + filled.right_rule[child, label]
-    mark = marked_at(i, j, label, marks)
-    if mark >= 0 and marks.productions[mark, 0] == k and marks.productions[mark, 2] == left:
+    mark = mark_of(i, j, marks)
+    if (
+        mark >= 0
+        and marks.productions[mark, 1] == label
+        and marks.productions[mark, 0] == k
+        and marks.productions[mark, 2] == left
+    ):
         scores[marks.productions[mark, 3]] += marks.extra[mark]
 
 
@@ -120,7 +125,7 @@ def fill(n: int, parts: TreeParts, marks: Marks) -> None:
     for j in range(1, n + 1):
         for i in range(j - 1, -1, -1):
             at = cell(i, j)
-            mark = marks.rows[at] if len(marks.rows) > 0 else -1
+            mark = mark_of(i, j, marks)
             if j - i > 1:
                 own = span[at, marks.productions[mark, 1]] if mark >= 0 else 0.0
                 _add_best_split(i, j, left, right, span[at], scratch)

@@ -2,140 +2,29 @@
 
     p(tree) = exp(score(tree)) / Z,   Z = Σ over trees of exp(score(tree))
 
-*Inside*, the maxima of `cky` become logarithms of sums:
-
-    first[i, k, l]  = left[i, k, l]  + log Σ_p exp(inside[i, k, p] + left_rule[p, l])
-    second[k, j, l] = right[k, j, l] + log Σ_q exp(inside[k, j, q] + right_rule[q, l])
-    inside[i, j, l] = span[i, j, l]  + log Σ_k exp(first[i, k, l] + second[k, j, l])
-
-*Outside* is the adjoint of this: the derivative of log Z by the score of a part is the probability, or for a rule the
-expected number, of that part. Each sum hands its own derivative down to its terms, in proportion to their shares.
-
-The charts hold logarithms. A sum over the labels of a child is a product with a table of exponentials, each divided by
-the largest of its column. Where the largest terms underflow there, it is summed again from logarithms.
+`cky_inside` sums from short spans to long ones. *Outside* is the adjoint of that: the derivative of log Z by the score
+of a part is the probability, or for a rule the expected number, of that part. Each sum hands its own derivative down to
+its terms, in proportion to their shares.
 """
 
-from math import exp, inf, log
-from typing import NamedTuple
+from math import exp, inf
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.decoders.charts import TreeParts, cell
-from widemargin.decoders.forward_backward import exponentials, log_sum
-
-SMALLEST = 1e-280
-LOG_SMALLEST = log(SMALLEST)
-"""Sums of products below this may have lost terms that underflowed."""
-
-
-class Rules(NamedTuple):
-    """Scores of rules, factors[p, l] = exp(scores[p, l] − tops[l]), and tops[l], the largest score of each column."""
-
-    scores: FloatMatrix
-    factors: FloatMatrix
-    tops: FloatVector
-
-
-class InsideScores(NamedTuple):
-    """Scratch charts of the same shape as `TreeParts.span`."""
-
-    inside: FloatMatrix
-    first: FloatMatrix
-    second: FloatMatrix
-
-
-@kernel
-def new_inside(n: int, n_labels: int) -> InsideScores:
-    """Scratch charts for a sentence of up to `n` words."""
-    n_cells = n * (n + 1) // 2
-    return InsideScores(np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)))
-
-
-@kernel
-def _exponentiated(scores: FloatMatrix) -> Rules:
-    n_labels = len(scores)
-    factors, tops = np.empty((n_labels, n_labels)), np.empty(n_labels)
-    for label in range(n_labels):
-        top = -inf
-        for child in range(n_labels):
-            top = max(top, scores[child, label])
-        tops[label] = top if top > -inf else 0.0
-    for child in range(n_labels):
-        for label in range(n_labels):
-            factors[child, label] = exp(scores[child, label] - tops[label])
-    return Rules(scores, factors, tops)
-
-
-@kernel
-def _sum_children(
-    inside: FloatVector, rules: Rules, part: FloatVector, half: FloatVector, weights: FloatVector
-) -> None:
-    """half[l] = part[l] + log Σ_p exp(inside[p] + rules[p, l])."""
-    n_labels = len(half)
-    top = exponentials(inside, weights)
-    for label in range(n_labels):
-        half[label] = 0.0
-    for child in range(n_labels):
-        weight, factors = weights[child], rules.factors[child]
-        if weight > 0.0:
-            for label in range(n_labels):
-                half[label] += weight * factors[label]
-    for label in range(n_labels):
-        if half[label] > SMALLEST:
-            half[label] = part[label] + top + rules.tops[label] + log(half[label])
-        else:
-            for child in range(n_labels):
-                weights[child] = inside[child] + rules.scores[child, label]
-            half[label] = part[label] + log_sum(weights)
-
-
-@kernel
-def _sum_splits(
-    i: int, j: int, first: FloatMatrix, second: FloatMatrix, row: FloatVector, tops: FloatVector, sums: FloatVector
-) -> None:
-    """row[l] += log Σ_k exp(first[i, k, l] + second[k, j, l])."""
-    n_labels = len(row)
-    for label in range(n_labels):
-        tops[label], sums[label] = -inf, 0.0
-    for k in range(i + 1, j):
-        one, other = first[cell(i, k)], second[cell(k, j)]
-        for label in range(n_labels):
-            new, old = one[label] + other[label], tops[label]
-            tops[label] = new if new > old else old
-    for label in range(n_labels):
-        tops[label] = tops[label] if tops[label] > -inf else 0.0
-    for k in range(i + 1, j):
-        one, other = first[cell(i, k)], second[cell(k, j)]
-        for label in range(n_labels):
-            sums[label] += exp(one[label] + other[label] - tops[label])
-    for label in range(n_labels):
-        row[label] += tops[label] + log(sums[label]) if sums[label] > 0.0 else -inf
-
-
-@kernel
-def _inside(n: int, parts: TreeParts, left_rules: Rules, right_rules: Rules, scratch: InsideScores) -> float:
-    """Fill in the charts from short spans to long ones, and return log Z."""
-    inside, first, second = scratch
-    n_labels = inside.shape[1]
-    tops, sums = np.empty(n_labels), np.empty(n_labels)
-    for j in range(1, n + 1):
-        for i in range(j - 1, -1, -1):
-            at = cell(i, j)
-            row = inside[at]
-            for label in range(n_labels):
-                row[label] = parts.span[at, label]
-            if j - i > 1:
-                _sum_splits(i, j, first, second, row, tops, sums)
-            # What begins with the first word is no right half, and what ends with the last is no left one.
-            if j < n:
-                _sum_children(row, left_rules, parts.left[at], first[at], tops)
-            if i > 0:
-                _sum_children(row, right_rules, parts.right[at], second[at], tops)
-    for label in range(n_labels):
-        tops[label] = inside[cell(0, n), label]
-    return log_sum(tops)
+from widemargin.decoders.charts import Marks, TreeParts, cell, mark_of, no_marks
+from widemargin.decoders.cky_inside import (
+    LOG_SMALLEST,
+    InsideScores,
+    Rules,
+    Tables,
+    exponentiated,
+    inside_sums,
+    marked_splits,
+    right_change,
+)
+from widemargin.decoders.forward_backward import exponentials
 
 
 @kernel
@@ -184,13 +73,14 @@ def _share_splits(
     nodes: FloatVector,
     scratch: InsideScores,
     halves: TreeParts,
+    marked: int,
     totals: FloatVector,
 ) -> None:
-    """Hand the probabilities `nodes` of the labels of i … j down to the halves of its splits."""
+    """Hand the probabilities `nodes` of the labels of i … j down to the halves of its splits; not that of `marked`."""
     n_labels = len(nodes)
     row = scratch.inside[cell(i, j)]
     for label in range(n_labels):
-        totals[label] = row[label] - part[label] if nodes[label] > 0.0 else inf
+        totals[label] = row[label] - part[label] if nodes[label] > 0.0 and label != marked else inf
     for k in range(i + 1, j):
         one, other = scratch.first[cell(i, k)], scratch.second[cell(k, j)]
         lefts, rights = halves.left[cell(i, k)], halves.right[cell(k, j)]
@@ -201,7 +91,78 @@ def _share_splits(
 
 
 @kernel
-def inside_outside(n: int, parts: TreeParts, posteriors: TreeParts, scratch: InsideScores) -> float:
+def _share_labels(
+    share: float,
+    inside: FloatVector,
+    rules: Rules,
+    parent: int,
+    child: int,
+    extra: float,
+    nodes: FloatVector,
+    counts: FloatMatrix,
+    terms: FloatVector,
+) -> float:
+    """Hand `share` down to the labels of one half, of which `child` scores `extra` more; return what it gets."""
+    total = 0.0
+    for label in range(len(inside)):
+        terms[label] = inside[label] + rules.scores[label, parent]
+    terms[child] += extra
+    exponentials(terms, terms)
+    for label in range(len(inside)):
+        total += terms[label]
+    for label in range(len(inside)):
+        part = share * terms[label] / total
+        nodes[label] += part
+        counts[label, parent] += part
+    return share * terms[child] / total
+
+
+@kernel
+def _share_marked(
+    i: int,
+    j: int,
+    mark: int,
+    parts: TreeParts,
+    tables: Tables,
+    marks: Marks,
+    scratch: InsideScores,
+    posteriors: TreeParts,
+    by_themselves: FloatMatrix,
+    terms: FloatVector,
+) -> None:
+    """Hand the probability of the marked label of i … j down to the halves of its splits.
+
+    Halves of the marked split do not share theirs like others of the same kind. What they get goes right to their
+    labels, and for the halves themselves to `by_themselves`.
+    """
+    marked, label, left = marks.productions[mark, 0], marks.productions[mark, 1], marks.productions[mark, 2]
+    node = posteriors.span[cell(i, j), label]
+    if node == 0.0:
+        return
+    splits = marked_splits(i, j, mark, tables, scratch, marks, terms)
+    total = scratch.inside[cell(i, j), label] - parts.span[cell(i, j), label]
+    for k in range(i + 1, j):
+        share = node * exp(splits[k - i - 1] - total)
+        one, other = cell(i, k), cell(k, j)
+        if k != marked:
+            posteriors.left[one, label] += share
+            posteriors.right[other, label] += share
+        elif share > 0.0:
+            change = right_change(j, mark, tables, scratch, marks, terms)
+            inside, nodes, counts = scratch.inside[one], posteriors.span[one], posteriors.left_rule
+            both = _share_labels(share, inside, tables.left, label, left, change, nodes, counts, terms)
+            posteriors.right[other, label] += max(share - both, 0.0)
+            by_themselves[mark, 0], by_themselves[mark, 1] = share, both
+            inside, nodes, counts = scratch.inside[other], posteriors.span[other], posteriors.right_rule
+            right, extra = marks.productions[mark, 3], marks.extra[mark]
+            if both > 0.0:
+                _share_labels(both, inside, tables.right, label, right, extra, nodes, counts, terms)
+
+
+@kernel
+def marked_inside_outside(
+    n: int, parts: TreeParts, marks: Marks, posteriors: TreeParts, scratch: InsideScores
+) -> float:
     """Write the probability of every part, of rules the expected number, to `posteriors`, and return log Z.
 
     Scores may be −inf; if no tree is possible, log Z = −inf, and everything else is 0.
@@ -210,12 +171,13 @@ def inside_outside(n: int, parts: TreeParts, posteriors: TreeParts, scratch: Ins
     ----------
     n : the number of words, at least one
     parts : the scores, which are only read
-    posteriors : the output, of the same shapes
+    marks : the marked productions
+    posteriors : the output, of the same shapes as `parts`
     scratch : from `new_inside`, for at least `n` words
     """
     n_cells, n_labels = n * (n + 1) // 2, parts.span.shape[1]
-    left_rules, right_rules = _exponentiated(parts.left_rule), _exponentiated(parts.right_rule)
-    total = _inside(n, parts, left_rules, right_rules, scratch)
+    tables = Tables(exponentiated(parts.left_rule), exponentiated(parts.right_rule))
+    total = inside_sums(n, parts, tables, marks, scratch)
     posteriors.span[:n_cells], posteriors.left[:n_cells], posteriors.right[:n_cells] = 0.0, 0.0, 0.0
     posteriors.left_rule[:], posteriors.right_rule[:] = 0.0, 0.0
     if total == -inf:
@@ -223,16 +185,38 @@ def inside_outside(n: int, parts: TreeParts, posteriors: TreeParts, scratch: Ins
     nodes, row = posteriors.span, scratch.inside[cell(0, n)]
     for label in range(n_labels):
         nodes[cell(0, n), label] = exp(row[label] - total)
-    one, other = np.empty(n_labels), np.empty(n_labels)
+    one, other, by_themselves = np.empty(n_labels), np.empty(n_labels), np.zeros((len(marks.extra), 2))
     for j in range(n, 0, -1):
         for i in range(j):
-            at = cell(i, j)
+            at, mark = cell(i, j), mark_of(i, j, marks)
             row = scratch.inside[at]
             if j < n:
                 halves, half, counts = posteriors.left[at], scratch.first[at], posteriors.left_rule
-                _share_children(row, left_rules, parts.left[at], half, halves, nodes[at], counts, one, other)
+                _share_children(row, tables.left, parts.left[at], half, halves, nodes[at], counts, one, other)
             if i > 0:
                 halves, half, counts = posteriors.right[at], scratch.second[at], posteriors.right_rule
-                _share_children(row, right_rules, parts.right[at], half, halves, nodes[at], counts, one, other)
-            _share_splits(i, j, parts.span[at], nodes[at], scratch, posteriors, one)
+                _share_children(row, tables.right, parts.right[at], half, halves, nodes[at], counts, one, other)
+            label = marks.productions[mark, 1] if mark >= 0 else -1
+            _share_splits(i, j, parts.span[at], nodes[at], scratch, posteriors, label, one)
+            if mark >= 0:
+                _share_marked(i, j, mark, parts, tables, marks, scratch, posteriors, by_themselves, one)
+    _add_halves(n, marks, by_themselves, posteriors)
     return total
+
+
+@kernel
+def _add_halves(n: int, marks: Marks, by_themselves: FloatMatrix, posteriors: TreeParts) -> None:
+    """Add the probabilities of the halves of marked splits."""
+    for j in range(2, n + 1):
+        for i in range(j - 1):
+            mark = mark_of(i, j, marks)
+            if mark >= 0:
+                k, label = marks.productions[mark, 0], marks.productions[mark, 1]
+                posteriors.left[cell(i, k), label] += by_themselves[mark, 0]
+                posteriors.right[cell(k, j), label] += by_themselves[mark, 1]
+
+
+@kernel
+def inside_outside(n: int, parts: TreeParts, posteriors: TreeParts, scratch: InsideScores) -> float:
+    """The same without marked productions."""
+    return marked_inside_outside(n, parts, no_marks(), posteriors, scratch)
