@@ -100,14 +100,20 @@ def is_possible(bracketing, nodes):
 class PlainBrackets:
     """A model of constituents with its features as strings, for templates of words and tags as they are."""
 
-    def __init__(self, texts, templates, hash_bits, missing_cost=1.0):
+    def __init__(self, texts, templates, hash_bits, missing_cost=1.0, error="spans"):
         self.trees = [Tree.parse(text) for text in texts]
         self.bracketing = Bracketing.of(self.trees)
         self.templates, self.columns = parse_bracket_templates(templates), columns_of(self.trees)
         self.gold = [self.bracketing.encode(tree) for tree in self.trees]
         keys = bracket_keys(self.columns, self.templates)
         self.examples = BracketExamples(
-            self.bracketing, hash_bits, self.columns.indptr, keys, np.concatenate(self.gold), missing_cost=missing_cost
+            self.bracketing,
+            hash_bits,
+            self.columns.indptr,
+            keys,
+            np.concatenate(self.gold),
+            missing_cost=missing_cost,
+            error=error,
         )
 
     def outputs(self, i):
