@@ -202,6 +202,15 @@ class BracketExamples:
         """−log p of the gold trees and the expected feature differences (`core.examples.Marginals`)."""
         return Differences(*expectation(self.data, self.layout, self.parts(w), batch, error_scale))
 
+    def expectation_bytes(self) -> FloatVector:
+        """What `expectation` may take: nine charts, and ψ if all spans have some probability."""
+        keys, n, L = self.data.keys, self.lengths.astype(np.float64), self.layout.n_labels
+        of_pairs = sum(pairs.begin.shape[1] for pairs in (keys.spans, keys.lefts, keys.rights))
+        of_tokens = sum(each.shape[1] for each in (keys.first, keys.last, keys.split))
+        slots = n * (n + 1) / 2 * of_pairs + n * of_tokens
+        entries = np.minimum(slots * L + 2 * L**2, self.n_weights)
+        return 36 * n * (n + 1) * L + 16 * slots + BYTES_PER_ENTRY * entries
+
     def violator_bytes(self) -> FloatVector:
         """What `violators` may take: a tree for each position, and ψ if all of its nodes are wrong."""
         keys, n = self.data.keys, self.lengths.astype(np.float64)
