@@ -16,7 +16,7 @@ decoding (`decoders.charts`).
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.core.limits import check_memory, check_time
@@ -30,6 +30,7 @@ from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.difference import Layout, difference
 from widemargin.tasks.bracket.marginals import expectation
 from widemargin.tasks.bracket.positions import worst_trees
+from widemargin.tasks.bracket.risk import least_risk, node_probabilities
 from widemargin.tasks.bracket.scores import (
     BracketData,
     BracketKeys,
@@ -224,6 +225,23 @@ class BracketExamples:
         errors, nodes = worst_trees(self.data, self.parts(w), batch)
         wrong = np.repeat(batch, self.n_positions[batch])[errors > 0]
         return at_positions(errors, self.difference(wrong, nodes).psi)
+
+    def probabilities(self, w: FloatVector | BracketWeights, batch: IntVector) -> tuple[FloatMatrix, LongVector]:
+        """The probability of every label for every span of the batch, and where the spans of each sentence begin.
+
+        Spans are sorted by end, then by beginning.
+        """
+        starts = boundaries(self.lengths[batch] * (self.lengths[batch] + 1) // 2)
+        found = np.empty((starts[-1], self.layout.n_labels))
+        node_probabilities(self.data, self.parts(w), batch, starts, found)
+        return found, starts
+
+    def decode_least_risk(self, w: FloatVector | BracketWeights, batch: IntVector) -> IntMatrix:
+        """The nodes of the trees with the fewest wrong nodes to be expected, end to end."""
+        (probabilities, starts), tree_starts = self.probabilities(w, batch), self.boundaries(batch)
+        nodes = np.empty((tree_starts[-1], 3), dtype=np.int32)
+        least_risk(self.data, self.parts(w), batch, starts, probabilities, tree_starts, nodes)
+        return nodes
 
     def support(self, batch: IntVector) -> LongMatrix:
         """Runs of weights that parsing the batch reads: those of its features, and all rules."""
