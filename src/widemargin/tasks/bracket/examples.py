@@ -144,11 +144,15 @@ class BracketExamples:
             place,
         )
         check_memory(
-            12.0 * self.lengths * (self.lengths + 1.0) * self.layout.n_labels,
+            self.chart_bytes(3),
             "parsing, which keeps three scores for each span and label",
             "Split the sentence, or leave it out",
             place,
         )
+
+    def chart_bytes(self, n_charts: int) -> FloatVector:
+        """How much memory this number of charts takes for each sentence."""
+        return 4.0 * n_charts * self.lengths * (self.lengths + 1.0) * self.layout.n_labels
 
     @staticmethod
     def count_weights(n_labels: int, hash_bits: int) -> int:
@@ -210,7 +214,7 @@ class BracketExamples:
         of_tokens = sum(each.shape[1] for each in (keys.first, keys.last, keys.split))
         slots = n * (n + 1) / 2 * of_pairs + n * of_tokens
         entries = np.minimum(slots * L + 2 * L**2, self.n_weights)
-        return 36 * n * (n + 1) * L + 16 * slots + BYTES_PER_ENTRY * entries
+        return self.chart_bytes(9) + 16 * slots + BYTES_PER_ENTRY * entries
 
     def violator_bytes(self) -> FloatVector:
         """What `violators` may take: a tree for each position, and ψ if all of its nodes are wrong."""

@@ -107,7 +107,8 @@ def worst_trees(data: BracketData, weights: BracketWeights, batch: IntVector) ->
                 begin, end, label = worst.nodes[c, 0], worst.nodes[c, 1], worst.nodes[c, 2]
                 errors[place + c] = data.costs[label]
                 out = nodes[write : write + size]
-                tree_through(n, begin, end, label, (c + 1) // 2, parts, filled, outer, marks, out)
+                split = (c + 1) // 2 if end - begin > 1 else 0
+                tree_through(n, begin, end, label, split, parts, filled, outer, marks, out)
                 write += size
         place += size
     return errors, nodes[:write]
