@@ -32,9 +32,9 @@ from widemargin.solvers import (
     SequentialDual,
 )
 from widemargin.structures.custom_positions import custom_examples
+from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.classify.classes import ClassExamples
 from widemargin.tasks.classify.multilabel import multilabel_kind
-from widemargin.tasks.cluster.examples import ForestExamples
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.segment.spans import encode, segments_of
