@@ -1,27 +1,16 @@
 """Items within a budget that cover the most: no other items are worth more."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.extracts import all_sets, random_coverage
 from widemargin.core.sparse import boundaries
 from widemargin.decoders.coverage import Coverage, Limits, best_items
 from widemargin.errors import DataError
 
 pytestmark = pytest.mark.interpreted
-
-
-def random_coverage(rng, n_items, n_concepts, share=0.4):
-    sets = [np.flatnonzero(rng.random(n_items) < share) for _ in range(n_concepts)]
-    return Coverage(
-        boundaries(map(len, sets)),
-        np.concatenate([*sets, np.empty(0)]).astype(np.int32),
-        rng.integers(0, 6, n_items),
-        int(rng.integers(0, 12)),
-    )
 
 
 def plain_value(coverage, chosen, item_values, concept_values):
@@ -31,13 +20,6 @@ def plain_value(coverage, chosen, item_values, concept_values):
         holders = coverage.items[coverage.indptr[c] : coverage.indptr[c + 1]]
         total += value if any(chosen[i] for i in holders) else 0.0
     return total
-
-
-def all_sets(coverage):
-    for flags in product((False, True), repeat=coverage.n_items):
-        chosen = np.array(flags, dtype=bool)
-        if coverage.costs[chosen].sum() <= coverage.budget:
-            yield chosen
 
 
 @settings(max_examples=80, deadline=None)
