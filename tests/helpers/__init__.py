@@ -218,6 +218,12 @@ def ranked(*arguments, **options) -> Small:
     return small_rankings(*arguments, **options)
 
 
+def summaries(*arguments) -> Small:
+    from helpers.extracts import small_extracts
+
+    return small_extracts(*arguments)
+
+
 BRACKETED = [
     "(S (N a) (N b))",
     "(S (N a) (N b) (N c))",
@@ -421,13 +427,17 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "ranking, ndcg": lambda: ranked(16, [4, 3, 4, 2, 1], "ndcg", k=3),
     "ranking, map": lambda: ranked(17, [4, 3, 5, 2, 1], "map"),
     "ranking, pairs": lambda: ranked(18, [4, 3, 4, 2, 1], "pairs"),
+    "extracts": lambda: summaries(19, [4, 3, 5, 1, 0, 4]),
 }
 
 VARIANTS = (
     *("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings"),
-    *("ranking, ndcg", "ranking, map", "forests", "brackets, productions"),
+    *("ranking, ndcg", "ranking, map", "forests", "brackets, productions", "extracts"),
 )
-"""Structures that differ in what they offer, or in how they decode, but not in what solvers see of them."""
+"""Structures that differ in what they offer, or in how they decode, but not in what solvers see of them.
+
+Extracts are among them because an oracle call takes milliseconds; tests/tasks/summarise trains them with a few solvers.
+"""
 
 PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {"C": 0.5}) for name in STRUCTURES if name not in VARIANTS},
