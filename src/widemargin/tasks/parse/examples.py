@@ -246,6 +246,13 @@ class TreeExamples:
         """−log p of the gold trees and the expected feature differences (`core.examples.Marginals`)."""
         return self._expectations(w, batch, error_scale)
 
+    def expectation_bytes(self) -> FloatVector:
+        """What `expectation` may take: the shares of all labels, three tables of siblings, and the entries of ψ."""
+        entries = self._expectations.n_entries(np.arange(self.n_examples, dtype=np.int32))
+        size = self.lengths + 1.0
+        tables = self.trees.n_labels * size**2 + (3.0 * size**3 if self.trees.order == 2 else 0.0)
+        return BYTES_PER_ENTRY * np.minimum(entries, self.n_weights) + 4.0 * entries + 8.0 * tables
+
     @cached_property
     def _expectations(self) -> Expectations:
         trees, beyond = self.trees, np.zeros(self.n_examples, dtype=np.bool_)

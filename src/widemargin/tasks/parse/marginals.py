@@ -26,7 +26,7 @@ from widemargin.tasks.parse.scores import TreeData, arc_scores, augment, label_r
 
 
 class Parts(NamedTuple):
-    """The parts of one sentence of n tokens: (n + 1, n + 1) arcs, their labels, and (n + 1)³ siblings, which may be none.
+    """The parts of one sentence of n tokens: (n + 1)² arcs, their labels, and (n + 1)³ siblings, which may be none.
 
     First scores of arcs and siblings and the shares of labels, then probabilities of arcs and siblings.
     """

@@ -237,6 +237,14 @@ class SegmentExamples:
         """−log p of the gold segments and the expected feature differences (`core.examples.Marginals`)."""
         return Differences(*expectation(self.data, self.parts(w), self.layout, batch, error_scale))
 
+    def expectation_bytes(self) -> FloatVector:
+        """What `expectation` may take: scores and probabilities of all segments, and the entries of ψ."""
+        data, labels = self.data, self.shape.n_labels
+        entries = ROLES * np.diff(data.features.indptr[data.indptr])
+        if len(data.segment_features.indptr) > 1:
+            entries = entries + np.diff(data.segment_features.indptr[data.spans[data.indptr]])
+        return labels * (BYTES_PER_ENTRY * entries + 24.0 * self.lengths * self.shape.longest)
+
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of all lengths and transitions."""
         data, layout, n_labels = self.data, self.layout, self.shape.n_labels

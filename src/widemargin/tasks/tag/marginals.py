@@ -1,7 +1,9 @@
 """Chains as a probability model: how label sequences differ from gold on average.
 
-    p(y) ∝ exp(⟨w, φ(x, y)⟩ + error_scale · Δ(y));   −log p(gold) = log Z − ⟨w, φ(x, gold)⟩
-    φ(x, gold) − E[φ(x, y)]:   Σ_t x_tf ([gold_t = l] − p(y_t = l)) at the weight W[f, l], and likewise for label pairs
+p(y) ∝ exp(⟨w, φ(x, y)⟩ + error_scale · Δ(y));   −log p(gold) = log Z − ⟨w, φ(x, gold)⟩
+φ(x, gold) − E[φ(x, y)]:   Σ_t x_tf ([gold_t = l] − p(y_t = l)) at the weight W[f, l], and likewise for label pairs
+
+The sums over sequences are those of `forward_backward`.
 """
 
 from typing import NamedTuple
