@@ -209,7 +209,7 @@ def brackets(texts, templates, hash_bits, *, error="spans") -> Small:
     from helpers.bracketed import PlainBrackets
 
     model = PlainBrackets(texts, templates, hash_bits, missing_cost=1.5, error=error)
-    return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold))
+    return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold), model.position_errors)
 
 
 def ranked(*arguments, **options) -> Small:

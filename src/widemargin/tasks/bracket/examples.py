@@ -17,16 +17,19 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
-from widemargin.core.examples import Differences, Scale, per_example
+from widemargin.core.cut_store import BYTES_PER_ENTRY
+from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import boundaries
 from widemargin.decoders.charts import TreeParts
 from widemargin.decoders.cky import best_tree
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.support import marked_runs
+from widemargin.tasks.bracket.best import best_trees
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.difference import Layout, difference
 from widemargin.tasks.bracket.marginals import expectation
+from widemargin.tasks.bracket.positions import worst_trees
 from widemargin.tasks.bracket.scores import (
     BracketData,
     BracketKeys,
@@ -127,7 +130,7 @@ class BracketExamples:
         allowed, rests, by_productions = bracketing.allowed, bracketing.rests, error == "productions"
         self.data = BracketData(indptr, keys, gold, allowed, rests, n_chains, costs, by_productions)
         self.layout = Layout(n_labels, 2**hash_bits - 1, 2**hash_bits + n_labels - 1)
-        self.n_examples = len(self.lengths)
+        self.n_examples, self.n_positions = len(self.lengths), 2 * self.lengths - 1
         self.n_weights = self.count_weights(n_labels, hash_bits)
         self._check_lengths(f"{source}, sentence")
 
@@ -182,6 +185,13 @@ class BracketExamples:
         _decode(self.data, self.parts(w), batch, starts, per_example(error_scale, batch), nodes)
         return nodes
 
+    def decode_best(
+        self, w: FloatVector | BracketWeights, batch: IntVector, k: int, *, error_scale: Scale = 0.0
+    ) -> tuple[IntVector, IntMatrix]:
+        """The batch with each example repeated per tree, and the nodes of the `k` best, best first, end to end."""
+        counts, _, nodes = best_trees(self.data, self.parts(w), batch, per_example(error_scale, batch), k)
+        return np.repeat(batch, counts), nodes
+
     def difference(self, batch: IntVector, outputs: IntMatrix) -> Differences:
         """Errors and feature differences of the batch's trees, their nodes end to end, against gold."""
         return Differences(*difference(self.data, self.layout, batch, self.boundaries(batch), outputs))
@@ -191,6 +201,29 @@ class BracketExamples:
     ) -> Differences:
         """−log p of the gold trees and the expected feature differences (`core.examples.Marginals`)."""
         return Differences(*expectation(self.data, self.layout, self.parts(w), batch, error_scale))
+
+    def expectation_bytes(self) -> FloatVector:
+        """What `expectation` may take: nine charts, and ψ if all spans have some probability."""
+        keys, n, L = self.data.keys, self.lengths.astype(np.float64), self.layout.n_labels
+        of_pairs = sum(pairs.begin.shape[1] for pairs in (keys.spans, keys.lefts, keys.rights))
+        of_tokens = sum(each.shape[1] for each in (keys.first, keys.last, keys.split))
+        slots = n * (n + 1) / 2 * of_pairs + n * of_tokens
+        entries = np.minimum(slots * L + 2 * L**2, self.n_weights)
+        return 36 * n * (n + 1) * L + 16 * slots + BYTES_PER_ENTRY * entries
+
+    def violator_bytes(self) -> FloatVector:
+        """What `violators` may take: a tree for each position, and ψ if all of its nodes are wrong."""
+        keys, n = self.data.keys, self.lengths.astype(np.float64)
+        of_nodes = sum(each.shape[1] for each in (keys.first, keys.last, keys.spans.begin))
+        of_splits = sum(each.shape[1] for each in (keys.split, keys.lefts.begin, keys.rights.begin))
+        entries = 2 * (2 * n - 1) * of_nodes + 2 * (n - 1) * (of_splits + 2)
+        return (2 * n - 1) * (BYTES_PER_ENTRY * entries + 12 * (2 * n - 1))
+
+    def violators(self, w: FloatVector | BracketWeights, batch: IntVector) -> Differences:
+        """The worst trees that are wrong at each position (`core.examples.Positions`)."""
+        errors, nodes = worst_trees(self.data, self.parts(w), batch)
+        wrong = np.repeat(batch, self.n_positions[batch])[errors > 0]
+        return at_positions(errors, self.difference(wrong, nodes).psi)
 
     def support(self, batch: IntVector) -> LongMatrix:
         """Runs of weights that parsing the batch reads: those of its features, and all rules."""

@@ -15,7 +15,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 from widemargin.core.sparse import Draft, Rows, new_table, with_room
-from widemargin.decoders.charts import TreeParts, cell
+from widemargin.decoders.charts import TreeParts, cell, tree_score
 from widemargin.decoders.cky_inside import InsideScores, new_inside
 from widemargin.decoders.cky_sums import marked_inside_outside
 from widemargin.tasks.bracket.difference import Layout
@@ -58,21 +58,6 @@ def _new_scratch(data: BracketData, batch: IntVector) -> Scratch:
     rows, rules = np.empty((3 * (n_cells + longest), n_labels)), np.empty((2, n_labels, n_labels))
     one, two, three = rows[:n_cells], rows[n_cells : 2 * n_cells], rows[2 * n_cells : 3 * n_cells]
     return Scratch(scores, new_inside(longest, n_labels), rows, TreeParts(one, two, three, rules[0], rules[1]))
-
-
-@kernel
-def tree_score(nodes: IntMatrix, parts: TreeParts) -> float:
-    """What a tree scores, without marks."""
-    total = 0.0
-    for r in range(len(nodes)):
-        i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
-        total += parts.span[cell(i, j), label]
-        if j - i > 1:
-            k = nodes[r + 1, 1]
-            left, right = nodes[r + 1, 2], nodes[r + 2 * (k - i), 2]
-            total += parts.left[cell(i, k), label] + parts.left_rule[left, label]
-            total += parts.right[cell(k, j), label] + parts.right_rule[right, label]
-    return total
 
 
 @kernel
