@@ -31,10 +31,10 @@ DATA = record(
         **dict.fromkeys(("label", "format", "unknown", "alternatives"), text()),
         "columns": many(text()),
         **dict.fromkeys(
-            ("sequences", "sentences", "tokens", "examples", "queries", "documents", "items", "width"),
+            ("sequences", "sentences", "tokens", "examples", "queries", "documents", "items", "mentions", "width"),
             whole(at_least=0),
         ),
-        **dict.fromkeys(("several", "keep_functions"), flag()),
+        **dict.fromkeys(("several", "keep_functions", "detected"), flag()),
     },
 )
 """Facts about the training data in the header of a model file."""
@@ -97,6 +97,8 @@ class Model(ABC):
     draws: ClassVar[bool] = False
     explains: ClassVar[bool] = False
     """Whether it can draw outputs, and explain them."""
+    drawn_as: ClassVar[str] = ".svg"
+    """How the files of its drawings end."""
     evaluation_options: ClassVar[frozenset[str]] = frozenset()
     """The options that `evaluate` takes."""
     exports: ClassVar[Mapping[str, str]] = {}

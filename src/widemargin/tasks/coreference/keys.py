@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntMatrix, IntVector, LongVector
+from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.core.sparse import Draft, Rows
 
 
@@ -30,7 +30,7 @@ class LinkKeys(NamedTuple):
     antecedent: IntMatrix
     measure: IntMatrix
     alone: IntMatrix
-    rows: IntMatrix
+    rows: AnyArray
     edges: LongVector
     documents: LongVector
     pairs: LongVector
