@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from widemargin.tasks.parse.estimator import DependencyParser as DependencyParser
     from widemargin.tasks.rank.estimator import Ranker as Ranker
     from widemargin.tasks.segment.estimator import Segmenter as Segmenter
+    from widemargin.tasks.summarise.estimator import Summariser as Summariser
     from widemargin.tasks.tag.estimator import SequenceTagger as SequenceTagger
 
 _look_up, _, _names = lazy_names(

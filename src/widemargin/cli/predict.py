@@ -30,7 +30,7 @@ def run(
     if out != "-":
         check_target(out, inputs=[model])
     if draw is not None and draw != "-":
-        if not draw.lower().endswith(".svg"):
+        if not draw.lower().endswith((".svg", ".html")):
             raise WidemarginError(f"pictures are SVG files; {draw} does not end in .svg (- draws on the terminal)")
         check_target(draw, inputs=[model, file, out])
     if reading.text and reading != Reading(text=True):
@@ -38,6 +38,8 @@ def run(
     predictor: Model = load_model(model)
     if draw is not None and not predictor.draws:
         raise UnsupportedError(f"the model predicts {predictor.predicts}; only trees can be drawn")
+    if draw not in (None, "-") and not str(draw).lower().endswith(predictor.picture_suffix):
+        raise WidemarginError(f"pictures of {predictor.predicts} are in {predictor.picture_suffix} files, not {draw}")
     if (best is not None or confidence or any(limits)) and not isinstance(predictor, Answers):
         raise UnsupportedError(
             f"the model predicts {predictor.predicts}, which have no alternatives, no confidence and no constraints"

@@ -18,6 +18,7 @@ TASKS = {
     "rank": "widemargin.tasks.rank",
     "cluster": "widemargin.tasks.cluster",
     "motif": "widemargin.tasks.motif",
+    "summarise": "widemargin.tasks.summarise",
     "custom": "widemargin.tasks.custom",
 }
 """The package of each task, by its name on the command line."""

@@ -28,10 +28,10 @@ from widemargin.tasks.strongest import Part
 DATA = record(
     {},
     {
-        **dict.fromkeys(("label", "format", "unknown", "alternatives"), text()),
+        **dict.fromkeys(("label", "format", "unknown", "alternatives", "encoding"), text()),
         "columns": many(text()),
         **dict.fromkeys(
-            ("sequences", "sentences", "tokens", "examples", "queries", "documents", "items", "width"),
+            ("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items", "width"),
             whole(at_least=0),
         ),
         **dict.fromkeys(("several", "keep_functions"), flag()),
@@ -97,6 +97,8 @@ class Model(ABC):
     draws: ClassVar[bool] = False
     explains: ClassVar[bool] = False
     """Whether it can draw outputs, and explain them."""
+    picture_suffix: ClassVar[str] = ".svg"
+    """How the names of files with its drawings end."""
     evaluation_options: ClassVar[frozenset[str]] = frozenset()
     """The options that `evaluate` takes."""
     exports: ClassVar[Mapping[str, str]] = {}
@@ -129,7 +131,7 @@ class Model(ABC):
         """The text of a file with these outputs in it."""
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
-        """The outputs as a picture: an SVG file, or lines for a terminal."""
+        """The outputs as a picture: an SVG file or a web page (`picture_suffix`), or lines for a terminal."""
         raise UnsupportedError(f"the model predicts {self.predicts}; only trees can be drawn")
 
     def warm_up(self) -> None:  # noqa: B027 — models without compiled kernels need none
