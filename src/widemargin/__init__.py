@@ -49,10 +49,11 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
     if name[:1].isupper() and name not in _names:
-        from widemargin.tasks import estimators
+        from widemargin.tasks import estimator_named
 
-        if name in estimators():
-            return estimators()[name].load("estimator")
+        kind = estimator_named(name)
+        if kind is not None:
+            return kind.load("estimator")
     return _look_up(name)
 
 

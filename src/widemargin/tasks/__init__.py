@@ -86,6 +86,11 @@ def estimators() -> dict[str, Kind]:
     return {kind.estimator.rpartition(".")[2]: kind for _, kind in kinds()}
 
 
+def estimator_named(name: str) -> Kind | None:
+    """The kind of model whose estimator has this name; tasks after it are not looked at, and so not imported."""
+    return next((kind for _, kind in kinds() if kind.estimator.rpartition(".")[2] == name), None)
+
+
 def _imported(package: str, place: str) -> Any:
     module, _, name = place.rpartition(".")
     return getattr(import_module(f"{package}.{module}"), name)

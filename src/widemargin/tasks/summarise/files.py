@@ -6,9 +6,9 @@
     CoNLL-U      a topic per document: sentences are after ``# text =``, references after ``# meta::summary1 =``, …
     other files  a text, which is one topic of one document
 
-Predictions replace the references of JSON lines; for other files, they are written as text, or as JSON lines if that
-format is asked for. A text has a sentence on each line. Names end at the first full stop. Texts are UTF-8, unless another encoding is asked
-for; a model remembers that of its training data.
+A text has a sentence on each line. Names end at the first full stop. Texts are UTF-8, unless another encoding is asked
+for; a model remembers that of its training data. Predictions replace the references of JSON lines; for other files,
+they are written as text, or as JSON lines if that format is asked for.
 """
 
 import codecs
