@@ -18,6 +18,6 @@ TASK = Task(
     "text with a sentence per line or a folder of texts; references/NAME/*), and CoNLL-U with summaries in comments.",
     example="--train reviews --length 20 --out summaries.wm",
     files="files.SummaryFiles",
-    options="files.FileOptions",
+    options="parameters.FileOptions",
     reads=("format",),
 )

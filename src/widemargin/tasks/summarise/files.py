@@ -15,7 +15,6 @@ import codecs
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,20 +24,12 @@ from widemargin.files.jsonlines import json_object, with_member
 from widemargin.files.raw import RawText, shortened
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files
-from widemargin.tasks.parameters import parameter
 from widemargin.tasks.summarise.topics import Summary, Topic
 
 TOPICS, REFERENCES = "topics", ("references", "summaries-gold")
 KNOWN = ("jsonl", "conllu")
 COMMENT = re.compile(r"#\s*(newdoc(?:\s+id)?|text|meta::summary\d+)\s*(?:=\s*(.*))?$")
 WRITER = re.compile(r"\([^()]*\)\s*")  # who wrote a summary
-
-
-@dataclass(kw_only=True)
-class FileOptions:
-    """Command-line options that are not training parameters."""
-
-    encoding: str = parameter("utf-8", "The encoding of the files, such as cp1252.", metavar="NAME")
 
 
 class SummaryFiles(Files):

@@ -41,3 +41,10 @@ class SummariserParameters(Parameters):
     node_limit: int | None = parameter(
         None, "Nodes of the search for each integer programme.", given_as="whole number", metavar="NODES"
     )
+
+
+@dataclass(kw_only=True)
+class FileOptions:
+    """Command-line options that are not training parameters."""
+
+    encoding: str = parameter("utf-8", "The encoding of the files, such as cp1252.", metavar="NAME")
