@@ -23,6 +23,7 @@ class Chain(Structure):
     [b, t] leads from t − 1 to t; begin (L,) and end (L,), of the first and the last label. Those left out are zero.
     Outputs are (B, T) labels.
 
+    >>> import torch
     >>> switch = torch.tensor([[-9.0, 0.0], [0.0, -9.0]])
     >>> Chain().decode((torch.tensor([[[1.0, 0.0], [1.0, 0.0], [2.0, 0.0]]]), switch))
     tensor([[0, 1, 0]])

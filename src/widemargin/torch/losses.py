@@ -80,8 +80,8 @@ class Loss(Reduced, ABC):
         gold
             The right outputs, in the form that `Structure.decode` returns; what is in the padding does not matter.
         costs
-            The cost of each part, of a shape that broadcasts to that of the first tensor of scores, 0 for gold parts; or
-            a factor for the default, which is 1 for each part that is not gold.
+            The cost of each part, of a shape that broadcasts to that of the first tensor of scores, 0 for gold parts;
+            or a factor for the default, which is 1 for each part that is not gold.
         """
         scored = Scored.of(self.structure, scores, mask, allowed)
         losses = self.of_examples(scored, scored.checked(gold), costs)
