@@ -18,7 +18,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
-from widemargin.decoders.forward_backward import extend
+from widemargin.decoders.forward_backward import extend_sums
 from widemargin.torch import chain_kernels
 from widemargin.torch.chain_kernels import ChainParts
 
@@ -93,7 +93,7 @@ def _forward(factors: FloatMatrix, table: FloatMatrix, begin: FloatVector, alpha
     total = log(c[0]) if c[0] > SMALLEST else nan
     for t in range(1, n):
         row = alpha[t]
-        extend(alpha[t - 1], table, row)
+        extend_sums(alpha[t - 1], table, row)
         for label in range(n_labels):
             row[label] *= factors[t, label]
         c[t] = _scale(row)
@@ -126,7 +126,7 @@ def _backward(
         row, arrival = beta[t], factors[t]
         for label in range(n_labels):
             arrival[label] *= row[label] * factor
-        extend(arrival, transposed, beta[t - 1])
+        extend_sums(arrival, transposed, beta[t - 1])
     for t in range(n):
         for label in range(n_labels):
             largest = beta[t, label] if beta[t, label] > largest else largest

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import STRUCTURES
-from helpers.bracketed import PlainBrackets, is_possible, labelled
+from helpers.bracketed import PlainBrackets, is_possible, labelled, productions
 from widemargin import ConstituencyParser
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.bracket.examples import BracketExamples
@@ -84,6 +84,28 @@ def test_missed_constituents_may_cost_more():
         assert model.examples.difference(np.array([i], dtype=np.int32), nodes).errors[0] == pytest.approx(cost)
     with pytest.raises(WidemarginError, match="missing_cost"):
         PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, missing_cost=0.0)
+
+
+def test_productions_that_gold_lacks_are_errors():
+    """A word's production is its label; that of a longer node is its label, its split and the labels of its halves."""
+
+    def all_productions(nodes):
+        return {*productions(nodes), *((i, j, label) for i, j, label in nodes if j - i == 1)}
+
+    model = PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, missing_cost=2.5, error="productions")
+    rng, n_chains, more = np.random.default_rng(0), len(model.bracketing.chains), 0
+    spans = PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, missing_cost=2.5)
+    for i in [*range(len(TEXTS))] * 4:
+        nodes, batch = random_nodes(model, i, rng), np.array([i], dtype=np.int32)
+        wrong = all_productions(nodes.tolist()) - all_productions(model.gold[i].tolist())
+        cost = sum(1.0 if 0 < label < n_chains else 2.5 for _, _, label, *_ in wrong)
+        error = model.examples.difference(batch, nodes).errors[0]
+        assert error == pytest.approx(cost)
+        assert error >= spans.examples.difference(batch, nodes).errors[0]
+        more += error > spans.examples.difference(batch, nodes).errors[0]
+    assert more > 0
+    with pytest.raises(WidemarginError, match="there is no error 'words'; there are 'spans' and 'productions'"):
+        PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, error="words")
 
 
 def test_scores_are_linear_in_the_features(model):

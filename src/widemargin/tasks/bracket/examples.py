@@ -7,6 +7,10 @@ lacks, including rests and words without a constituent. Every binary tree over n
 also the number of gold nodes that are missed. Wrong rests, and words wrongly without a constituent, stand where gold
 has constituents. They may cost more than other wrong nodes, which makes for fewer missed constituents and more wrong
 ones. Trees of constituents and binary trees correspond one to one, so that Δ = 0 for gold alone.
+
+With the error of productions (Kummerfeld et al. 2015), a node of several words is right only if it is also split like
+the gold one, into halves with the same labels. No half knows the label of the other, so gold productions are marked in
+decoding (`decoders.charts`).
 """
 
 import numpy as np
@@ -16,20 +20,25 @@ from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, Lon
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import boundaries
-from widemargin.decoders.cky import cky
+from widemargin.decoders.charts import TreeParts
+from widemargin.decoders.cky import best_tree
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.support import marked_runs
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.difference import Layout, difference
+from widemargin.tasks.bracket.marginals import expectation
 from widemargin.tasks.bracket.scores import (
     BracketData,
     BracketKeys,
     BracketWeights,
+    gold_marks,
     new_charts,
     pair_slot,
     part_scores,
     rule_scores,
 )
+
+ERRORS = ("spans", "productions")
 
 
 @kernel
@@ -44,8 +53,9 @@ def _decode(
     charts, rules = new_charts(data, batch), rule_scores(data, weights)
     for position in range(len(batch)):
         n = part_scores(data, weights, batch[position], scales[position], charts)
-        out = nodes[starts[position] : starts[position + 1]]
-        cky(n, charts.span, charts.left, charts.right, rules[0], rules[1], out)
+        parts = TreeParts(charts.span, charts.left, charts.right, rules[0], rules[1])
+        marks = gold_marks(data, batch[position], scales[position])
+        best_tree(n, parts, marks, nodes[starts[position] : starts[position + 1]])
 
 
 @kernel
@@ -83,6 +93,7 @@ class BracketExamples:
     keys : the keys of the features
     gold : (2 tokens − n, 3) nodes of the gold trees, end to end; None when the sentences are only to be parsed
     missing_cost : the error of a wrong node that is not a constituent; a wrong constituent costs 1
+    error : ``"spans"`` or ``"productions"``, which are wrong
     source : where the sentences come from, for error messages
     """
 
@@ -97,6 +108,7 @@ class BracketExamples:
         gold: IntMatrix | None = None,
         *,
         missing_cost: float = 1.0,
+        error: str = "spans",
         source: str = "input",
     ) -> None:
         self.lengths = np.diff(indptr)
@@ -107,10 +119,13 @@ class BracketExamples:
             raise DataError(f"there are {len(gold)} nodes of gold trees; a sentence of n tokens needs 2 n − 1")
         if not missing_cost > 0.0:
             raise WidemarginError(f"missing_cost must be above 0, not {missing_cost!r}")
+        if error not in ERRORS:
+            raise WidemarginError(f"there is no error {error!r}; there are {' and '.join(map(repr, ERRORS))}")
         n_labels, n_chains = bracketing.n_labels, len(bracketing.chains)
         costs = np.full(n_labels, missing_cost)
         costs[1:n_chains] = 1.0
-        self.data = BracketData(indptr, keys, gold, bracketing.allowed, bracketing.rests, n_chains, costs)
+        allowed, rests, by_productions = bracketing.allowed, bracketing.rests, error == "productions"
+        self.data = BracketData(indptr, keys, gold, allowed, rests, n_chains, costs, by_productions)
         self.layout = Layout(n_labels, 2**hash_bits - 1, 2**hash_bits + n_labels - 1)
         self.n_examples = len(self.lengths)
         self.n_weights = self.count_weights(n_labels, hash_bits)
@@ -170,6 +185,12 @@ class BracketExamples:
     def difference(self, batch: IntVector, outputs: IntMatrix) -> Differences:
         """Errors and feature differences of the batch's trees, their nodes end to end, against gold."""
         return Differences(*difference(self.data, self.layout, batch, self.boundaries(batch), outputs))
+
+    def expectation(
+        self, w: FloatVector | BracketWeights, batch: IntVector, *, error_scale: float = 0.0
+    ) -> Differences:
+        """−log p of the gold trees and the expected feature differences (`core.examples.Marginals`)."""
+        return Differences(*expectation(self.data, self.layout, self.parts(w), batch, error_scale))
 
     def support(self, batch: IntVector) -> LongMatrix:
         """Runs of weights that parsing the batch reads: those of its features, and all rules."""

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from widemargin.core.limits import check_time
-from widemargin.decoders.cky import cell, cky
+from widemargin.decoders.charts import cell
+from widemargin.decoders.cky import cky
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
 from widemargin.tasks.bracket.features import parse_bracket_templates

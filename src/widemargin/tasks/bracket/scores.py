@@ -21,7 +21,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
-from widemargin.decoders.cky import cell
+from widemargin.decoders.charts import Marks, cell, mark_tree, no_marks
 
 MODULUS_MASK = 2**31 - 1
 WORD, SPAN, TOP = range(3)
@@ -59,7 +59,7 @@ class BracketData(NamedTuple):
     `gold` holds the nodes of all sentences, those of sentence i from 2 indptr[i] − i on; it is empty where sentences
     are only to be parsed. `allowed` says which labels may be on words, on longer spans and on top; `rests` which label
     a rest of each label has, −1 for none, and `n_chains` where the labels of rests begin. `costs` are the errors of
-    wrong nodes with each label.
+    wrong nodes with each label; `by_productions` says whether nodes with wrong halves are wrong, too.
     """
 
     indptr: LongVector
@@ -69,6 +69,7 @@ class BracketData(NamedTuple):
     rests: IntVector
     n_chains: int
     costs: FloatVector
+    by_productions: bool
 
 
 class BracketWeights(NamedTuple):
@@ -154,9 +155,25 @@ def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float
                     span[label] = -np.inf
     if len(data.gold) > 0:
         for r in range(2 * begin - i, 2 * (begin + n) - i - 1):
-            label = data.gold[r, 2]
-            charts.span[cell(data.gold[r, 0], data.gold[r, 1]), label] -= scale * data.costs[label]
+            t, u, label = data.gold[r, 0], data.gold[r, 1], data.gold[r, 2]
+            # Whether a production is right, only `gold_marks` can tell.
+            if u - t == 1 or not data.by_productions:
+                charts.span[cell(t, u), label] -= scale * data.costs[label]
     return n
+
+
+@kernel
+def gold_tree(data: BracketData, i: int) -> IntMatrix:
+    """The nodes of the gold tree of sentence i."""
+    return data.gold[2 * data.indptr[i] - i : 2 * data.indptr[i + 1] - i - 1]
+
+
+@kernel
+def gold_marks(data: BracketData, i: int, scale: float) -> Marks:
+    """What gold productions score besides the charts: `part_scores` counts them as errors if productions are."""
+    if len(data.gold) > 0 and data.by_productions and scale != 0.0:
+        return mark_tree(gold_tree(data, i), -scale * data.costs)
+    return no_marks()
 
 
 @kernel

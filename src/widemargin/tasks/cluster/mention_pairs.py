@@ -8,8 +8,8 @@ that begins earlier, or is longer.
 import numpy as np
 
 from widemargin._types import AnyArray, BoolVector, FloatVector, LongVector
-from widemargin.tasks.cluster.columns import Coded, Column, common_members, crossed, same
-from widemargin.tasks.cluster.mentions import Described, Mentions, described
+from widemargin.text.coded import Coded, Column, common_members, crossed, same
+from widemargin.text.mentions import Described, Mentions, described
 
 SENTENCES, BETWEEN = np.array([1, 2, 3, 5, 9, 17]), np.array([1, 2, 4, 8, 16, 32, 64])
 """Where the classes of distances begin, in sentences and in mentions."""

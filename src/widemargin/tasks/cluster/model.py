@@ -20,10 +20,10 @@ from widemargin.errors import WidemarginError
 from widemargin.report.evaluation import Evaluation, plain, score_table
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.report.numbers import share
+from widemargin.structures.forest import ForestExamples
+from widemargin.structures.pairs import Documents, pair_scores
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.cluster.correlation import CorrelationExamples
-from widemargin.tasks.cluster.documents import Documents, pair_scores
-from widemargin.tasks.cluster.examples import ForestExamples
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.files import read_documents
 from widemargin.tasks.cluster.pictures import cluster_lines, cluster_pictures, described_items
@@ -142,13 +142,13 @@ class ClusterModel(Model):
         if question.token is not None or question.head is not None or question.label is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for two items by --span I:J")
         examples, one = self.examples(X), np.zeros(1, dtype=np.int32)
-        documents = examples.documents
+        documents: Any = examples.documents
         scores = np.empty(len(documents.first))
         pair_scores(documents, self.weights, 0, scores)
         items = described_items(X[0], int(documents.items[-1]))
         if question.span is None:
             outputs: Any = examples.decode(self.weights, one)
-            joined = outputs if isinstance(examples, ForestExamples) else documents.within(outputs)
+            joined = outputs if isinstance(examples, ForestExamples) else documents.layout.within(outputs)
             found = sorted(np.flatnonzero(joined).tolist(), key=lambda pair: -scores[pair])
             return listed((_pair(documents, items, pair), float(scores[pair]), "apart") for pair in found)
         i, j = sorted(question.span)
@@ -193,7 +193,7 @@ def predicted(examples: ForestExamples | CorrelationExamples, w: FloatVector, n_
     """The predicted clusters of all documents."""
     outputs = np.concatenate(predict(examples, w, n_threads))
     clusters = examples.trees(np.arange(examples.n_examples, dtype=np.int32), outputs)
-    return split(clusters.tolist(), examples.documents.items)
+    return split(clusters.tolist(), examples.documents.layout.items)
 
 
 def _pair(documents: Documents, items: Sequence[str], pair: int) -> str:

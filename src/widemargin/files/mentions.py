@@ -19,7 +19,7 @@ from widemargin.errors import DataError
 from widemargin.files.formats import parse
 from widemargin.files.raw import RawText, shortened
 from widemargin.files.table import Table
-from widemargin.tasks.cluster.mentions import Mentions
+from widemargin.text.mentions import Mentions
 
 BEGIN = re.compile(r"#\s*(?:newdoc(?:\s+id\s*=\s*(.*))?|begin document\s*(.*))$")
 BORDER = re.compile(r"#\s*(?:begin|end) document\b")

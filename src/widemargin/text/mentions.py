@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from widemargin._types import BoolVector, LongVector
-from widemargin.tasks.cluster.columns import Coded
+from widemargin.text.coded import Coded
 
 PRONOUNS: dict[str, tuple[str, ...]] = {
     pronoun: tuple(agreement.split(","))

@@ -1,0 +1,73 @@
+"""Mentions of small documents with random links, with all their choices."""
+
+import numpy as np
+
+from widemargin.tasks.coreference.examples import AntecedentExamples, link_boundaries
+from widemargin.tasks.coreference.keys import LinkKeys
+from widemargin.tasks.coreference.links import Links
+
+
+def random_links(seed, sizes, *, most=None, bits=4, edges=(0, 2, 3), n_alone=2):
+    """Links with random keys, in a table so small that features collide; some pairs measure different things."""
+    rng = np.random.default_rng(seed)
+    n, n_templates = sum(sizes), edges[-1]
+    pairs = link_boundaries(np.array(sizes, dtype=np.int64), most)
+
+    def draw(*shape):
+        return rng.integers(0, 1 << 29, shape).astype(np.int32)
+
+    return Links(
+        LinkKeys(
+            draw(n, n_templates),
+            draw(n, n_templates),
+            draw(5, n_templates),
+            draw(n, n_alone) & ((1 << bits) - 1),
+            rng.integers(0, 5, (int(pairs[-1]), len(edges) - 1)).astype(np.int32),
+            np.array(edges, dtype=np.int64),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            pairs,
+            (1 << bits) - 1,
+        )
+    )
+
+
+def random_entities(seed, sizes):
+    rng = np.random.default_rng(seed)
+    return np.concatenate([[], *(rng.integers(0, n // 2 + 1, n) for n in sizes)]).astype(np.int32)
+
+
+def random_mentions(seed, sizes, **options):
+    return AntecedentExamples(random_links(seed, sizes, **options), random_entities(seed, sizes))
+
+
+def choices(examples, m):
+    """All outputs of a mention."""
+    pairs = examples.links.keys.pairs
+    return [np.array([back], dtype=np.int32) for back in range(int(pairs[m + 1] - pairs[m]) + 1)]
+
+
+def phi(links, m, back):
+    """The features of a choice, from the definition."""
+    keys, x = links.keys, np.zeros(links.keys.mask + 1)
+    if back == 0:
+        return x
+    for place in keys.alone[m]:
+        x[place] += 1.0
+    rows = keys.rows[keys.pairs[m + 1] - back]
+    for g, (begin, end) in enumerate(zip(keys.edges[:-1], keys.edges[1:], strict=True)):
+        for t in range(begin, end):
+            x[
+                (int(keys.mention[m, t]) + int(keys.antecedent[m - back, t]) + int(keys.measure[rows[g], t])) % len(x)
+            ] += 1
+    return x
+
+
+def error_of(examples, m, back):
+    """Δ of a choice, from the definition."""
+    documents, entities, pairs = examples.links.keys.documents, examples.entities, examples.links.keys.pairs
+    begin = int(documents[np.searchsorted(documents, m, "right") - 1])
+    reach = int(pairs[m + 1] - pairs[m])
+    right = [k for k in range(1, reach + 1) if m - k >= begin and entities[m - k] == entities[m]]
+    if back == 0:
+        return examples.costs.false_new if right else 0.0
+    return 0.0 if back in right else examples.costs.wrong_link if right else examples.costs.false_anaphor
