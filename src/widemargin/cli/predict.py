@@ -35,7 +35,7 @@ def run(
         raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
     predictor: Model = load_model(model)
     if draw is not None and not predictor.draws:
-        raise UnsupportedError(f"the model predicts {predictor.predicts}; only trees can be drawn")
+        raise UnsupportedError(f"the model predicts {predictor.predicts}, which cannot be drawn")
     suffix = predictor.drawn_as
     if draw is not None and draw != "-" and not draw.lower().endswith(suffix):
         kind = "SVG files" if suffix == ".svg" else "web pages"

@@ -143,7 +143,7 @@ class Model(ABC):
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
         """The outputs as a picture: an SVG file or a web page (`drawn_as`), or lines for a terminal."""
-        raise UnsupportedError(f"the model predicts {self.predicts}; only trees can be drawn")
+        raise UnsupportedError(f"the model predicts {self.predicts}, which cannot be drawn")
 
     def warm_up(self) -> None:  # noqa: B027 — models without compiled kernels need none
         """Load compiled kernels by a tiny prediction, so that timings leave this out."""
