@@ -184,8 +184,8 @@ def evaluate(**options: Any) -> int | None:
 @click.option(
     "--draw",
     metavar="FILE.svg|-",
-    help="Draw the predicted trees or clusters; texts with entities or summaries are drawn in FILE.html; - draws on the "
-    "terminal.",
+    help="Draw the predicted trees or clusters; texts with entities or summaries are drawn in FILE.html; - draws on "
+    "the terminal.",
 )
 @click.option("--text", is_flag=True, help="FILE is plain text: one sequence per line, spaces between tokens.")
 @click.option("--best", type=click.IntRange(1), metavar="K", help="Write JSON lines with the K best outputs.")
