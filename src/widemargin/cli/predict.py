@@ -30,14 +30,16 @@ def run(
     if out != "-":
         check_target(out, inputs=[model])
     if draw is not None and draw != "-":
-        if not draw.lower().endswith(".svg"):
-            raise WidemarginError(f"pictures are SVG files; {draw} does not end in .svg (- draws on the terminal)")
         check_target(draw, inputs=[model, file, out])
     if reading.text and reading != Reading(text=True):
         raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
     predictor: Model = load_model(model)
     if draw is not None and not predictor.draws:
-        raise UnsupportedError(f"the model predicts {predictor.predicts}; only trees can be drawn")
+        raise UnsupportedError(f"the model predicts {predictor.predicts}, which cannot be drawn")
+    suffix = predictor.drawn_as
+    if draw is not None and draw != "-" and not draw.lower().endswith(suffix):
+        kind = "SVG files" if suffix == ".svg" else "web pages"
+        raise WidemarginError(f"pictures are {kind}; {draw} does not end in {suffix} (- draws on the terminal)")
     if (best is not None or confidence or any(limits)) and not isinstance(predictor, Answers):
         raise UnsupportedError(
             f"the model predicts {predictor.predicts}, which have no alternatives, no confidence and no constraints"

@@ -89,9 +89,9 @@ class Examples(Protocol):
         """The weights that decoding the batch reads, as disjoint runs [begin, end), a row each."""
 
 
-# Optional abilities of a structure. Solvers and objectives name those they require. Structures that offer `ErrorCounts`
-# or `Positions` may also have `slack_bytes()` and `violator_bytes()`: how many bytes that takes at most for each
-# example. What would take too many is refused before training (`core.limits`).
+# Optional abilities of a structure. Solvers and objectives name those they require. Those with `ErrorCounts`,
+# `Positions` or `Marginals` may also have `slack_bytes()`, `violator_bytes()` and `expectation_bytes()`: how many bytes
+# that takes at most for each example. What would take too many is refused before training (`core.limits`).
 
 
 @runtime_checkable

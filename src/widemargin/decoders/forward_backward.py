@@ -82,7 +82,7 @@ def _dot(one: FloatVector, other: FloatVector) -> float:
 
 
 @kernel
-def _extend(last: FloatVector, table: FloatMatrix, row: FloatVector) -> None:
+def extend_sums(last: FloatVector, table: FloatMatrix, row: FloatVector) -> None:
     """row[l] = Σ_k last[k] table[k, l], four rows of the table at a time; rows past the end count as zero."""
     n = len(row)
     for label in range(n):
@@ -116,7 +116,7 @@ def _forward(
     for t in range(1, n):
         table = 0 if shared else t
         total += transitions.tops[table] + exponentials(emission[t], factors[t])
-        _extend(forward[t - 1], transitions.factors[table], forward[t])
+        extend_sums(forward[t - 1], transitions.factors[table], forward[t])
         for label in range(n_labels):
             forward[t, label] *= factors[t, label]
         divisor = _normalise(forward[t])
@@ -151,6 +151,8 @@ def _by_scaling(
     shared = transitions.scores.shape[0] == 1
     # Until the backward pass gets there, `labels` holds the exponentials of the emission scores.
     total, least = _forward(emission, transitions, begin, forward, labels)
+    if least < NEGLIGIBLE:
+        return nan  # the rest of `forward` is not filled in
     total += exponentials(end, backward[n - 1])
     mass = _dot(forward[n - 1], backward[n - 1])
     if least * mass < NEGLIGIBLE:

@@ -9,6 +9,7 @@ with the right head and the wrong label, each times its cost.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from widemargin.tasks.parse.best import KINDS, best_trees
 from widemargin.tasks.parse.crossing import crossing
 from widemargin.tasks.parse.decode import DECODERS, Decoder, Scores
 from widemargin.tasks.parse.difference import difference, mark_read
+from widemargin.tasks.parse.expectation import Expectations
 from widemargin.tasks.parse.keys import ARC, BETWEEN, LABEL, LABEL_MODIFIER, SIBLING, STEPS, TreeKeys
 from widemargin.tasks.parse.positions import every_sentence, worst_trees
 from widemargin.tasks.parse.scores import TreeData, keep_slots, part_scores
@@ -239,6 +241,24 @@ class TreeExamples:
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences of trees laid end to end."""
         return Differences(*difference(self.data, batch, self._starts(batch), outputs))
+
+    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """−log p of the gold trees and the expected feature differences (`core.examples.Marginals`)."""
+        return self._expectations(w, batch, error_scale)
+
+    def expectation_bytes(self) -> FloatVector:
+        """What `expectation` may take: the shares of all labels, three tables of siblings, and the entries of ψ."""
+        entries = self._expectations.n_entries(np.arange(self.n_examples, dtype=np.int32))
+        size = self.lengths + 1.0
+        tables = self.trees.n_labels * size**2 + (3.0 * size**3 if self.trees.order == 2 else 0.0)
+        return BYTES_PER_ENTRY * np.minimum(entries, self.n_weights) + 4.0 * entries + 8.0 * tables
+
+    @cached_property
+    def _expectations(self) -> Expectations:
+        trees, beyond = self.trees, np.zeros(self.n_examples, dtype=np.bool_)
+        for holds in self.unreachable().values():
+            beyond |= holds
+        return Expectations(self.data, trees.decoder, trees.order, trees.single_root, beyond)
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of all arcs of the batch."""
