@@ -154,6 +154,10 @@ class BracketExamples:
         """How much memory this number of charts takes for each sentence."""
         return 4.0 * n_charts * self.lengths * (self.lengths + 1.0) * self.layout.n_labels
 
+    def sum_bytes(self) -> FloatVector:
+        """What sums over all trees take: nine charts."""
+        return self.chart_bytes(9)
+
     @staticmethod
     def count_weights(n_labels: int, hash_bits: int) -> int:
         """The number of weights: the table with room for the labels of its last slot, and two for each rule."""
@@ -194,8 +198,15 @@ class BracketExamples:
         self, w: FloatVector | BracketWeights, batch: IntVector, k: int, *, error_scale: Scale = 0.0
     ) -> tuple[IntVector, IntMatrix]:
         """The batch with each example repeated per tree, and the nodes of the `k` best, best first, end to end."""
-        counts, _, nodes = best_trees(self.data, self.parts(w), batch, per_example(error_scale, batch), k)
-        return np.repeat(batch, counts), nodes
+        repeated, _, nodes = self.best(w, batch, k, error_scale=error_scale)
+        return repeated, nodes
+
+    def best(
+        self, w: FloatVector | BracketWeights, batch: IntVector, k: int, *, error_scale: Scale = 0.0
+    ) -> tuple[IntVector, FloatVector, IntMatrix]:
+        """The same with what the trees score."""
+        counts, totals, nodes = best_trees(self.data, self.parts(w), batch, per_example(error_scale, batch), k)
+        return np.repeat(batch, counts), totals, nodes
 
     def difference(self, batch: IntVector, outputs: IntMatrix) -> Differences:
         """Errors and feature differences of the batch's trees, their nodes end to end, against gold."""
@@ -208,13 +219,13 @@ class BracketExamples:
         return Differences(*expectation(self.data, self.layout, self.parts(w), batch, error_scale))
 
     def expectation_bytes(self) -> FloatVector:
-        """What `expectation` may take: nine charts, and ψ if all spans have some probability."""
+        """What `expectation` may take: sums over all trees, and ψ if all spans have some probability."""
         keys, n, L = self.data.keys, self.lengths.astype(np.float64), self.layout.n_labels
         of_pairs = sum(pairs.begin.shape[1] for pairs in (keys.spans, keys.lefts, keys.rights))
         of_tokens = sum(each.shape[1] for each in (keys.first, keys.last, keys.split))
         slots = n * (n + 1) / 2 * of_pairs + n * of_tokens
         entries = np.minimum(slots * L + 2 * L**2, self.n_weights)
-        return self.chart_bytes(9) + 16 * slots + BYTES_PER_ENTRY * entries
+        return self.sum_bytes() + 16 * slots + BYTES_PER_ENTRY * entries
 
     def violator_bytes(self) -> FloatVector:
         """What `violators` may take: a tree for each position, and ψ if all of its nodes are wrong."""
@@ -230,21 +241,15 @@ class BracketExamples:
         wrong = np.repeat(batch, self.n_positions[batch])[errors > 0]
         return at_positions(errors, self.difference(wrong, nodes).psi)
 
-    def probabilities(self, w: FloatVector | BracketWeights, batch: IntVector) -> tuple[FloatMatrix, LongVector]:
-        """The probability of every label for every span of the batch, and where the spans of each sentence begin.
-
-        Spans are sorted by end, then by beginning.
-        """
-        starts = boundaries(self.lengths[batch] * (self.lengths[batch] + 1) // 2)
-        found = np.empty((starts[-1], self.layout.n_labels))
-        node_probabilities(self.data, self.parts(w), batch, starts, found)
-        return found, starts
+    def probabilities(self, w: FloatVector | BracketWeights, i: int) -> FloatMatrix:
+        """The probability of every label for every span of one sentence; spans are sorted by end, then by beginning."""
+        return node_probabilities(self.data, self.parts(w), i)
 
     def decode_least_risk(self, w: FloatVector | BracketWeights, batch: IntVector) -> IntMatrix:
         """The nodes of the trees with the fewest wrong nodes to be expected, end to end."""
-        (probabilities, starts), tree_starts = self.probabilities(w, batch), self.boundaries(batch)
-        nodes = np.empty((tree_starts[-1], 3), dtype=np.int32)
-        least_risk(self.data, self.parts(w), batch, starts, probabilities, tree_starts, nodes)
+        starts = self.boundaries(batch)
+        nodes = np.empty((starts[-1], 3), dtype=np.int32)
+        least_risk(self.data, self.parts(w), batch, starts, nodes)
         return nodes
 
     def support(self, batch: IntVector) -> LongMatrix:

@@ -27,19 +27,15 @@ from widemargin.tasks.bracket.scores import (
 
 
 @kernel
-def node_probabilities(
-    data: BracketData, weights: BracketWeights, batch: IntVector, starts: LongVector, out: FloatMatrix
-) -> None:
-    """Write P(i, j, l) to the rows of `out`: those of an example from `starts` on, by end and then by beginning."""
-    charts, rules, n_labels = new_charts(data, batch), rule_scores(data, weights), len(data.costs)
-    longest = longest_of(data, batch)
-    scratch, found = new_inside(longest, n_labels), new_parts(longest, n_labels)
+def node_probabilities(data: BracketData, weights: BracketWeights, i: int) -> FloatMatrix:
+    """P of the nodes of sentence i: a row for each span, in the order of `decoders.charts.cell`."""
+    one = np.full(1, i, dtype=np.int32)
+    charts, rules, n_labels = new_charts(data, one), rule_scores(data, weights), len(data.costs)
+    n = part_scores(data, weights, i, 0.0, charts)
+    found = new_parts(n, n_labels)
     parts = TreeParts(charts.span, charts.left, charts.right, rules[0], rules[1])
-    for position in range(len(batch)):
-        n = part_scores(data, weights, batch[position], 0.0, charts)
-        nodes = out[starts[position] : starts[position + 1]]
-        posteriors = TreeParts(nodes, found.left, found.right, found.left_rule, found.right_rule)
-        inside_outside(n, parts, posteriors, scratch)
+    inside_outside(n, parts, found, new_inside(n, n_labels))
+    return found.span
 
 
 @kernel
@@ -55,26 +51,19 @@ def _forbid(data: BracketData, n: int, nodes: FloatMatrix) -> None:
 
 @kernel
 def least_risk(
-    data: BracketData,
-    weights: BracketWeights,
-    batch: IntVector,
-    starts: LongVector,
-    probabilities: FloatMatrix,
-    tree_starts: LongVector,
-    trees: IntMatrix,
+    data: BracketData, weights: BracketWeights, batch: IntVector, starts: LongVector, trees: IntMatrix
 ) -> None:
-    """Write the nodes of the trees with the fewest wrong nodes to be expected; `probabilities` are overwritten."""
-    rules, longest, n_labels = rule_scores(data, weights), longest_of(data, batch), len(data.costs)
-    n_cells = longest * (longest + 1) // 2
-    for side in range(2):
-        for child in range(n_labels):
-            for label in range(n_labels):
-                # What is allowed counts nothing, and what is not stays forbidden.
-                rules[side, child, label] = 0.0 if rules[side, child, label] > -np.inf else -np.inf
+    """Write the nodes of the trees with the fewest wrong nodes to be expected, those of an example from `starts` on."""
+    charts, rules, n_labels = new_charts(data, batch), rule_scores(data, weights), len(data.costs)
+    longest = longest_of(data, batch)
+    scratch, found = new_inside(longest, n_labels), new_parts(longest, n_labels)
+    parts = TreeParts(charts.span, charts.left, charts.right, rules[0], rules[1])
+    # What is allowed counts nothing, and what is not stays forbidden.
+    counted = np.where(rules > -np.inf, 0.0, -np.inf)
     for position in range(len(batch)):
-        i = batch[position]
-        n, nodes = data.indptr[i + 1] - data.indptr[i], probabilities[starts[position] : starts[position + 1]]
-        _forbid(data, n, nodes)
-        nothing = np.zeros((2, n_cells, n_labels))
-        parts = TreeParts(nodes, nothing[0], nothing[1], rules[0], rules[1])
-        best_tree(n, parts, no_marks(), trees[tree_starts[position] : tree_starts[position + 1]])
+        n = part_scores(data, weights, batch[position], 0.0, charts)
+        inside_outside(n, parts, found, scratch)
+        _forbid(data, n, found.span)
+        found.left[:], found.right[:] = 0.0, 0.0
+        nodes = TreeParts(found.span, found.left, found.right, counted[0], counted[1])
+        best_tree(n, nodes, no_marks(), trees[starts[position] : starts[position + 1]])
