@@ -55,7 +55,7 @@ SUMMARY = record(
     {
         "parameters": mapping(plain()),
         "C": optional(number(finite=False)),
-        **dict.fromkeys(("solver", "metric"), text()),
+        **dict.fromkeys(("solver", "objective", "metric"), text()),
         "data": DATA,
         "solution": SOLUTION,
         **dict.fromkeys(("unreachable", "unknown"), mapping(whole(at_least=0))),
