@@ -147,9 +147,9 @@ def tree_through(
     marks: Marks,
     nodes: IntMatrix,
 ) -> None:
-    """Write the best tree with the node (i, j, label), split at `split` unless it is a word.
+    """Write the best tree with the node (i, j, label), split at `split`; 0 for where it is best.
 
-    `marks` count for this node alone.
+    `marks` count for the halves of this node alone, and only if the split is given.
     """
     n_labels, unmarked = filled.span.shape[1], no_marks()
     path, scores = np.empty((n, 3), dtype=np.int32), np.empty(max(n, n_labels))
@@ -171,7 +171,9 @@ def tree_through(
             put_halves(nodes, r, k, highest(scores, n_labels), child)
             unfold(filled, unmarked, nodes, r + 1, right, scores)
             r = right
-    if j - i > 1:
+    if split == 0:
+        unfold(filled, unmarked, nodes, r, r + 2 * (j - i) - 1, scores)
+    else:
         left_scores(i, split, j, label, filled, marks, scores)
         left = highest(scores, n_labels)
         right_scores(i, split, j, label, left, filled, marks, scores)

@@ -16,7 +16,7 @@ decoding (`decoders.charts`).
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.core.limits import check_memory, check_time
@@ -30,6 +30,7 @@ from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.difference import Layout, difference
 from widemargin.tasks.bracket.marginals import expectation
 from widemargin.tasks.bracket.positions import worst_trees
+from widemargin.tasks.bracket.risk import least_risk, node_probabilities
 from widemargin.tasks.bracket.scores import (
     BracketData,
     BracketKeys,
@@ -143,11 +144,15 @@ class BracketExamples:
             place,
         )
         check_memory(
-            12.0 * self.lengths * (self.lengths + 1.0) * self.layout.n_labels,
+            self.chart_bytes(3),
             "parsing, which keeps three scores for each span and label",
             "Split the sentence, or leave it out",
             place,
         )
+
+    def chart_bytes(self, n_charts: int) -> FloatVector:
+        """How much memory this number of charts takes for each sentence."""
+        return 4.0 * n_charts * self.lengths * (self.lengths + 1.0) * self.layout.n_labels
 
     @staticmethod
     def count_weights(n_labels: int, hash_bits: int) -> int:
@@ -209,7 +214,7 @@ class BracketExamples:
         of_tokens = sum(each.shape[1] for each in (keys.first, keys.last, keys.split))
         slots = n * (n + 1) / 2 * of_pairs + n * of_tokens
         entries = np.minimum(slots * L + 2 * L**2, self.n_weights)
-        return 36 * n * (n + 1) * L + 16 * slots + BYTES_PER_ENTRY * entries
+        return self.chart_bytes(9) + 16 * slots + BYTES_PER_ENTRY * entries
 
     def violator_bytes(self) -> FloatVector:
         """What `violators` may take: a tree for each position, and ψ if all of its nodes are wrong."""
@@ -224,6 +229,23 @@ class BracketExamples:
         errors, nodes = worst_trees(self.data, self.parts(w), batch)
         wrong = np.repeat(batch, self.n_positions[batch])[errors > 0]
         return at_positions(errors, self.difference(wrong, nodes).psi)
+
+    def probabilities(self, w: FloatVector | BracketWeights, batch: IntVector) -> tuple[FloatMatrix, LongVector]:
+        """The probability of every label for every span of the batch, and where the spans of each sentence begin.
+
+        Spans are sorted by end, then by beginning.
+        """
+        starts = boundaries(self.lengths[batch] * (self.lengths[batch] + 1) // 2)
+        found = np.empty((starts[-1], self.layout.n_labels))
+        node_probabilities(self.data, self.parts(w), batch, starts, found)
+        return found, starts
+
+    def decode_least_risk(self, w: FloatVector | BracketWeights, batch: IntVector) -> IntMatrix:
+        """The nodes of the trees with the fewest wrong nodes to be expected, end to end."""
+        (probabilities, starts), tree_starts = self.probabilities(w, batch), self.boundaries(batch)
+        nodes = np.empty((tree_starts[-1], 3), dtype=np.int32)
+        least_risk(self.data, self.parts(w), batch, starts, probabilities, tree_starts, nodes)
+        return nodes
 
     def support(self, batch: IntVector) -> LongMatrix:
         """Runs of weights that parsing the batch reads: those of its features, and all rules."""

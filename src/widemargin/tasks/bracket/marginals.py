@@ -27,6 +27,7 @@ from widemargin.tasks.bracket.scores import (
     PairKeys,
     gold_marks,
     gold_tree,
+    longest_of,
     new_charts,
     pair_slot,
     part_scores,
@@ -51,9 +52,7 @@ class Scratch(NamedTuple):
 
 @kernel
 def _new_scratch(data: BracketData, batch: IntVector) -> Scratch:
-    scores, longest, n_labels = new_charts(data, batch), 0, data.allowed.shape[1]
-    for i in batch:
-        longest = max(longest, data.indptr[i + 1] - data.indptr[i])
+    scores, longest, n_labels = new_charts(data, batch), longest_of(data, batch), data.allowed.shape[1]
     n_cells = longest * (longest + 1) // 2
     rows, rules = np.empty((3 * (n_cells + longest), n_labels)), np.empty((2, n_labels, n_labels))
     one, two, three = rows[:n_cells], rows[n_cells : 2 * n_cells], rows[2 * n_cells : 3 * n_cells]

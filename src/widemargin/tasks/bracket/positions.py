@@ -23,6 +23,7 @@ from widemargin.tasks.bracket.scores import (
     BracketData,
     BracketWeights,
     gold_tree,
+    longest_of,
     new_charts,
     part_scores,
     rule_scores,
@@ -86,11 +87,10 @@ def _find_worst(
 def worst_trees(data: BracketData, weights: BracketWeights, batch: IntVector) -> tuple[FloatVector, IntMatrix]:
     """L_c of the worst tree of each position, 0 where none violates; the nodes of those that do, end to end."""
     charts, rules, forbidden = new_charts(data, batch), rule_scores(data, weights), np.full(len(data.costs), -np.inf)
-    longest = n_positions = 0
+    n_positions = 0
     for i in batch:
-        n = data.indptr[i + 1] - data.indptr[i]
-        longest, n_positions = max(longest, n), n_positions + 2 * n - 1
-    outer, errors = new_outer(longest, len(data.costs)), np.zeros(n_positions)
+        n_positions += 2 * (data.indptr[i + 1] - data.indptr[i]) - 1
+    outer, errors = new_outer(longest_of(data, batch), len(data.costs)), np.zeros(n_positions)
     nodes, place, write = np.empty((64, 3), dtype=np.int32), 0, 0
     for i in batch:
         n = part_scores(data, weights, i, 0.0, charts)
@@ -107,7 +107,8 @@ def worst_trees(data: BracketData, weights: BracketWeights, batch: IntVector) ->
                 begin, end, label = worst.nodes[c, 0], worst.nodes[c, 1], worst.nodes[c, 2]
                 errors[place + c] = data.costs[label]
                 out = nodes[write : write + size]
-                tree_through(n, begin, end, label, (c + 1) // 2, parts, filled, outer, marks, out)
+                split = (c + 1) // 2 if end - begin > 1 else 0
+                tree_through(n, begin, end, label, split, parts, filled, outer, marks, out)
                 write += size
         place += size
     return errors, nodes[:write]
