@@ -49,10 +49,10 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
     if name[:1].isupper() and name not in _names:
-        from widemargin.tasks import estimators
+        from widemargin.tasks import kind_of_estimator
 
-        if name in estimators():
-            return estimators()[name].load("estimator")
+        if (kind := kind_of_estimator(name)) is not None:
+            return kind.load("estimator")
     return _look_up(name)
 
 

@@ -86,6 +86,11 @@ def estimators() -> dict[str, Kind]:
     return {kind.estimator.rpartition(".")[2]: kind for _, kind in kinds()}
 
 
+def kind_of_estimator(name: str) -> Kind | None:
+    """The kind of model with an estimator of this name; looks no further than the task that has it."""
+    return next((kind for _, kind in kinds() if kind.estimator.rpartition(".")[2] == name), None)
+
+
 def _imported(package: str, place: str) -> Any:
     module, _, name = place.rpartition(".")
     return getattr(import_module(f"{package}.{module}"), name)
