@@ -180,6 +180,19 @@ class Latent(Protocol):
 
 
 @runtime_checkable
+class LatentMarginals(Protocol):
+    """Latent examples that can be summed over, with all completions right."""
+
+    def expectation_over_completions(
+        self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0
+    ) -> Differences:
+        """As `Marginals.expectation`, but for the gold y_i with any h: −log Σ_h p(y_i, h), which is not convex in w.
+
+        `psi` holds E[φ(x_i, y_i, h)] under p(h | y_i) − E[φ(x_i, y, h)].
+        """
+
+
+@runtime_checkable
 class FirstCompletions(Protocol):
     """Latent examples with a rule of their own for the completions to start from."""
 
