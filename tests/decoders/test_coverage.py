@@ -50,6 +50,7 @@ def test_a_bound_holds_although_the_search_was_cut_short(limits):
     assert short.bound >= whole.value > short.value - 1e-9
     assert short.bound > short.value + 0.1
     assert costs[short.chosen].sum() <= 300
+    assert short.value > 0.5 * whole.value
 
 
 def test_values_of_any_size_are_told_apart():

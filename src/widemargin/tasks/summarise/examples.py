@@ -22,9 +22,7 @@ import numpy as np
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import Rows, boundaries
-from widemargin.decoders.coverage import Coverage, Found, Limits, best_items
-
-PROVEN = 1e-6  # of the value: what the tolerances of HiGHS may leave open
+from widemargin.decoders.coverage import OPEN, Coverage, Found, Limits, best_items
 
 
 class Extract(NamedTuple):
@@ -129,6 +127,6 @@ class ExtractExamples:
             sentences = sentences - scale / gold.recall * extract.sentence_recall
             concepts = concepts - scale / gold.recall * extract.concept_recall
         found = best_items(extract.coverage, sentences, concepts, self.limits)
-        if found.bound > found.value + PROVEN * max(abs(found.value), abs(found.bound)):
+        if found.bound > found.value + OPEN * abs(found.bound):
             self.cut_short.append(i)
         return found
