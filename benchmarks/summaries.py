@@ -3,7 +3,7 @@
 Five folds over the 51 topics. What is decided beforehand:
 
 - summaries have at most as many words as the references of the training folds have on average;
-- C is chosen within the training folds, by ROUGE-2 recall on two of the four in turn;
+- C is chosen within the training folds, by ROUGE-2 recall on each of the four in turn;
 - an unlearnt programme (Gillick & Favre 2009) values each pair of words by the number of sentences that have it; the
   usual one values pairs of two stop words at nothing, the other one values all pairs;
 - the first words are as many as allowed, even if that cuts a sentence.
@@ -31,7 +31,7 @@ from widemargin.tasks.summarise.files import read_topics
 from widemargin.tasks.summarise.stop_words import ENGLISH
 from widemargin.tasks.summarise.topics import Topic
 
-GRID, FOLDS, INNER = (0.1, 1.0, 10.0), 5, 2
+GRID, FOLDS = (0.1, 1.0, 10.0), 5
 MEASURES, MAIN = ("rouge1", "rouge2", "rougeL"), "rouge2"
 LEARNT, USUAL, ALL, LEAD = "learnt", "content pairs by frequency", "all pairs by frequency", "first words"
 
@@ -69,9 +69,9 @@ def by_frequency(topic: Topic, length: int, *, content_only: bool) -> str:
 
 
 def learnt(train: Data, folds: list[np.ndarray], solver: str) -> Summariser:
-    """A summariser with the C that is best on some of the training folds."""
+    """A summariser with the C that is best on the training folds."""
     total = np.zeros(len(GRID))
-    for held_out in folds[:INNER]:
+    for held_out in folds:
         rest = np.setdiff1d(np.arange(len(train.X)), held_out)
         path = Summariser(solver=solver).fit_path(*train.only(rest), C=GRID)
         total += [each.score(*train.only(held_out)) for each in path]
