@@ -6,7 +6,12 @@ from itertools import product
 import numpy as np
 import torch
 
-from widemargin.torch import Chain, Classes, Oracle, Structure
+from helpers.bracketed import halves, labelled
+from helpers.segmentations import segmentations
+from helpers.trees import previous_siblings, trees
+from widemargin.decoders.charts import cell
+from widemargin.tasks.segment.spans import segments_of
+from widemargin.torch import Chain, Classes, Constituents, DependencyTrees, Oracle, Segments, Structure
 
 
 @dataclass
@@ -113,14 +118,93 @@ def subsets(rng):
     )
 
 
+def segments(rng):
+    lengths, T, M, L = [3, 0, 4, 1], 4, 3, 2
+    scores = (draw(rng, 4, T, M, L), draw(rng, L, L), draw(rng, L), draw(rng, L))
+
+    def parts(b, codes):
+        found = segments_of(codes[codes >= 0])
+        for k, (first, last, label) in enumerate(found):
+            yield 0, (b, first, last - first, label)
+            yield (1, (found[k - 1][2], label)) if k else (2, (label,))
+        if found:
+            yield 3, (found[-1][2],)
+
+    def codes(n):
+        every = segmentations(n, [M] * L) if n else [()]
+        return [
+            [2 * label + (t == first) for first, last, label in each for t in range(first, last + 1)] for each in every
+        ]
+
+    return Case(Segments(), scores, torch.tensor(lengths), [padded(codes(n), T) for n in lengths], parts)
+
+
+def dependencies(rng, *, n_labels=0, siblings=False, projective=True, single_root=False):
+    lengths, T = [3, 0, 2, 1], 3
+    scores = (draw(rng, 4, T + 1, T + 1, *([n_labels] if n_labels else [])),)
+    if siblings:
+        scores += (draw(rng, 4, T + 1, T + 1, T + 1),)
+
+    def parts(b, tree):
+        tree = tree.reshape(T, -1)
+        tree = tree[tree[:, 0] >= 0].tolist()
+        before = previous_siblings([head for head, *_ in tree])
+        for t, (head, *label) in enumerate(tree):
+            yield 0, (b, head, t + 1, *label)
+            if siblings:
+                yield 1, (b, head, before[t], t + 1)
+
+    def every(n):
+        heads = trees(n, single_root=single_root, projective=projective).tolist() if n else [[]]
+        if not n_labels:
+            return padded(heads, T)
+        labels = list(product(range(n_labels), repeat=n))
+        labelled_heads = [list(zip(one, other, strict=True)) for one in heads for other in labels]
+        return [each.reshape(T, 2) for each in padded([np.reshape(each, (-1, 2)) for each in labelled_heads], T)]
+
+    structure = DependencyTrees(projective=projective, single_root=single_root)
+    return Case(structure, scores, torch.tensor(lengths), [every(n) for n in lengths], parts)
+
+
+def constituents(rng, *, rules=False):
+    lengths, T, L = [3, 0, 2, 1], 3, 2
+    scores = (draw(rng, 4, T * (T + 1) // 2, L), draw(rng, 2, L, L))
+
+    def parts(b, nodes):
+        nodes = [tuple(each) for each in nodes.tolist() if each[0] >= 0]
+        for i, j, label in nodes:
+            yield 0, (b, cell(i, j), label)
+        for parent, child, side in halves(nodes) if rules else ():
+            yield 1, (side, child[2], parent[2])
+
+    outputs = [
+        padded([np.reshape(each, (-1, 3)) for each in (labelled(n, L) if n else [[]])], 2 * T - 1) for n in lengths
+    ]
+    return Case(Constituents(), scores if rules else scores[:1], torch.tensor(lengths), outputs, parts)
+
+
 CASES = {
     "chain": chain,
     "chain by token": lambda rng: chain(rng, by_token=True),
     "chain of emissions": lambda rng: chain(rng, only_emissions=True),
+    "segments": segments,
+    "projective": dependencies,
+    "projective, single root": lambda rng: dependencies(rng, single_root=True),
+    "siblings": lambda rng: dependencies(rng, siblings=True, single_root=True),
+    "labelled siblings": lambda rng: dependencies(rng, siblings=True, n_labels=2),
+    "non-projective": lambda rng: dependencies(rng, projective=False),
+    "labelled non-projective, single root": lambda rng: dependencies(
+        rng, projective=False, single_root=True, n_labels=2
+    ),
+    "constituents": constituents,
+    "constituents with rules": lambda rng: constituents(rng, rules=True),
     "classes": classes,
     "oracle": subsets,
 }
 """Cases by their names, each a function of a random generator."""
 
 NO_SUMS = {"oracle"}
-"""Cases without sums over all outputs and without k best ones."""
+"""Cases without sums over all outputs."""
+
+ONLY_THE_BEST = {"oracle", "constituents", "constituents with rules"}
+"""Cases without the k best outputs."""

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.interpreted
 SUMMED = [name for name in CASES if name not in NO_SUMS]
 
 
-@pytest.fixture(params=range(3))
+@pytest.fixture(params=range(2))
 def rng(request):
     return np.random.default_rng(request.param)
 
@@ -122,7 +122,7 @@ def test_smooth_losses_by_finite_differences(name, kind):
     case = CASES[name](np.random.default_rng(5))
     loss, gold = kind(case.structure, reduction="none"), case.gold()
     scores = tuple(each.requires_grad_() for each in case.scores)
-    assert torch.autograd.gradcheck(lambda *given: loss(given, gold, case.mask), scores)
+    assert torch.autograd.gradcheck(lambda *given: loss(given, gold, case.mask), scores, fast_mode=True)
 
 
 @pytest.mark.parametrize("name", CASES)

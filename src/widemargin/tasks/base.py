@@ -59,6 +59,7 @@ SUMMARY = record(
         "data": DATA,
         "solution": SOLUTION,
         **dict.fromkeys(("unreachable", "unknown"), mapping(whole(at_least=0))),
+        "cut_short": whole(at_least=0),
     },
 )
 """The record of training in the header of a model file."""

@@ -100,7 +100,10 @@ def _phrase(head: int, children: Sequence[Sequence[int]], without: set[int]) -> 
 
 def _in_tags(document: Mentions) -> Iterator[Span]:
     """Runs of determiners, adjectives and nouns that end with a noun, and pronouns."""
-    tags, words, sentence = parts_of_speech(document.columns), document.columns["word"], document.sentence
+    words, sentence = document.columns["word"], document.sentence
+    tags = list(parts_of_speech(document.columns))
+    if "upos" not in document.columns and "xpos" not in document.columns:
+        tags = ["X" if tag == "NOUN" else tag for tag in tags]  # any word would do
     start: int | None = None
     for token, tag in enumerate(tags):
         if start is not None and (tag not in BEFORE_NOUN or sentence[token] != sentence[token - 1]):

@@ -13,17 +13,22 @@ except ImportError as error:
 
 from widemargin.torch.chain import Chain
 from widemargin.torch.classes import Classes
+from widemargin.torch.constituents import Constituents
+from widemargin.torch.dependencies import DependencyTrees
 from widemargin.torch.linear_chain import LinearChain
 from widemargin.torch.losses import Loss, Perceptron, SlackScaling, SquaredHinge, StructuredHinge
 from widemargin.torch.oracle import Oracle
 from widemargin.torch.predict_optimise import PerturbedFenchelYoung, SPOPlus
 from widemargin.torch.scored import Scored
+from widemargin.torch.segments import Segments
 from widemargin.torch.smooth import Likelihood, SoftmaxMargin
 from widemargin.torch.structure import Structure
 
 __all__ = [
     "Chain",
     "Classes",
+    "Constituents",
+    "DependencyTrees",
     "Likelihood",
     "LinearChain",
     "Loss",
@@ -32,6 +37,7 @@ __all__ = [
     "PerturbedFenchelYoung",
     "SPOPlus",
     "Scored",
+    "Segments",
     "SlackScaling",
     "SoftmaxMargin",
     "SquaredHinge",

@@ -6,8 +6,10 @@ for examples are *shared* by all of them. Outputs are int32 arrays, a row for ea
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from time import perf_counter
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -46,6 +48,15 @@ class Decoding(ABC):
 
     def __init__(self, *, n_jobs: int | None = None) -> None:
         self.n_threads = count_threads(n_jobs)
+        self.seconds = 0.0
+        """How long this structure has been decoding and summing so far, for those who want to know its share."""
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Add the seconds inside to `seconds`."""
+        begin = perf_counter()
+        yield
+        self.seconds += perf_counter() - begin
 
     @abstractmethod
     def prepared(self, scores: Tensors) -> Tensors:

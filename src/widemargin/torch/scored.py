@@ -64,7 +64,8 @@ class _LogPartition(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, structure: Decoding, batch: Batch, *scores: torch.Tensor) -> torch.Tensor:
-        totals, ctx.expectations = structure.sums(batch)
+        with structure.timed():
+            totals, ctx.expectations = structure.sums(batch)
         ctx.likes = [each.detach() for each in scores]
         return tensor_of(totals, scores[0])
 
@@ -138,7 +139,8 @@ class Scored:
 
     def best(self) -> AnyArray:
         """The best output of each example."""
-        return self.structure.best(self.batch)
+        with self.structure.timed():
+            return self.structure.best(self.batch)
 
     def score(self, outputs: AnyArray) -> torch.Tensor:
         """The scores of outputs, one for each example."""

@@ -1,6 +1,5 @@
 """From documents with mentions and their entities to examples."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -33,10 +32,8 @@ COSTS = ("false_anaphor", "false_new", "wrong_link", "link_penalty")
 METRICS = ("conll", *NAMES)
 
 
-def compile_coreference(
-    parameters: CoreferenceParameters, data: Data, labels: Sequence[Any] | None = None, *, piece: bool = False
-) -> Compiled[CoreferenceModel]:
-    """Compile documents and entities to arrays; entities have no names that matter, so `labels` is ignored."""
+def compile_coreference(parameters: CoreferenceParameters, data: Data) -> Compiled[CoreferenceModel]:
+    """Compile documents and entities to arrays."""
     check_parameters(parameters)
     check_documents(data.X)
     given = DEFAULT_TEMPLATES if parameters.templates is None else parameters.templates
@@ -65,7 +62,6 @@ def compile_coreference(
         score=None if data.dev is None else _dev_score(parameters, model, *data.dev),
         metric=parameters.dev_metric,
         sample_weight=weights,
-        followed_by=lambda more: compile_coreference(parameters, more, piece=True),
         completions=partial(antecedents_of, examples) if isinstance(examples, AntecedentExamples) else None,
     )
 

@@ -14,7 +14,7 @@ from widemargin.decoders.coverage import Limits
 from widemargin.errors import DataError, WidemarginError
 from widemargin.summaries import rouge, words
 from widemargin.tasks.summarise.examples import ExtractExamples
-from widemargin.tasks.summarise.features import NAMES, Settings, candidates_of
+from widemargin.tasks.summarise.features import NAMES, Settings, candidates_of, recall_of
 from widemargin.tasks.summarise.model import LONGEST, MAIN, WIDEST, SummaryModel, chosen_sentences
 from widemargin.tasks.summarise.parameters import SummariserParameters
 from widemargin.tasks.summarise.stop_words import ENGLISH
@@ -30,7 +30,10 @@ def compile_topics(parameters: SummariserParameters, data: Data) -> Compiled[Sum
     if not topics:
         raise DataError("there is no topic to learn from")
     settings, limits = _settings(parameters, references), limits_of(parameters)
-    compiled = [candidates_of(*pair) for pair in _with(settings, topics, references)]
+    compiled = [
+        candidates_of(topic, settings, recall_of(texts, settings))
+        for topic, texts in zip(topics, references, strict=True)
+    ]
     examples = ExtractExamples([each.extract for each in compiled], len(NAMES), limits)
     weight = checked_weights(data.sample_weight, examples.n_examples) * examples.informative()
     if not weight.any():
@@ -39,16 +42,12 @@ def compile_topics(parameters: SummariserParameters, data: Data) -> Compiled[Sum
             "words"
         )
     score = None if data.dev is None else _dev_score(parameters, settings, *data.dev)
-    return Compiled(examples, partial(_model, settings, limits), [], score, f"{MAIN} recall", weight)
+    return Compiled(examples, partial(_model, settings, examples), [], score, f"{MAIN} recall", weight)
 
 
 def limits_of(parameters: SummariserParameters) -> Limits:
     """When to give up on a programme."""
     return Limits(parameters.time_limit, parameters.node_limit)
-
-
-def _with(settings: Settings, topics: Any, references: Any) -> Any:
-    return ((topic, settings, texts) for topic, texts in zip(topics, references, strict=True))
 
 
 def _check(parameters: SummariserParameters) -> None:
@@ -92,5 +91,6 @@ def _dev_score(parameters: SummariserParameters, settings: Settings, X: Any, y: 
     return score
 
 
-def _model(settings: Settings, limits: Limits, solution: Solution, summary: dict[str, Any]) -> SummaryModel:
-    return SummaryModel([], settings, limits, solution.w.copy(), summary=summary)
+def _model(settings: Settings, examples: ExtractExamples, solution: Solution, summary: dict[str, Any]) -> SummaryModel:
+    found = {"cut_short": len(examples.cut_short)} if examples.cut_short else {}
+    return SummaryModel([], settings, examples.limits, solution.w.copy(), summary=summary | found)

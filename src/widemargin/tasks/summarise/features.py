@@ -6,7 +6,7 @@ which cannot be chosen at all.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from math import log1p
 from typing import NamedTuple, TypeAlias
@@ -81,8 +81,28 @@ class _Sentence(NamedTuple):
     concepts: set[Concept]
 
 
-def candidates_of(topic: Topic, settings: Settings, references: Sequence[str] = ()) -> Candidates:
-    """Compile a topic, with what each concept is worth by the references."""
+def concept_counts(texts: Iterable[str], settings: Settings) -> Counter[Concept]:
+    """How many of the texts have each concept."""
+    return Counter(
+        concept for text in texts for concept in set(ngrams(words(text, lower=settings.lower), settings.order))
+    )
+
+
+def recall_of(references: Sequence[str], settings: Settings) -> dict[Concept, float]:
+    """r: by how much each concept raises the mean ROUGE recall by the references.
+
+    Only the first occurrence counts, so ROUGE is higher where both sides repeat a concept.
+    """
+    recall: dict[Concept, float] = {}
+    for text in references:
+        found = ngrams(words(text, lower=settings.lower), settings.order)
+        for concept in sorted(set(found)):
+            recall[concept] = recall.get(concept, 0.0) + 1.0 / (len(found) * len(references))
+    return recall
+
+
+def candidates_of(topic: Topic, settings: Settings, recall: Mapping[Concept, float] | None = None) -> Candidates:
+    """Compile a topic; `recall` is r, what each concept is worth by the references."""
     sentences = _sentences(topic, settings)
     stop_words, counts = frozenset(settings.stop_words), Counter(chain.from_iterable(set(s.tokens) for s in sentences))
     described = _described(sentences, topic, settings.order, counts, stop_words)
@@ -95,11 +115,8 @@ def candidates_of(topic: Topic, settings: Settings, references: Sequence[str] = 
     for k, sentence in enumerate(chosen):
         for concept in sorted(sentence.concepts):
             holders.setdefault(concept, []).append(k)
-    recall = Counter(
-        concept for text in references for concept in set(ngrams(words(text, lower=settings.lower), settings.order))
-    )
     own = [_sentence_row(s, settings.length, counts, len(sentences), stop_words) for s in chosen]
-    extract = _merged(chosen, holders, described, own, recall, settings.length)
+    extract = _merged(chosen, holders, described, own, recall or {}, settings.length)
     return Candidates(extract, [(s.document, s.number) for s in chosen])
 
 
@@ -178,7 +195,7 @@ def _merged(
     holders: Mapping[Concept, list[int]],
     described: Mapping[Concept, FloatVector],
     own: Sequence[Sequence[float]],
-    recall: Mapping[Concept, int],
+    recall: Mapping[Concept, float],
     length: int,
 ) -> Extract:
     """Sum concepts that the same sentences have; add those of one sentence to it."""

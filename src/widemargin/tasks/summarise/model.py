@@ -123,8 +123,11 @@ class SummaryModel(Model):
         return {"features": Part("Features for and against", strongest(self.weights, top, NAMES.__getitem__))}
 
     def remarks(self) -> list[tuple[str, str]]:
-        """The limit of summaries."""
-        return [("summaries", f"of at most {self.settings.length} words")]
+        """The limit of summaries, and how many programmes met one of theirs."""
+        found = [("summaries", f"of at most {self.settings.length} words")]
+        n = self.summary.get("cut_short", 0)
+        bounds = "the bounds on what they missed are part of the certificate"
+        return [*found, ("cut short", f"{n:,} integer programmes; {bounds}")] if n else found
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """One topic of a file alone, counted from 1."""

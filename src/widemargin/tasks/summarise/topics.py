@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from widemargin.errors import DataError
 
-END = re.compile(r"""(?<=[.!?])["'”’)\]]*\s+(?=[^\sa-z])""")
+END = re.compile(r"""(?:(?<=[.!?])|(?<=[.!?]["'”’)\]]))\s+(?=[^\sa-z])""")
 
 Document: TypeAlias = list[str]
 
