@@ -32,6 +32,7 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
         ("parsing.md", "Arc(head="),
         ("ranking.md", "proven to be within"),
         ("segmentation.md", "Span(start=2, end=4, type='city')"),
+        ("summaries.md", "The staff is very friendly and the rooms are clean."),
     ],
 )
 def test_examples_of_pages_run(page, said, tmp_path, monkeypatch, capsys):
