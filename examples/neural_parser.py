@@ -31,7 +31,7 @@ OBJECTIVES = {
     "softmax-margin": SoftmaxMargin,
 }
 OPTIMISERS = {
-    "adagrad": lambda weights, rate: torch.optim.Adagrad(weights, lr=rate or 0.03),
+    "adagrad": lambda weights, rate: torch.optim.Adagrad(weights, lr=rate or 0.01),
     "adadelta": lambda weights, rate: torch.optim.Adadelta(weights, lr=rate or 1.0, rho=0.95),
 }
 LONGEST = 20  # longer spans share the vector of this length
