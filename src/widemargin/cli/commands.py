@@ -181,7 +181,12 @@ def evaluate(**options: Any) -> int | None:
 @model
 @click.argument("file")
 @click.option("--out", default="-", metavar="FILE", help="Where to write; - is standard output. [default: -]")
-@click.option("--draw", metavar="FILE.svg|-", help="Draw the trees that a parser predicts; - draws on the terminal.")
+@click.option(
+    "--draw",
+    metavar="FILE.svg|-",
+    help="Draw the predicted trees or clusters; texts with entities or summaries are drawn in FILE.html; - draws on "
+    "the terminal.",
+)
 @click.option("--text", is_flag=True, help="FILE is plain text: one sequence per line, spaces between tokens.")
 @click.option("--best", type=click.IntRange(1), metavar="K", help="Write JSON lines with the K best outputs.")
 @click.option("--confidence", is_flag=True, help="Write JSON lines with the probability that each answer is right.")

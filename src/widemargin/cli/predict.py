@@ -9,7 +9,7 @@ from widemargin.cli.targets import check_target
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.files.document import write_text
 from widemargin.report.text import encodable
-from widemargin.tasks.answers import Answers, Limits
+from widemargin.tasks.answers import Alternatives, Answers, Limits
 from widemargin.tasks.base import Corpus, Model, Reading, load_model
 from widemargin.tasks.probabilities import Probable
 
@@ -43,6 +43,9 @@ def run(*, model: str, file: str, out: str, draw: str | None, jobs: int, **optio
             )
             _write_lines(out, answers)
             return
+    if isinstance(predictor, Alternatives) and wanted.best is not None:
+        _write_lines(out, predictor.alternatives(corpus.X, wanted.best, n_threads))
+        return
     if isinstance(predictor, Probable) and wanted.probabilities:
         _write_lines(out, predictor.likely(corpus.X, n_threads, **constraints))
         return
@@ -60,8 +63,6 @@ def _check_targets(model: str, file: str, out: str, draw: str | None) -> None:
     if out != "-":
         check_target(out, inputs=[model])
     if draw is not None and draw != "-":
-        if not draw.lower().endswith(".svg"):
-            raise WidemarginError(f"pictures are SVG files; {draw} does not end in .svg (- draws on the terminal)")
         check_target(draw, inputs=[model, file, out])
 
 
@@ -69,11 +70,18 @@ def _check_abilities(predictor: Model, wanted: Wanted, limited: bool, draw: str 
     """Raise unless the model can do what is wanted."""
     answers = wanted.best is not None or wanted.confidence
     if draw is not None and not predictor.draws:
-        raise UnsupportedError(f"the model predicts {predictor.predicts}; only trees can be drawn")
+        raise UnsupportedError(f"the model predicts {predictor.predicts}, which cannot be drawn")
+    suffix = predictor.drawn_as
+    if draw is not None and draw != "-" and not draw.lower().endswith(suffix):
+        kind = "SVG files" if suffix == ".svg" else "web pages"
+        raise WidemarginError(f"pictures are {kind}; {draw} does not end in {suffix} (- draws on the terminal)")
     if (answers or limited) and not isinstance(predictor, Answers):
-        raise UnsupportedError(
-            f"the model predicts {predictor.predicts}, which have no alternatives, no confidence and no constraints"
-        )
+        has_best = isinstance(predictor, Alternatives)
+        if wanted.confidence or limited or not has_best:
+            lacking = (
+                "no confidence and no constraints" if has_best else "no alternatives, no confidence and no constraints"
+            )
+            raise UnsupportedError(f"the model predicts {predictor.predicts}, which have {lacking}")
     if (wanted.probabilities or wanted.minimum_risk) and not isinstance(predictor, Probable):
         raise UnsupportedError(f"the model predicts {predictor.predicts}, which have no probabilities")
     if answers + wanted.probabilities + wanted.minimum_risk > 1:

@@ -73,7 +73,7 @@ class Examples(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether `decode` finds the true maximum, so that a duality gap is a proof."""
+        """Whether `decode` finds the maximum, or says what it may have missed (`Bounded`): a gap is then a proof."""
 
     @property
     def work(self) -> FloatVector | None:
@@ -105,6 +105,17 @@ class KBest(Protocol):
 
         Returns the batch with each example repeated once per output, and the outputs of that longer batch.
         """
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """Examples whose decoding may be cut short, by a limit of time say, with a bound on what it may have missed.
+
+    The bound is part of the primal objective, so that a duality gap stays a proof (`core.problem`).
+    """
+
+    def excess(self, batch: IntVector, outputs: Outputs) -> FloatVector:
+        """How much more ⟨w, φ⟩ + error_scale · Δ any output may have than each of these, which `decode` returned."""
 
 
 @runtime_checkable
@@ -177,6 +188,19 @@ class Latent(Protocol):
 
     def guess(self, rng: np.random.Generator) -> Outputs:
         """Completions of all examples at random."""
+
+
+@runtime_checkable
+class LatentMarginals(Protocol):
+    """Latent examples that can be summed over, with all completions right."""
+
+    def expectation_over_completions(
+        self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0
+    ) -> Differences:
+        """As `Marginals.expectation`, but for the gold y_i with any h: −log Σ_h p(y_i, h), which is not convex in w.
+
+        `psi` holds E[φ(x_i, y_i, h)] under p(h | y_i) − E[φ(x_i, y, h)].
+        """
 
 
 @runtime_checkable

@@ -151,6 +151,8 @@ def _by_scaling(
     shared = transitions.scores.shape[0] == 1
     # Until the backward pass gets there, `labels` holds the exponentials of the emission scores.
     total, least = _forward(emission, transitions, begin, forward, labels)
+    if least < NEGLIGIBLE:
+        return nan  # the rest of `forward` is not filled in
     total += exponentials(end, backward[n - 1])
     mass = _dot(forward[n - 1], backward[n - 1])
     if least * mass < NEGLIGIBLE:

@@ -3,17 +3,14 @@
 Model files call its structure ``tree``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from widemargin._threads import run
 from widemargin._types import AnyArray, FloatMatrix
 from widemargin.core.header import Fields, flag, names, one_of, record
-from widemargin.core.limits import check_memory
 from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
 from widemargin.files.conllu import parse as parse_conllu
@@ -29,11 +26,11 @@ from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, a
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.explain import ArcExplainer
 from widemargin.tasks.parse.features import ArcExtractor
-from widemargin.tasks.parse.marginals import Parts, best_heads
+from widemargin.tasks.parse.marginals import best_heads
 from widemargin.tasks.parse.metrics import Attachment, attachment_scores
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
 from widemargin.tasks.parse.votes import ArcVotes
-from widemargin.tasks.probabilities import LEAST, Probable
+from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part
 from widemargin.tasks.trees import HASH_BITS, TreeModel, packed_weights, shown_tags, stored_weights
 from widemargin.text.columns import Columns, split
@@ -46,7 +43,7 @@ PARTS = ("arc", "label", "sibling")
 
 
 @dataclass
-class Parser(TreeModel, Probable):
+class Parser(TreeModel):
     """Labels, templates and weights of a dependency parser."""
 
     kind = "tree"
@@ -99,13 +96,13 @@ class Parser(TreeModel, Probable):
         """
         return [
             (parts.arcs[..., None] * parts.shares if labelled else parts.arcs)[:, 1:].swapaxes(0, 1)
-            for parts in self._probabilities(as_columns(X), n_threads)
+            for parts in self.probabilities(as_columns(X), n_threads)
         ]
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
         """The trees with the most right arcs with right labels on average."""
         found: list[list[Arc]] = []
-        for parts in self._probabilities(as_columns(X), n_threads):
+        for parts in self.probabilities(as_columns(X), n_threads):
             labelled = parts.arcs[..., None] * parts.shares
             heads = best_heads(labelled.max(axis=2), self.trees.decoder, self.trees.single_root)
             labels = labelled[heads, np.arange(1, len(heads) + 1)].argmax(axis=1)
@@ -114,7 +111,7 @@ class Parser(TreeModel, Probable):
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """How many arcs of every sentence have each of the `labels` on average."""
-        found = self._probabilities(as_columns(X), n_threads)
+        found = self.probabilities(as_columns(X), n_threads)
         return np.array([np.einsum("hm,hml->l", parts.arcs, parts.shares) for parts in found])
 
     def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
@@ -133,15 +130,6 @@ class Parser(TreeModel, Probable):
             for head, label in np.argwhere(probabilities >= LEAST).tolist()
         ]
         return sorted(found, key=lambda each: -each["probability"])
-
-    def _probabilities(self, columns: Columns, n_threads: int) -> Iterator[Parts]:
-        """The probabilities of the parts of each sentence, computed when they are asked for."""
-        self.check_probable()
-        examples = self.examples(columns)
-        check_memory(examples.sum_bytes(), "sums over all trees", "Split the sentence", f"{columns.source}, sentence")
-        for begin in range(0, examples.n_examples, n_threads):
-            numbers = range(begin, min(begin + n_threads, examples.n_examples))
-            yield from run([partial(examples.probabilities, self.weights, i) for i in numbers])
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, *, punctuation: bool = True, **options: Any) -> Evaluation:
         """Attachment scores, with punctuation or without."""
