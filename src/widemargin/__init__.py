@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from widemargin.tasks.parse.estimator import DependencyParser as DependencyParser
     from widemargin.tasks.rank.estimator import Ranker as Ranker
     from widemargin.tasks.segment.estimator import Segmenter as Segmenter
+    from widemargin.tasks.summarise.estimator import Summariser as Summariser
     from widemargin.tasks.tag.estimator import SequenceTagger as SequenceTagger
 
 _look_up, _, _names = lazy_names(
@@ -49,9 +50,10 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
     if name[:1].isupper() and name not in _names:
-        from widemargin.tasks import kind_of_estimator
+        from widemargin.tasks import estimator_named
 
-        if (kind := kind_of_estimator(name)) is not None:
+        kind = estimator_named(name)
+        if kind is not None:
             return kind.load("estimator")
     return _look_up(name)
 

@@ -206,17 +206,23 @@ def segmentation(*arguments, **options) -> Small:
     )
 
 
-def brackets(texts, templates, hash_bits) -> Small:
+def brackets(texts, templates, hash_bits, *, error="spans") -> Small:
     from helpers.bracketed import PlainBrackets
 
-    model = PlainBrackets(texts, templates, hash_bits, missing_cost=1.5)
-    return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold))
+    model = PlainBrackets(texts, templates, hash_bits, missing_cost=1.5, error=error)
+    return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold), model.position_errors)
 
 
 def ranked(*arguments, **options) -> Small:
     from helpers.rankings import small_rankings
 
     return small_rankings(*arguments, **options)
+
+
+def summaries(*arguments) -> Small:
+    from helpers.extracts import small_extracts
+
+    return small_extracts(*arguments)
 
 
 BRACKETED = [
@@ -409,6 +415,9 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "segments": lambda: segmentation(7, [3, 2, 4, 1, 0, 3], max_lengths=[1, 3], n_segment_features=3),
     "segments, penalties": lambda: segmentation(8, [2, 4, 3], max_lengths=[2, 2, 1], penalties=True, binary=False),
     "brackets": lambda: brackets(BRACKETED, ["first:word", "first:pos|last:word", "split:word"], 5),
+    "brackets, productions": lambda: brackets(
+        BRACKETED[1:], ["last:word", "first:pos|split:word"], 6, error="productions"
+    ),
     "trees": lambda: dependencies(11, [3, 2, 1, 3, 0, 2]),
     "trees, forests": lambda: dependencies(12, [3, 1, 2, 3], "nonprojective", single_root=False),
     "trees, one root": lambda: dependencies(13, [3, 2, 3], "nonprojective", label_cost=1.0, hash_bits=9),
@@ -427,13 +436,17 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "ranking, ndcg": lambda: ranked(16, [4, 3, 4, 2, 1], "ndcg", k=3),
     "ranking, map": lambda: ranked(17, [4, 3, 5, 2, 1], "map"),
     "ranking, pairs": lambda: ranked(18, [4, 3, 4, 2, 1], "pairs"),
+    "extracts": lambda: summaries(19, [4, 3, 5, 1, 0, 4]),
 }
 
 VARIANTS = (
     *("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings"),
-    *("ranking, ndcg", "ranking, map", "forests"),
+    *("ranking, ndcg", "ranking, map", "forests", "brackets, productions", "extracts"),
 )
-"""Structures that differ in what they offer, or in how they decode, but not in what solvers see of them."""
+"""Structures that differ in what they offer, or in how they decode, but not in what solvers see of them.
+
+Extracts are among them because an oracle call takes milliseconds; tests/tasks/summarise trains them with a few solvers.
+"""
 
 PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {"C": 0.5}) for name in STRUCTURES if name not in VARIANTS},

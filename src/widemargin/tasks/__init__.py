@@ -19,6 +19,7 @@ TASKS = {
     "cluster": "widemargin.tasks.cluster",
     "coreference": "widemargin.tasks.coreference",
     "motif": "widemargin.tasks.motif",
+    "summarise": "widemargin.tasks.summarise",
     "custom": "widemargin.tasks.custom",
 }
 """The package of each task, by its name on the command line."""
@@ -86,8 +87,8 @@ def estimators() -> dict[str, Kind]:
     return {kind.estimator.rpartition(".")[2]: kind for _, kind in kinds()}
 
 
-def kind_of_estimator(name: str) -> Kind | None:
-    """The kind of model with an estimator of this name; looks no further than the task that has it."""
+def estimator_named(name: str) -> Kind | None:
+    """The kind of model whose estimator has this name; tasks after it are not looked at, and so not imported."""
     return next((kind for _, kind in kinds() if kind.estimator.rpartition(".")[2] == name), None)
 
 

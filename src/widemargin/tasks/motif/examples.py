@@ -19,7 +19,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences, Scale, per_example
-from widemargin.core.sparse import Rows, coalesce, new_table
+from widemargin.core.sparse import NO_ROWS, Rows, coalesce, new_table, stack
 from widemargin.decoders.windows import Coded, Windows, best_windows, window_scores, windows_of
 from widemargin.errors import DataError
 from widemargin.structures.support import distinct, runs
@@ -98,6 +98,23 @@ def _differences(coded: Coded, batch: IntVector, gold: LongVector, outputs: Long
     return Rows(psi.indptr, psi.indices[:write].copy(), psi.values[:write].copy())
 
 
+@kernel
+def _expected(coded: Coded, i: int, p: FloatMatrix, gold: int, shape: Shape, sums: FloatVector) -> None:
+    """Write φ(gold) − E[φ] to `sums`, a number per weight; `p` has the probabilities of windows by start and strand."""
+    begin, n_matrix = coded.indptr[i], shape.length * shape.n_letters
+    sums[:] = 0.0
+    for h in range(p.shape[0]):
+        for strand in range(p.shape[1]):
+            value = -p[h, strand] + (1.0 if 2 * h + strand == gold else 0.0)
+            for j in range(shape.length):
+                letter, context = coded.letters[begin + h + j], coded.contexts[begin + h + j]
+                if letter < shape.n_letters:
+                    place = j if strand == 0 else shape.length - 1 - j
+                    sums[place * shape.n_letters + (letter if strand == 0 else shape.complement[letter])] += value
+                if context < shape.n_contexts:
+                    sums[n_matrix + context] -= value
+
+
 class MotifExamples:
     """Sequences with their classes (or without, for prediction only), compiled to arrays.
 
@@ -158,6 +175,26 @@ class MotifExamples:
         errors = ((outputs >= 0) != self.positive[batch]).astype(np.float64)
         gold = self.gold[batch]
         return Differences(errors, _differences(self.coded, batch, gold, outputs, self.shape))
+
+    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """−log p(gold) and φ(gold) − E[φ], by a sum over all windows and being negative (`core.examples.Marginals`).
+
+        Gold is one window, as completed; the sum over all windows of a positive sequence would not be convex.
+        """
+        windows, losses, rows = self.shape.windows(w), np.empty(len(batch)), []
+        for k, i in enumerate(batch.tolist()):
+            gold, wrong = int(self.gold[i]), error_scale * np.array([self.positive[i], not self.positive[i]])
+            scores = window_scores(self.coded, i, windows) + wrong[1]
+            top = max(float(scores.max(initial=-np.inf)), float(wrong[0]))
+            p = np.exp(scores - top)
+            total = float(p.sum() + np.exp(wrong[0] - top))
+            right = scores[gold // 2, gold % 2] if gold >= 0 else wrong[0]
+            losses[k] = max(top + np.log(total) - right, 0.0)
+            sums = np.empty(self.n_weights)
+            _expected(self.coded, i, p / total, gold, self.shape, sums)
+            used = np.flatnonzero(sums)
+            rows.append(Rows(np.array([0, len(used)]), used.astype(np.int32), sums[used]))
+        return Differences(losses, stack([NO_ROWS, *rows]))
 
     def support(self, batch: IntVector) -> LongMatrix:
         """All weights of M, and those of the batch's contexts."""
