@@ -184,8 +184,8 @@ def methods(parts: dict[str, Part], quick: bool) -> list[Method]:
         ),
         Method("the cluster task", [{"C": C, "r": r} for C in (1e-4, 1e-3) for r in (1.0, 0.3)], cluster_task(parts)),
         Method("forest", [{"C": C, "r": r} for C in (1e-3,) for r in (1.0, 0.3)], lambda **s: forest(parts, **s)),
-        Method("antecedents, margin", [{"C": C, "false_new": f} for C in (0.003, 0.01) for f in (1.0, 1.2)], margin),
-        Method("antecedents, likelihood", [{"C": 0.1}, {"C": 0.3}], likelihood),
+        Method("antecedents, margin", [{"C": C, "false_new": f} for C in (0.003, 0.03) for f in (1.0, 1.2)], margin),
+        Method("antecedents, likelihood", [{"C": 0.3}, {"C": 1.0}], likelihood),
     ]
     return [each._replace(settings=each.settings[:1]) for each in found] if quick else found
 
