@@ -178,5 +178,22 @@ def test_empty_documents_have_no_links():
     assert LinkExtractor(hash_bits=8).links([]).n_mentions == 0
     with pytest.raises(DataError, match="document 0 must be Mentions"):
         LinkExtractor(hash_bits=8).links([["a"]])
+    for wrong, message in (
+        (
+            Mentions({"word": ["a"]}, np.zeros(1, dtype=np.int64), [(0, 2)]),
+            r"document 0: \(0, 2\) is not a span of its 1",
+        ),
+        (
+            Mentions({"word": ["a"]}, np.zeros(1, dtype=np.int64), [(0, 0)]),
+            r"document 0: \(0, 0\) is not a span of its 1",
+        ),
+        (
+            Mentions({"word": ["a"], "upos": []}, np.zeros(1, dtype=np.int64), []),
+            "1 tokens, but 0 values in its column",
+        ),
+        (Mentions({}, np.zeros(1, dtype=np.int64), []), "1 tokens, but 0 values in its column 'word'"),
+    ):
+        with pytest.raises(DataError, match=message):
+            LinkExtractor(hash_bits=8).links([wrong])
     with pytest.raises(DataError, match="X must be a list of documents, not str"):
         LinkExtractor(hash_bits=8).links("text")

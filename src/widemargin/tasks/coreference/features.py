@@ -160,12 +160,19 @@ class LinkExtractor:
 
 
 def check_documents(X: Any) -> None:
-    """Raise unless `X` is a list of `Mentions`."""
+    """Raise unless `X` is a list of `Mentions` whose columns and spans fit together."""
     if isinstance(X, str | bytes | dict) or not hasattr(X, "__len__"):
         raise DataError(f"X must be a list of documents, not {type(X).__name__}")
     for i, document in enumerate(X):
         if not isinstance(document, Mentions):
             raise DataError(f"document {i} must be Mentions(…), not {document!r:.60}")
+        n = len(document.sentence)
+        for name, values in {"word": [], **document.columns}.items():
+            if len(values) != n:
+                raise DataError(f"document {i} has {n} tokens, but {len(values)} values in its column {name!r}")
+        for span in document.spans:
+            if not 0 <= span[0] < span[1] <= n:
+                raise DataError(f"document {i}: {span} is not a span of its {n} tokens")
 
 
 def mention_columns(X: Sequence[Mentions], looked_at: Sequence[Described]) -> Columns:

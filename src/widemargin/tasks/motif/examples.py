@@ -99,13 +99,13 @@ def _differences(coded: Coded, batch: IntVector, gold: LongVector, outputs: Long
 
 
 @kernel
-def _expected(coded: Coded, i: int, p: FloatMatrix, gold: int, shape: Shape, sums: FloatVector) -> None:
-    """Write φ(gold) − E[φ] to `sums`, a number per weight; `p` has the probabilities of windows by start and strand."""
+def _weighted_sum(coded: Coded, i: int, weights: FloatMatrix, shape: Shape, sums: FloatVector) -> None:
+    """sums = Σ weights[h, strand] φ of the windows of sequence i, a number per weight."""
     begin, n_matrix = coded.indptr[i], shape.length * shape.n_letters
     sums[:] = 0.0
-    for h in range(p.shape[0]):
-        for strand in range(p.shape[1]):
-            value = -p[h, strand] + (1.0 if 2 * h + strand == gold else 0.0)
+    for h in range(weights.shape[0]):
+        for strand in range(weights.shape[1]):
+            value = weights[h, strand]
             for j in range(shape.length):
                 letter, context = coded.letters[begin + h + j], coded.contexts[begin + h + j]
                 if letter < shape.n_letters:
@@ -177,24 +177,37 @@ class MotifExamples:
         return Differences(errors, _differences(self.coded, batch, gold, outputs, self.shape))
 
     def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
-        """−log p(gold) and φ(gold) − E[φ], by a sum over all windows and being negative (`core.examples.Marginals`).
+        """−log p of the gold window, or of being negative, and φ(gold) − E[φ] (`core.examples.Marginals`)."""
+        return self._expectation(w, batch, error_scale, any_window=False)
 
-        Gold is one window, as completed; the sum over all windows of a positive sequence would not be convex.
-        """
-        windows, losses, rows = self.shape.windows(w), np.empty(len(batch)), []
+    def expectation_over_completions(
+        self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0
+    ) -> Differences:
+        """−log p of the gold class, and E[φ | class] − E[φ] (`core.examples.LatentMarginals`)."""
+        return self._expectation(w, batch, error_scale, any_window=True)
+
+    def _expectation(self, w: FloatVector, batch: IntVector, error_scale: float, *, any_window: bool) -> Differences:
+        """By a sum over all windows, and over being negative, which scores 0."""
+        windows, losses, rows = self.shape.windows(w), np.empty(len(batch)), [NO_ROWS]
         for k, i in enumerate(batch.tolist()):
-            gold, wrong = int(self.gold[i]), error_scale * np.array([self.positive[i], not self.positive[i]])
-            scores = window_scores(self.coded, i, windows) + wrong[1]
-            top = max(float(scores.max(initial=-np.inf)), float(wrong[0]))
+            positive, gold, sums = self.positive[i], int(self.gold[i]), np.empty(self.n_weights)
+            scores = window_scores(self.coded, i, windows) + (0.0 if positive else error_scale)
+            negative = error_scale if positive else 0.0
+            top = max(float(scores.max(initial=-np.inf)), negative)
             p = np.exp(scores - top)
-            total = float(p.sum() + np.exp(wrong[0] - top))
-            right = scores[gold // 2, gold % 2] if gold >= 0 else wrong[0]
+            total = float(p.sum()) + np.exp(negative - top)
+            residual, right = -p / total, negative
+            if positive and any_window:
+                right = float(scores.max() + np.log(np.exp(scores - scores.max()).sum()))
+                residual += np.exp(scores - right)
+            elif positive:
+                right = float(scores[gold // 2, gold % 2])
+                residual[gold // 2, gold % 2] += 1.0
             losses[k] = max(top + np.log(total) - right, 0.0)
-            sums = np.empty(self.n_weights)
-            _expected(self.coded, i, p / total, gold, self.shape, sums)
+            _weighted_sum(self.coded, i, residual, self.shape, sums)
             used = np.flatnonzero(sums)
             rows.append(Rows(np.array([0, len(used)]), used.astype(np.int32), sums[used]))
-        return Differences(losses, stack([NO_ROWS, *rows]))
+        return Differences(losses, stack(rows))
 
     def support(self, batch: IntVector) -> LongMatrix:
         """All weights of M, and those of the batch's contexts."""
