@@ -27,12 +27,12 @@ from widemargin.clusterings import clustering_scores, mitre_loss, pair_loss
 from widemargin.core.latent import fit_latent
 from widemargin.core.rounds import Rounds
 from widemargin.solvers import SOLVERS
+from widemargin.structures.pairs import Documents
 from widemargin.tasks.cluster.compile import cluster_numbers
-from widemargin.tasks.cluster.documents import Documents
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.files import read_documents
-from widemargin.tasks.cluster.mentions import Mentions
 from widemargin.tasks.cluster.model import DECODERS, predicted
+from widemargin.text.mentions import Mentions
 
 HERE = Path(__file__).resolve()
 GAP, ROUNDS = 0.05, 8

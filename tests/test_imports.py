@@ -57,3 +57,7 @@ def test_only_one_module_compiles():
 
 def test_only_estimators_import_scikit_learn():
     assert {path.rpartition("/")[2] for path in importers_of("sklearn")} == {"estimator.py"}
+
+
+def test_only_one_package_imports_pytorch():
+    assert {path.partition("/")[0] for path in importers_of("torch")} == {"torch"}

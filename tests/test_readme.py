@@ -25,8 +25,10 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     [
         ("answers.md", "expected calibration error"),
         ("clustering.md", "a local optimum after"),
+        ("coreference.md", "a local optimum after"),
         ("latent.md", "[(1, 1), (0, None), (1, 0), (0, None)]"),
         ("motifs.md", "TGACGTCA [1]"),
+        ("neural.md", "tensor([[ 0,  1,  0,  1],\n        [ 0,  1, -1, -1]])"),
         ("objectives.md", "proven to be within"),
         ("parsing.md", "Arc(head="),
         ("ranking.md", "proven to be within"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from widemargin.tasks.classify.estimator import MultilabelClassifier as MultilabelClassifier
     from widemargin.tasks.cluster.estimator import Clusterer as Clusterer
     from widemargin.tasks.constraints import Constraints as Constraints
+    from widemargin.tasks.coreference.estimator import CoreferenceResolver as CoreferenceResolver
     from widemargin.tasks.custom.estimator import StructuredPredictor as StructuredPredictor
     from widemargin.tasks.estimator import load as load
     from widemargin.tasks.motif.estimator import MotifFinder as MotifFinder

@@ -5,39 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.bracketed import labelled, shapes
-from widemargin.decoders.cky import cell, cky
+from helpers.bracketed import SIZES, charts, labelled, marked_score, score, shapes
+from widemargin.decoders.charts import TreeParts, mark_tree
+from widemargin.decoders.cky import best_tree, cky
 
 pytestmark = pytest.mark.interpreted
 
-
-def score(nodes, span, left, right, left_rule, right_rule):
-    """What a tree scores, node by node."""
-    total = 0.0
-    for r, (i, j, label) in enumerate(nodes):
-        total += span[cell(i, j), label]
-        if j - i > 1:
-            (_, k, p), (_, _, q) = nodes[r + 1], nodes[r + 2 * (nodes[r + 1][1] - i)]
-            total += left[cell(i, k), label] + left_rule[p, label] + right[cell(k, j), label] + right_rule[q, label]
-    return total
+kinds = st.sampled_from(["real", "ties", "forbidden"])
+seeds = st.integers(0, 2**32 - 1)
 
 
-def charts(rng, n, n_labels, kind):
-    shape_of = [(n * (n + 1) // 2, n_labels)] * 3 + [(n_labels, n_labels)] * 2
-    if kind == "ties":
-        return [rng.integers(-1, 2, shape).astype(np.float64) for shape in shape_of]
-    drawn = [rng.normal(size=shape) for shape in shape_of]
-    if kind == "forbidden":
-        for chart in drawn:
-            chart[rng.random(chart.shape) < 0.2] = -np.inf
-    return drawn
-
-
-@given(
-    st.sampled_from([(1, 1), (1, 3), (2, 1), (2, 3), (3, 2), (3, 3), (4, 2), (5, 1), (6, 1)]),
-    st.sampled_from(["real", "ties", "forbidden"]),
-    st.integers(0, 2**32 - 1),
-)
+@given(st.sampled_from(SIZES), kinds, seeds)
 def test_the_best_of_all_trees(size, kind, seed):
     n, n_labels = size
     parts = charts(np.random.default_rng(seed), n, n_labels, kind)
@@ -48,3 +26,20 @@ def test_the_best_of_all_trees(size, kind, seed):
     assert tuple(map(tuple, nodes[:, :2].tolist())) in shapes(0, n)
     if best > -np.inf:
         assert score(nodes.tolist(), *parts) == pytest.approx(best)
+
+
+@given(st.sampled_from(SIZES), kinds, seeds)
+def test_marked_productions_score_extra(size, kind, seed):
+    """A wrong production may cost more than a right one: `extra` is of either sign, and may forbid."""
+    n, n_labels = size
+    rng = np.random.default_rng(seed)
+    parts, trees = charts(rng, n, n_labels, kind), labelled(n, n_labels)
+    marked = trees[rng.integers(len(trees))]
+    extra = rng.choice([-np.inf, -2.0, -1.0, 0.5, 3.0], n_labels)
+    best = max(marked_score(tree, parts, marked, extra) for tree in trees)
+    nodes = np.empty((2 * n - 1, 3), dtype=np.int32)
+    marks = mark_tree(np.array(marked, dtype=np.int32), extra)
+    found = best_tree(n, TreeParts(*(part.copy() for part in parts)), marks, nodes)
+    assert found == pytest.approx(best)
+    if best > -np.inf:
+        assert marked_score(nodes.tolist(), parts, marked, extra) == pytest.approx(best)

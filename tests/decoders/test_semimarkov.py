@@ -1,7 +1,5 @@
 """The decoders of segmentations against all segmentations, one by one."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,39 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from helpers.chain_scores import coarse, fine
-from helpers.segmentations import candidate_spans, segmentations
+from helpers.segment_scores import everything, part_scores, score
+from helpers.segmentations import candidate_spans
 from widemargin.decoders.semimarkov import backward, forward, max_marginals, segmentation_score, semimarkov
 from widemargin.decoders.semimarkov_errors import errors_forward, trace_error
 from widemargin.decoders.semimarkov_kbest import semimarkov_kbest
 from widemargin.tasks.segment.spans import encode, segments_of
 
 pytestmark = pytest.mark.interpreted
-
-
-@st.composite
-def part_scores(draw, score):
-    """Tokens, longest segment and labels; what lies beyond the end of the sequence is not a number."""
-    n, longest, n_labels = draw(st.integers(1, 4)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
-
-    def table(*size):
-        return draw(arrays(np.float64, size, elements=score, fill=st.nothing()))
-
-    segment = table(n, longest, n_labels)
-    for t in range(n):
-        segment[t, n - t :] = np.nan
-    return segment, table(n_labels, n_labels), table(n_labels), table(n_labels)
-
-
-def everything(parts):
-    """All segmentations as wide as the scores."""
-    n, longest, n_labels = parts[0].shape
-    return segmentations(n, [longest] * n_labels)
-
-
-def score(segments, segment, transition, begin, end):
-    total = begin[segments[0][2]] + end[segments[-1][2]]
-    total += sum(segment[t, u - t, y] for t, u, y in segments)
-    return total + sum(transition[one[2], other[2]] for one, other in pairwise(segments))
 
 
 def decode(parts, spare=0):

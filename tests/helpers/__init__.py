@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from helpers.clusters import forests, random_documents
+from helpers.coreference import choices, random_mentions
 from helpers.motifs import motif_examples, outputs_of, random_texts
 from widemargin import solvers
 from widemargin.core.loop import Callback
@@ -32,9 +33,9 @@ from widemargin.solvers import (
     SequentialDual,
 )
 from widemargin.structures.custom_positions import custom_examples
+from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.classify.classes import ClassExamples
 from widemargin.tasks.classify.multilabel import multilabel_kind
-from widemargin.tasks.cluster.examples import ForestExamples
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.segment.spans import encode, segments_of
@@ -205,11 +206,11 @@ def segmentation(*arguments, **options) -> Small:
     )
 
 
-def brackets(texts, templates, hash_bits) -> Small:
+def brackets(texts, templates, hash_bits, *, error="spans") -> Small:
     from helpers.bracketed import PlainBrackets
 
-    model = PlainBrackets(texts, templates, hash_bits, missing_cost=1.5)
-    return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold))
+    model = PlainBrackets(texts, templates, hash_bits, missing_cost=1.5, error=error)
+    return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold), model.position_errors)
 
 
 def ranked(*arguments, **options) -> Small:
@@ -398,6 +399,13 @@ def linked(seed, sizes, *, penalty=1.0, **options) -> Small:
     return Small(examples, outputs, examples.completions)
 
 
+def resolved(seed, sizes, **options) -> Small:
+    """Choices of antecedents, completed at random."""
+    latent = random_mentions(seed, sizes, **options)
+    gold = latent.guess(np.random.default_rng(seed))
+    return Small(latent.completed(gold), lambda m: iter(choices(latent, m)), gold)
+
+
 STRUCTURES: dict[str, Callable[[], Small]] = {
     "chain": lambda: chain(1, [3, 2, 4, 1, 3, 2, 4, 0, 3]),
     "chain, real-valued": lambda: chain(2, [3, 2, 4, 1, 0, 3, 2], binary=False, per_position=3),
@@ -407,6 +415,9 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "segments": lambda: segmentation(7, [3, 2, 4, 1, 0, 3], max_lengths=[1, 3], n_segment_features=3),
     "segments, penalties": lambda: segmentation(8, [2, 4, 3], max_lengths=[2, 2, 1], penalties=True, binary=False),
     "brackets": lambda: brackets(BRACKETED, ["first:word", "first:pos|last:word", "split:word"], 5),
+    "brackets, productions": lambda: brackets(
+        BRACKETED[1:], ["last:word", "first:pos|split:word"], 6, error="productions"
+    ),
     "trees": lambda: dependencies(11, [3, 2, 1, 3, 0, 2]),
     "trees, forests": lambda: dependencies(12, [3, 1, 2, 3], "nonprojective", single_root=False),
     "trees, one root": lambda: dependencies(13, [3, 2, 3], "nonprojective", label_cost=1.0, hash_bits=9),
@@ -419,6 +430,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "motifs": lambda: motifs(15),
     "multilabel, pairs": lambda: label_sets(9, 8, pairwise=True, costs=True),
     "forests": lambda: linked(15, [3, 4, 2, 0, 3, 1], penalty=0.5),
+    "antecedents": lambda: resolved(16, [4, 0, 3, 1, 3]),
     "multilabel, no pairs": lambda: label_sets(10, 8, pairwise=False, intercept=0.5),
     "ranking, precision": lambda: ranked(15, [4, 3, 5, 2, 1, 4], "precision"),
     "ranking, ndcg": lambda: ranked(16, [4, 3, 4, 2, 1], "ndcg", k=3),
@@ -429,7 +441,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
 
 VARIANTS = (
     *("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings"),
-    *("ranking, ndcg", "ranking, map", "forests", "extracts"),
+    *("ranking, ndcg", "ranking, map", "forests", "brackets, productions", "extracts"),
 )
 """Structures that differ in what they offer, or in how they decode, but not in what solvers see of them.
 

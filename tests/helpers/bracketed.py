@@ -6,11 +6,15 @@ from itertools import product
 
 import numpy as np
 
+from widemargin.decoders.charts import cell
 from widemargin.files.brackets import columns_of
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import STEPS, bracket_keys, parse_bracket_templates
 from widemargin.text.trees import Tree
+
+SIZES = [(1, 1), (1, 3), (2, 1), (2, 3), (3, 2), (3, 3), (4, 2), (5, 1), (6, 1)]
+"""Numbers of words and labels with few enough trees to list."""
 
 
 @cache
@@ -39,6 +43,48 @@ def halves(nodes):
             yield nodes[r], nodes[r + 2 * (nodes[r + 1][1] - i)], 1
 
 
+def parts_of(nodes):
+    """The parts that a tree is scored by, as `decoders.cky_sums.TreeParts` has them: (name, row, column) each."""
+    for i, j, label in nodes:
+        yield "span", cell(i, j), label
+    for parent, (i, j, label), side in halves(nodes):
+        yield ("left", "right")[side], cell(i, j), parent[2]
+        yield ("left_rule", "right_rule")[side], label, parent[2]
+
+
+def score(nodes, span, left, right, left_rule, right_rule):
+    """What a tree scores, part by part."""
+    scores = {"span": span, "left": left, "right": right, "left_rule": left_rule, "right_rule": right_rule}
+    return sum(scores[part][where] for part, *at in parts_of(nodes) for where in [tuple(at)])
+
+
+def productions(nodes):
+    """The binary nodes of a tree with splits and the labels of halves: (i, j, label, split, left, right) each."""
+    below = list(halves(nodes))
+    return [
+        (*parent, one[1], one[2], other[2])
+        for (parent, one, _), (_, other, _) in zip(below[::2], below[1::2], strict=True)
+    ]
+
+
+def marked_score(nodes, parts, marked, extra):
+    """What a tree scores if the productions of the tree `marked` score `extra` more."""
+    common = set(productions(nodes)) & set(productions(marked))
+    return score(nodes, *parts) + sum(extra[production[2]] for production in common)
+
+
+def charts(rng, n, n_labels, kind):
+    """Scores of the parts of a sentence."""
+    shape_of = [(n * (n + 1) // 2, n_labels)] * 3 + [(n_labels, n_labels)] * 2
+    if kind == "ties":
+        return [rng.integers(-1, 2, shape).astype(np.float64) for shape in shape_of]
+    drawn = [rng.normal(size=shape) for shape in shape_of]
+    if kind == "forbidden":
+        for chart in drawn:
+            chart[rng.random(chart.shape) < 0.2] = -np.inf
+    return drawn
+
+
 def is_possible(bracketing, nodes):
     """Whether the binary tree is one of constituents: labels where they may be, rests below what they are rests of."""
     n, n_chains = nodes[0][1], len(bracketing.chains)
@@ -54,20 +100,41 @@ def is_possible(bracketing, nodes):
 class PlainBrackets:
     """A model of constituents with its features as strings, for templates of words and tags as they are."""
 
-    def __init__(self, texts, templates, hash_bits, missing_cost=1.0):
+    def __init__(self, texts, templates, hash_bits, missing_cost=1.0, error="spans"):
+        self.missing_cost, self.error = missing_cost, error
         self.trees = [Tree.parse(text) for text in texts]
         self.bracketing = Bracketing.of(self.trees)
         self.templates, self.columns = parse_bracket_templates(templates), columns_of(self.trees)
         self.gold = [self.bracketing.encode(tree) for tree in self.trees]
         keys = bracket_keys(self.columns, self.templates)
         self.examples = BracketExamples(
-            self.bracketing, hash_bits, self.columns.indptr, keys, np.concatenate(self.gold), missing_cost=missing_cost
+            self.bracketing,
+            hash_bits,
+            self.columns.indptr,
+            keys,
+            np.concatenate(self.gold),
+            missing_cost=missing_cost,
+            error=error,
         )
 
     def outputs(self, i):
         """The nodes of all trees of example i."""
         every = labelled(len(self.trees[i].words()), self.bracketing.n_labels)
         return [np.array(nodes, dtype=np.int32) for nodes in every if is_possible(self.bracketing, nodes)]
+
+    def position_errors(self, i, nodes):
+        """L_c of a tree at every word and at every gap between words, in order."""
+        gold, found = set(map(tuple, self.gold[i].tolist())), list(map(tuple, nodes.tolist()))
+        errors = np.zeros(len(found))
+        cost = {label: 1.0 if 0 < label < len(self.bracketing.chains) else self.missing_cost for _, _, label in found}
+        for begin, end, label in found:
+            if end - begin == 1 and (begin, end, label) not in gold:
+                errors[2 * begin] = cost[label]
+        for production in productions(found):
+            of_gold = productions(self.gold[i].tolist()) if self.error == "productions" else gold
+            if (production if self.error == "productions" else production[:3]) not in of_gold:
+                errors[2 * production[3] - 1] = cost[production[2]]
+        return errors
 
     def features(self, i, nodes):
         """How often a tree has every (feature, label), and every rule."""

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import NamedTuple
 
+from helpers.coreference import small_texts
 from helpers.motifs import planted_table
 from widemargin.data.generators import addresses
 from widemargin.data.treebanks import treebank
@@ -74,6 +75,7 @@ TASK_FILES: dict[str, Callable[[], TaskFile]] = {
     "classify": lambda: TaskFile("train.svm", vectors(), []),
     "rank": lambda: TaskFile("train.svm", queries(), ["--k", "2"]),
     "cluster": lambda: TaskFile("train.jsonl", people(), []),
+    "coreference": lambda: TaskFile("train.conllu", small_texts(), ["--hash-bits", "10"]),
     "summarise": lambda: TaskFile("train.jsonl", reviews(), ["--length", "10"]),
     "motif": lambda: TaskFile("train.tsv", planted_table(), ["--length", "8", "--order", "0"]),
 }

@@ -11,24 +11,17 @@ half or the other, so each half is maximised over the child's label once, in L²
     best[i, j, l]   = span[i, j, l]  + max over k of first[i, k, l] + second[k, j, l]
 
 and the loop over splits only adds two contiguous rows of labels: O(n² L² + n³ L). A span i … j is the row `cell(i, j)`
-of charts with n (n + 1) / 2 rows. No back pointers are kept: the maxima are found again on the way down. Trees are
-written as nodes in preorder, each before its left and then its right half; −inf forbids what it scores.
+of charts with n (n + 1) / 2 rows (`charts`). No back pointers are kept: the maxima are found again on the way down.
+Trees are written as nodes in preorder, each before its left and then its right half; −inf forbids what it scores.
+
+A marked production (`charts.Marks`) scores something extra. Only its own split and label are maximised anew then.
 """
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix
-
-
-@kernel
-def cell(i: int, j: int) -> int:
-    """The row of the span i … j, 0 ≤ i < j, in a chart; spans are sorted by end, then by beginning.
-
-    >>> [cell(i, j) for j in range(1, 4) for i in range(j)]
-    [0, 1, 2, 3, 4, 5]
-    """
-    return j * (j - 1) // 2 + i
+from widemargin.decoders.charts import Marks, TreeParts, cell, mark_of, no_marks
 
 
 @kernel
@@ -65,50 +58,140 @@ def _add_best_split(
 
 
 @kernel
-def _fill(
-    n: int,
-    span: FloatMatrix,
-    left: FloatMatrix,
-    right: FloatMatrix,
-    left_rule: FloatMatrix,
-    right_rule: FloatMatrix,
+def _change(best: FloatVector, rule: FloatMatrix, parent: int, child: int, extra: float) -> float:
+    """How much max over p of best[p] + rule[p, parent] changes if p = `child` scores `extra` more."""
+    others = -np.inf
+    for label in range(len(best)):
+        if label != child:
+            others = max(others, best[label] + rule[label, parent])
+    own = best[child] + rule[child, parent]
+    top = max(own, others)
+    return max(own + extra, others) - top if top > -np.inf else 0.0
+
+
+@kernel
+def _right_change(j: int, mark: int, filled: TreeParts, marks: Marks) -> float:
+    """How much the best right half changes by the mark, if the left half is as marked."""
+    k, label, right = marks.productions[mark, 0], marks.productions[mark, 1], marks.productions[mark, 3]
+    return _change(filled.span[cell(k, j)], filled.right_rule, label, right, marks.extra[mark])
+
+
+@kernel
+def split_scores(i: int, j: int, label: int, filled: TreeParts, marks: Marks, scores: FloatVector) -> None:
+    """scores[k − i − 1] = first[i, k, label] + second[k, j, label], changed where a production is marked."""
+    for k in range(i + 1, j):
+        scores[k - i - 1] = filled.left[cell(i, k), label] + filled.right[cell(k, j), label]
+    mark = mark_of(i, j, marks)
+    if mark >= 0 and marks.productions[mark, 1] == label:
+        k, left = marks.productions[mark, 0], marks.productions[mark, 2]
+        change = _right_change(j, mark, filled, marks)
+        scores[k - i - 1] += _change(filled.span[cell(i, k)], filled.left_rule, label, left, change)
+
+
+@kernel
+def left_scores(i: int, k: int, j: int, label: int, filled: TreeParts, marks: Marks, scores: FloatVector) -> None:
+    """scores[p]: those of the labels of the left half i … k of a node i … j."""
+    best = filled.span[cell(i, k)]
+    for child in range(len(best)):
+        scores[child] = best[child] + filled.left_rule[child, label]
+    mark = mark_of(i, j, marks)
+    if mark >= 0 and marks.productions[mark, 1] == label and marks.productions[mark, 0] == k:
+        scores[marks.productions[mark, 2]] += _right_change(j, mark, filled, marks)
+
+
+@kernel
+def right_scores(
+    i: int, k: int, j: int, label: int, left: int, filled: TreeParts, marks: Marks, scores: FloatVector
 ) -> None:
+    """scores[q]: those of the labels of the right half k … j of a node i … j whose left half is labelled `left`."""
+    best = filled.span[cell(k, j)]
+    for child in range(len(best)):
+        scores[child] = best[child] + filled.right_rule[child, label]
+    mark = mark_of(i, j, marks)
+    if (
+        mark >= 0
+        and marks.productions[mark, 1] == label
+        and marks.productions[mark, 0] == k
+        and marks.productions[mark, 2] == left
+    ):
+        scores[marks.productions[mark, 3]] += marks.extra[mark]
+
+
+@kernel
+def fill(n: int, parts: TreeParts, marks: Marks) -> None:
     """Turn `span` into best, `left` into first and `right` into second, all in place."""
-    scratch = np.empty(span.shape[1])
+    span, left, right, left_rule, right_rule = parts
+    scratch, splits = np.empty(span.shape[1]), np.empty(n)
     for j in range(1, n + 1):
         for i in range(j - 1, -1, -1):
             at = cell(i, j)
+            mark = mark_of(i, j, marks)
             if j - i > 1:
+                own = span[at, marks.productions[mark, 1]] if mark >= 0 else 0.0
                 _add_best_split(i, j, left, right, span[at], scratch)
-            if i == 0:
-                # Nothing lies to the left, so this span is no right half.
-                if j < n:
-                    _add_best_child(span[at], left_rule, left[at], scratch)
-            else:
+                if mark >= 0:
+                    label = marks.productions[mark, 1]
+                    split_scores(i, j, label, parts, marks, splits)
+                    span[at, label] = own + splits[highest(splits, j - i - 1)]
+            # What begins with the first word is no right half, and what ends with the last is no left one.
+            if i > 0:
                 _add_best_child(span[at], right_rule, right[at], scratch)
-                if j < n:
-                    _add_best_child(span[at], left_rule, left[at], scratch)
+            if j < n:
+                _add_best_child(span[at], left_rule, left[at], scratch)
 
 
 @kernel
-def _best_label(best: FloatVector, rule: FloatMatrix, parent: int) -> int:
-    """The child label that maximises best[p] + rule[p, parent], the lowest in a tie."""
+def highest(scores: FloatVector, n: int) -> int:
+    """The place of the highest of the first `n` scores, the first in a tie."""
     chosen = 0
-    for label in range(1, len(best)):
-        if best[label] + rule[label, parent] > best[chosen] + rule[chosen, parent]:
-            chosen = label
+    for other in range(1, n):
+        if scores[other] > scores[chosen]:
+            chosen = other
     return chosen
 
 
 @kernel
-def _best_split(i: int, j: int, label: int, first: FloatMatrix, second: FloatMatrix) -> int:
-    """The k that maximises first[i, k, label] + second[k, j, label], the lowest in a tie."""
-    chosen = i + 1
-    for k in range(i + 2, j):
-        new = first[cell(i, k), label] + second[cell(k, j), label]
-        if new > first[cell(i, chosen), label] + second[cell(chosen, j), label]:
-            chosen = k
-    return chosen
+def put_halves(nodes: IntMatrix, r: int, k: int, left: int, right: int) -> None:
+    """Split node r at k into halves with these labels."""
+    # Below its parent a left half of m words takes 2 m − 1 rows; the right half follows.
+    i, j = nodes[r, 0], nodes[r, 1]
+    one, other = r + 1, r + 2 * (k - i)
+    nodes[one, 0], nodes[one, 1], nodes[one, 2] = i, k, left
+    nodes[other, 0], nodes[other, 1], nodes[other, 2] = k, j, right
+
+
+@kernel
+def unfold(filled: TreeParts, marks: Marks, nodes: IntMatrix, first: int, last: int, scores: FloatVector) -> None:
+    """Write the best halves of the nodes first … last − 1; `scores` is scratch for a number per word and per label."""
+    n_labels = filled.span.shape[1]
+    for r in range(first, last):
+        i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
+        if j - i > 1:
+            split_scores(i, j, label, filled, marks, scores)
+            k = i + 1 + highest(scores, j - i - 1)
+            left_scores(i, k, j, label, filled, marks, scores)
+            left = highest(scores, n_labels)
+            right_scores(i, k, j, label, left, filled, marks, scores)
+            put_halves(nodes, r, k, left, highest(scores, n_labels))
+
+
+@kernel
+def best_tree(n: int, parts: TreeParts, marks: Marks, nodes: IntMatrix) -> float:
+    """Write the best tree to `nodes` and return its score; ties go to the lowest labels, then the lowest splits.
+
+    Parameters
+    ----------
+    n : the number of words, at least one
+    parts : the scores; the charts are overwritten (`fill`)
+    marks : the marked productions
+    nodes : (2 n − 1, 3) output: begin, end and label of every node, in preorder
+    """
+    fill(n, parts, marks)
+    top = parts.span[cell(0, n)]
+    label = highest(top, len(top))
+    nodes[0, 0], nodes[0, 1], nodes[0, 2] = 0, n, label
+    unfold(parts, marks, nodes, 0, 2 * n - 1, np.empty(max(n, len(top))))
+    return top[label]
 
 
 @kernel
@@ -121,30 +204,5 @@ def cky(
     right_rule: FloatMatrix,
     nodes: IntMatrix,
 ) -> float:
-    """Write the best tree to `nodes` and return its score; ties go to the lowest labels, then the lowest splits.
-
-    Parameters
-    ----------
-    n : the number of words, at least one
-    span, left, right : (≥ n (n + 1) / 2, L) charts, which are overwritten
-    left_rule, right_rule : (L, L) arrays, rows for the child's label and columns for its parent's
-    nodes : (2 n − 1, 3) output: begin, end and label of every node, in preorder
-    """
-    _fill(n, span, left, right, left_rule, right_rule)
-    top = span[cell(0, n)]
-    label = 0
-    for other in range(1, len(top)):
-        if top[other] > top[label]:
-            label = other
-    nodes[0, 0], nodes[0, 1], nodes[0, 2] = 0, n, label
-    for r in range(2 * n - 1):
-        i, j, parent = nodes[r, 0], nodes[r, 1], nodes[r, 2]
-        if j - i > 1:
-            k = _best_split(i, j, parent, left, right)
-            # Below its parent a left half of m words takes 2 m − 1 rows; the right half follows.
-            one, other = r + 1, r + 2 * (k - i)
-            nodes[one, 0], nodes[one, 1] = i, k
-            nodes[one, 2] = _best_label(span[cell(i, k)], left_rule, parent)
-            nodes[other, 0], nodes[other, 1] = k, j
-            nodes[other, 2] = _best_label(span[cell(k, j)], right_rule, parent)
-    return top[label]
+    """The best tree as `best_tree` finds it, without marked productions."""
+    return best_tree(n, TreeParts(span, left, right, left_rule, right_rule), no_marks(), nodes)

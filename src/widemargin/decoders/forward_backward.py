@@ -45,11 +45,11 @@ def exponentiate(transitions: Transitions, t: int) -> None:
     """Compute factors[t] = exp(scores[t] − tops[t]) from scores[t]."""
     size = transitions.scores.shape[1] * transitions.scores.shape[2]
     scores, factors = transitions.scores[t].reshape(size), transitions.factors[t].reshape(size)
-    transitions.tops[t] = _exponentials(scores, factors)
+    transitions.tops[t] = exponentials(scores, factors)
 
 
 @kernel
-def _exponentials(scores: FloatVector, out: FloatVector) -> float:
+def exponentials(scores: FloatVector, out: FloatVector) -> float:
     """out = exp(scores − top), top being the largest score, or 0 where all are −inf; return top."""
     top = -inf
     for score in scores:
@@ -82,7 +82,7 @@ def _dot(one: FloatVector, other: FloatVector) -> float:
 
 
 @kernel
-def _extend(last: FloatVector, table: FloatMatrix, row: FloatVector) -> None:
+def extend_sums(last: FloatVector, table: FloatMatrix, row: FloatVector) -> None:
     """row[l] = Σ_k last[k] table[k, l], four rows of the table at a time; rows past the end count as zero."""
     n = len(row)
     for label in range(n):
@@ -112,11 +112,11 @@ def _forward(
     shared = transitions.scores.shape[0] == 1
     for label in range(n_labels):
         forward[0, label] = begin[label] + emission[0, label]
-    total, least = _exponentials(forward[0], forward[0]), 1.0
+    total, least = exponentials(forward[0], forward[0]), 1.0
     for t in range(1, n):
         table = 0 if shared else t
-        total += transitions.tops[table] + _exponentials(emission[t], factors[t])
-        _extend(forward[t - 1], transitions.factors[table], forward[t])
+        total += transitions.tops[table] + exponentials(emission[t], factors[t])
+        extend_sums(forward[t - 1], transitions.factors[table], forward[t])
         for label in range(n_labels):
             forward[t, label] *= factors[t, label]
         divisor = _normalise(forward[t])
@@ -151,7 +151,9 @@ def _by_scaling(
     shared = transitions.scores.shape[0] == 1
     # Until the backward pass gets there, `labels` holds the exponentials of the emission scores.
     total, least = _forward(emission, transitions, begin, forward, labels)
-    total += _exponentials(end, backward[n - 1])
+    if least < NEGLIGIBLE:
+        return nan  # the rest of `forward` is not filled in
+    total += exponentials(end, backward[n - 1])
     mass = _dot(forward[n - 1], backward[n - 1])
     if least * mass < NEGLIGIBLE:
         return nan
@@ -184,9 +186,9 @@ def _by_scaling(
 
 
 @kernel
-def _log_sum(terms: FloatVector) -> float:
+def log_sum(terms: FloatVector) -> float:
     """log Σ exp(term), which overwrites `terms`."""
-    top, total = _exponentials(terms, terms), 0.0
+    top, total = exponentials(terms, terms), 0.0
     for value in terms:
         total += value
     return top + log(total) if total > 0.0 else -inf
@@ -214,10 +216,10 @@ def _by_logarithms(
         for label in range(n_labels):
             for k in range(n_labels):
                 terms[k] = forward[t - 1, k] + scores[0 if shared else t, k, label]
-            forward[t, label] = emission[t, label] + _log_sum(terms)
+            forward[t, label] = emission[t, label] + log_sum(terms)
     for label in range(n_labels):
         terms[label] = forward[n - 1, label] + end[label]
-    total = _log_sum(terms)
+    total = log_sum(terms)
     # If no sequence is possible, all posteriors are zero.
     scale = total if total > -inf else 0.0
     for t in range(n - 1, -1, -1):
@@ -228,7 +230,7 @@ def _by_logarithms(
             for label in range(n_labels):
                 terms[label] = scores[table, k, label] + emission[t, label] + backward[t, label]
                 pairs[table, k, label] += exp(forward[t - 1, k] + terms[label] - scale)
-            backward[t - 1, k] = _log_sum(terms)
+            backward[t - 1, k] = log_sum(terms)
     return total
 
 

@@ -17,6 +17,7 @@ TASKS = {
     "classify": "widemargin.tasks.classify",
     "rank": "widemargin.tasks.rank",
     "cluster": "widemargin.tasks.cluster",
+    "coreference": "widemargin.tasks.coreference",
     "motif": "widemargin.tasks.motif",
     "summarise": "widemargin.tasks.summarise",
     "custom": "widemargin.tasks.custom",

@@ -1,13 +1,17 @@
 """Constituents as a structure: features against strings, errors, decoding against all trees."""
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from helpers import STRUCTURES
-from helpers.bracketed import PlainBrackets, is_possible, labelled
+from helpers.bracketed import PlainBrackets, is_possible, labelled, productions
 from widemargin import ConstituencyParser
+from widemargin.core.sparse import dots
+from widemargin.decoders.charts import cell
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import columns_read, parse_bracket_templates
@@ -86,6 +90,28 @@ def test_missed_constituents_may_cost_more():
         PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, missing_cost=0.0)
 
 
+def test_productions_that_gold_lacks_are_errors():
+    """A word's production is its label; that of a longer node is its label, its split and the labels of its halves."""
+
+    def all_productions(nodes):
+        return {*productions(nodes), *((i, j, label) for i, j, label in nodes if j - i == 1)}
+
+    model = PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, missing_cost=2.5, error="productions")
+    rng, n_chains, more = np.random.default_rng(0), len(model.bracketing.chains), 0
+    spans = PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, missing_cost=2.5)
+    for i in [*range(len(TEXTS))] * 4:
+        nodes, batch = random_nodes(model, i, rng), np.array([i], dtype=np.int32)
+        wrong = all_productions(nodes.tolist()) - all_productions(model.gold[i].tolist())
+        cost = sum(1.0 if 0 < label < n_chains else 2.5 for _, _, label, *_ in wrong)
+        error = model.examples.difference(batch, nodes).errors[0]
+        assert error == pytest.approx(cost)
+        assert error >= spans.examples.difference(batch, nodes).errors[0]
+        more += error > spans.examples.difference(batch, nodes).errors[0]
+    assert more > 0
+    with pytest.raises(WidemarginError, match="there is no error 'words'; there are 'spans' and 'productions'"):
+        PlainBrackets(TEXTS, TEMPLATES, hash_bits=16, error="words")
+
+
 def test_scores_are_linear_in_the_features(model):
     """⟨w, ψ⟩ is by how much gold scores above a tree, for decoding finds nothing better than what it claims."""
     check_structure(model.examples, gold=np.concatenate(model.gold), n_draws=4)
@@ -104,6 +130,30 @@ def test_decoding_finds_the_best_of_all_possible_trees(model, i):
             return scale * errors[0] - psi.values @ w[psi.indices]
 
         assert value(model.examples.decode(w, batch, error_scale=scale)) == pytest.approx(max(map(value, outputs)))
+
+
+def test_probabilities_of_constituents_and_the_least_risk(model):
+    """Against the sums over all possible trees."""
+    rng, everything, other = np.random.default_rng(0), np.arange(len(TEXTS), dtype=np.int32), 0
+    for i, scale in product([2, 3, 4], [0.1, 0.5, 1.0, 100.0]):
+        outputs, w = model.outputs(i), rng.normal(scale=scale, size=model.examples.n_weights)
+        _, psi = model.examples.difference(np.full(len(outputs), i, dtype=np.int32), np.concatenate(outputs))
+        p = softmax(-dots(psi, w))
+        found = model.examples.probabilities(w, i)
+        expected = np.zeros_like(found)
+        for probability, nodes in zip(p, outputs, strict=True):
+            expected[[cell(begin, end) for begin, end, _ in nodes.tolist()], nodes[:, 2]] += probability
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+        def rights(nodes, expected=expected):
+            return sum(expected[cell(begin, end), label] for begin, end, label in nodes.tolist())
+
+        begin, end = model.examples.boundaries(everything)[i : i + 2]
+        tree = model.examples.decode_least_risk(w, everything)[begin:end]
+        assert is_possible(model.bracketing, tree.tolist())
+        assert rights(tree) == pytest.approx(max(map(rights, outputs)))
+        other += rights(outputs[int(p.argmax())]) < rights(tree) - 1e-9
+    assert other > 0, "the most probable tree had the least risk each time, so this tests little"
 
 
 def test_every_decoded_tree_is_one_of_constituents(model):

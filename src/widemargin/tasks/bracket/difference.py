@@ -1,4 +1,4 @@
-"""How binary trees differ from gold: nodes that gold lacks, and the features of nodes that only one of the two has."""
+"""How binary trees differ from gold: what gold lacks, nodes or productions, and features that only one of them has."""
 
 from typing import NamedTuple
 
@@ -7,8 +7,8 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.core.sparse import Draft, Rows, coalesce, new_table, with_room
-from widemargin.decoders.cky import cell
-from widemargin.tasks.bracket.scores import BracketData, BracketKeys, PairKeys, pair_slot
+from widemargin.decoders.charts import cell
+from widemargin.tasks.bracket.scores import BracketData, BracketKeys, PairKeys, gold_tree, pair_slot
 
 
 class Layout(NamedTuple):
@@ -28,6 +28,18 @@ def parents(nodes: IntMatrix, n_labels: int) -> IntVector:
             found[r + 1] = nodes[r, 2]
             found[r + 2 * (nodes[r + 1, 1] - nodes[r, 0])] = n_labels + nodes[r, 2]
     return found
+
+
+@kernel
+def same_halves(nodes: IntMatrix, r: int, others: IntMatrix, s: int) -> bool:
+    """Whether the nodes r and s of two trees, over the same words, are split alike into halves with the same labels."""
+    size = nodes[r, 1] - nodes[r, 0]
+    if size == 1:
+        return True
+    left = 2 * (nodes[r + 1, 1] - nodes[r, 0])
+    if nodes[r + 1, 1] != others[s + 1, 1] or nodes[r + 1, 2] != others[s + 1, 2]:
+        return False
+    return nodes[r + left, 2] == others[s + left, 2]
 
 
 @kernel
@@ -99,17 +111,16 @@ def _push_half(
 def _push_others(
     draft: Draft,
     write: int,
-    keys: BracketKeys,
     layout: Layout,
     begin: int,
     nodes: IntMatrix,
     others: IntMatrix,
     chart: IntVector,
-    costs: FloatVector,
+    data: BracketData,
     value: float,
 ) -> tuple[int, float]:
     """Append the features that `nodes` have and `others` lack; return the new end, and the cost of these nodes."""
-    cost = 0.0
+    keys, cost = data.keys, 0.0
     above, others_above = parents(nodes, layout.n_labels), parents(others, layout.n_labels)
     for r in range(len(chart)):
         chart[r] = -1
@@ -119,8 +130,9 @@ def _push_others(
         i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
         other = chart[cell(i, j)]
         same = other >= 0 and others[other, 2] == label
+        if not same or (data.by_productions and not same_halves(nodes, r, others, other)):
+            cost += data.costs[label]
         if not same:
-            cost += costs[label]
             write = _push_span(draft, write, keys, begin + i, begin + j, layout, label, value)
         if above[r] >= 0 and not (same and others_above[other] == above[r]):
             write = _push_half(draft, write, keys, begin + i, begin + j, layout, label, above[r], value)
@@ -140,12 +152,12 @@ def difference(
     for position in range(len(batch)):
         i, end = batch[position], indptr[position]
         begin, n = data.indptr[i], data.indptr[i + 1] - data.indptr[i]
-        gold = data.gold[2 * begin - i : 2 * (begin + n) - i - 1]
+        gold = gold_tree(data, i)
         found = nodes[starts[position] : starts[position + 1]]
         draft = with_room(draft, end, 4 * n * (n_templates + 1))
         chart = np.empty(n * (n + 1) // 2, dtype=np.int32)
-        write, _ = _push_others(draft, end, keys, layout, begin, gold, found, chart, data.costs, 1.0)
-        write, wrong = _push_others(draft, write, keys, layout, begin, found, gold, chart, data.costs, -1.0)
+        write, _ = _push_others(draft, end, layout, begin, gold, found, chart, data, 1.0)
+        write, wrong = _push_others(draft, write, layout, begin, found, gold, chart, data, -1.0)
         errors[position] = wrong
         indptr[position + 1] = coalesce(draft.indices, draft.values, end, write, end, draft.table)
     end = indptr[len(batch)]

@@ -21,7 +21,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
-from widemargin.decoders.cky import cell
+from widemargin.decoders.charts import Marks, cell, mark_tree, no_marks
 
 MODULUS_MASK = 2**31 - 1
 WORD, SPAN, TOP = range(3)
@@ -59,7 +59,7 @@ class BracketData(NamedTuple):
     `gold` holds the nodes of all sentences, those of sentence i from 2 indptr[i] − i on; it is empty where sentences
     are only to be parsed. `allowed` says which labels may be on words, on longer spans and on top; `rests` which label
     a rest of each label has, −1 for none, and `n_chains` where the labels of rests begin. `costs` are the errors of
-    wrong nodes with each label.
+    wrong nodes with each label; `by_productions` says whether nodes with wrong halves are wrong, too.
     """
 
     indptr: LongVector
@@ -69,6 +69,7 @@ class BracketData(NamedTuple):
     rests: IntVector
     n_chains: int
     costs: FloatVector
+    by_productions: bool
 
 
 class BracketWeights(NamedTuple):
@@ -126,6 +127,12 @@ def _add_pair(
 
 
 @kernel
+def kind_of(i: int, j: int, n: int) -> int:
+    """Which row of `BracketData.allowed` is about the span i … j of `n` words."""
+    return WORD if j - i == 1 else TOP if j - i == n else SPAN
+
+
+@kernel
 def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float, charts: Charts) -> int:
     """Fill in the charts of sentence i, errors times `scale` included; return how many words it has."""
     keys, table = data.keys, weights.table
@@ -138,7 +145,7 @@ def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float
     for t in range(n):
         for u in range(t + 1, n + 1):
             at = cell(t, u)
-            kind = WORD if u - t == 1 else TOP if u - t == n else SPAN
+            kind = kind_of(t, u, n)
             span, left, right = charts.span[at], charts.left[at], charts.right[at]
             for label in range(n_labels):
                 span[label] = first[t, label] + last[u - 1, label] + scale * data.costs[label]
@@ -154,9 +161,25 @@ def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float
                     span[label] = -np.inf
     if len(data.gold) > 0:
         for r in range(2 * begin - i, 2 * (begin + n) - i - 1):
-            label = data.gold[r, 2]
-            charts.span[cell(data.gold[r, 0], data.gold[r, 1]), label] -= scale * data.costs[label]
+            t, u, label = data.gold[r, 0], data.gold[r, 1], data.gold[r, 2]
+            # Whether a production is right, only `gold_marks` can tell.
+            if u - t == 1 or not data.by_productions:
+                charts.span[cell(t, u), label] -= scale * data.costs[label]
     return n
+
+
+@kernel
+def gold_tree(data: BracketData, i: int) -> IntMatrix:
+    """The nodes of the gold tree of sentence i."""
+    return data.gold[2 * data.indptr[i] - i : 2 * data.indptr[i + 1] - i - 1]
+
+
+@kernel
+def gold_marks(data: BracketData, i: int, scale: float) -> Marks:
+    """What gold productions score besides the charts: `part_scores` counts them as errors if productions are."""
+    if len(data.gold) > 0 and data.by_productions and scale != 0.0:
+        return mark_tree(gold_tree(data, i), -scale * data.costs)
+    return no_marks()
 
 
 @kernel
@@ -172,10 +195,17 @@ def rule_scores(data: BracketData, weights: BracketWeights) -> FloatMatrix:
 
 
 @kernel
-def new_charts(data: BracketData, batch: IntVector) -> Charts:
-    """Charts for any sentence of the batch."""
+def longest_of(data: BracketData, batch: IntVector) -> int:
+    """The number of words of the longest sentence of the batch."""
     longest = 0
     for i in batch:
         longest = max(longest, data.indptr[i + 1] - data.indptr[i])
+    return longest
+
+
+@kernel
+def new_charts(data: BracketData, batch: IntVector) -> Charts:
+    """Charts for any sentence of the batch."""
+    longest = longest_of(data, batch)
     n_cells, n_labels = longest * (longest + 1) // 2, data.allowed.shape[1]
     return Charts(np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)))

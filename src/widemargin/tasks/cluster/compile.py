@@ -15,8 +15,8 @@ from widemargin.core.problem import is_number
 from widemargin.core.solution import Solution
 from widemargin.decoders.kruskal import Flags
 from widemargin.errors import DataError, WidemarginError
-from widemargin.tasks.cluster.documents import Documents
-from widemargin.tasks.cluster.examples import ForestExamples
+from widemargin.structures.forest import ForestExamples
+from widemargin.structures.pairs import Documents
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.model import DECODERS, ClusterModel, predicted
 from widemargin.tasks.cluster.parameters import ClusterParameters
@@ -89,9 +89,9 @@ def forests_of(examples: ForestExamples, given: Any) -> Flags:
 
     They must hold the gold clusters together without a circle, as far as the given pairs allow.
     """
-    documents, clusters = examples.documents, examples.clusters
-    if len(given) != documents.n_documents:
-        raise DataError(f"there are {documents.n_documents} documents, but {len(given)} lists of links")
+    documents, clusters = examples.layout, examples.clusters
+    if len(given) != examples.n_examples:
+        raise DataError(f"there are {examples.n_examples} documents, but {len(given)} lists of links")
     flags = np.zeros(len(documents.first), dtype=np.int8)
     for i, links in enumerate(given):
         begin, end = documents.pairs[i : i + 2].tolist()

@@ -18,13 +18,12 @@ from widemargin.core.limits import check_memory
 from widemargin.core.sparse import sums
 from widemargin.decoders.agglomerative import agglomerate
 from widemargin.decoders.kruskal import Flags
-from widemargin.tasks.cluster.documents import (
+from widemargin.structures.pairs import (
     Documents,
     checked,
     count_in,
     link_counts,
     link_differences,
-    most_pairs,
     pair_scores,
 )
 
@@ -50,10 +49,19 @@ def _gains(documents: Documents, i: int, scores: FloatVector) -> FloatMatrix:
 
 
 @kernel
+def _most_pairs(documents: Documents, batch: IntVector) -> int:
+    """The number of pairs in the largest document of the batch."""
+    most = 0
+    for i in batch:
+        most = max(most, documents.pairs[i + 1] - documents.pairs[i])
+    return most
+
+
+@kernel
 def _decode(documents: Documents, w: FloatVector, batch: IntVector, scales: FloatVector, costs: Costs) -> IntVector:
     clusters, scores = (
         np.empty(count_in(documents.items, batch), dtype=np.int32),
-        np.empty(most_pairs(documents, batch)),
+        np.empty(_most_pairs(documents, batch)),
     )
     at = 0
     for position in range(len(batch)):
@@ -97,9 +105,9 @@ class CorrelationExamples:
         sizes = np.diff(documents.items)
         check_memory(8.0 * sizes**2, "correlation clustering", 'Use decoder="forest".', "document")
         self.n_examples, self.work = documents.n_documents, documents.work + sizes**2 / 200.0
-        self.inside = documents.within(clusters)
+        self.inside = documents.layout.within(clusters)
         unit = PERCENT / np.maximum(np.diff(documents.pairs), 1)
-        of_pairs = documents.for_pairs(unit)
+        of_pairs = documents.layout.for_pairs(unit)
         self.costs = Costs(np.where(self.inside, 0.0, penalty * of_pairs), np.where(self.inside, of_pairs, 0.0))
         self.unit, self.penalty = unit, float(penalty)
         self.n_inside = sums(self.inside, documents.pairs)
@@ -111,7 +119,7 @@ class CorrelationExamples:
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences of the clusterings `outputs`."""
         joined = _joined(self.documents, batch, outputs)
-        right, wrong = link_counts(self.documents, batch, self.inside, joined).T
+        right, wrong = link_counts(self.documents.layout, batch, self.inside, joined).T
         errors = self.unit[batch] * (self.n_inside[batch] - right + self.penalty * wrong)
         return Differences(errors, link_differences(self.documents, batch, self.inside.view(np.int8), joined))
 

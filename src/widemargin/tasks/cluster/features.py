@@ -18,13 +18,13 @@ from widemargin.core.header import many, one_of, optional, text
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, ModelFileError
-from widemargin.tasks.cluster.columns import ColumnExtractor
-from widemargin.tasks.cluster.documents import Documents
+from widemargin.structures.pairs import Documents
 from widemargin.tasks.cluster.mention_pairs import compare_mentions
-from widemargin.tasks.cluster.mentions import Mentions
 from widemargin.tasks.cluster.records import compare_records, fields_of
+from widemargin.text.coded import ColumnExtractor
 from widemargin.text.extractor import Features
 from widemargin.text.matrices import MatrixExtractor
+from widemargin.text.mentions import Mentions
 from widemargin.text.records import RecordExtractor
 
 EVERY_PAIR = "every pair"

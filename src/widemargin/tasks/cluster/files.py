@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from widemargin.errors import WidemarginError
+from widemargin.files import mentions as mention_files
 from widemargin.files.formats import guess
 from widemargin.files.raw import RawText
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.cluster import mention_files, pair_files, record_files
+from widemargin.tasks.cluster import pair_files, record_files
 from widemargin.tasks.files import Files
 
 READERS: dict[str, Callable[..., Any]] = {

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
-from widemargin.clusterings import check_items, clustering_scores, mitre_loss, pair_loss
+from widemargin.clusterings import NAMES, check_items, clustering_scores, conll_f1, mitre_loss, pair_loss
 from widemargin.core.header import Fields, names, one_of, record
 from widemargin.core.problem import predict
 from widemargin.core.sparse import Rows
@@ -20,10 +20,10 @@ from widemargin.errors import WidemarginError
 from widemargin.report.evaluation import Evaluation, plain, score_table
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.report.numbers import share
+from widemargin.structures.forest import ForestExamples
+from widemargin.structures.pairs import Documents, pair_scores
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.cluster.correlation import CorrelationExamples
-from widemargin.tasks.cluster.documents import Documents, pair_scores
-from widemargin.tasks.cluster.examples import ForestExamples
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.files import read_documents
 from widemargin.tasks.cluster.pictures import cluster_lines, cluster_pictures, described_items
@@ -35,7 +35,6 @@ DECODERS: dict[str, type[ForestExamples] | type[CorrelationExamples]] = {
     "correlation": CorrelationExamples,
 }
 """The structures by name."""
-NAMES = {"muc": "MUC", "b3": "B³", "ceaf_m": "CEAF, items", "ceaf_e": "CEAF, clusters", "pair": "pairs"}
 
 
 @dataclass
@@ -86,7 +85,7 @@ class ClusterModel(Model):
         check_items(gold, outputs)
         scores = clustering_scores(gold, outputs)
         losses = {"mitre_loss": mitre_loss(gold, outputs), "pair_loss": pair_loss(gold, outputs)}
-        conll = (scores["muc"].f1 + scores["b3"].f1 + scores["ceaf_e"].f1) / 3
+        conll = conll_f1(scores)
         of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
         results = {**of_scores, "conll_f1": conll, **losses, "by_score": plain(scores)}
         facts = [
@@ -142,13 +141,13 @@ class ClusterModel(Model):
         if question.token is not None or question.head is not None or question.label is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for two items by --span I:J")
         examples, one = self.examples(X), np.zeros(1, dtype=np.int32)
-        documents = examples.documents
+        documents: Any = examples.documents
         scores = np.empty(len(documents.first))
         pair_scores(documents, self.weights, 0, scores)
         items = described_items(X[0], int(documents.items[-1]))
         if question.span is None:
             outputs: Any = examples.decode(self.weights, one)
-            joined = outputs if isinstance(examples, ForestExamples) else documents.within(outputs)
+            joined = outputs if isinstance(examples, ForestExamples) else documents.layout.within(outputs)
             found = sorted(np.flatnonzero(joined).tolist(), key=lambda pair: -scores[pair])
             return listed((_pair(documents, items, pair), float(scores[pair]), "apart") for pair in found)
         i, j = sorted(question.span)
@@ -193,7 +192,7 @@ def predicted(examples: ForestExamples | CorrelationExamples, w: FloatVector, n_
     """The predicted clusters of all documents."""
     outputs = np.concatenate(predict(examples, w, n_threads))
     clusters = examples.trees(np.arange(examples.n_examples, dtype=np.int32), outputs)
-    return split(clusters.tolist(), examples.documents.items)
+    return split(clusters.tolist(), examples.documents.layout.items)
 
 
 def _pair(documents: Documents, items: Sequence[str], pair: int) -> str:

@@ -9,7 +9,7 @@ from widemargin.report import svg
 from widemargin.report.svg import Picture, number
 from widemargin.report.text import shown
 from widemargin.tasks.cluster.features import Pairs
-from widemargin.tasks.cluster.mentions import Mentions
+from widemargin.text.mentions import Mentions
 
 COLOURS = ("#1f5fa8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#be123c", "#0f766e", "#4d7c0f", "#a21caf", "#334155")
 SIZE, LINE, LEVEL, WIDTH = 15.0, 34.0, 4.0, 760.0

@@ -14,7 +14,7 @@ import numpy as np
 
 from widemargin._types import AnyArray, BoolVector, FloatVector
 from widemargin.errors import DataError
-from widemargin.tasks.cluster.columns import Coded, Column, common_members, same
+from widemargin.text.coded import Coded, Column, common_members, same
 
 TEXT = "text"
 """The only field of a record that is a string."""

@@ -51,7 +51,7 @@ class SummaryModel(Model):
     counts: ClassVar[str] = "sentences"
     draws: ClassVar[bool] = True
     explains: ClassVar[bool] = True
-    picture_suffix: ClassVar[str] = ".html"
+    drawn_as: ClassVar[str] = ".html"
     fields: ClassVar[Fields] = {
         "length": whole(at_least=1, at_most=LONGEST),
         "order": whole(at_least=1, at_most=WIDEST),

@@ -18,7 +18,6 @@ from widemargin.core.sparse import NO_ROWS, Rows, coalesce, new_table, sums
 from widemargin.decoders.viterbi import viterbi
 from widemargin.errors import DataError
 from widemargin.structures.support import distinct, runs
-from widemargin.tasks.tag.marginals import expectation
 from widemargin.tasks.tag.positions import hull_sequences, violators
 from widemargin.tasks.tag.scores import ChainData, new_scores, part_scores
 from widemargin.tasks.tag.search import best_sequences, max_marginals, scores, worst_sequences
@@ -253,7 +252,18 @@ class ChainExamples:
 
     def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
         """−log p of the gold labels and the expected feature differences (`core.examples.Marginals`)."""
+        from widemargin.tasks.tag.marginals import expectation  # most taggers are trained without probabilities
+
         return Differences(*expectation(self.data, self.chain.parts(w), batch, error_scale))
+
+    def probabilities(self, w: FloatVector | ChainWeights, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:
+        """p(y_t = l) for each position of the batch, a row each, and log Z of each example."""
+        from widemargin.tasks.tag.marginals import posteriors
+
+        starts, log_z = self._starts(batch), np.empty(len(batch))
+        rows = np.empty((starts[-1], self.chain.n_labels))
+        posteriors(self.data, w if isinstance(w, ChainWeights) else self.chain.parts(w), batch, starts, rows, log_z)
+        return rows, log_z
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of all transitions."""

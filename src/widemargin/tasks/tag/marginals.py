@@ -1,10 +1,9 @@
 """Chains as a probability model: how label sequences differ from gold on average.
 
-    p(y) ∝ exp(⟨w, φ(x, y)⟩ + error_scale · Δ(y));   −log p(gold) = log Z − ⟨w, φ(x, gold)⟩
-    φ(x, gold) − E[φ(x, y)]:   Σ_t x_tf ([gold_t = l] − p(y_t = l)) at the weight W[f, l], and likewise for label pairs
+p(y) ∝ exp(⟨w, φ(x, y)⟩ + error_scale · Δ(y));   −log p(gold) = log Z − ⟨w, φ(x, gold)⟩
+φ(x, gold) − E[φ(x, y)]:   Σ_t x_tf ([gold_t = l] − p(y_t = l)) at the weight W[f, l], and likewise for label pairs
 
-Every label has some probability, so each feature of a sequence has a whole row of entries. The distinct features are
-found first. Then whole rows are summed; no entry is looked up by itself.
+The sums over sequences are those of `forward_backward`.
 """
 
 from typing import NamedTuple
@@ -12,63 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows, new_table
 from widemargin.decoders.forward_backward import Transitions, exponentiate, forward_backward, new_transitions
+from widemargin.structures.feature_sums import append, append_features, count_features, sum_by_feature
 from widemargin.tasks.tag.scores import ChainData, new_scores, part_scores, sequence_score
 from widemargin.tasks.tag.weights import ChainWeights
-
-
-@kernel
-def _sum_by_feature(
-    features: Rows, first: int, residual: FloatMatrix, table: IntVector, names: IntVector, sums: FloatMatrix
-) -> int:
-    """sums[k] = Σ_t x_tf residual[t] for every distinct f = names[k] of the positions from `first` on; return how many.
-
-    `table` comes from `sparse.new_table` and is all −1 before and after.
-    """
-    mask = len(table) - 1
-    width = residual.shape[1]
-    n_distinct = 0
-    for t in range(len(residual)):
-        row = residual[t]
-        for k in range(features.indptr[first + t], features.indptr[first + t + 1]):
-            feature = features.indices[k]
-            value = features.values[k] if len(features.values) > 0 else 1.0
-            h = (int(feature) * 40503) & mask
-            while table[h] >= 0 and names[table[h]] != feature:
-                h = (h + 1) & mask
-            if table[h] < 0:
-                table[h] = n_distinct
-                names[n_distinct] = feature
-                for j in range(width):
-                    sums[n_distinct, j] = value * row[j]
-                n_distinct += 1
-            else:
-                total = sums[table[h]]
-                for j in range(width):
-                    total[j] += value * row[j]
-    for k in range(len(table)):
-        table[k] = -1
-    return n_distinct
-
-
-@kernel
-def _append(row: FloatVector, offset: int, psi: Rows, write: int) -> int:
-    """Append the non-zero entries of `row` at the weights from `offset` on; return where the entries end."""
-    for j in range(len(row)):
-        if row[j] != 0.0:
-            psi.indices[write] = offset + j
-            psi.values[write] = row[j]
-            write += 1
-    return write
-
-
-@kernel
-def _append_features(names: IntVector, sums: FloatMatrix, n: int, offset: int, psi: Rows, write: int) -> int:
-    for k in range(n):
-        write = _append(sums[k], offset + names[k] * sums.shape[1], psi, write)
-    return write
 
 
 @kernel
@@ -95,17 +43,6 @@ def _sum_tables(tables: FloatMatrix) -> None:
                 tables[0, k, label] += tables[t, k, label]
 
 
-@kernel
-def _count_features(features: Rows, data: ChainData, batch: IntVector) -> tuple[int, int]:
-    """How many features all sequences of the batch have, and how many the sequence with the most has."""
-    total = most = data.indptr[0]
-    if len(features.indptr) > 1:
-        for i in batch:
-            size = features.indptr[data.indptr[i + 1]] - features.indptr[data.indptr[i]]
-            total, most = total + size, max(most, size)
-    return total, most
-
-
 class Scratch(NamedTuple):
     """Arrays for the longest sequence of a batch."""
 
@@ -127,20 +64,48 @@ def _new_scratch(data: ChainData, weights: ChainWeights, batch: IntVector) -> Sc
 
 
 @kernel
-def _residuals(data: ChainData, weights: ChainWeights, i: int, error_scale: float, scratch: Scratch) -> float:
-    """Leave indicators of gold less posteriors in `labels` and `pairs`; return −log p(gold)."""
+def _posteriors(
+    data: ChainData, weights: ChainWeights, i: int, error_scale: float, scratch: Scratch, labels: FloatMatrix
+) -> float:
+    """Leave posteriors in `labels` and `pairs`; return log Z."""
     transitions = scratch.transitions
     n = part_scores(data, weights, i, error_scale, scratch.emission, transitions.scores)
-    emission, first = scratch.emission[:n], data.indptr[i]
     n_tables = min(n, len(transitions.scores))
     for t in range(1, n_tables):
         exponentiate(transitions, t)
-    labels, pairs = scratch.labels[:n], scratch.pairs[:n_tables]
-    log_sum = forward_backward(
-        emission, transitions, weights.begin, weights.end, scratch.forward, scratch.backward, labels, pairs
+    return forward_backward(
+        scratch.emission[:n],
+        transitions,
+        weights.begin,
+        weights.end,
+        scratch.forward,
+        scratch.backward,
+        labels,
+        scratch.pairs[:n_tables],
     )
-    gold = data.gold[first : first + n]
-    _subtract_from_gold(gold, labels, pairs)
+
+
+@kernel
+def posteriors(
+    data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, out: FloatMatrix, log_z: FloatVector
+) -> None:
+    """out[starts[k] + t, l] = p(y_t = l) of example batch[k], and log_z[k] its log Z; weights may be thinned."""
+    scratch = _new_scratch(data, weights, batch)
+    for position in range(len(batch)):
+        log_z[position] = 0.0
+        if starts[position] < starts[position + 1]:
+            labels = out[starts[position] : starts[position + 1]]
+            log_z[position] = _posteriors(data, weights, batch[position], 0.0, scratch, labels)
+
+
+@kernel
+def _residuals(data: ChainData, weights: ChainWeights, i: int, error_scale: float, scratch: Scratch) -> float:
+    """Leave indicators of gold less posteriors in `labels` and `pairs`; return −log p(gold)."""
+    transitions, first = scratch.transitions, data.indptr[i]
+    n = data.indptr[i + 1] - first
+    emission, labels, gold = scratch.emission[:n], scratch.labels[:n], data.gold[first : first + n]
+    log_sum = _posteriors(data, weights, i, error_scale, scratch, labels)
+    _subtract_from_gold(gold, labels, scratch.pairs[: min(n, len(transitions.scores))])
     return max(log_sum - sequence_score(emission, transitions.scores, weights.begin, weights.end, gold), 0.0)
 
 
@@ -152,8 +117,8 @@ def expectation(
     n_labels = len(weights.begin)
     n_pairs = n_labels * n_labels
     scratch = _new_scratch(data, weights, batch)
-    room, most = _count_features(data.features, data, batch)
-    room_pairs, most_pairs = _count_features(data.transition_features, data, batch)
+    room, most = count_features(data.features, data.indptr, batch)
+    room_pairs, most_pairs = count_features(data.transition_features, data.indptr, batch)
     room = room * n_labels + room_pairs * n_pairs + len(batch) * (n_pairs + 2 * n_labels)
     psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
     table, names = new_table(max(most, most_pairs)), np.empty(max(most, most_pairs), dtype=np.int32)
@@ -170,15 +135,15 @@ def expectation(
         if n > 0:
             errors[position] = _residuals(data, weights, batch[position], error_scale, scratch)
             labels, pairs = scratch.labels[:n], scratch.pairs[: min(n, len(scratch.pairs))]
-            n_distinct = _sum_by_feature(data.features, first, labels, table, names, sums)
-            write = _append_features(names, sums, n_distinct, at_emission, psi, write)
+            n_distinct = sum_by_feature(data.features, first, labels, table, names, sums)
+            write = append_features(names, sums, n_distinct, at_emission, psi, write)
             if most_pairs > 0:
                 flat = pairs.reshape(len(pairs), n_pairs)
-                n_distinct = _sum_by_feature(data.transition_features, first, flat, table, names, pair_sums)
-                write = _append_features(names, pair_sums, n_distinct, at_end + n_labels, psi, write)
+                n_distinct = sum_by_feature(data.transition_features, first, flat, table, names, pair_sums)
+                write = append_features(names, pair_sums, n_distinct, at_end + n_labels, psi, write)
             _sum_tables(pairs)
-            write = _append(pairs[0].reshape(n_pairs), at_transition, psi, write)
-            write = _append(labels[0], at_begin, psi, write)
-            write = _append(labels[n - 1], at_end, psi, write)
+            write = append(pairs[0].reshape(n_pairs), at_transition, psi, write)
+            write = append(labels[0], at_begin, psi, write)
+            write = append(labels[n - 1], at_end, psi, write)
         psi.indptr[position + 1] = write
     return errors, Rows(psi.indptr, psi.indices[:write], psi.values[:write])

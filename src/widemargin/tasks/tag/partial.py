@@ -17,7 +17,6 @@ from widemargin.core.sparse import Rows, dots, sums
 from widemargin.errors import DataError
 from widemargin.tasks.partial import LabelCounts, association
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.marginals import expectation
 from widemargin.tasks.tag.weights import Chain
 
 
@@ -102,6 +101,8 @@ class PartialChainExamples(ChainExamples):
 
     def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
         """The entropy of the completions (`core.examples.Uncertain`): E[−log p(h)] = −log p(h') + ⟨w, φ(h') − E[φ]⟩."""
+        from widemargin.tasks.tag.marginals import expectation
+
         surprise, psi = expectation(self._limited, self.chain.parts(w), batch, 1.0)
         return np.maximum(surprise + dots(psi, w), 0.0)
 

@@ -24,90 +24,65 @@ from widemargin._types import BoolVector, FloatVector, IntVector, LongMatrix
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import sums
 from widemargin.decoders.kruskal import Flags, components, spanning_forest
-from widemargin.tasks.cluster.documents import (
-    Documents,
-    checked,
-    count_in,
-    link_counts,
-    link_differences,
-    most_pairs,
-    pair_scores,
-)
+from widemargin.structures.pairs import ItemPairs, Layout, count_in, link_counts
 
 
 @kernel
-def _forest(documents: Documents, i: int, scores: FloatVector, usable: BoolVector, chosen: Flags) -> None:
+def _forest(layout: Layout, i: int, scores: FloatVector, usable: BoolVector, chosen: Flags) -> None:
     """The forest of greatest weight among the usable pairs of document i."""
-    begin, end = documents.pairs[i], documents.pairs[i + 1]
+    begin, end = layout.pairs[i], layout.pairs[i + 1]
     order = np.empty(end - begin, dtype=np.int64)
     count = 0
     for pair in range(end - begin):
         if usable[pair]:
             order[count] = pair
             count += 1
-    spanning_forest(
-        documents.first[begin:end],
-        documents.second[begin:end],
-        scores,
-        order[:count],
-        documents.items[i + 1] - documents.items[i],
-        chosen,
-    )
+    n = layout.items[i + 1] - layout.items[i]
+    spanning_forest(layout.first[begin:end], layout.second[begin:end], scores, order[:count], n, chosen)
 
 
 @kernel
 def _decode(
-    documents: Documents, w: FloatVector, batch: IntVector, scales: FloatVector, inside: BoolVector, penalty: float
+    layout: Layout, scores: FloatVector, batch: IntVector, scales: FloatVector, inside: BoolVector, penalty: float
 ) -> Flags:
-    most = most_pairs(documents, batch)
-    scores, usable = np.empty(most), np.empty(most, dtype=np.bool_)
-    outputs = np.zeros(count_in(documents.pairs, batch), dtype=np.int8)
+    """The best forests by the scores of the batch's pairs, to which errors are added."""
+    usable = np.empty(len(scores), dtype=np.bool_)
+    outputs = np.zeros(len(scores), dtype=np.int8)
     at = 0
     for position in range(len(batch)):
         i, scale = batch[position], scales[position]
-        begin, n = documents.pairs[i], documents.pairs[i + 1] - documents.pairs[i]
-        pair_scores(documents, w, i, scores)
+        begin, n = layout.pairs[i], layout.pairs[i + 1] - layout.pairs[i]
         if scale != 0.0:
             for pair in range(n):
-                scores[pair] += -scale if inside[begin + pair] else scale * penalty
+                scores[at + pair] += -scale if inside[begin + pair] else scale * penalty
         for pair in range(n):
-            usable[pair] = scores[pair] > 0.0
-        _forest(documents, i, scores[:n], usable[:n], outputs[at : at + n])
+            usable[at + pair] = scores[at + pair] > 0.0
+        _forest(layout, i, scores[at : at + n], usable[at : at + n], outputs[at : at + n])
         at += n
     return outputs
 
 
 @kernel
-def _complete(documents: Documents, w: FloatVector, batch: IntVector, inside: BoolVector) -> Flags:
-    scores = np.empty(most_pairs(documents, batch))
-    completions = np.zeros(count_in(documents.pairs, batch), dtype=np.int8)
+def _complete(layout: Layout, scores: FloatVector, batch: IntVector, inside: BoolVector) -> Flags:
+    """The best forests inside the clusters by the scores of the batch's pairs."""
+    completions = np.zeros(len(scores), dtype=np.int8)
     at = 0
     for i in batch:
-        begin, end = documents.pairs[i], documents.pairs[i + 1]
-        pair_scores(documents, w, i, scores)
-        _forest(documents, i, scores[: end - begin], inside[begin:end], completions[at : at + end - begin])
-        at += end - begin
+        begin, end = layout.pairs[i], layout.pairs[i + 1]
+        n = end - begin
+        _forest(layout, i, scores[at : at + n], inside[begin:end], completions[at : at + n])
+        at += n
     return completions
 
 
 @kernel
-def _complete_by(documents: Documents, scores: FloatVector, inside: BoolVector) -> Flags:
-    """Forests inside the clusters of all documents, by given scores."""
-    completions = np.zeros(len(scores), dtype=np.int8)
-    for i in range(len(documents.pairs) - 1):
-        begin, end = documents.pairs[i], documents.pairs[i + 1]
-        _forest(documents, i, scores[begin:end], inside[begin:end], completions[begin:end])
-    return completions
-
-
-@kernel
-def _trees(documents: Documents, batch: IntVector, outputs: Flags) -> IntVector:
-    clusters = np.empty(count_in(documents.items, batch), dtype=np.int32)
+def _trees(layout: Layout, batch: IntVector, outputs: Flags) -> IntVector:
+    clusters = np.empty(count_in(layout.items, batch), dtype=np.int32)
     at = write = 0
     for i in batch:
-        begin, end, n = documents.pairs[i], documents.pairs[i + 1], documents.items[i + 1] - documents.items[i]
+        begin, end, n = layout.pairs[i], layout.pairs[i + 1], layout.items[i + 1] - layout.items[i]
         flags = outputs[at : at + end - begin]
-        clusters[write : write + n] = components(documents.first[begin:end], documents.second[begin:end], flags, n)
+        clusters[write : write + n] = components(layout.first[begin:end], layout.second[begin:end], flags, n)
         at, write = at + end - begin, write + n
     return clusters
 
@@ -119,7 +94,7 @@ class ForestExamples:
 
     Parameters
     ----------
-    documents : items, pairs and features
+    documents : items, pairs and their features
     n_features : one more than the largest index of a feature
     clusters : the number of each item's gold cluster; None when documents are only to be decoded
     penalty : r, the cost of a link across clusters
@@ -130,29 +105,31 @@ class ForestExamples:
 
     def __init__(
         self,
-        documents: Documents,
+        documents: ItemPairs,
         n_features: int,
         clusters: IntVector | None = None,
         *,
         penalty: float = 1.0,
         completions: Flags | None = None,
     ) -> None:
-        self.documents, self.n_weights = checked(documents, n_features), n_features
-        self.n_examples, self.work = documents.n_documents, documents.work
+        self.documents, self.n_weights = documents.checked(n_features), n_features
+        self.layout, self.work = self.documents.layout, self.documents.work
+        self.n_examples = len(self.layout.items) - 1
         self.clusters, self.penalty = clusters, float(penalty)
-        self.inside = documents.within(clusters)
+        self.inside = self.layout.within(clusters)
         self.completions = self.first_completions() if completions is None else completions
-        self.most_right = sums(self.completions, documents.pairs)
+        self.most_right = sums(self.completions, self.layout.pairs)
 
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> Flags:
         """The best forest of each document."""
-        return _decode(self.documents, w, batch, per_example(error_scale, batch), self.inside, self.penalty)
+        scores, scales = self.documents.scores(w, batch), per_example(error_scale, batch)
+        return _decode(self.layout, scores, batch, scales, self.inside, self.penalty)
 
     def difference(self, batch: IntVector, outputs: Flags) -> Differences:
         """Errors of the forests `outputs`, and how their features differ from those of the completions."""
-        right, across = link_counts(self.documents, batch, self.inside, outputs).T
+        right, across = link_counts(self.layout, batch, self.inside, outputs).T
         errors = self.most_right[batch] - right + self.penalty * across
-        return Differences(errors, link_differences(self.documents, batch, self.completions, outputs))
+        return Differences(errors, self.documents.differences(batch, self.completions, outputs))
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the features in the batch's documents."""
@@ -160,7 +137,7 @@ class ForestExamples:
 
     def complete(self, w: FloatVector, batch: IntVector) -> Flags:
         """The best forests that hold the gold clusters together."""
-        return _complete(self.documents, w, batch, self.inside)
+        return _complete(self.layout, self.documents.scores(w, batch), batch, self.inside)
 
     def completed(self, completions: Flags) -> Self:
         """The same documents with these forests as gold."""
@@ -170,23 +147,24 @@ class ForestExamples:
 
     def first_completions(self) -> Flags:
         """Chains in the order of items: each is linked to the closest one before it in its cluster."""
-        return _complete_by(
-            self.documents, (self.documents.first - self.documents.second).astype(np.float64), self.inside
-        )
+        return self._complete_by((self.layout.first - self.layout.second).astype(np.float64))
 
     def guess(self, rng: np.random.Generator) -> Flags:
         """Random forests that hold the gold clusters together."""
-        return _complete_by(self.documents, rng.random(len(self.inside)), self.inside)
+        return self._complete_by(rng.random(len(self.inside)))
+
+    def _complete_by(self, scores: FloatVector) -> Flags:
+        return _complete(self.layout, scores, np.arange(self.n_examples, dtype=np.int32), self.inside)
 
     def unreachable(self) -> Mapping[str, BoolVector]:
         """Documents with a gold cluster that the given pairs do not hold together."""
         if self.clusters is None:
             return {}
-        cuts = self.documents.items[1:-1]
+        cuts = self.layout.items[1:-1]
         n_clusters = [len(np.unique(each)) for each in np.split(self.clusters, cuts)]
-        broken: BoolVector = self.most_right < np.diff(self.documents.items) - np.array(n_clusters)
+        broken: BoolVector = self.most_right < np.diff(self.layout.items) - np.array(n_clusters)
         return {"pairs that would hold a cluster together are not given": broken}
 
     def trees(self, batch: IntVector, outputs: Flags) -> IntVector:
         """The clusters that forests stand for: a number per item, from 0 in each document."""
-        return _trees(self.documents, batch, outputs)
+        return _trees(self.layout, batch, outputs)

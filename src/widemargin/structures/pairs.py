@@ -1,9 +1,10 @@
 """Documents as arrays: items to be partitioned, and pairs of them, each with a row of features x_ij.
 
-Pairs that are not given have no features, and nothing can link them directly.
+Pairs that are not given have no features, and nothing can link them directly. `ItemPairs` is what structures ask of
+such documents, however they keep their features; `Documents` has them as sparse rows.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -13,6 +14,56 @@ from widemargin.core.sparse import Draft, Rows, coalesce, distinct_entries, new_
 from widemargin.decoders.kruskal import Flags
 from widemargin.errors import DataError
 from widemargin.structures.support import distinct, runs
+
+
+class Layout(NamedTuple):
+    """The items and the pairs of documents, as `Documents` has them, without their features."""
+
+    items: LongVector
+    pairs: LongVector
+    first: IntVector
+    second: IntVector
+
+    def for_pairs(self, of_documents: AnyArray) -> AnyArray:
+        """A value per document, repeated for each of its pairs."""
+        return np.repeat(of_documents, np.diff(self.pairs))
+
+    def within(self, clusters: IntVector | None) -> BoolVector:
+        """Which pairs lie inside a cluster; `clusters` has a number per item, or is None if none are known."""
+        if clusters is None:
+            return np.zeros(len(self.first), dtype=np.bool_)
+        if len(clusters) != self.items[-1]:
+            raise DataError(f"there are {self.items[-1]} items, but {len(clusters)} clusters")
+        begin = self.for_pairs(self.items[:-1])
+        same: BoolVector = clusters[begin + self.first] == clusters[begin + self.second]
+        return same
+
+
+class ItemPairs(Protocol):
+    """Documents whose pairs have scores that are linear in w."""
+
+    @property
+    def layout(self) -> Layout:
+        """Items and pairs."""
+
+    @property
+    def work(self) -> FloatVector:
+        """The estimated decoding time of each document in microseconds."""
+
+    def checked(self, n_weights: int) -> Self:
+        """The same documents, after a look at everything that kernels trust."""
+
+    def scores(self, w: FloatVector, batch: IntVector) -> FloatVector:
+        """⟨w, x⟩ of the pairs of the batch's documents, document after document."""
+
+    def differences(self, batch: IntVector, gold: Flags, links: Flags) -> Rows:
+        """Σ x over the gold links less Σ x over the other ones, for each document of the batch, entries coalesced.
+
+        `gold` has an entry per pair of all documents, `links` one per pair of the batch, document after document.
+        """
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights that the scores of the batch's documents read."""
 
 
 class Documents(NamedTuple):
@@ -32,23 +83,26 @@ class Documents(NamedTuple):
         """The number of documents."""
         return len(self.items) - 1
 
+    @property
+    def layout(self) -> Layout:
+        """Items and pairs."""
+        return Layout(self.items, self.pairs, self.first, self.second)
+
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the features in the batch's documents."""
         return runs(distinct(self.features, self.pairs, batch), 1, 0)
 
-    def for_pairs(self, of_documents: AnyArray) -> AnyArray:
-        """A value per document, repeated for each of its pairs."""
-        return np.repeat(of_documents, np.diff(self.pairs))
+    def checked(self, n_weights: int) -> "Documents":
+        """The documents with distinct entries in every row; kernels trust them from here on."""
+        return checked(self, n_weights)
 
-    def within(self, clusters: IntVector | None) -> BoolVector:
-        """Which pairs lie inside a cluster; `clusters` has a number per item, or is None if none are known."""
-        if clusters is None:
-            return np.zeros(len(self.first), dtype=np.bool_)
-        if len(clusters) != self.items[-1]:
-            raise DataError(f"there are {self.items[-1]} items, but {len(clusters)} clusters")
-        begin = self.for_pairs(self.items[:-1])
-        same: BoolVector = clusters[begin + self.first] == clusters[begin + self.second]
-        return same
+    def scores(self, w: FloatVector, batch: IntVector) -> FloatVector:
+        """⟨w, x⟩ of the pairs of the batch's documents, document after document."""
+        return _scores(self, w, batch)
+
+    def differences(self, batch: IntVector, gold: Flags, links: Flags) -> Rows:
+        """Features of gold links less those of other ones (`ItemPairs`)."""
+        return link_differences(self, batch, gold, links)
 
     @property
     def work(self) -> FloatVector:
@@ -69,7 +123,7 @@ def checked(documents: Documents, n_features: int) -> Documents:
         raise DataError(f"there are {n_pairs} pairs, but {len(features.indptr) - 1} rows of features")
     if (np.diff(items) < 0).any() or (np.diff(pairs) < 0).any():
         raise DataError("items and pairs must ascend")
-    if not ((first >= 0) & (first < second) & (second < documents.for_pairs(np.diff(items)))).all():
+    if not ((first >= 0) & (first < second) & (second < documents.layout.for_pairs(np.diff(items)))).all():
         raise DataError("pairs must be numbers of items of their document, the smaller one first")
     if len(features.indices) and not 0 <= features.indices.min() <= features.indices.max() < n_features:
         raise DataError(f"features has an index outside 0 … {n_features - 1}")
@@ -99,6 +153,17 @@ def pair_scores(documents: Documents, w: FloatVector, i: int, scores: FloatVecto
 
 
 @kernel
+def _scores(documents: Documents, w: FloatVector, batch: IntVector) -> FloatVector:
+    scores = np.empty(count_in(documents.pairs, batch))
+    at = 0
+    for i in batch:
+        n = documents.pairs[i + 1] - documents.pairs[i]
+        pair_scores(documents, w, i, scores[at : at + n])
+        at += n
+    return scores
+
+
+@kernel
 def count_in(indptr: LongVector, batch: IntVector) -> int:
     """How many items, or pairs, the batch's documents have together."""
     count = 0
@@ -108,16 +173,7 @@ def count_in(indptr: LongVector, batch: IntVector) -> int:
 
 
 @kernel
-def most_pairs(documents: Documents, batch: IntVector) -> int:
-    """The number of pairs in the largest document of the batch."""
-    most = 0
-    for i in batch:
-        most = max(most, documents.pairs[i + 1] - documents.pairs[i])
-    return most
-
-
-@kernel
-def link_counts(documents: Documents, batch: IntVector, inside: BoolVector, links: Flags) -> LongMatrix:
+def link_counts(layout: Layout, batch: IntVector, inside: BoolVector, links: Flags) -> LongMatrix:
     """For each document of the batch, how many of its links lie inside clusters, and how many across.
 
     `inside` has an entry per pair of all documents, `links` one per pair of the batch, document after document.
@@ -125,7 +181,7 @@ def link_counts(documents: Documents, batch: IntVector, inside: BoolVector, link
     counts = np.zeros((len(batch), 2), dtype=np.int64)
     at = 0
     for position in range(len(batch)):
-        begin, end = documents.pairs[batch[position]], documents.pairs[batch[position] + 1]
+        begin, end = layout.pairs[batch[position]], layout.pairs[batch[position] + 1]
         right = total = 0
         for pair in range(begin, end):
             total += links[at + pair - begin]

@@ -1,0 +1,78 @@
+"""Expected features of sequences: sums of whole rows, one for each distinct feature.
+
+    sums[f] = Σ_t x_tf residual[t],   residual[t] with an entry per label (or role and label, or pair of labels)
+
+If every label has some probability, each feature has a whole row of entries. The distinct features are found first.
+Then whole rows are summed; no entry is looked up by itself.
+"""
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.core.sparse import Rows
+
+
+@kernel
+def sum_by_feature(
+    features: Rows, first: int, residual: FloatMatrix, table: IntVector, names: IntVector, sums: FloatMatrix
+) -> int:
+    """sums[k] = Σ_t x_tf residual[t] for every distinct f = names[k] of the positions from `first` on; return how many.
+
+    `table` comes from `sparse.new_table` and is all −1 before and after.
+    """
+    mask = len(table) - 1
+    width = residual.shape[1]
+    n_distinct = 0
+    for t in range(len(residual)):
+        row = residual[t]
+        for k in range(features.indptr[first + t], features.indptr[first + t + 1]):
+            feature = features.indices[k]
+            value = features.values[k] if len(features.values) > 0 else 1.0
+            h = (int(feature) * 40503) & mask
+            while table[h] >= 0 and names[table[h]] != feature:
+                h = (h + 1) & mask
+            if table[h] < 0:
+                table[h] = n_distinct
+                names[n_distinct] = feature
+                for j in range(width):
+                    sums[n_distinct, j] = value * row[j]
+                n_distinct += 1
+            else:
+                total = sums[table[h]]
+                for j in range(width):
+                    total[j] += value * row[j]
+    for k in range(len(table)):
+        table[k] = -1
+    return n_distinct
+
+
+@kernel
+def append(row: FloatVector, offset: int, psi: Rows, write: int) -> int:
+    """Append the non-zero entries of `row` at the weights from `offset` on; return where the entries end."""
+    for j in range(len(row)):
+        if row[j] != 0.0:
+            psi.indices[write] = offset + j
+            psi.values[write] = row[j]
+            write += 1
+    return write
+
+
+@kernel
+def append_features(names: IntVector, sums: FloatMatrix, n: int, offset: int, psi: Rows, write: int) -> int:
+    """Append the first `n` rows of `sums`, that of feature f at the weights from offset + f · width on."""
+    for k in range(n):
+        write = append(sums[k], offset + names[k] * sums.shape[1], psi, write)
+    return write
+
+
+@kernel
+def count_features(features: Rows, indptr: LongVector, batch: IntVector) -> tuple[int, int]:
+    """How many features all examples of the batch have, and how many the example with the most has.
+
+    The rows of example i are those from indptr[i] on.
+    """
+    total = most = indptr[0]
+    if len(features.indptr) > 1:
+        for i in batch:
+            size = features.indptr[indptr[i + 1]] - features.indptr[indptr[i]]
+            total, most = total + size, max(most, size)
+    return total, most

@@ -1,0 +1,46 @@
+"""Compiled decoders as differentiable losses on the scores of any PyTorch module (extra ``widemargin[torch]``).
+
+    score(y) = Σ over parts of y of the part's score,   ∂ score(y) / ∂ scores = counts(y), how often y has each part
+
+A *structure* (`Chain`, `Segments`, `DependencyTrees`, `Constituents`, `Classes`, `Oracle`) knows what parts there are,
+finds the best outputs and, where this can be done, sums over all of them. A *loss* is written once, for all structures.
+"""
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError("widemargin.torch needs PyTorch: pip install 'widemargin[torch]'") from error
+
+from widemargin.torch.chain import Chain
+from widemargin.torch.classes import Classes
+from widemargin.torch.constituents import Constituents
+from widemargin.torch.dependencies import DependencyTrees
+from widemargin.torch.linear_chain import LinearChain
+from widemargin.torch.losses import Loss, Perceptron, SlackScaling, SquaredHinge, StructuredHinge
+from widemargin.torch.oracle import Oracle
+from widemargin.torch.predict_optimise import PerturbedFenchelYoung, SPOPlus
+from widemargin.torch.scored import Scored
+from widemargin.torch.segments import Segments
+from widemargin.torch.smooth import Likelihood, SoftmaxMargin
+from widemargin.torch.structure import Structure
+
+__all__ = [
+    "Chain",
+    "Classes",
+    "Constituents",
+    "DependencyTrees",
+    "Likelihood",
+    "LinearChain",
+    "Loss",
+    "Oracle",
+    "Perceptron",
+    "PerturbedFenchelYoung",
+    "SPOPlus",
+    "Scored",
+    "Segments",
+    "SlackScaling",
+    "SoftmaxMargin",
+    "SquaredHinge",
+    "Structure",
+    "StructuredHinge",
+]

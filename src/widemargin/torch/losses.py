@@ -1,0 +1,171 @@
+"""Margin losses, each written once for all structures.
+
+    hinge          ξ = max_y score(y) + Δ(y) − score(gold)               (Tsochantaridis et al. 2005, margin scaling)
+    squared hinge  ξ²
+    slack          max_y Δ(y) (1 + score(y) − score(gold))               (the same, slack scaling)
+    perceptron     max_y score(y) − score(gold)                          (Collins 2002)
+
+Δ(y) is the sum of the costs of y's parts, by default the number of parts that gold does not have. A subgradient is the
+part counts of the maximising y minus those of gold, times 1, 2ξ, Δ(y) and 1.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Literal, TypeAlias
+
+import numpy as np
+import torch
+
+from widemargin._types import AnyArray
+from widemargin.decoders.hull import new_corners, next_scales
+from widemargin.errors import WidemarginError
+from widemargin.torch.decoding import Decoding
+from widemargin.torch.scored import Scored, Scores
+
+Reduction: TypeAlias = Literal["mean", "sum", "token_mean", "none"]
+Costs: TypeAlias = torch.Tensor | float | None
+REDUCTIONS = ("mean", "sum", "token_mean", "none")
+
+
+def check_reduction(name: str) -> None:
+    """Raise if there is no such reduction."""
+    if name not in REDUCTIONS:
+        raise WidemarginError(f"there is no reduction {name!r}; there are {', '.join(REDUCTIONS)}")
+
+
+def reduced(losses: torch.Tensor, scored: Scored, reduction: Reduction) -> torch.Tensor:
+    """The losses of the examples as they are, summed up, or averaged over examples or tokens."""
+    check_reduction(reduction)
+    if reduction == "none":
+        return losses
+    total = losses.sum()
+    if reduction == "sum":
+        return total
+    return total / max(1, len(losses) if reduction == "mean" else int(scored.lengths.sum()))
+
+
+class Reduced(torch.nn.Module):
+    """A loss over a structure.
+
+    Parameters
+    ----------
+    structure
+        What outputs are, such as `Chain()`.
+    reduction
+        "mean" over examples, "sum", "token_mean", the sum divided by the number of tokens, or "none": one loss for each
+        example.
+    """
+
+    def __init__(self, structure: Decoding, *, reduction: Reduction = "mean") -> None:
+        super().__init__()
+        check_reduction(reduction)
+        self.structure, self.reduction = structure, reduction
+
+    def extra_repr(self) -> str:
+        """What `print` shows of the loss."""
+        return f"{type(self.structure).__name__}, reduction={self.reduction!r}"
+
+
+class Loss(Reduced, ABC):
+    """A loss of scores against gold outputs."""
+
+    def forward(
+        self,
+        scores: Scores,
+        gold: torch.Tensor,
+        mask: torch.Tensor | None = None,
+        *,
+        costs: Costs = None,
+        allowed: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """The loss of a batch.
+
+        Parameters
+        ----------
+        scores, mask, allowed
+            As in `Structure.decode`.
+        gold
+            The right outputs, in the form that `Structure.decode` returns; what is in the padding does not matter.
+        costs
+            The cost of each part, of a shape that broadcasts to that of the first tensor of scores, 0 for gold parts;
+            or a factor for the default, which is 1 for each part that is not gold.
+        """
+        scored = Scored.of(self.structure, scores, mask, allowed)
+        losses = self.of_examples(scored, scored.checked(gold), costs)
+        return reduced(losses, scored, self.reduction)
+
+    @abstractmethod
+    def of_examples(self, scored: Scored, gold: AnyArray, costs: Costs) -> torch.Tensor:
+        """The loss of each example, (B,)."""
+
+
+class StructuredHinge(Loss):
+    """ξ = max_y score(y) + Δ(y) − score(gold)."""
+
+    def of_examples(self, scored: Scored, gold: AnyArray, costs: Costs) -> torch.Tensor:
+        """The loss of each example, (B,)."""
+        augmented = scored.plus(scored.costs(gold, costs))
+        return augmented.difference(augmented.best(), gold).clamp(min=0.0)
+
+
+class SquaredHinge(StructuredHinge):
+    """ξ², ξ being the loss of `StructuredHinge`."""
+
+    def of_examples(self, scored: Scored, gold: AnyArray, costs: Costs) -> torch.Tensor:
+        """The loss of each example, (B,)."""
+        return super().of_examples(scored, gold, costs).square()
+
+
+class Perceptron(Loss):
+    """max_y score(y) − score(gold); costs are ignored."""
+
+    def of_examples(self, scored: Scored, gold: AnyArray, costs: Costs) -> torch.Tensor:
+        """The loss of each example, (B,)."""
+        return scored.difference(scored.best(), gold).clamp(min=0.0)
+
+
+class SlackScaling(Loss):
+    """max_y Δ(y) (1 + score(y) − score(gold)), over the outputs that are best for some λ of score(y) + λ Δ(y).
+
+    The search for λ is that of `decoders.hull`, for all examples of a batch at once.
+
+    Parameters
+    ----------
+    structure, reduction
+        As in `Reduced`.
+    most_decodes
+        How many λ are tried at most.
+    """
+
+    def __init__(self, structure: Decoding, *, reduction: Reduction = "mean", most_decodes: int = 12) -> None:
+        super().__init__(structure, reduction=reduction)
+        self.most_decodes = most_decodes
+
+    def of_examples(self, scored: Scored, gold: AnyArray, costs: Costs) -> torch.Tensor:
+        """The loss of each example, (B,)."""
+        of_parts = scored.costs(gold, costs)
+        with torch.no_grad():
+            worst = self._worst(scored, gold, of_parts)
+        # Costs count with those of gold taken off, as in the other losses.
+        errors = scored.errors(worst, of_parts) - scored.errors(gold, of_parts)
+        difference = scored.difference(worst, gold)
+        return torch.as_tensor(errors).to(difference) * (1.0 + difference).clamp(min=0.0)
+
+    def _worst(self, scored: Scored, gold: AnyArray, costs: torch.Tensor) -> AnyArray:
+        """Of the outputs that the search meets the one with the largest Δ(1 + s), gold if there is none."""
+        n = len(gold)
+        gold_errors = scored.errors(gold, costs)
+        worst, largest = gold.copy(), np.zeros(n)
+        corners, scale, active = new_corners(n), np.ones(n), np.arange(n)
+        for _ in range(self.most_decodes):
+            found = scored.plus(costs * scored.per_example(scale)).best()
+            errors = scored.errors(found, costs) - gold_errors
+            s = scored.difference(found, gold).double().numpy(force=True)
+            better = active[(errors * (1.0 + s) > largest)[active]]
+            worst[better], largest[better] = found[better], (errors * (1.0 + s))[better]
+            known = corners[active]
+            scale[active] = next_scales(known, scale[active], errors[active], s[active])
+            corners[active] = known
+            active = active[scale[active] > 0.0]
+            if not len(active):
+                break
+        return worst

@@ -1,0 +1,94 @@
+"""Sums over segmentations against all segmentations, one by one."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.chain_scores import coarse, fine
+from helpers.segment_scores import everything, part_scores, score
+from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
+
+pytestmark = pytest.mark.interpreted
+
+wide = st.one_of(st.sampled_from([-1e4, -700.0, 0.0, 700.0, 1e4]), st.just(-np.inf))
+
+
+def sums(parts, spare=0):
+    """log Z, the probabilities of segments, and the expected pairs of labels."""
+    n, _, n_labels = parts[0].shape
+    scratch = new_segment_sums(n + spare, n_labels)
+    for table in scratch:
+        table[...] = np.nan
+    segments, pairs = np.full(parts[0].shape, np.nan), np.full((n_labels, n_labels), np.nan)
+    return semimarkov_sums(*parts, scratch, segments, pairs), segments, pairs
+
+
+def brute_force(parts):
+    segments, pairs = np.zeros(parts[0].shape), np.zeros(parts[1].shape)
+    every = everything(parts)
+    totals = np.array([score(each, *parts) for each in every])
+    if totals.max() == -np.inf:
+        return -np.inf, segments, pairs
+    weights = np.exp(totals - totals.max())
+    for each, p in zip(every, weights / weights.sum(), strict=True):
+        for t, u, y in each:
+            segments[t, u - t, y] += p
+        for one, other in pairwise(each):
+            pairs[one[2], other[2]] += p
+    return totals.max() + np.log(weights.sum()), segments, pairs
+
+
+def check(parts, spare=0):
+    found, expected = sums(parts, spare), brute_force(parts)
+    assert found[0] == pytest.approx(expected[0], rel=1e-12, abs=1e-11)
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        assert np.allclose(one, other, rtol=0, atol=1e-11)
+
+
+@given(part_scores(coarse), st.integers(0, 2))
+def test_equals_brute_force_with_infinities(parts, spare):
+    check(parts, spare)
+
+
+@given(part_scores(fine))
+def test_equals_brute_force_on_any_scores(parts):
+    check(parts)
+
+
+@given(part_scores(wide))
+def test_equals_brute_force_where_probabilities_underflow(parts):
+    check(parts)
+
+
+def test_probabilities_are_the_derivatives_of_log_z():
+    rng = np.random.default_rng(0)
+    parts = rng.normal(size=(7, 3, 4)), rng.normal(size=(4, 4)), rng.normal(size=4), rng.normal(size=4)
+    _, segments, pairs = sums(parts)
+    first, last = segments[0].sum(axis=0), sum(segments[6 - d, d] for d in range(3))
+    cases = [(0, (2, 1, 3), segments), (1, (1, 2), pairs), (2, (3,), first), (3, (0,), last)]
+    for part, at, found in cases:
+        totals = []
+        for change in (-1e-5, 1e-5):
+            changed = [each.copy() for each in parts]
+            changed[part][at] += change
+            totals.append(sums(changed)[0])
+        assert (totals[1] - totals[0]) / 2e-5 == pytest.approx(found[at], abs=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_long_sequences(scale):
+    """Every token is in one segment, and one more segment begins than there are pairs."""
+    rng = np.random.default_rng(0)
+    n, longest, n_labels = 60, 5, 3
+    parts = scale * rng.normal(size=(n, longest, n_labels)), *(rng.normal(size=s) for s in ((3, 3), 3, 3))
+    total, segments, pairs = sums(parts)
+    assert np.isfinite(total)
+    covered = np.zeros(n)
+    for t in range(n):
+        for d in range(longest):
+            covered[t : t + d + 1] += segments[t, d].sum()
+    assert np.allclose(covered, 1.0)
+    assert segments.sum() == pytest.approx(pairs.sum() + 1.0)

@@ -1,0 +1,102 @@
+"""Mentions of small documents with random links, with all their choices, and a file of small texts."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from widemargin.tasks.coreference.examples import AntecedentExamples, link_boundaries
+from widemargin.tasks.coreference.keys import LinkKeys
+from widemargin.tasks.coreference.links import Links
+
+
+def random_links(seed, sizes, *, most=None, bits=4, edges=(0, 2, 3), n_alone=2):
+    """Links with random keys, in a table so small that features collide; some pairs measure different things."""
+    rng = np.random.default_rng(seed)
+    n, n_templates = sum(sizes), edges[-1]
+    pairs = link_boundaries(np.array(sizes, dtype=np.int64), most)
+
+    def draw(*shape):
+        return rng.integers(0, 1 << 29, shape).astype(np.int32)
+
+    return Links(
+        LinkKeys(
+            draw(n, n_templates),
+            draw(n, n_templates),
+            draw(5, n_templates),
+            draw(n, n_alone) & ((1 << bits) - 1),
+            rng.integers(0, 5, (int(pairs[-1]), len(edges) - 1)).astype(np.int32),
+            np.array(edges, dtype=np.int64),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            pairs,
+            (1 << bits) - 1,
+        )
+    )
+
+
+def random_entities(seed, sizes):
+    rng = np.random.default_rng(seed)
+    return np.concatenate([[], *(rng.integers(0, n // 2 + 1, n) for n in sizes)]).astype(np.int32)
+
+
+def random_mentions(seed, sizes, **options):
+    return AntecedentExamples(random_links(seed, sizes, **options), random_entities(seed, sizes))
+
+
+def choices(examples, m):
+    """All outputs of a mention."""
+    pairs = examples.links.keys.pairs
+    return [np.array([back], dtype=np.int32) for back in range(int(pairs[m + 1] - pairs[m]) + 1)]
+
+
+def phi(links, m, back):
+    """The features of a choice, from the definition."""
+    keys, x = links.keys, np.zeros(links.keys.mask + 1)
+    if back == 0:
+        return x
+    for place in keys.alone[m]:
+        x[place] += 1.0
+    rows = keys.rows[keys.pairs[m + 1] - back]
+    for g, (begin, end) in enumerate(pairwise(keys.edges.tolist())):
+        for t in range(begin, end):
+            x[
+                (int(keys.mention[m, t]) + int(keys.antecedent[m - back, t]) + int(keys.measure[rows[g], t])) % len(x)
+            ] += 1
+    return x
+
+
+def error_of(examples, m, back):
+    """Δ of a choice, from the definition."""
+    documents, entities, pairs = examples.links.keys.documents, examples.entities, examples.links.keys.pairs
+    begin = int(documents[np.searchsorted(documents, m, "right") - 1])
+    reach = int(pairs[m + 1] - pairs[m])
+    right = [k for k in range(1, reach + 1) if m - k >= begin and entities[m - k] == entities[m]]
+    if back == 0:
+        return examples.costs.false_new if right else 0.0
+    return 0.0 if back in right else examples.costs.wrong_link if right else examples.costs.false_anaphor
+
+
+NAMES = (("Ada", "she", "her"), ("Carl", "he", "him"), ("Eva", "she", "her"), ("Gustav", "he", "him"))
+
+
+def small_texts(n=6):
+    """CoNLL-U with documents of two sentences about two people and a dog."""
+    lines = []
+    for k in range(n):
+        (one, she, _), (two, _, him) = NAMES[k % 4], NAMES[(k + 1) % 4]
+        sentences = [
+            [(one, "PROPN", "(1)"), ("met", "VERB", ""), (two, "PROPN", "(2)"), ("and", "CCONJ", "")],
+            [("the", "DET", "(3"), ("dog", "NOUN", "3)"), (".", "PUNCT", "")],
+            [(she.title(), "PRON", "(1)"), ("liked", "VERB", ""), (him, "PRON", "(2)"), ("and", "CCONJ", "")],
+            [("the", "DET", "(3"), ("old", "ADJ", ""), ("dog", "NOUN", "3)"), (".", "PUNCT", "")],
+        ]
+        lines.append(f"# newdoc id = text {k}")
+        for begin in (0, 2):
+            tokens = [token for sentence in sentences[begin : begin + 2] for token in sentence]
+            for t, (word, tag, brackets) in enumerate(tokens, start=1):
+                misc = f"Entity={brackets}" if brackets else "_"
+                head, relation = (
+                    (0, "root") if tag == "VERB" else (t + 1, "det") if tag in ("DET", "ADJ") else (2, "dep")
+                )
+                lines.append(f"{t}\t{word}\t{word.lower()}\t{tag}\t_\t_\t{head}\t{relation}\t_\t{misc}")
+            lines.append("")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,35 @@
+"""Part scores of segmentations, drawn at random, and what a segmentation scores."""
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from helpers.segmentations import segmentations
+
+
+@st.composite
+def part_scores(draw, score):
+    """Tokens, longest segment and labels; what lies beyond the end of the sequence is not a number."""
+    n, longest, n_labels = draw(st.integers(1, 4)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
+
+    def table(*size):
+        return draw(arrays(np.float64, size, elements=score, fill=st.nothing()))
+
+    segment = table(n, longest, n_labels)
+    for t in range(n):
+        segment[t, n - t :] = np.nan
+    return segment, table(n_labels, n_labels), table(n_labels), table(n_labels)
+
+
+def everything(parts):
+    """All segmentations as wide as the scores."""
+    n, longest, n_labels = parts[0].shape
+    return segmentations(n, [longest] * n_labels)
+
+
+def score(segments, segment, transition, begin, end):
+    total = begin[segments[0][2]] + end[segments[-1][2]]
+    total += sum(segment[t, u - t, y] for t, u, y in segments)
+    return total + sum(transition[one[2], other[2]] for one, other in pairwise(segments))
