@@ -76,7 +76,7 @@ class Vocabulary:
 class SpanScorer(nn.Module):
     """Scores of labels for all spans of a batch of sentences."""
 
-    def __init__(self, sizes, n_labels, widths=(64, 32, 32, 16, 8), hidden=128, span=192, dropout=0.4):
+    def __init__(self, sizes, n_labels, widths=(64, 32, 32, 16, 8), hidden=128, span=192, dropout=0.33):
         super().__init__()
         self.vectors = nn.ModuleList(nn.Embedding(size, width) for size, width in zip(sizes, widths, strict=True))
         for table in self.vectors:
@@ -102,14 +102,14 @@ class SpanScorer(nn.Module):
 class NeuralParser:
     """A parser that learns from trees."""
 
-    def __init__(self, trees, *, objective="margin", optimiser="adagrad", rate=None, seed=0, batch_size=24):
+    def __init__(self, trees, *, objective="margin", optimiser="adagrad", rate=None, seed=0, batch_size=10):
         torch.manual_seed(seed)
         self.rng, self.batch_size = np.random.default_rng(seed), batch_size
         self.bracketing, self.vocabulary = Bracketing.of(trees), Vocabulary(trees)
         self.by_kind = torch.from_numpy(self.bracketing.allowed)
         self.scorer = SpanScorer(self.vocabulary.sizes, self.bracketing.n_labels)
         # The parser uses weights averaged over about an epoch, which are better than the last ones.
-        self.average = AveragedModel(self.scorer, multi_avg_fn=get_ema_multi_avg_fn(0.99))
+        self.average = AveragedModel(self.scorer, multi_avg_fn=get_ema_multi_avg_fn(0.995))
         self.structure = Constituents()
         self.loss = OBJECTIVES[objective](self.structure)
         self.optimiser = OPTIMISERS[optimiser](self.scorer.parameters(), rate)
