@@ -82,7 +82,8 @@ class SpanScorer(nn.Module):
         for table in self.vectors:
             nn.init.normal_(table.weight, std=0.3)
         self.lstm = nn.LSTM(sum(widths), hidden, num_layers=2, batch_first=True, bidirectional=True, dropout=dropout)
-        self.begin, self.end = nn.Linear(2 * hidden, span), nn.Linear(2 * hidden, span, bias=False)
+        width = 2 * (hidden + sum(widths))
+        self.begin, self.end = nn.Linear(width, span), nn.Linear(width, span, bias=False)
         self.length = nn.Embedding(LONGEST + 1, span)
         nn.init.zeros_(self.length.weight)
         self.label = nn.Linear(span, n_labels)
@@ -91,9 +92,14 @@ class SpanScorer(nn.Module):
     def forward(self, rows):
         """Scores of the spans of sentences of T words, (B, T (T + 1) / 2, L), as `Constituents.ends` sorts them."""
         x = torch.cat([table(rows[..., k]) for k, table in enumerate(self.vectors)], dim=-1)
-        ahead, back = self.lstm(self.dropout(x))[0].chunk(2, dim=-1)
-        between = torch.cat([nn.functional.pad(ahead, (0, 0, 1, 0)), nn.functional.pad(back, (0, 0, 0, 1))], dim=-1)
-        between = self.dropout(between)
+        x = self.dropout(x)
+        ahead, back = self.dropout(self.lstm(x)[0]).chunk(2, dim=-1)
+        # Between two words: what has been read before and after, and the vectors of both.
+        before, after = (
+            nn.functional.pad(torch.cat(pair, dim=-1), pad)
+            for pair, pad in zip(((ahead, x), (back, x)), ((0, 0, 1, 0), (0, 0, 0, 1)), strict=True)
+        )
+        between = torch.cat([before, after], dim=-1)
         i, j = Constituents.ends(rows.shape[1])
         spans = self.begin(between)[:, i] + self.end(between)[:, j] + self.length((j - i).clamp(max=LONGEST))
         return self.label(spans.relu())
