@@ -87,10 +87,11 @@ class SpanScorer(nn.Module):
         self.length = nn.Embedding(LONGEST + 1, span)
         nn.init.zeros_(self.length.weight)
         self.label = nn.Linear(span, n_labels)
+        self.rules = nn.Parameter(torch.zeros(2, n_labels, n_labels))
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, rows):
-        """Scores of the spans of sentences of T words, (B, T (T + 1) / 2, L), as `Constituents.ends` sorts them."""
+        """Scores of the spans of sentences of T words, (B, T (T + 1) / 2, L), and of rules, (2, L, L)."""
         x = torch.cat([table(rows[..., k]) for k, table in enumerate(self.vectors)], dim=-1)
         x = self.dropout(x)
         ahead, back = self.dropout(self.lstm(x)[0]).chunk(2, dim=-1)
@@ -102,7 +103,7 @@ class SpanScorer(nn.Module):
         between = torch.cat([before, after], dim=-1)
         i, j = Constituents.ends(rows.shape[1])
         spans = self.begin(between)[:, i] + self.end(between)[:, j] + self.length((j - i).clamp(max=LONGEST))
-        return self.label(spans.relu())
+        return self.label(spans.relu()), self.rules
 
 
 class NeuralParser:
@@ -113,6 +114,12 @@ class NeuralParser:
         self.rng, self.batch_size = np.random.default_rng(seed), batch_size
         self.bracketing, self.vocabulary = Bracketing.of(trees), Vocabulary(trees)
         self.by_kind = torch.from_numpy(self.bracketing.allowed)
+        n_labels, n_chains = self.bracketing.n_labels, len(self.bracketing.chains)
+        self.forbidden = torch.zeros(2, n_labels, n_labels, dtype=torch.bool)
+        self.forbidden[:, n_chains:] = True
+        for label, rest in enumerate(self.bracketing.rests.tolist()):
+            if rest >= 0:
+                self.forbidden[1, rest, label] = False
         self.scorer = SpanScorer(self.vocabulary.sizes, self.bracketing.n_labels)
         # The parser uses weights averaged over about an epoch, which are better than the last ones.
         self.average = AveragedModel(self.scorer, multi_avg_fn=get_ema_multi_avg_fn(0.995))
@@ -122,7 +129,12 @@ class NeuralParser:
         self.rows = [self.vocabulary(tree) for tree in trees]
         self.gold = [torch.from_numpy(self.bracketing.encode(tree)) for tree in trees]
         # A first tree of one word and no score, so that compiling does not count as training.
-        self.loss(torch.zeros(1, 1, 1), torch.tensor([[[0, 1, 0]]]))
+        self.loss((torch.zeros(1, 1, 1), torch.zeros(2, 1, 1)), torch.tensor([[[0, 1, 0]]]))
+
+    def scores(self, scorer, rows):
+        """What a network scores, −inf where the rest of a constituent is not the right half of that constituent."""
+        spans, rules = scorer(rows)
+        return spans, rules.masked_fill(self.forbidden, -torch.inf)
 
     def allowed(self, n):
         """The labels that the spans of a sentence of n words may have."""
@@ -146,7 +158,7 @@ class NeuralParser:
             for batch in self.batches(self.rows):
                 rows, gold = (torch.stack([each[k] for k in batch]) for each in (self.rows, self.gold))
                 self.optimiser.zero_grad()
-                self.loss(self.scorer(rows), gold, allowed=self.allowed(rows.shape[1])).backward()
+                self.loss(self.scores(self.scorer, rows), gold, allowed=self.allowed(rows.shape[1])).backward()
                 nn.utils.clip_grad_norm_(self.scorer.parameters(), 5.0)
                 self.optimiser.step()
                 self.average.update_parameters(self.scorer)
@@ -161,7 +173,7 @@ class NeuralParser:
         rows = [self.vocabulary(tree) for tree in trees]
         for batch in self.batches(rows):
             some = torch.stack([rows[k] for k in batch])
-            nodes = self.structure.decode(self.average(some), allowed=self.allowed(some.shape[1])).numpy()
+            nodes = self.structure.decode(self.scores(self.average, some), allowed=self.allowed(some.shape[1])).numpy()
             for k, tree in zip(batch, nodes, strict=True):
                 found[k] = self.bracketing.decode(tree, trees[k].words(), trees[k].tags())
         return found
