@@ -13,7 +13,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "widemargin"
 PICTURE = Path(__file__).with_name("imports.svg")
-ALONE = ("clusterings", "metrics")  # modules beside the packages that not everything imports
+ALONE = ("clusterings", "metrics", "summaries")  # modules beside the packages that not everything imports
 WIDTH, HEIGHT, GAP, RISE = 112, 30, 16, 78
 
 Graph = dict[str, set[str]]

@@ -67,6 +67,93 @@ def test_items_of_one_side_only():
     assert (scores["pair"].recall, scores["pair"].precision) == (1.0, pytest.approx(1 / 3))
 
 
+KEY = ["a", "bc", "def"]  # TC-A of the reference scorer
+WHOLE, ALONE = ["abcdef"], list("abcdef")  # TC-M and TC-N
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted", "muc", "b3", "ceaf_m", "ceaf_e", "blanc"),
+    [
+        (KEY, KEY, (1, 1), (1, 1), (1, 1), (1, 1), (1, 1, 1)),
+        (KEY, ["a", "de"], (1 / 3, 1), (7 / 18, 1), (0.5, 1), (0.6, 0.9), (0.21591, 1, 0.35385)),
+        (
+            KEY,
+            ["a", "bcx", "defy", "z"],
+            (1, 3 / 5),
+            (1, (4 + 7 / 12) / 9),
+            (1, 0.66667),
+            (0.88571, 0.66429),
+            (1, 0.42593, 0.59717),
+        ),
+        (WHOLE, WHOLE, (1, 1), (1, 1), (1, 1), (1, 1), (1, 1, 1)),
+        (WHOLE, ALONE, (0, 0), (1 / 6, 1), (1 / 6, 1 / 6), (2 / 7, 2 / 42), (0, 0, 0)),
+        (WHOLE, ["abc", "def"], (4 / 5, 1), (0.5, 1), (0.5, 0.5), (6 / 9, 3 / 9), (0.2, 0.5, 2 / 7)),
+        (ALONE, ALONE, (0, 0), (1, 1), (1, 1), (1, 1), (1, 1, 1)),
+        (ALONE, WHOLE, (0, 0), (1, 1 / 6), (1 / 6, 1 / 6), (2 / 42, 2 / 7), (0, 0, 0)),
+    ],
+)
+def test_cases_of_the_reference_scorer(gold, predicted, muc, b3, ceaf_m, ceaf_e, blanc):
+    """Recall and precision of TC-A-1 … 3, TC-M and TC-N; of BLANC also F1. Each follows from the definitions, too."""
+    scores = scores_of_clusters([gold], [predicted])
+    for name, wanted in {"muc": muc, "b3": b3, "ceaf_m": ceaf_m, "ceaf_e": ceaf_e, "blanc": blanc}.items():
+        score = scores[name]
+        assert (score.recall, score.precision, score.f1)[: len(wanted)] == pytest.approx(wanted, abs=6e-6), name
+
+
+def test_lea_of_moosavi_and_strube():
+    """The example of §4: links of a, b, c and d … g."""
+    score = scores_of_clusters([["abc", "defg"]], [["ab", "cd", "fghi"]], ["lea"])["lea"]
+    assert (round(score.recall, 2), round(score.precision, 2)) == (0.24, 0.33)
+
+
+def test_blanc_of_a_single_item_and_of_none():
+    assert scores_of_clusters([["a"]], [["a"]], ["blanc"])["blanc"].f1 == 1.0
+    assert scores_of_clusters([["a"]], [["b"]], ["blanc"])["blanc"].f1 == 0.0
+    assert scores_of_clusters([["a"]], [["a"]], ["muc"])["muc"].f1 == 0.0
+    assert scores_of_clusters([[]], [[]], ["blanc"])["blanc"].f1 == 0.0
+
+
+ITEMS = st.dictionaries(st.sampled_from("abcdefg"), st.integers(0, 2))
+
+
+@given(ITEMS, ITEMS)
+def test_blanc_and_lea_are_those_of_enumeration(gold, predicted):
+    """The two sides need not have the same items."""
+    sides = [
+        [[item for item in side if side[item] == label] for label in set(side.values())] for side in (gold, predicted)
+    ]
+    scores = scores_of_clusters([sides[0]], [sides[1]])
+    links = [
+        {
+            kind: {p for p in combinations(sorted(side), 2) if (side[p[0]] == side[p[1]]) == kind}
+            for kind in (True, False)
+        }
+        for side in (gold, predicted)
+    ]
+    kinds = [kind for kind in (True, False) if links[0][kind] or links[1][kind]]
+
+    def share(kind, of):
+        return len(links[0][kind] & links[1][kind]) / max(len(links[of][kind]), 1)
+
+    if kinds:
+        both = [(share(kind, 0), share(kind, 1)) for kind in kinds]
+        f1 = [2 * r * p / (r + p) if r + p else 0.0 for r, p in both]
+        assert scores["blanc"].recall == pytest.approx(np.mean([r for r, _ in both]))
+        assert scores["blanc"].precision == pytest.approx(np.mean([p for _, p in both]))
+        assert scores["blanc"].f1 == pytest.approx(np.mean(f1))
+    # With a link of every item to itself in clusters of one, recall and precision of LEA look the same.
+    for side, other, found in ((gold, predicted, scores["lea"].recall), (predicted, gold, scores["lea"].precision)):
+        total = 0.0
+        for label in set(side.values()):
+            cluster = [item for item in side if side[item] == label]
+            own = list(combinations(cluster, 2)) or [(cluster[0], cluster[0])]
+            kept = [p for p in own if p[0] in other and p[1] in other and other[p[0]] == other[p[1]]]
+            if len(cluster) == 1:
+                kept = [p for p in kept if sum(each == other[p[0]] for each in other.values()) == 1]
+            total += len(cluster) * len(kept) / len(own)
+        assert found == pytest.approx(total / max(len(side), 1))
+
+
 def muc_by_links(gold, predicted):
     """The fewest links to be added to the parts that `predicted` cuts the clusters of `gold` into."""
     missing = wanted = 0

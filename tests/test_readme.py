@@ -25,6 +25,7 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     [
         ("answers.md", "expected calibration error"),
         ("clustering.md", "a local optimum after"),
+        ("coreference.md", "a local optimum after"),
         ("latent.md", "[(1, 1), (0, None), (1, 0), (0, None)]"),
         ("motifs.md", "TGACGTCA [1]"),
         ("neural.md", "tensor([[ 0,  1,  0,  1],\n        [ 0,  1, -1, -1]])"),
@@ -32,6 +33,7 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
         ("parsing.md", "Arc(head="),
         ("ranking.md", "proven to be within"),
         ("segmentation.md", "Span(start=2, end=4, type='city')"),
+        ("summaries.md", "The staff is very friendly and the rooms are clean."),
     ],
 )
 def test_examples_of_pages_run(page, said, tmp_path, monkeypatch, capsys):

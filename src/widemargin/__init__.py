@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from widemargin.tasks.classify.estimator import MultilabelClassifier as MultilabelClassifier
     from widemargin.tasks.cluster.estimator import Clusterer as Clusterer
     from widemargin.tasks.constraints import Constraints as Constraints
+    from widemargin.tasks.coreference.estimator import CoreferenceResolver as CoreferenceResolver
     from widemargin.tasks.custom.estimator import StructuredPredictor as StructuredPredictor
     from widemargin.tasks.estimator import load as load
     from widemargin.tasks.motif.estimator import MotifFinder as MotifFinder
     from widemargin.tasks.parse.estimator import DependencyParser as DependencyParser
     from widemargin.tasks.rank.estimator import Ranker as Ranker
     from widemargin.tasks.segment.estimator import Segmenter as Segmenter
+    from widemargin.tasks.summarise.estimator import Summariser as Summariser
     from widemargin.tasks.tag.estimator import SequenceTagger as SequenceTagger
 
 _look_up, _, _names = lazy_names(
@@ -48,10 +50,11 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
     if name[:1].isupper() and name not in _names:
-        from widemargin.tasks import estimators
+        from widemargin.tasks import estimator_named
 
-        if name in estimators():
-            return estimators()[name].load("estimator")
+        kind = estimator_named(name)
+        if kind is not None:
+            return kind.load("estimator")
     return _look_up(name)
 
 

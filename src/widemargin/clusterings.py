@@ -1,4 +1,4 @@
-"""How well predicted clusterings agree with the gold ones: MUC (MITRE), B³, CEAF and pairs.
+"""How well predicted clusterings agree with the gold ones: MUC (MITRE), B³, CEAF, LEA, BLANC and pairs.
 
 All scores count, for precision and for recall, how much is right out of how much there is; over several documents both
 are summed before they are divided, as the reference scorer of the CoNLL shared tasks does (Pradhan et al. 2014).
@@ -8,13 +8,17 @@ are summed before they are divided, as the reference scorer of the CoNLL shared 
     b3       items: the share of each item's cluster that is right (Bagga & Baldwin 1998)
     ceaf_m   items in common, after each cluster is matched with at most one of the others (Luo 2005, φ3)
     ceaf_e   clusters, matched by 2 |K ∩ R| / (|K| + |R|) (Luo 2005, φ4)
+    lea      clusters by their sizes, each as far as its pairs are right (Moosavi & Strube 2016)
     pair     pairs of items in one cluster
+    blanc    the mean of two scores, of pairs in one cluster and of pairs in two (Luo et al. 2014)
 
 Items that only one side has are wrong on that side. A share of nothing is 0, never nan.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import chain
+from statistics import mean
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -123,6 +127,46 @@ def pair(gold: Clusters, predicted: Clusters) -> Counts:
     )
 
 
+def apart(gold: Clusters, predicted: Clusters) -> Counts:
+    """Pairs of items that are in two clusters."""
+    place, sizes = _places(predicted), [sum(map(len, each)) for each in (gold, predicted)]
+    both = [Counter(place[item] for item in cluster if item in place) for cluster in gold]
+    common = Counter[int]()
+    for each in both:
+        common.update(each)
+    # Of the pairs of items that both sides have, those in one cluster of either side are not apart.
+    n = sum(common.values())
+    right = (
+        _n_pairs(n)
+        - sum(_n_pairs(sum(each.values())) for each in both)
+        - sum(map(_n_pairs, common.values()))
+        + sum(_n_pairs(count) for each in both for count in each.values())
+    )
+    joined = [sum(_n_pairs(len(cluster)) for cluster in each) for each in (gold, predicted)]
+    wanted, found = (_n_pairs(n) - inside for n, inside in zip(sizes, joined, strict=True))
+    return Counts(right, found, right, wanted)
+
+
+def lea(gold: Clusters, predicted: Clusters) -> Counts:
+    """Clusters, each as important as it has items, and as right as the share of its pairs that are.
+
+    A single item is linked to itself, and right if it is alone on the other side, too.
+    """
+    return Counts(*_resolved(predicted, gold), *_resolved(gold, predicted))
+
+
+def _resolved(clusters: Clusters, others: Clusters) -> tuple[float, float]:
+    place, right = _places(others), 0.0
+    for cluster in clusters:
+        if len(cluster) == 1:
+            (item,) = cluster
+            right += item in place and len(others[place[item]]) == 1
+        else:
+            shared = Counter(place[item] for item in cluster if item in place)
+            right += len(cluster) * sum(map(_n_pairs, shared.values())) / _n_pairs(len(cluster))
+    return right, sum(map(len, clusters))
+
+
 def _n_pairs(n: int) -> int:
     return n * (n - 1) // 2
 
@@ -131,27 +175,65 @@ def _places(clusters: Clusters) -> dict[Hashable, int]:
     return {item: number for number, cluster in enumerate(clusters) for item in cluster}
 
 
-SCORES: Mapping[str, Callable[[Clusters, Clusters], Counts]] = {
-    "muc": muc,
-    "b3": b3,
-    "ceaf_m": ceaf_m,
-    "ceaf_e": ceaf_e,
-    "pair": pair,
+SCORES: Mapping[str, tuple[Callable[[Clusters, Clusters], Counts], ...]] = {
+    "muc": (muc,),
+    "b3": (b3,),
+    "ceaf_m": (ceaf_m,),
+    "ceaf_e": (ceaf_e,),
+    "lea": (lea,),
+    "blanc": (pair, apart),
+    "pair": (pair,),
 }
-"""The scores by name."""
+"""The scores by name; a score of several counts is their mean."""
+NAMES = {
+    "muc": "MUC",
+    "b3": "B³",
+    "ceaf_m": "CEAF, items",
+    "ceaf_e": "CEAF, clusters",
+    "lea": "LEA",
+    "blanc": "BLANC",
+    "pair": "pairs",
+}
+"""The scores as people write them."""
+CONLL = ("muc", "b3", "ceaf_e")
+"""The scores whose mean F1 is that of the CoNLL shared tasks."""
 
 
 def scores_of_clusters(
     gold: Sequence[Clusters], predicted: Sequence[Clusters], names: Iterable[str] = SCORES
 ) -> dict[str, Score]:
     """Scores of documents given as clusters, whose items need not be the same on both sides."""
-    found = {}
-    for name in names:
-        counts = [SCORES[name](g, p) for g, p in zip(gold, predicted, strict=True)]
-        right, n_found, recalled, wanted = np.sum(counts, axis=0).tolist() if counts else (0, 0, 0, 0)
-        precision, recall = quotient(right, n_found), quotient(recalled, wanted)
-        found[name] = Score(precision, recall, quotient(2 * precision * recall, precision + recall), int(wanted))
-    return found
+    return {name: _mean([_score(count, gold, predicted) for count in SCORES[name]], gold, predicted) for name in names}
+
+
+def _score(
+    count: Callable[[Clusters, Clusters], Counts], gold: Sequence[Clusters], predicted: Sequence[Clusters]
+) -> Score | None:
+    """The score of one kind of things; None if neither side has any."""
+    counts = [count(g, p) for g, p in zip(gold, predicted, strict=True)]
+    right, n_found, recalled, wanted = np.sum(counts, axis=0).tolist() if counts else (0, 0, 0, 0)
+    if not n_found and not wanted:
+        return None
+    precision, recall = quotient(right, n_found), quotient(recalled, wanted)
+    return Score(precision, recall, quotient(2 * precision * recall, precision + recall), int(wanted))
+
+
+def _mean(scores: Sequence[Score | None], gold: Sequence[Clusters], predicted: Sequence[Clusters]) -> Score:
+    """The mean of the scores of kinds that there are; BLANC of a single item is 1 if both sides have it."""
+    known = [each for each in scores if each is not None]
+    if len(known) == 1:
+        return known[0]
+    if not known:
+        items = [[sorted(map(repr, chain.from_iterable(each))) for each in side] for side in (gold, predicted)]
+        alike = float(len(scores) > 1 and any(items[0]) and items[0] == items[1])
+        return Score(alike, alike, alike, 0)
+    precision, recall, f1, support = np.array(known).T.tolist()
+    return Score(mean(precision), mean(recall), mean(f1), int(sum(support)))
+
+
+def conll_f1(scores: Mapping[str, Score]) -> float:
+    """The mean F1 of MUC, B³ and CEAF by clusters, as in the CoNLL shared tasks."""
+    return sum(scores[name].f1 for name in CONLL) / len(CONLL)
 
 
 def clustering_scores(

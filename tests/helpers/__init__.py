@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from helpers.clusters import forests, random_documents
+from helpers.coreference import choices, random_mentions
 from helpers.motifs import motif_examples, outputs_of, random_texts
 from widemargin import solvers
 from widemargin.core.loop import Callback
@@ -209,7 +210,7 @@ def brackets(texts, templates, hash_bits, *, error="spans") -> Small:
     from helpers.bracketed import PlainBrackets
 
     model = PlainBrackets(texts, templates, hash_bits, missing_cost=1.5, error=error)
-    return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold))
+    return Small(model.examples, lambda i: iter(model.outputs(i)), np.concatenate(model.gold), model.position_errors)
 
 
 def ranked(*arguments, **options) -> Small:
@@ -398,6 +399,13 @@ def linked(seed, sizes, *, penalty=1.0, **options) -> Small:
     return Small(examples, outputs, examples.completions)
 
 
+def resolved(seed, sizes, **options) -> Small:
+    """Choices of antecedents, completed at random."""
+    latent = random_mentions(seed, sizes, **options)
+    gold = latent.guess(np.random.default_rng(seed))
+    return Small(latent.completed(gold), lambda m: iter(choices(latent, m)), gold)
+
+
 STRUCTURES: dict[str, Callable[[], Small]] = {
     "chain": lambda: chain(1, [3, 2, 4, 1, 3, 2, 4, 0, 3]),
     "chain, real-valued": lambda: chain(2, [3, 2, 4, 1, 0, 3, 2], binary=False, per_position=3),
@@ -422,6 +430,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "motifs": lambda: motifs(15),
     "multilabel, pairs": lambda: label_sets(9, 8, pairwise=True, costs=True),
     "forests": lambda: linked(15, [3, 4, 2, 0, 3, 1], penalty=0.5),
+    "antecedents": lambda: resolved(16, [4, 0, 3, 1, 3]),
     "multilabel, no pairs": lambda: label_sets(10, 8, pairwise=False, intercept=0.5),
     "ranking, precision": lambda: ranked(15, [4, 3, 5, 2, 1, 4], "precision"),
     "ranking, ndcg": lambda: ranked(16, [4, 3, 4, 2, 1], "ndcg", k=3),

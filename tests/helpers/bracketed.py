@@ -101,6 +101,7 @@ class PlainBrackets:
     """A model of constituents with its features as strings, for templates of words and tags as they are."""
 
     def __init__(self, texts, templates, hash_bits, missing_cost=1.0, error="spans"):
+        self.missing_cost, self.error = missing_cost, error
         self.trees = [Tree.parse(text) for text in texts]
         self.bracketing = Bracketing.of(self.trees)
         self.templates, self.columns = parse_bracket_templates(templates), columns_of(self.trees)
@@ -120,6 +121,20 @@ class PlainBrackets:
         """The nodes of all trees of example i."""
         every = labelled(len(self.trees[i].words()), self.bracketing.n_labels)
         return [np.array(nodes, dtype=np.int32) for nodes in every if is_possible(self.bracketing, nodes)]
+
+    def position_errors(self, i, nodes):
+        """L_c of a tree at every word and at every gap between words, in order."""
+        gold, found = set(map(tuple, self.gold[i].tolist())), list(map(tuple, nodes.tolist()))
+        errors = np.zeros(len(found))
+        cost = {label: 1.0 if 0 < label < len(self.bracketing.chains) else self.missing_cost for _, _, label in found}
+        for begin, end, label in found:
+            if end - begin == 1 and (begin, end, label) not in gold:
+                errors[2 * begin] = cost[label]
+        for production in productions(found):
+            of_gold = productions(self.gold[i].tolist()) if self.error == "productions" else gold
+            if (production if self.error == "productions" else production[:3]) not in of_gold:
+                errors[2 * production[3] - 1] = cost[production[2]]
+        return errors
 
     def features(self, i, nodes):
         """How often a tree has every (feature, label), and every rule."""

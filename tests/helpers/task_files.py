@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import NamedTuple
 
+from helpers.coreference import small_texts
 from helpers.motifs import planted_table
 from widemargin.data.generators import addresses
 from widemargin.data.treebanks import treebank
@@ -48,6 +49,22 @@ def people(n: int = 6) -> str:
     return "\n".join(lines) + "\n"
 
 
+def reviews(n: int = 5) -> str:
+    """Topics of three reviews each, with two references."""
+    things = [("battery", "long"), ("screen", "bright"), ("keyboard", "small"), ("sound", "loud")]
+    lines = []
+    for k in range(n):
+        (thing, how), (other, so) = things[k % 4], things[(k + 1) % 4]
+        documents = [
+            [f"The {thing} is very {how}.", f"I bought it in week {k}.", f"My {other} is {so}."],
+            f"Delivered on day {k}.\nThe {thing} is very {how} indeed.\nIs the {other} fine?",
+            [f"A {how} {thing}, and the {other} is {so} as well.", f"The {thing} is very {how}."],
+        ]
+        references = [f"The {thing} is very {how}.", f"A {how} {thing}; the {other} is {so}."]
+        lines.append(json.dumps({"id": k, "documents": documents, "references": references}))
+    return "\n".join(lines) + "\n"
+
+
 TASK_FILES: dict[str, Callable[[], TaskFile]] = {
     "tag": lambda: TaskFile("train.tsv", labelled(), ["--templates", "word lower"]),
     "segment": lambda: TaskFile("train.tsv", labelled(), ["--templates", "word lower", "--segment-features", "lower"]),
@@ -58,5 +75,7 @@ TASK_FILES: dict[str, Callable[[], TaskFile]] = {
     "classify": lambda: TaskFile("train.svm", vectors(), []),
     "rank": lambda: TaskFile("train.svm", queries(), ["--k", "2"]),
     "cluster": lambda: TaskFile("train.jsonl", people(), []),
+    "coreference": lambda: TaskFile("train.conllu", small_texts(), ["--hash-bits", "10"]),
+    "summarise": lambda: TaskFile("train.jsonl", reviews(), ["--length", "10"]),
     "motif": lambda: TaskFile("train.tsv", planted_table(), ["--length", "8", "--order", "0"]),
 }

@@ -181,10 +181,17 @@ def evaluate(**options: Any) -> int | None:
 @model
 @click.argument("file")
 @click.option("--out", default="-", metavar="FILE", help="Where to write; - is standard output. [default: -]")
-@click.option("--draw", metavar="FILE.svg|-", help="Draw the trees that a parser predicts; - draws on the terminal.")
+@click.option(
+    "--draw",
+    metavar="FILE.svg|-",
+    help="Draw the predicted trees or clusters; texts with entities or summaries are drawn in FILE.html; - draws on "
+    "the terminal.",
+)
 @click.option("--text", is_flag=True, help="FILE is plain text: one sequence per line, spaces between tokens.")
 @click.option("--best", type=click.IntRange(1), metavar="K", help="Write JSON lines with the K best outputs.")
 @click.option("--confidence", is_flag=True, help="Write JSON lines with the probability that each answer is right.")
+@click.option("--probabilities", is_flag=True, help="Write JSON lines with the probabilities of all likely parts.")
+@click.option("--minimum-risk", is_flag=True, help="Predict the outputs with the least expected error.")
 @click.option("--bio", is_flag=True, help="Allow only labels that mark spans properly: I-X only after B-X or I-X.")
 @click.option("--forbid", multiple=True, metavar="A:B", help="The label B may not follow A; may be repeated.")
 @click.option("--at-most-one", multiple=True, metavar="TYPE", help="At most one span of this type; may be repeated.")
@@ -197,7 +204,8 @@ def predict(**options: Any) -> int | None:
 
     FILE may be - for standard input. Labels go into the column that the model was trained on, or else the format's own;
     a conll file without labels gets a new last column. Dependency trees go into the columns head and deprel. Trees of
-    constituents are written as brackets, one per line. --confidence needs a calibrated model.
+    constituents are written as brackets, one per line. --confidence needs a calibrated model; --probabilities and
+    --minimum-risk need one that was trained with the objective likelihood or softmax-margin.
     """
     return run("predict", options)
 

@@ -115,7 +115,7 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any],
     facts += [(f"{group} templates".lstrip(), " ".join(texts)) for group, texts in predictor.templates.items() if texts]
     facts += predictor.remarks()
     if data:
-        units = ("sequences", "sentences", "tokens", "examples", "queries", "documents", "items")
+        units = ("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items")
         counts = [f"{data[what]:,} {what}" for what in units if what in data]
         column = f"the column {data['label']} of " if "label" in data else ""
         facts.append(("trained on", f"{', '.join(counts)}, {column}a {data.get('format')} file"))

@@ -2,60 +2,103 @@
 
 import json
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from widemargin._threads import count_threads
 from widemargin.cli.targets import check_target
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.files.document import write_text
 from widemargin.report.text import encodable
-from widemargin.tasks.answers import Answers, Limits
-from widemargin.tasks.base import Model, Reading, load_model
+from widemargin.tasks.answers import Alternatives, Answers, Limits
+from widemargin.tasks.base import Corpus, Model, Reading, load_model
+from widemargin.tasks.probabilities import Probable
 
 
-def run(
-    *,
-    model: str,
-    file: str,
-    out: str,
-    draw: str | None,
-    best: int | None,
-    confidence: bool,
-    jobs: int,
-    **options: Any,
-) -> None:
+class Wanted(NamedTuple):
+    """The answers wanted instead of the best outputs."""
+
+    best: int | None
+    confidence: bool
+    probabilities: bool
+    minimum_risk: bool
+
+
+def run(*, model: str, file: str, out: str, draw: str | None, jobs: int, **options: Any) -> None:
     """Predict and write."""
     reading = Reading(**{name: options.pop(name) for name in Reading._fields if name in options})
+    wanted = Wanted(**{name: options.pop(name) for name in Wanted._fields})
     limits = Limits(**options)
-    if out != "-":
-        check_target(out, inputs=[model])
-    if draw is not None and draw != "-":
-        if not draw.lower().endswith(".svg"):
-            raise WidemarginError(f"pictures are SVG files; {draw} does not end in .svg (- draws on the terminal)")
-        check_target(draw, inputs=[model, file, out])
+    _check_targets(model, file, out, draw)
     if reading.text and reading != Reading(text=True):
         raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
     predictor: Model = load_model(model)
-    if draw is not None and not predictor.draws:
-        raise UnsupportedError(f"the model predicts {predictor.predicts}; only trees can be drawn")
-    if (best is not None or confidence or any(limits)) and not isinstance(predictor, Answers):
-        raise UnsupportedError(
-            f"the model predicts {predictor.predicts}, which have no alternatives, no confidence and no constraints"
-        )
+    _check_abilities(predictor, wanted, any(limits), draw)
     corpus, n_threads = predictor.read(file, reading, gold=False), count_threads(jobs)
     constraints: dict[str, Any] = {}
     if isinstance(predictor, Answers):
         constraints = {"constraints": predictor.constraints(corpus, limits)}
-        if best is not None or confidence:
-            answers = predictor.answers(corpus.X, n_threads, **constraints, best=best, confidence=confidence)
-            write_text(out, "".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers))
+        if wanted.best is not None or wanted.confidence:
+            answers = predictor.answers(
+                corpus.X, n_threads, **constraints, best=wanted.best, confidence=wanted.confidence
+            )
+            _write_lines(out, answers)
             return
-    outputs = predictor.predict(corpus.X, n_threads, **constraints)
+    if isinstance(predictor, Alternatives) and wanted.best is not None:
+        _write_lines(out, predictor.alternatives(corpus.X, wanted.best, n_threads))
+        return
+    if isinstance(predictor, Probable) and wanted.probabilities:
+        _write_lines(out, predictor.likely(corpus.X, n_threads, **constraints))
+        return
+    if isinstance(predictor, Probable) and wanted.minimum_risk:
+        outputs = predictor.predict_minimum_risk(corpus.X, n_threads)
+    else:
+        outputs = predictor.predict(corpus.X, n_threads, **constraints)
+    _draw(predictor, corpus, outputs, draw)
+    if draw is None or out != "-":
+        write_text(out, predictor.write(corpus, outputs, reading))
+
+
+def _check_targets(model: str, file: str, out: str, draw: str | None) -> None:
+    """Raise unless the files can be written."""
+    if out != "-":
+        check_target(out, inputs=[model])
+    if draw is not None and draw != "-":
+        check_target(draw, inputs=[model, file, out])
+
+
+def _check_abilities(predictor: Model, wanted: Wanted, limited: bool, draw: str | None) -> None:
+    """Raise unless the model can do what is wanted."""
+    answers = wanted.best is not None or wanted.confidence
+    if draw is not None and not predictor.draws:
+        raise UnsupportedError(f"the model predicts {predictor.predicts}, which cannot be drawn")
+    suffix = predictor.drawn_as
+    if draw is not None and draw != "-" and not draw.lower().endswith(suffix):
+        kind = "SVG files" if suffix == ".svg" else "web pages"
+        raise WidemarginError(f"pictures are {kind}; {draw} does not end in {suffix} (- draws on the terminal)")
+    if (answers or limited) and not isinstance(predictor, Answers):
+        has_best = isinstance(predictor, Alternatives)
+        if wanted.confidence or limited or not has_best:
+            lacking = (
+                "no confidence and no constraints" if has_best else "no alternatives, no confidence and no constraints"
+            )
+            raise UnsupportedError(f"the model predicts {predictor.predicts}, which have {lacking}")
+    if (wanted.probabilities or wanted.minimum_risk) and not isinstance(predictor, Probable):
+        raise UnsupportedError(f"the model predicts {predictor.predicts}, which have no probabilities")
+    if answers + wanted.probabilities + wanted.minimum_risk > 1:
+        raise WidemarginError("--probabilities and --minimum-risk stand alone; leave out --best and --confidence")
+    if wanted.minimum_risk and limited:
+        raise UnsupportedError("--minimum-risk chooses each part by itself, so it cannot keep constraints")
+
+
+def _draw(predictor: Model, corpus: Corpus, outputs: Any, draw: str | None) -> None:
+    """Draw the outputs, if that is wanted."""
     if draw == "-":
         picture = predictor.draw(corpus, outputs, terminal=True)
         lines = picture.removesuffix("\n").split("\n")
         sys.stdout.writelines(encodable(line, sys.stdout.encoding) + "\n" for line in lines)
     elif draw is not None:
         write_text(draw, predictor.draw(corpus, outputs, terminal=False))
-    if draw is None or out != "-":
-        write_text(out, predictor.write(corpus, outputs, reading))
+
+
+def _write_lines(out: str, answers: list[dict[str, Any]]) -> None:
+    write_text(out, "".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector, LongMatrix
-from widemargin.core.examples import Differences, Examples, FirstCompletions, Latent, Outputs, Scale
-from widemargin.core.problem import in_shares
+from widemargin.core.examples import Differences, Examples, FirstCompletions, Latent, LatentMarginals, Outputs, Scale
+from widemargin.core.problem import Problem, in_shares
 from widemargin.core.sparse import Rows, plus
 from widemargin.errors import WidemarginError
 
@@ -83,3 +83,17 @@ class CompletedOnTheWay:
         """The weights that decoding and completing the batch read."""
         runs: LongMatrix = self.base.support(batch)
         return runs
+
+
+class SummedOnTheWay(CompletedOnTheWay):
+    """The same for likelihoods: all completions count at once, so none is chosen."""
+
+    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """−log p of gold, summed over its completions, and the features expected of them minus those of outputs."""
+        found: Differences = self.latent.expectation_over_completions(w, batch, error_scale=error_scale)
+        return found
+
+
+def sums_completions(problem: Problem) -> bool:
+    """Whether the objective sums over outputs, and the examples over completions: then nothing is to be filled in."""
+    return problem.objective.kind == "smooth" and isinstance(problem.examples, LatentMarginals)

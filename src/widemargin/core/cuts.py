@@ -16,13 +16,20 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows, clear, dot, dot_entered, enter, fitting, stack
 
+NOTHING_MISSED: FloatVector = np.empty(0)
+
 
 class Cuts(NamedTuple):
-    """A batch of cuts: cut k bounds the slack of block[k] by b[k] − ⟨w, row k of a⟩."""
+    """A batch of cuts: cut k bounds the slack of block[k] by b[k] − ⟨w, row k of a⟩.
+
+    `excess` bounds from above by how much more the slack may be, at the w where the cuts were found; empty if there is
+    nothing that an exact oracle may have missed.
+    """
 
     block: IntVector
     b: FloatVector
     a: Rows
+    excess: FloatVector = NOTHING_MISSED
 
 
 def concatenate(parts: list[Cuts]) -> Cuts:
@@ -33,6 +40,7 @@ def concatenate(parts: list[Cuts]) -> Cuts:
         np.concatenate([part.block for part in parts]),
         np.concatenate([part.b for part in parts]),
         stack([part.a for part in parts]),
+        np.concatenate([part.excess for part in parts]),
     )
 
 

@@ -60,6 +60,10 @@ def whole_costs(costs: FloatMatrix) -> tuple[IntMatrix, float]:
     )
 
 
+BLOCK = 8
+"""How many neighbouring weights solvers bring up to date together: those in a line of the processor's cache."""
+
+
 class Examples(Protocol):
     """Training examples of one structure."""
 
@@ -73,7 +77,7 @@ class Examples(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether `decode` finds the true maximum, so that a duality gap is a proof."""
+        """Whether `decode` finds the maximum, or says what it may have missed (`Bounded`): a gap is then a proof."""
 
     @property
     def work(self) -> FloatVector | None:
@@ -89,9 +93,9 @@ class Examples(Protocol):
         """The weights that decoding the batch reads, as disjoint runs [begin, end), a row each."""
 
 
-# Optional abilities of a structure. Solvers and objectives name those they require. Structures that offer `ErrorCounts`
-# or `Positions` may also have `slack_bytes()` and `violator_bytes()`: how many bytes that takes at most for each
-# example. What would take too many is refused before training (`core.limits`).
+# Optional abilities of a structure. Solvers and objectives name those they require. Those with `ErrorCounts`,
+# `Positions` or `Marginals` may also have `slack_bytes()`, `violator_bytes()` and `expectation_bytes()`: how many bytes
+# that takes at most for each example. What would take too many is refused before training (`core.limits`).
 
 
 @runtime_checkable
@@ -105,6 +109,17 @@ class KBest(Protocol):
 
         Returns the batch with each example repeated once per output, and the outputs of that longer batch.
         """
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """Examples whose decoding may be cut short, by a limit of time say, with a bound on what it may have missed.
+
+    The bound is part of the primal objective, so that a duality gap stays a proof (`core.problem`).
+    """
+
+    def excess(self, batch: IntVector, outputs: Outputs) -> FloatVector:
+        """How much more ⟨w, φ⟩ + error_scale · Δ any output may have than each of these, which `decode` returned."""
 
 
 @runtime_checkable
@@ -177,6 +192,19 @@ class Latent(Protocol):
 
     def guess(self, rng: np.random.Generator) -> Outputs:
         """Completions of all examples at random."""
+
+
+@runtime_checkable
+class LatentMarginals(Protocol):
+    """Latent examples that can be summed over, with all completions right."""
+
+    def expectation_over_completions(
+        self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0
+    ) -> Differences:
+        """As `Marginals.expectation`, but for the gold y_i with any h: −log Σ_h p(y_i, h), which is not convex in w.
+
+        `psi` holds E[φ(x_i, y_i, h)] under p(h | y_i) − E[φ(x_i, y, h)].
+        """
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._threads import WAKING, run
-from widemargin.core.completion import CompletedOnTheWay, begin
+from widemargin.core.completion import CompletedOnTheWay, SummedOnTheWay, begin, sums_completions
 from widemargin.core.interrupt import interruption
 from widemargin.core.latent import fit_latent
 from widemargin.core.loop import Callback, fit
@@ -49,14 +49,16 @@ def fit_best(
     ----------
     problem, solver : what to minimise, and how
     n_restarts : how many runs; with several, each has a checkpoint of its own, `checkpoint` with its number behind
-    completion : ``"cccp"``, in rounds (`fit_latent`), or ``"online"``, at every visit (`fit_completing`)
+    completion : ``"cccp"``, in rounds (`fit_latent`), or ``"online"``, at every visit (`fit_completing`); where the
+        objective sums over completions, there is nothing to choose, and it is minimised as it is
     rounds, init, seed, callbacks, checkpoint, options : as in `fit_latent`; callbacks hear of one run at a time
     """
     if n_restarts < 1:
         raise WidemarginError(f"n_restarts must be at least 1, not {n_restarts}")
     if completion not in ("cccp", "online"):
         raise WidemarginError(f"completion is 'cccp' or 'online', not {completion!r}")
-    train: Any = partial(fit_latent, rounds=rounds) if completion == "cccp" else fit_completing
+    in_rounds = completion == "cccp" and not sums_completions(problem)
+    train: Any = partial(fit_latent, rounds=rounds) if in_rounds else fit_completing
     if n_restarts == 1:
         only: Solution = train(
             problem, solver, init=init, seed=seed, callbacks=callbacks, checkpoint=checkpoint, **options
@@ -112,11 +114,18 @@ def fit_completing(problem: Problem, solver: Solver, *, init: Any = "rule", seed
 
 
 def completing(problem: Problem, solver: Solver, init: Any, rng: np.random.Generator) -> Problem:
-    """The problem with examples that are completed on the way."""
-    if not solver.online:
+    """The problem with examples that are completed on the way, or summed over."""
+    summed = sums_completions(problem)
+    if summed and not (solver.online or solver.descends):
+        raise UnsupportedError(
+            f"{type(solver).__name__} keeps tangents, but a likelihood that sums over what is hidden is not convex; "
+            "those that need none are lbfgs, sgd, pegasos, adagrad and adadelta"
+        )
+    if not summed and not solver.online:
         raise UnsupportedError(
             f"{type(solver).__name__} keeps what it learnt from a completion, so it needs rounds; those that complete "
             "at every visit are perceptron, mira, sgd, pegasos and adagrad"
         )
     latent: Any = problem.examples
-    return replace(problem, examples=CompletedOnTheWay(latent, begin(latent, init, rng, problem.n_threads)))
+    kind = SummedOnTheWay if summed else CompletedOnTheWay
+    return replace(problem, examples=kind(latent, begin(latent, init, rng, problem.n_threads)))

@@ -48,6 +48,7 @@ class Solver(Protocol):
 
     `losses`, `penalties`, `kinds` : what it can minimise, its preferred loss first; `kinds` are kinds of objectives
     `online` : it learns from each example as it comes, so `partial_fit` makes sense
+    `descends` : it asks for values and gradients only, so P need not be convex
 
     A state is a dataclass of arrays, numbers and `CutStore`s, so that a checkpoint can hold it.
     """
@@ -56,6 +57,7 @@ class Solver(Protocol):
     penalties: ClassVar[tuple[Penalty, ...]] = ("l2",)
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum",)
     online: ClassVar[bool] = False
+    descends: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse values outside of the ranges that `number` declares."""

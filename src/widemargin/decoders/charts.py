@@ -65,6 +65,21 @@ def new_parts(n: int, n_labels: int) -> TreeParts:
 
 
 @kernel
+def tree_score(nodes: IntMatrix, parts: TreeParts) -> float:
+    """What a tree scores, without marks."""
+    total = 0.0
+    for r in range(len(nodes)):
+        i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
+        total += parts.span[cell(i, j), label]
+        if j - i > 1:
+            k = nodes[r + 1, 1]
+            left, right = nodes[r + 1, 2], nodes[r + 2 * (k - i), 2]
+            total += parts.left[cell(i, k), label] + parts.left_rule[left, label]
+            total += parts.right[cell(k, j), label] + parts.right_rule[right, label]
+    return total
+
+
+@kernel
 def no_marks() -> Marks:
     """No production is marked."""
     return Marks(np.empty(0, dtype=np.int32), np.empty((0, 4), dtype=np.int32), np.empty(0))

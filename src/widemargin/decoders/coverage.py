@@ -10,7 +10,8 @@ covered. Only one side of z_c = max s_i ever matters:
 
 so z may be continuous, and the programme has a row for each concept worth having and one for each place of the others.
 HiGHS solves it by branch and bound, through SciPy. Ended early by a limit, it has the best items found so far and an
-upper bound on the value of all others. Its tolerances are about a millionth of the largest value.
+upper bound on the value of all others; a greedy choice is there to be better than nothing. The tolerances of HiGHS are
+about a millionth of the largest value.
 """
 
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from widemargin.errors import DataError, WidemarginError
 
 LARGEST = 1e3  # values are scaled to this, so that HiGHS's absolute tolerance of 1e-6 is small beside them
 TINY = 1e-300
+OPEN = 1e-6  # a relative distance to the bound that tolerances do not explain
 SOLVED, OUT_OF_TIME, OTHER = 0, 1, 4  # SciPy's status; a limit of nodes is among the others
 
 
@@ -81,13 +83,31 @@ def best_items(
     usable = _usable(coverage, item_values, concept_values)
     if not usable.any():
         return Found(chosen, 0.0, 0.0)
-    most = _at_most(coverage, usable, item_values, concept_values)
     found, bound = _solved(coverage, np.flatnonzero(usable), item_values, concept_values, limits or Limits())
+    bound = min(bound, _at_most(coverage, usable, item_values, concept_values))
     chosen[found] = True
     value = coverage.value(chosen, item_values, concept_values)
-    if value < 0.0:  # before a limit, HiGHS may have found nothing better than what it began with
-        chosen[:], value = False, 0.0
-    return Found(chosen, value, max(value, min(bound, most)))
+    if bound > value + OPEN * abs(bound):  # cut short, perhaps before HiGHS had found anything
+        greedy = _greedy(coverage, usable, item_values, concept_values)
+        other = coverage.value(greedy, item_values, concept_values)
+        if other > value:
+            chosen, value = greedy, other
+    return Found(chosen, value, max(value, bound))
+
+
+def _greedy(
+    coverage: Coverage, usable: BoolVector, item_values: FloatVector, concept_values: FloatVector
+) -> BoolVector:
+    """Items taken one by one, each the one that adds most for its cost, as long as any adds something."""
+    chosen, left = np.zeros(coverage.n_items, dtype=np.bool_), usable.copy()
+    while left.any():
+        new = np.where(coverage.covered(chosen), 0.0, concept_values)[coverage.concept]
+        gains = item_values + np.bincount(coverage.items, weights=new, minlength=coverage.n_items)
+        left &= (gains > 0.0) & (coverage.costs <= coverage.budget - coverage.costs[chosen].sum())
+        if left.any():
+            best = int(np.argmax(np.where(left, gains / np.maximum(coverage.costs, 1), -np.inf)))
+            chosen[best], left[best] = True, False
+    return chosen
 
 
 def _usable(coverage: Coverage, item_values: FloatVector, concept_values: FloatVector) -> BoolVector:
@@ -113,7 +133,9 @@ def _solved(
     matrix, upper, concepts = _rows(coverage, items, concept_values)
     values = np.concatenate([item_values[items], concept_values[concepts]])
     scale = LARGEST / max(float(np.abs(values).max()), TINY)
-    given = {"mip_rel_gap": 0.0, "time_limit": limits.seconds, "node_limit": limits.nodes}
+    # Without presolving: short summaries are found faster, and HiGHS 1.12 writes lines to the standard output when it
+    # has to repair a solution of the presolved programme.
+    given = {"presolve": False, "mip_rel_gap": 0.0, "time_limit": limits.seconds, "node_limit": limits.nodes}
     options: Any = {name: value for name, value in given.items() if value is not None}
     result = milp(
         -scale * values,

@@ -5,7 +5,8 @@
 
 ``(7)`` is a mention of a single token; ``|`` may stand between brackets. What follows the name of an entity is kept,
 but not read: in some corpora it tells the answer. Of a mention in several parts, ``(7[1/2]``, the first one counts.
-Documents begin at ``# newdoc`` or ``# begin document``. Predictions replace the names of entities by numbers.
+Documents begin at ``# newdoc`` or ``# begin document``. Predictions replace the names of entities by numbers, or all
+brackets by new ones.
 """
 
 import re
@@ -27,7 +28,7 @@ BRACKET = re.compile(r"\((?P<begun>[^()|\-]+)(?P<rest>(?:-[^()|]*)?)(?P<single>\
 ENTITY = re.compile(r"(?:(?<=\|)|^)Entity=([^|]*)")
 PART = re.compile(r"\[(\d+)/\d+\]$")
 NOTHING = ("_", "-", "*")
-USED = ("word", "lemma", "upos", "xpos", "feats", "head", "deprel")
+USED = ("word", "lemma", "upos", "xpos", "feats", "head", "deprel", "parse")
 CONLL_2012 = 11  # the fewest columns of a file of that shared task
 
 
@@ -76,11 +77,53 @@ class MentionFile(NamedTuple):
 
         return self.document.text({self.column: list(map(rewritten, self.document.columns[self.column].strings()))})
 
+    def marked(self, spans: Sequence[Sequence[tuple[int, int]]], outputs: Sequence[Sequence[int]]) -> str:
+        """The file with new brackets for these mentions, a number for each cluster, instead of its own."""
+        values = self.document.columns[self.column].strings()
+        nothing = next((value for value in values if value in NOTHING), "_")
+        written, token = [], 0
+        for mentions, found, clusters in zip(self.X, spans, outputs, strict=True):
+            for brackets in new_brackets(len(mentions.sentence), found, clusters):
+                written.append(_with_brackets(values[token], self.column, brackets, nothing))
+                token += 1
+        return self.document.text({self.column: written})
+
+
+def new_brackets(n: int, spans: Sequence[tuple[int, int]], clusters: Sequence[int]) -> list[list[str]]:
+    """The brackets at each of n tokens: those that begin, the longest first, then those that end, the longest last.
+
+    >>> new_brackets(3, [(0, 2), (0, 1), (2, 3)], [0, 1, 0])
+    [['(1', '(2)'], ['1)'], ['(1)']]
+    """
+    begun: list[list[str]] = [[] for _ in range(n)]
+    ended: list[list[str]] = [[] for _ in range(n)]
+    for (start, end), cluster in sorted(zip(spans, clusters, strict=True), key=lambda each: each[0][0] - each[0][1]):
+        if end - start == 1:
+            begun[start].append(f"({cluster + 1})")
+        else:
+            begun[start].append(f"({cluster + 1}")
+            ended[end - 1].insert(0, f"{cluster + 1})")
+    return [one + other for one, other in zip(begun, ended, strict=True)]
+
+
+def _with_brackets(value: str, column: str, brackets: Sequence[str], nothing: str) -> str:
+    """The value of a token with these brackets instead of its own."""
+    if column != "misc":
+        return "|".join(brackets) or nothing
+    rest = [part for part in value.split("|") if part not in NOTHING and not part.startswith("Entity=")]
+    return "|".join([*(["Entity=" + "".join(brackets)] if brackets else []), *rest]) or "_"
+
 
 def read(
-    raw: RawText, chosen: str, names: Sequence[str] | None, about: Mapping[str, Any], *, gold: bool
+    raw: RawText,
+    chosen: str,
+    names: Sequence[str] | None,
+    about: Mapping[str, Any],
+    *,
+    gold: bool,
+    required: bool = True,
 ) -> MentionFile:
-    """Read mentions, which must be marked for prediction, too; the names of their entities do not matter then."""
+    """Read mentions; unless they are not `required`, there must be some, and names of entities matter only if gold."""
     lines = ["" if chosen == "conll" and BORDER.match(line) else line for line in raw.lines]
     tokens = RawText(raw.source, lines, raw.has_byte_order_mark)
     if chosen == "conll" and names is None:
@@ -100,7 +143,7 @@ def read(
         places.append(found)
         part = {name: values[begin:end] for name, values in columns.items()}
         X.append(Mentions(part, sentence[begin:end], [(place.start, place.end) for place in found], title))
-    if not any(places):
+    if required and not any(places):
         raise DataError(f"{raw.source} has no mentions in its column {column!r}")
     y = [[place.entity for place in each] for each in places]
     return MentionFile(document, column, X, y, places, names or (), {})
@@ -112,8 +155,8 @@ def _guessed_names(raw: RawText) -> list[str]:
         "\t" if any("\t" in x for x in raw.lines) else None
     )
     if len(first) >= CONLL_2012:
-        between = [f"column{k}" for k in range(6, len(first))]
-        return ["document", "part", "id", "word", "xpos", *between, "coref"]
+        between = [f"column{k}" for k in range(7, len(first))]
+        return ["document", "part", "id", "word", "xpos", "parse", *between, "coref"]
     begin = ["id", "word"] if len(first) > 2 and first[0].isdecimal() else ["word"]
     return [*begin, *(f"column{k}" for k in range(len(begin) + 1, len(first))), "coref"]
 

@@ -32,7 +32,7 @@ class RawText:
         return cls(source, text.removeprefix(BYTE_ORDER_MARK).split("\n"), text.startswith(BYTE_ORDER_MARK))
 
     @classmethod
-    def load(cls, source: Source) -> "RawText":
+    def load(cls, source: Source, encoding: str = "utf-8") -> "RawText":
         """Read a path, `-` for the standard input, or an open file."""
         name = _name(source)
         try:
@@ -41,7 +41,7 @@ class RawText:
             raise DataError(f"{name} cannot be read: {error.strerror or error}") from error
         except UnicodeDecodeError as error:
             raise DataError(f"{name} is not {error.encoding}: {error.reason}") from error
-        return cls.of(content if isinstance(content, str) else _decoded(content, name), name)
+        return cls.of(content if isinstance(content, str) else _decoded(content, name, encoding), name)
 
     def text(self, lines: Sequence[str]) -> str:
         """Join `lines`, which replace this file's lines, into the text of a file."""
@@ -75,11 +75,13 @@ def _content(source: Source) -> str | bytes:
     return Path(source).read_bytes() if isinstance(source, str | os.PathLike) else source.read()
 
 
-def _decoded(content: bytes, name: str) -> str:
+def _decoded(content: bytes, name: str, encoding: str) -> str:
     try:
-        return content.decode("utf-8")
+        return content.decode(encoding)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"{name}, line {line}: byte 0x{content[error.start]:02x} at offset {error.start} is not UTF-8"
+            f"{name}, line {line}: byte 0x{content[error.start]:02x} at offset {error.start} is not {encoding.upper()}"
         ) from error
+    except UnicodeError as error:
+        raise DataError(f"{name} is not {encoding}: {error}") from error

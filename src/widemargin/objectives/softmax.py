@@ -13,6 +13,7 @@ from typing import ClassVar, cast
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Examples, Marginals
+from widemargin.core.limits import check_memory
 from widemargin.core.objective import Kind, Objective
 from widemargin.core.sparse import dots
 
@@ -25,6 +26,16 @@ class Softmax(Objective):
 
     kind: ClassVar[Kind] = "smooth"
     requires: ClassVar[tuple[type, ...]] = (Marginals,)
+
+    def check(self, examples: Examples) -> None:
+        """Raise if the expectations would need too much memory for an example."""
+        needed = getattr(examples, "expectation_bytes", None)
+        if needed is not None:
+            check_memory(
+                needed(),
+                "sums over all outputs, which keep the probabilities of all parts and their features",
+                "Use the objective margin, or cut the example into shorter ones",
+            )
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The tangent of each example's slack at `w`."""

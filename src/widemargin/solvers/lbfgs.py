@@ -85,6 +85,7 @@ class LBFGS(Solver):
 
     losses: ClassVar[tuple[Loss, ...]] = ("hinge",)
     kinds: ClassVar[tuple[Kind, ...]] = ("smooth",)
+    descends: ClassVar[bool] = True
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> LBFGSState:
         """Weights zero, or a copy of `w`; the first epoch computes P there."""
@@ -108,9 +109,9 @@ class LBFGS(Solver):
         """The last point."""
         return state.w
 
-    def dual(self, problem: Problem, state: LBFGSState) -> float:
-        """The largest P(w) − ½‖∇P(w)‖² so far; 0 at first, since P is never less."""
-        return state.bound
+    def dual(self, problem: Problem, state: LBFGSState) -> float | None:
+        """The largest P(w) − ½‖∇P(w)‖² so far; 0 at first, since P is never less. None if P is not convex."""
+        return state.bound if problem.convex else None
 
     def _direction(self, state: LBFGSState) -> FloatVector:
         """−H ∇P by the two-loop recursion; before any pair −∇P, no longer than 1."""
@@ -141,7 +142,7 @@ class LBFGS(Solver):
         np.subtract(reached.w, state.w, out=state.s[k])
         np.subtract(reached.gradient, state.gradient, out=state.y[k])
         state.curvature[k] = state.s[k] @ state.y[k]
-        # ⟨s, y⟩ ≥ ‖s‖², P being 1-strongly convex; clearly less can only be rounding.
+        # ⟨s, y⟩ ≥ ‖s‖² where P is 1-strongly convex; clearly less is rounding, or P is not convex there.
         if state.curvature[k] > 0.5 * (state.s[k] @ state.s[k]):
             state.n_pairs += 1
 

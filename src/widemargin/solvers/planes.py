@@ -26,7 +26,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, WorkingSets, add, keep_products, product, remove, take_place
-from widemargin.core.problem import PASS_BATCH, Problem
+from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows, add_rows, compressed, dot, expanded, taken
 from widemargin.errors import WidemarginError
 from widemargin.solvers.qp import pair_steps
@@ -203,11 +203,8 @@ def risk(problem: Problem, w: FloatVector, keep: Callable[[Cuts], None] = lambda
     """R(w) and minus its slope there, by a pass of the oracle; `keep` is given the cuts of every batch."""
     total, a = 0.0, np.zeros(problem.n_weights)
     parts = np.zeros(problem.n_blocks if problem.keep_parts else 0)
-    examples = problem.weighted
-    # Tangents have long rows: by measurement, computing those of 512 chains at once takes twice as long per chain.
-    size = PASS_BATCH if problem.objective.kind == "maximum" else 128
-    for begin in range(0, len(examples), size):
-        cuts = problem.cuts(w, examples[begin : begin + size])
+    for batch in problem.pass_batches():
+        cuts = problem.cuts(w, batch)
         slacks = problem.slacks[cuts.block]
         total += problem.losses(cuts.block, slacks)
         slopes = problem.slopes(cuts.block, slacks)

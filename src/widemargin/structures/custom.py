@@ -17,7 +17,7 @@ import numpy as np
 
 from widemargin._types import FloatVector, IntVector, LongMatrix
 from widemargin.core.examples import Differences, Scale, per_example
-from widemargin.core.sparse import Rows
+from widemargin.core.sparse import Rows, boundaries
 from widemargin.errors import DataError
 
 SparseVector = tuple[IntVector, FloatVector]
@@ -78,13 +78,7 @@ class CustomExamples:
             if not (np.isfinite(errors[k]) and errors[k] >= 0):
                 raise DataError(f"error() of example {i} is {errors[k]}; an error is finite and not negative")
             parts.append(self._psi(i, output))
-        lengths = [len(indices) for indices, _ in parts]
-        psi = Rows(
-            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            np.concatenate([indices for indices, _ in parts]) if parts else np.empty(0, dtype=np.int32),
-            np.concatenate([values for _, values in parts]) if parts else np.empty(0),
-        )
-        return Differences(errors, psi)
+        return Differences(errors, as_rows(parts))
 
     def support(self, batch: IntVector) -> LongMatrix:
         """A user's decoder may read any weight."""
@@ -94,7 +88,7 @@ class CustomExamples:
         (indices, values), size = _sparse(self.structure.features(self.X[i], output), f"example {i}")
         self._check_size(size, f"example {i}")
         gold_indices, gold_values = self._gold[i]
-        return _summed(np.concatenate([gold_indices, indices]), np.concatenate([gold_values, -values]))
+        return summed(np.concatenate([gold_indices, indices]), np.concatenate([gold_values, -values]))
 
     def _pairs(self) -> Sequence[tuple[Any, Any]]:
         return [] if self.y is None else list(zip(self.X, self.y, strict=True))
@@ -105,6 +99,15 @@ class CustomExamples:
                 f"features() of {where} uses the index {needed - 1}, but there are {self.n_weights} weights; "
                 "set n_weights on the structure to the number of all features there can be"
             )
+
+
+def as_rows(vectors: Sequence[SparseVector]) -> Rows:
+    """Sparse vectors as compressed rows."""
+    return Rows(
+        boundaries(len(indices) for indices, _ in vectors),
+        np.concatenate([np.empty(0, dtype=np.int32), *(indices for indices, _ in vectors)]),
+        np.concatenate([np.empty(0), *(values for _, values in vectors)]),
+    )
 
 
 def _sparse(features: Any, where: str) -> tuple[SparseVector, int]:
@@ -128,10 +131,10 @@ def _sparse(features: Any, where: str) -> tuple[SparseVector, int]:
     if not np.isfinite(raw_values).all():
         raise DataError(f"features() of {where} has a value that is not finite")
     size = int(raw_indices.max()) + 1 if raw_indices.size else 0
-    return _summed(raw_indices.astype(np.int32), raw_values), size
+    return summed(raw_indices.astype(np.int32), raw_values), size
 
 
-def _summed(indices: IntVector, values: FloatVector) -> SparseVector:
+def summed(indices: IntVector, values: FloatVector) -> SparseVector:
     """Entries with the same index summed, zeros dropped, in ascending order."""
     distinct, place = np.unique(indices, return_inverse=True)
     sums = np.bincount(place, weights=values, minlength=len(distinct))

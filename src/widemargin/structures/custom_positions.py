@@ -7,8 +7,8 @@ decoder's first answer is right, it is asked again, with one more keyword (Saraw
 
         def decode(self, x, w, y=None, wrong_at=None): ...     # … with ŷ[wrong_at] ≠ y[wrong_at]
 
-If outputs are few, `outputs(x)` may list them all: that gives the k best, exact slack scaling and position-wise slacks
-for free.
+If outputs are few, `outputs(x)` may list them all, gold included: that gives the k best, exact slack scaling,
+position-wise slacks and probabilities for free.
 """
 
 import inspect
@@ -20,7 +20,7 @@ import numpy as np
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.errors import DataError
-from widemargin.structures.custom import CustomExamples, CustomStructure
+from widemargin.structures.custom import CustomExamples, CustomStructure, as_rows, summed
 from widemargin.structures.custom_latent import LatentCustomExamples
 
 
@@ -126,6 +126,19 @@ class EnumeratedExamples(PositionalExamples):
             values = errors * (1.0 - distances)
             worst.append(outputs[int(np.argmax(values))] if np.max(values) > 0 else self.y[i])
         return worst
+
+    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """−log p(gold) and φ(x, gold) − E[φ(x, y)], by summing over all outputs (`core.examples.Marginals`)."""
+        losses, rows = np.empty(len(batch)), []
+        for k, i in enumerate(batch.tolist()):
+            outputs, errors, distances = self._all(i, w)
+            scores = error_scale * errors - distances
+            weights = np.exp(scores - scores.max())
+            losses[k] = max(float(scores.max() + np.log(weights.sum())), 0.0)
+            parts = [self._psi(i, output) for output in outputs]
+            values = [p * psi for p, (_, psi) in zip(weights / weights.sum(), parts, strict=True)]
+            rows.append(summed(np.concatenate([indices for indices, _ in parts]), np.concatenate(values)))
+        return Differences(losses, as_rows(rows))
 
     def _worst(self, i: int, w: FloatVector) -> Iterable[tuple[float, Any]]:
         assert self.y is not None, "without gold outputs nothing is wrong"

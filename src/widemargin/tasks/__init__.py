@@ -17,7 +17,9 @@ TASKS = {
     "classify": "widemargin.tasks.classify",
     "rank": "widemargin.tasks.rank",
     "cluster": "widemargin.tasks.cluster",
+    "coreference": "widemargin.tasks.coreference",
     "motif": "widemargin.tasks.motif",
+    "summarise": "widemargin.tasks.summarise",
     "custom": "widemargin.tasks.custom",
 }
 """The package of each task, by its name on the command line."""
@@ -83,6 +85,11 @@ def kinds() -> Iterator[tuple[str, Kind]]:
 def estimators() -> dict[str, Kind]:
     """Every kind of model by the name of its estimator."""
     return {kind.estimator.rpartition(".")[2]: kind for _, kind in kinds()}
+
+
+def estimator_named(name: str) -> Kind | None:
+    """The kind of model whose estimator has this name; tasks after it are not looked at, and so not imported."""
+    return next((kind for _, kind in kinds() if kind.estimator.rpartition(".")[2] == name), None)
 
 
 def _imported(package: str, place: str) -> Any:

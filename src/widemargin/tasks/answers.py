@@ -26,6 +26,18 @@ class SureSpan(NamedTuple):
     confidence: float
 
 
+class Alternatives(Model):
+    """A model with alternatives."""
+
+    @abstractmethod
+    def predict_best(self, X: Any, k: int, n_threads: int = 1) -> list[list[Ranked]]:
+        """The `k` best outputs for every input, best first; fewer if fewer exist."""
+
+    @abstractmethod
+    def alternatives(self, X: Any, k: int, n_threads: int = 1) -> list[dict[str, Any]]:
+        """One dict per input, as JSON can hold it: the best output, and the `k` best with their scores."""
+
+
 class Limits(NamedTuple):
     """Constraints as given on the command line; `allowed` and `forced` name columns of the file."""
 

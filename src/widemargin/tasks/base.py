@@ -28,13 +28,24 @@ from widemargin.tasks.strongest import Part
 DATA = record(
     {},
     {
-        **dict.fromkeys(("label", "format", "unknown", "alternatives"), text()),
+        **dict.fromkeys(("label", "format", "unknown", "alternatives", "encoding"), text()),
         "columns": many(text()),
         **dict.fromkeys(
-            ("sequences", "sentences", "tokens", "examples", "queries", "documents", "items", "width"),
+            (
+                "sequences",
+                "sentences",
+                "tokens",
+                "examples",
+                "queries",
+                "topics",
+                "documents",
+                "items",
+                "mentions",
+                "width",
+            ),
             whole(at_least=0),
         ),
-        **dict.fromkeys(("several", "keep_functions"), flag()),
+        **dict.fromkeys(("several", "keep_functions", "detected"), flag()),
     },
 )
 """Facts about the training data in the header of a model file."""
@@ -44,10 +55,11 @@ SUMMARY = record(
     {
         "parameters": mapping(plain()),
         "C": optional(number(finite=False)),
-        **dict.fromkeys(("solver", "metric"), text()),
+        **dict.fromkeys(("solver", "objective", "metric"), text()),
         "data": DATA,
         "solution": SOLUTION,
         **dict.fromkeys(("unreachable", "unknown"), mapping(whole(at_least=0))),
+        "cut_short": whole(at_least=0),
     },
 )
 """The record of training in the header of a model file."""
@@ -97,6 +109,8 @@ class Model(ABC):
     draws: ClassVar[bool] = False
     explains: ClassVar[bool] = False
     """Whether it can draw outputs, and explain them."""
+    drawn_as: ClassVar[str] = ".svg"
+    """How the files of its drawings end."""
     evaluation_options: ClassVar[frozenset[str]] = frozenset()
     """The options that `evaluate` takes."""
     exports: ClassVar[Mapping[str, str]] = {}
@@ -129,8 +143,8 @@ class Model(ABC):
         """The text of a file with these outputs in it."""
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
-        """The outputs as a picture: an SVG file, or lines for a terminal."""
-        raise UnsupportedError(f"the model predicts {self.predicts}; only trees can be drawn")
+        """The outputs as a picture: an SVG file or a web page (`drawn_as`), or lines for a terminal."""
+        raise UnsupportedError(f"the model predicts {self.predicts}, which cannot be drawn")
 
     def warm_up(self) -> None:  # noqa: B027 — models without compiled kernels need none
         """Load compiled kernels by a tiny prediction, so that timings leave this out."""

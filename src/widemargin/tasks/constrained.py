@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.examples import Examples, Scale
 from widemargin.core.problem import predict
 from widemargin.errors import UnsupportedError
@@ -25,6 +25,9 @@ class Scored(Examples, Protocol):
 
     def decode_best(self, w: Any, batch: IntVector, k: int, *, error_scale: Scale = 0.0) -> tuple[IntVector, IntVector]:
         """The batch, each example repeated once per output, and the outputs (`structures.base.KBest`)."""
+
+    def probabilities(self, w: Any, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:
+        """The probabilities of the parts of the batch's outputs, a row per part, and log Z of each example."""
 
     def scores(self, w: Any, batch: IntVector, outputs: IntVector) -> FloatVector:
         """⟨w, φ(x_i, y)⟩ of the batch's outputs."""

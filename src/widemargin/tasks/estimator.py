@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from widemargin._threads import count_threads
+from widemargin._types import FloatMatrix
 from widemargin.core.loop import Callback
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
@@ -149,6 +150,12 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first, or load a model")
 
+    @property
+    def _order(self) -> list[int]:
+        """The numbers of the `classes_` among the labels of the model."""
+        self._check_fitted()
+        return [self.model_.labels.index(label) for label in self.classes_.tolist()]
+
     def _inputs(self, X: Any) -> Any:
         """The inputs of a prediction, checked."""
         self._check_fitted()
@@ -175,6 +182,18 @@ def _warn(solution: Solution) -> None:
         warnings.warn(f"training has not converged: {solution.shortfall}; {REMEDIES}", ConvergenceWarning, stacklevel=3)
 
 
+class ProbableEstimator(Estimator[M]):
+    """An estimator whose model gives probabilities, if it was trained with `likelihood` (`tasks.probabilities`)."""
+
+    def predict_minimum_risk(self, X: Any) -> Any:
+        """The outputs with the least expected error: those whose parts are likely, each by itself."""
+        return self._ask("predict_minimum_risk", X)
+
+    def expected_counts(self, X: Any) -> Any:
+        """How many parts have each of the `classes_` on average: a row per input."""
+        return self._ask("expected_counts", X)[:, self._order]
+
+
 class AnsweringEstimator(Estimator[A]):
     """An estimator whose model also gives alternatives, confidence and constrained outputs (`tasks.answers`)."""
 
@@ -192,8 +211,7 @@ class AnsweringEstimator(Estimator[A]):
 
     def max_marginals(self, X: Any) -> Any:
         """For each position of every sequence, the best score with each of the `classes_` there."""
-        self._check_fitted()
-        order = [self.model_.labels.index(label) for label in self.classes_.tolist()]
+        order = self._order
         return [best[..., order] for best in self._ask("max_marginals", X)]
 
     def calibrate(self, X: Any, y: Any) -> CalibrationReport:
@@ -204,8 +222,16 @@ class AnsweringEstimator(Estimator[A]):
         return self._ask("calibrate", X, y)
 
 
-class TokenEstimator(AnsweringEstimator[A]):
+class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A]):
     """An estimator that labels tokens, and hence marks spans."""
+
+    def predict_proba(self, X: Any, constraints: Constraints | None = None) -> list[FloatMatrix]:
+        """For each token of every sequence, the probability of each of the `classes_`, under the `constraints`.
+
+        The model must have been trained with `likelihood` or `softmax-margin`.
+        """
+        order = self._order
+        return [each[:, order] for each in self._ask("predict_proba", X, constraints=constraints)]
 
     def predict_spans(self, X: Any, constraints: Constraints | None = None) -> list[list[SureSpan]]:
         """The predicted spans of every sequence, each with the probability that it is right.

@@ -18,6 +18,7 @@ from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.constrained import Constrained, E
 from widemargin.tasks.constraints import Constraints, check_possible
 from widemargin.tasks.files import sequence_alone
+from widemargin.tasks.probabilities import Probable
 from widemargin.tasks.token_files import read_tokens, stated_constraints
 from widemargin.tasks.token_scores import label_evaluation
 from widemargin.text.columns import Column, Columns, Notation, split
@@ -26,7 +27,7 @@ from widemargin.text.partial import spelt
 
 
 @dataclass
-class TokenModel(Answers, Generic[E]):
+class TokenModel(Answers, Probable, Generic[E]):
     """A trained model that turns inputs into `examples` and decodes them to codes with its `weights`."""
 
     counts: ClassVar[str] = "tokens"
@@ -61,6 +62,14 @@ class TokenModel(Answers, Generic[E]):
     @abstractmethod
     def marginals(self, examples: E, weights: Any, batch: IntVector) -> FloatMatrix:
         """The max-marginals of a batch of examples, a row for each of their parts."""
+
+    @abstractmethod
+    def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatMatrix]:
+        """For each token of every sequence, the probability of each of the `labels`."""
+
+    @abstractmethod
+    def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
+        """Tokens, and labels or spans with their probabilities, as JSON can hold them."""
 
     @abstractmethod
     def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
@@ -141,6 +150,25 @@ class TokenModel(Answers, Generic[E]):
         parts = in_shares(examples, decode, n_threads)
         codes, best = (np.concatenate(each) for each in zip(*parts, strict=True))
         return examples, codes, best
+
+    def probabilities(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> tuple[E, list[FloatMatrix]]:
+        """The constrained examples, and the probabilities of the parts of each, a row per part."""
+        self.check_probable()
+        examples, weights = self.limited(X, constraints, "probabilities")
+
+        def ask(batch: IntVector) -> FloatMatrix:
+            rows, log_z = examples.probabilities(weights, batch)
+            check_possible(batch, log_z)
+            return rows
+
+        rows = np.concatenate(in_shares(examples, ask, n_threads))
+        return examples, np.split(rows, self.part_boundaries(examples)[1:-1])
+
+    @abstractmethod
+    def part_boundaries(self, examples: E) -> LongVector:
+        """Where the parts of each example begin."""
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """One sequence of a file alone, counted from 1."""

@@ -256,7 +256,9 @@ def summary_of(parameters: Parameters, solution: Solution) -> dict[str, Any]:
     """The record of training for the model file: the parameters that JSON can hold, and the solution without w."""
     known = {each.name: getattr(parameters, each.name) for each in fields(parameters) if each.name != "verbose"}
     plain = {name: value for name, value in known.items() if _is_plain(value)}
-    used = {"solver": str(parameters.solver), "C": chosen(parameters).C}
+    _, objective, C = chosen(parameters)
+    name = next((name for name, known in OBJECTIVES.items() if known == objective), str(objective))
+    used = {"solver": str(parameters.solver), "objective": name, "C": C}
     return {"parameters": plain, **used, "solution": solution.summary()}
 
 

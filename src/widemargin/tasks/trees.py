@@ -1,21 +1,25 @@
 """Models of trees over sentences: their features are hashed into one table of weights (`text.roles`)."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from widemargin._threads import run
 from widemargin._types import AnyArray, FloatVector
 from widemargin.core.header import whole
+from widemargin.core.limits import check_memory
 from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.report.svg import Picture, page
-from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Opened, known_columns, open_tokens, sequence_alone, size_of
+from widemargin.tasks.probabilities import Probable
 from widemargin.text.columns import Column, Columns
 from widemargin.text.roles import KEY_BITS
 
@@ -24,7 +28,7 @@ TAGS = ("pos", "xpos", "upos", "label")
 
 
 @dataclass
-class TreeModel(Model):
+class TreeModel(Probable):
     """A trained parser."""
 
     counts: ClassVar[str] = "sentences"
@@ -72,6 +76,15 @@ class TreeModel(Model):
     def decoded(self, X: Any, n_threads: int = 1) -> AnyArray:
         """The best trees in the encoding of the structure, end to end."""
         return np.concatenate(predict(self.examples(X), self.weights, n_threads))
+
+    def probabilities(self, X: Columns, n_threads: int) -> Iterator[Any]:
+        """The probabilities of the parts of each sentence in the form of the structure, worked out when asked for."""
+        self.check_probable()
+        examples = self.examples(X)
+        check_sums(examples, X)
+        for begin in range(0, examples.n_examples, n_threads):
+            numbers = range(begin, min(begin + n_threads, examples.n_examples))
+            yield from run([partial(examples.probabilities, self.weights, i) for i in numbers])
 
     def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
         """A file of sentences, with its trees or without."""
@@ -121,6 +134,11 @@ def open_sentences(path: str, reading: Reading, about: Mapping[str, Any]) -> Ope
         raise WidemarginError("trees are not in a label column; leave out --label")
     options = {"brackets": {"strip_functions": not about.get("keep_functions")}}
     return open_tokens(path, reading, about, options)
+
+
+def check_sums(examples: Any, X: Columns) -> None:
+    """Raise if a sentence is too long for sums over all of its trees."""
+    check_memory(examples.sum_bytes(), "sums over all trees", "Split the sentence", f"{X.source}, sentence")
 
 
 def shown_tags(X: Columns) -> list[list[str]]:

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.examples import ErrorCounts, Examples, HullSearch, KBest, Marginals, Outputs, Positions
+from widemargin.core.examples import Bounded, ErrorCounts, Examples, HullSearch, KBest, Marginals, Outputs, Positions
 from widemargin.testing.abilities import check_best, check_hull, check_marginals, check_positions, check_slack
 from widemargin.testing.rows import NOTHING, ROUNDING, Row, equal, rows_of, size_of, steady, value_of
 
@@ -57,8 +57,9 @@ def check_structure(
     if examples.exact:
         gold_row: Row = (0.0, *NOTHING)
         for (k, scale), rows in decoded.items():
-            for i, row, known in zip(batch, rows, seen, strict=True):
-                _check_maximum(i, row, [gold_row, *known], draws[k], scale)
+            missed = _missed(examples, draws[k], batch, scale)
+            for i, row, known, excess in zip(batch, rows, seen, missed, strict=True):
+                _check_maximum(i, row, [gold_row, *known], draws[k], scale, excess)
     if isinstance(examples, KBest):
         for ((k, scale), rows), n_best in product(decoded.items(), (1, 3, 8)):
             check_best(examples, draws[k], batch, n_best, scale, rows, possible)
@@ -148,11 +149,21 @@ def _decode(examples: Examples, w: FloatVector, batch: IntVector, scale: float) 
     return steady(ask, w, batch, f"decode with error_scale={scale}")
 
 
-def _check_maximum(i: int, row: Row, others: list[Row], w: FloatVector, scale: float) -> None:
+def _missed(examples: Examples, w: FloatVector, batch: IntVector, scale: float) -> FloatVector:
+    """How much more than the decoded outputs others may score: nothing, unless decoding may be cut short."""
+    if not isinstance(examples, Bounded):
+        return np.zeros(len(batch))
+    excess = examples.excess(batch, examples.decode(w, batch, error_scale=scale))
+    assert np.all(excess >= 0.0), f"excess with error_scale={scale} is negative"
+    return excess
+
+
+def _check_maximum(i: int, row: Row, others: list[Row], w: FloatVector, scale: float, excess: float) -> None:
     """Check that no other output has a higher ⟨w, φ⟩ + scale · Δ; ⟨w, φ(gold)⟩ is common to all and left out."""
     size = max(1.0, *(size_of(other, w, scale) for other in others))
     found, best = value_of(row, w, scale), max(value_of(other, w, scale) for other in others)
-    assert found >= best - ROUNDING * size, (
-        f"example {i}: decode with error_scale={scale} found an output that scores {found:.12g} above gold, "
-        f"but there is one that scores {best:.12g}"
+    assert found + excess >= best - ROUNDING * size, (
+        f"example {i}: decode with error_scale={scale} found an output that scores {found:.12g} above gold"
+        + (f", and at most {found + excess:.12g} elsewhere" if excess else "")
+        + f", but there is one that scores {best:.12g}"
     )

@@ -91,9 +91,9 @@ def described(mentions: Mentions) -> Described:
     lower = [word.lower() for word in columns["word"]]
     n = len(lower)
     lemmas = [lemma.lower() for lemma in columns.get("lemma", lower)]
-    upos, feats = _parts_of_speech(columns), columns.get("feats") or ["_"] * n
+    upos, feats = parts_of_speech(columns), columns.get("feats") or ["_"] * n
     deprel = [each.partition(":")[0] for each in columns.get("deprel") or ["_"] * n]
-    parents = _parents(columns.get("head"), mentions.sentence)
+    parents = parents_of(columns.get("head"), mentions.sentence)
     heads = [_head(start, end, parents) for start, end in spans]
     pronouns = [lower[head] if upos[head] in ("PRON", "DET") else None for head in heads]
     bare = [_bare(lower[start:end]) for start, end in spans]
@@ -126,7 +126,7 @@ def described(mentions: Mentions) -> Described:
     )
 
 
-def _parents(heads: Sequence[str] | None, sentence: LongVector) -> list[int]:
+def parents_of(heads: Sequence[str] | None, sentence: LongVector) -> list[int]:
     """The token that each one depends on, −1 for roots, where heads count from 1 in each sentence; −2 if unknown."""
     if heads is None:
         return [-2] * len(sentence)
@@ -146,7 +146,7 @@ def _head(start: int, end: int, parents: Sequence[int]) -> int:
     return next((t for t in range(start, end) if not start <= parents[t] < end), end - 1)
 
 
-def _parts_of_speech(columns: Mapping[str, Sequence[str]]) -> Sequence[str]:
+def parts_of_speech(columns: Mapping[str, Sequence[str]]) -> Sequence[str]:
     """Universal ones if the columns have them, else those that English tags stand for, else as far as words tell."""
     words = columns["word"]
     if "upos" in columns:

@@ -1,13 +1,17 @@
 """Constituents as a structure: features against strings, errors, decoding against all trees."""
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from helpers import STRUCTURES
 from helpers.bracketed import PlainBrackets, is_possible, labelled, productions
 from widemargin import ConstituencyParser
+from widemargin.core.sparse import dots
+from widemargin.decoders.charts import cell
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import columns_read, parse_bracket_templates
@@ -126,6 +130,30 @@ def test_decoding_finds_the_best_of_all_possible_trees(model, i):
             return scale * errors[0] - psi.values @ w[psi.indices]
 
         assert value(model.examples.decode(w, batch, error_scale=scale)) == pytest.approx(max(map(value, outputs)))
+
+
+def test_probabilities_of_constituents_and_the_least_risk(model):
+    """Against the sums over all possible trees."""
+    rng, everything, other = np.random.default_rng(0), np.arange(len(TEXTS), dtype=np.int32), 0
+    for i, scale in product([2, 3, 4], [0.1, 0.5, 1.0, 100.0]):
+        outputs, w = model.outputs(i), rng.normal(scale=scale, size=model.examples.n_weights)
+        _, psi = model.examples.difference(np.full(len(outputs), i, dtype=np.int32), np.concatenate(outputs))
+        p = softmax(-dots(psi, w))
+        found = model.examples.probabilities(w, i)
+        expected = np.zeros_like(found)
+        for probability, nodes in zip(p, outputs, strict=True):
+            expected[[cell(begin, end) for begin, end, _ in nodes.tolist()], nodes[:, 2]] += probability
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+        def rights(nodes, expected=expected):
+            return sum(expected[cell(begin, end), label] for begin, end, label in nodes.tolist())
+
+        begin, end = model.examples.boundaries(everything)[i : i + 2]
+        tree = model.examples.decode_least_risk(w, everything)[begin:end]
+        assert is_possible(model.bracketing, tree.tolist())
+        assert rights(tree) == pytest.approx(max(map(rights, outputs)))
+        other += rights(outputs[int(p.argmax())]) < rights(tree) - 1e-9
+    assert other > 0, "the most probable tree had the least risk each time, so this tests little"
 
 
 def test_every_decoded_tree_is_one_of_constituents(model):

@@ -137,7 +137,12 @@ def test_listing_all_constituents_spells_no_votes(explainers, monkeypatch):
     assert len(list(explainers[0].margins())) == len(explainers[0].constituents())
 
 
-def test_a_listing_that_would_take_too_long_is_refused(explainers, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_SECONDS", 1e-9)
-    with pytest.raises(WidemarginError, match=r"listing .* constituents, each of which takes another parse.*--span"):
-        list(explainers[0].margins())
+@pytest.mark.parametrize(("limit", "reason"), [("SECONDS", "three times"), ("BYTES", "nine")])
+def test_what_would_take_too_long_or_too_much_memory_is_refused(parser, monkeypatch, limit, reason):
+    """The limits here are just above what parsing takes."""
+    X = Columns({"word": Column.of(["a"] * 400), "pos": Column.of(["NN"] * 400)}, boundaries([400]))
+    examples = parser.examples(X)
+    value = {"SECONDS": 1.01e-6 * examples.work[0], "BYTES": 1.01 * examples.chart_bytes(3)[0]}[limit]
+    monkeypatch.setattr(limits, f"MOST_{limit}", value)
+    with pytest.raises(WidemarginError, match=f"sentence 1 would .* for explaining, which .* {reason}"):
+        SpanExplainer(parser, X)

@@ -145,7 +145,7 @@ def test_scores_of_the_command_line(trained):
     results = json.loads(succeed("evaluate", model, data, "--json"))
     assert results["items"] == 36
     assert results["documents"] == 6
-    assert results["by_score"].keys() == {"muc", "b3", "ceaf_m", "ceaf_e", "pair"}
+    assert results["by_score"].keys() == {"muc", "b3", "ceaf_m", "ceaf_e", "lea", "blanc", "pair"}
     assert results["b3_f1"] == results["by_score"]["b3"]["f1"] == 1.0
     assert results["mitre_loss"] == results["pair_loss"] == 0.0
     assert "MITRE loss" in succeed("evaluate", model, data)

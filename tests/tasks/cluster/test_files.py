@@ -131,7 +131,7 @@ def test_mentions_of_a_column(tmp_path):
     assert named.y == corpus.y
     wide = "doc 0 0 Rome NNP (S* - - - - * (1)\ndoc 0 1 fell VBD *) - - - - * -\n"
     (document,) = read(tmp_path, "c.conll", wide).X
-    assert document.columns == {"word": ["Rome", "fell"], "xpos": ["NNP", "VBD"]}
+    assert document.columns == {"word": ["Rome", "fell"], "xpos": ["NNP", "VBD"], "parse": ["(S*", "*)"]}
     assert document.text(0) == "Rome"
 
 

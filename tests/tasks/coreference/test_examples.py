@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.coreference import choices, error_of, phi, random_entities, random_links, random_mentions
-from widemargin.core.examples import FirstCompletions, Latent, Marginals, count_unreachable
+from widemargin.core.examples import BLOCK, FirstCompletions, Latent, Marginals, count_unreachable
 from widemargin.core.sparse import expanded
 from widemargin.errors import DataError
 from widemargin.structures.forest import ForestExamples
@@ -94,15 +94,17 @@ def test_the_structure_is_sound():
     check_structure(ForestExamples(examples.links, examples.n_weights, examples.entities))
 
 
-def test_only_read_weights_matter():
-    examples = random_mentions(3, [5, 4], bits=6)
+@pytest.mark.parametrize("bits", [6, 14])  # many of all weights are read, and few
+def test_only_read_weights_matter(bits):
+    examples = random_mentions(3, [5, 4], bits=bits)
     batch = np.array([2, 7], dtype=np.int32)
     read = np.zeros(examples.n_weights, dtype=bool)
     for begin, end in examples.support(batch):
         assert not read[begin:end].any()
         read[begin:end] = True
     needed = sum(phi(examples.links, int(m), k) for m in batch for k in range(1, int(m) % 5 + 1))
-    assert np.array_equal(read, needed > 0)
+    blocks = (needed > 0).reshape(-1, BLOCK).any(axis=1)
+    assert np.array_equal(read, np.repeat(blocks, BLOCK))
 
 
 @settings(max_examples=30)

@@ -74,6 +74,23 @@ def test_decoding_and_completion_equal_enumeration(problem):
 
 
 @settings(max_examples=40, deadline=None)
+@given(problems(), st.sampled_from([0.0, 1.0]))
+def test_sums_over_windows_equal_enumeration(problem, scale):
+    """−log p of a class, all of whose windows are right."""
+    texts, positive, examples, w, shape = problem
+    losses, psi = examples.expectation_over_completions(w, batch_of(examples), error_scale=scale)
+    found = expanded(psi, examples.n_weights)
+    for i, text in enumerate(texts):
+        outputs = outputs_of(text, shape[0], shape[2])
+        X = np.array([phi(text, y, "ACGT", *shape) for y in outputs])
+        right = np.array([(y >= 0) == positive[i] for y in outputs])
+        p = np.exp(X @ w + scale * ~right)
+        q = np.where(right, p, 0.0)
+        assert losses[i] == pytest.approx(np.log(p.sum() / q.sum()), abs=1e-9)
+        assert np.allclose(found[i], (q / q.sum() - p / p.sum()) @ X, atol=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
 @given(problems(), st.integers(0, 100))
 def test_differences_are_those_of_the_features(problem, seed):
     texts, positive, examples, _, (length, order, both) = problem

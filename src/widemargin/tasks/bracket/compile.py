@@ -39,6 +39,7 @@ def compile_brackets(parameters: BracketerParameters, data: Data) -> Compiled[Br
         bracket_keys(columns, templates),
         gold,
         missing_cost=parameters.missing_cost,
+        error=parameters.error,
         source=columns.source,
     )
     score = None if data.dev is None else _score(parameters, bracketing, hash_bits, templates, *data.dev)

@@ -3,19 +3,21 @@
 from dataclasses import dataclass
 from typing import Any
 
+from widemargin._types import FloatMatrix
+from widemargin.tasks.answers import Ranked
 from widemargin.tasks.bracket.binary import as_trees
 from widemargin.tasks.bracket.compile import compile_brackets
 from widemargin.tasks.bracket.metrics import bracket_scores
 from widemargin.tasks.bracket.model import Bracketer
 from widemargin.tasks.bracket.parameters import BracketerParameters
-from widemargin.tasks.estimator import Estimator
+from widemargin.tasks.estimator import ProbableEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.text.inputs import as_tagged
 
 
 @documented(Bracketer)
 @dataclass(kw_only=True, repr=False, eq=False)
-class ConstituencyParser(BracketerParameters, Estimator[Bracketer]):
+class ConstituencyParser(BracketerParameters, ProbableEstimator[Bracketer]):
     """Large-margin parsing of tagged sentences into trees of constituents.
 
     Attributes
@@ -39,6 +41,18 @@ class ConstituencyParser(BracketerParameters, Estimator[Bracketer]):
     """
 
     _compile = staticmethod(compile_brackets)
+
+    def predict_best(self, X: Any, k: int) -> list[list[Ranked]]:
+        """The `k` best trees of every sentence as pairs (score, tree), best first; fewer if fewer exist."""
+        found: list[list[Ranked]] = self._ask("predict_best", X, k)
+        return found
+
+    def predict_proba(self, X: Any) -> list[FloatMatrix]:
+        """For every sentence, at [begin, end, c] the probability that the words begin … end − 1 are `classes_[c]`.
+
+        The model must have been trained with `likelihood` or `softmax-margin`.
+        """
+        return [each[..., self._order] for each in self._ask("predict_proba", X)]
 
     def score(self, X: Any, y: Any) -> float:
         """F1 of labelled brackets."""

@@ -16,17 +16,21 @@ decoding (`decoders.charts`).
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
-from widemargin.core.examples import Differences, Scale, per_example
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.core.cut_store import BYTES_PER_ENTRY
+from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import boundaries
 from widemargin.decoders.charts import TreeParts
 from widemargin.decoders.cky import best_tree
 from widemargin.errors import DataError, WidemarginError
-from widemargin.structures.support import marked_runs
+from widemargin.structures.support import Found, block_runs, note, nothing_found
+from widemargin.tasks.bracket.best import best_trees
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.difference import Layout, difference
 from widemargin.tasks.bracket.marginals import expectation
+from widemargin.tasks.bracket.positions import worst_trees
+from widemargin.tasks.bracket.risk import least_risk, node_probabilities
 from widemargin.tasks.bracket.scores import (
     BracketData,
     BracketKeys,
@@ -59,27 +63,23 @@ def _decode(
 
 
 @kernel
-def _mark(slot: int, n_labels: int, read: BoolVector) -> None:
-    for label in range(n_labels):
-        read[slot + label] = True
-
-
-@kernel
-def _mark_read(data: BracketData, layout: Layout, batch: IntVector, read: BoolVector) -> None:
-    """Mark the weights of all features of the batch."""
-    keys = data.keys
+def _reads(data: BracketData, layout: Layout, batch: IntVector, found: Found) -> int:
+    """Find the weights of all features of the batch, and of all rules; return how many blocks there are."""
+    keys, size = data.keys, layout.n_labels
+    count = note(layout.rules, 2 * size**2, found, 0)
     for i in batch:
         begin, end = data.indptr[i], data.indptr[i + 1]
         for single in (keys.first, keys.last, keys.split):
             for t in range(begin, end):
                 for template in range(single.shape[1]):
-                    _mark(int(single[t, template]) & layout.mask, layout.n_labels, read)
+                    count = note(int(single[t, template]) & layout.mask, size, found, count)
         for pairs in (keys.spans, keys.lefts, keys.rights):
             for t in range(begin, end):
                 for u in range(t + 1, end + 1):
                     for template in range(pairs.begin.shape[1]):
                         slot = pair_slot(pairs, keys.sums, keys.powers, t, u, template, layout.mask)
-                        _mark(slot, layout.n_labels, read)
+                        count = note(slot, size, found, count)
+    return count
 
 
 class BracketExamples:
@@ -127,7 +127,7 @@ class BracketExamples:
         allowed, rests, by_productions = bracketing.allowed, bracketing.rests, error == "productions"
         self.data = BracketData(indptr, keys, gold, allowed, rests, n_chains, costs, by_productions)
         self.layout = Layout(n_labels, 2**hash_bits - 1, 2**hash_bits + n_labels - 1)
-        self.n_examples = len(self.lengths)
+        self.n_examples, self.n_positions = len(self.lengths), 2 * self.lengths - 1
         self.n_weights = self.count_weights(n_labels, hash_bits)
         self._check_lengths(f"{source}, sentence")
 
@@ -140,11 +140,19 @@ class BracketExamples:
             place,
         )
         check_memory(
-            12.0 * self.lengths * (self.lengths + 1.0) * self.layout.n_labels,
+            self.chart_bytes(3),
             "parsing, which keeps three scores for each span and label",
             "Split the sentence, or leave it out",
             place,
         )
+
+    def chart_bytes(self, n_charts: int) -> FloatVector:
+        """How much memory this number of charts takes for each sentence."""
+        return 4.0 * n_charts * self.lengths * (self.lengths + 1.0) * self.layout.n_labels
+
+    def sum_bytes(self) -> FloatVector:
+        """What sums over all trees take: nine charts."""
+        return self.chart_bytes(9)
 
     @staticmethod
     def count_weights(n_labels: int, hash_bits: int) -> int:
@@ -182,6 +190,20 @@ class BracketExamples:
         _decode(self.data, self.parts(w), batch, starts, per_example(error_scale, batch), nodes)
         return nodes
 
+    def decode_best(
+        self, w: FloatVector | BracketWeights, batch: IntVector, k: int, *, error_scale: Scale = 0.0
+    ) -> tuple[IntVector, IntMatrix]:
+        """The batch with each example repeated per tree, and the nodes of the `k` best, best first, end to end."""
+        repeated, _, nodes = self.best(w, batch, k, error_scale=error_scale)
+        return repeated, nodes
+
+    def best(
+        self, w: FloatVector | BracketWeights, batch: IntVector, k: int, *, error_scale: Scale = 0.0
+    ) -> tuple[IntVector, FloatVector, IntMatrix]:
+        """The same with what the trees score."""
+        counts, totals, nodes = best_trees(self.data, self.parts(w), batch, per_example(error_scale, batch), k)
+        return np.repeat(batch, counts), totals, nodes
+
     def difference(self, batch: IntVector, outputs: IntMatrix) -> Differences:
         """Errors and feature differences of the batch's trees, their nodes end to end, against gold."""
         return Differences(*difference(self.data, self.layout, batch, self.boundaries(batch), outputs))
@@ -192,9 +214,41 @@ class BracketExamples:
         """−log p of the gold trees and the expected feature differences (`core.examples.Marginals`)."""
         return Differences(*expectation(self.data, self.layout, self.parts(w), batch, error_scale))
 
+    def expectation_bytes(self) -> FloatVector:
+        """What `expectation` may take: sums over all trees, and ψ if all spans have some probability."""
+        keys, n, L = self.data.keys, self.lengths.astype(np.float64), self.layout.n_labels
+        of_pairs = sum(pairs.begin.shape[1] for pairs in (keys.spans, keys.lefts, keys.rights))
+        of_tokens = sum(each.shape[1] for each in (keys.first, keys.last, keys.split))
+        slots = n * (n + 1) / 2 * of_pairs + n * of_tokens
+        entries = np.minimum(slots * L + 2 * L**2, self.n_weights)
+        return self.sum_bytes() + 16 * slots + BYTES_PER_ENTRY * entries
+
+    def violator_bytes(self) -> FloatVector:
+        """What `violators` may take: a tree for each position, and ψ if all of its nodes are wrong."""
+        keys, n = self.data.keys, self.lengths.astype(np.float64)
+        of_nodes = sum(each.shape[1] for each in (keys.first, keys.last, keys.spans.begin))
+        of_splits = sum(each.shape[1] for each in (keys.split, keys.lefts.begin, keys.rights.begin))
+        entries = 2 * (2 * n - 1) * of_nodes + 2 * (n - 1) * (of_splits + 2)
+        return (2 * n - 1) * (BYTES_PER_ENTRY * entries + 12 * (2 * n - 1))
+
+    def violators(self, w: FloatVector | BracketWeights, batch: IntVector) -> Differences:
+        """The worst trees that are wrong at each position (`core.examples.Positions`)."""
+        errors, nodes = worst_trees(self.data, self.parts(w), batch)
+        wrong = np.repeat(batch, self.n_positions[batch])[errors > 0]
+        return at_positions(errors, self.difference(wrong, nodes).psi)
+
+    def probabilities(self, w: FloatVector | BracketWeights, i: int) -> FloatMatrix:
+        """The probability of every label for every span of one sentence; spans are sorted by end, then by beginning."""
+        return node_probabilities(self.data, self.parts(w), i)
+
+    def decode_least_risk(self, w: FloatVector | BracketWeights, batch: IntVector) -> IntMatrix:
+        """The nodes of the trees with the fewest wrong nodes to be expected, end to end."""
+        starts = self.boundaries(batch)
+        nodes = np.empty((starts[-1], 3), dtype=np.int32)
+        least_risk(self.data, self.parts(w), batch, starts, nodes)
+        return nodes
+
     def support(self, batch: IntVector) -> LongMatrix:
         """Runs of weights that parsing the batch reads: those of its features, and all rules."""
-        read = np.zeros(self.n_weights, dtype=np.bool_)
-        _mark_read(self.data, self.layout, batch, read)
-        read[self.layout.rules :] = True
-        return marked_runs(read)
+        found = nothing_found(self.n_weights)
+        return block_runs(found.blocks[: _reads(self.data, self.layout, batch, found)], self.n_weights)

@@ -2,21 +2,24 @@
 
 A constituent cannot stand by itself, so trees are compared: the predicted tree, and the best tree that has a given
 constituent, or that lacks a predicted one. The parts of only one and of only the other tree are the two options to be
-weighed (`report.explain`); the difference of their scores is that of the trees, and never negative.
+weighed (`report.explain`); the difference of their scores is that of the trees, and never negative. One inside and one
+outside pass tell what the best trees with all nodes score (`decoders.cky_outside`).
 """
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from widemargin.core.limits import check_time
-from widemargin.decoders.charts import cell
-from widemargin.decoders.cky import cky
+from widemargin._types import FloatMatrix, FloatVector
+from widemargin.core.limits import check_memory, check_time
+from widemargin.decoders.charts import TreeParts, cell, no_marks
+from widemargin.decoders.cky import best_tree
+from widemargin.decoders.cky_outside import new_outer, outside, tree_through
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
 from widemargin.tasks.bracket.features import parse_bracket_templates
 from widemargin.tasks.bracket.model import Bracketer
-from widemargin.tasks.bracket.scores import Charts, new_charts, part_scores, rule_scores
+from widemargin.tasks.bracket.scores import new_charts, part_scores, rule_scores
 from widemargin.tasks.bracket.votes import Node, SpanVotes, nodes_of
 from widemargin.text.columns import Columns
 
@@ -30,15 +33,34 @@ class SpanExplainer:
     """One sentence and what a parser makes of it; `sentence` has the columns of this sentence alone."""
 
     def __init__(self, parser: Bracketer, sentence: Columns) -> None:
-        self._examples = parser.examples(sentence)
-        self._weights = self._examples.parts(parser.w)
+        examples = self._examples = parser.examples(sentence)
+        self._check_size()
+        self._weights, self.n_tokens = examples.parts(parser.w), sentence.n_tokens
         self._n_chains = len(parser.bracketing.chains)
         self._names = parser.bracketing.names
         self._voters = SpanVotes(parse_bracket_templates(parser.texts), sentence, self._weights, self._names)
-        self.n_tokens = sentence.n_tokens
-        self._parts = new_charts(self._examples.data, ONLY)
-        part_scores(self._examples.data, self._weights, 0, 0.0, self._parts)
-        self.nodes, self._score = self._best(self._charts())
+        charts, rules = new_charts(examples.data, ONLY), rule_scores(examples.data, self._weights)
+        part_scores(examples.data, self._weights, 0, 0.0, charts)
+        self._parts = TreeParts(*charts, rules[0], rules[1])
+        span, left, right = (chart.copy() for chart in charts)
+        self._filled = TreeParts(span, left, right, rules[0], rules[1])
+        rows = np.empty((2 * self.n_tokens - 1, 3), dtype=np.int32)
+        self._score = best_tree(self.n_tokens, self._filled, no_marks(), rows)
+        self.nodes = nodes_of(rows.tolist())
+        self._outer = new_outer(self.n_tokens, len(self._names))
+        outside(self.n_tokens, self._parts, self._filled, self._outer)
+        # The best tree with a node scores what is outside of it and what is inside.
+        self._through: FloatMatrix = self._outer.nodes + self._filled.span
+        self._best_through = self._through.max(axis=1)
+        spans = [(i, j) for j in range(1, self.n_tokens + 1) for i in range(j)]
+        self._begins, self._ends = np.array(spans, dtype=np.int32).T
+
+    def _check_size(self) -> None:
+        """Raise if the sentence is too long for this."""
+        examples, instead = self._examples, "Split the sentence, or leave it out"
+        seconds, needed = 3.0 * examples.seconds_of_search(), examples.chart_bytes(9)
+        check_time(seconds, "explaining, which takes as long as parsing it three times", instead, "sentence")
+        check_memory(needed, "explaining, which keeps nine scores for each span and label", instead, "sentence")
 
     def constituents(self) -> list[tuple[int, int, str]]:
         """Begin, end and label of all predicted constituents; those over the same words count as one."""
@@ -59,15 +81,8 @@ class SpanExplainer:
 
     def margins(self) -> Iterator[tuple[tuple[int, int, str], float, str]]:
         """Every predicted constituent, how much less the best tree without it scores, and what that has instead."""
-        constituents, seconds = self.constituents(), self._examples.seconds_of_search()
-        check_time(
-            seconds * len(constituents),
-            f"listing {len(constituents)} constituents, each of which takes another parse",
-            "Ask for one of them with a --span",
-            "sentence",
-        )
         own = {node[:3] for node in self.nodes}
-        for constituent in constituents:
+        for constituent in self.constituents():
             other, score = self._alternative(*constituent[:2])
             instead = [node[:3] for node in other if node[:3] not in own]
             yield constituent, self._score - score, self._spelt(instead)
@@ -81,16 +96,36 @@ class SpanExplainer:
             raise WidemarginError(f"the model has no constituents {label!r}; it has {known}")
         if label is not None and label == chosen:
             raise WidemarginError(f"the words {begin + 1} to {end} are predicted to be {label}; name another label")
-        charts = self._charts()
-        here = charts.span[cell(begin, end)]
         if label is None and chosen is not None:
-            here[self._names.index(chosen)] = -np.inf
-        else:
-            for i, j in _crossing(begin, end, self.n_tokens):
-                charts.span[cell(i, j)] = -np.inf
-            wanted = [self._names.index(label)] if label is not None else range(1, self._n_chains)
-            here[np.isin(np.arange(len(here)), wanted, invert=True)] = -np.inf
-        return self._best(charts)
+            return self._without(begin, end, self._names.index(chosen))
+        wanted = [self._names.index(label)] if label is not None else [*range(1, self._n_chains)]
+        scores = np.full(len(self._names), -np.inf)
+        scores[wanted] = self._through[cell(begin, end), wanted]
+        return self._best_with(begin, end, scores)
+
+    def _without(self, begin: int, end: int, label: int) -> tuple[list[Node], float]:
+        """The best tree without this node: its span has another label there, or a span that crosses it is in its place.
+
+        A binary tree lacks a span only if it has one that crosses it: otherwise there would be room for both.
+        """
+        others = self._through[cell(begin, end)].copy()
+        others[label] = -np.inf
+        i, j = self._begins, self._ends
+        crosses = ((i < begin) & (begin < j) & (j < end)) | ((begin < i) & (i < end) & (end < j))
+        crossing = np.where(crosses, self._best_through, -np.inf)
+        at = int(crossing.argmax())
+        if crossing[at] > others.max():
+            return self._best_with(int(i[at]), int(j[at]), self._through[at])
+        return self._best_with(begin, end, others)
+
+    def _best_with(self, begin: int, end: int, scores: FloatVector) -> tuple[list[Node], float]:
+        """The nodes of the best tree with this span, and its score; `scores` has that of every label."""
+        label = int(scores.argmax())
+        if scores[label] == -np.inf:
+            raise WidemarginError("no tree can be like that: the model has not seen any such constituent")
+        rows = np.empty((2 * self.n_tokens - 1, 3), dtype=np.int32)
+        tree_through(self.n_tokens, begin, end, label, 0, self._parts, self._filled, self._outer, no_marks(), rows)
+        return nodes_of(rows.tolist()), float(scores[label])
 
     def options(self, other: Sequence[Node]) -> tuple[Option, Option]:
         """The parts that only the predicted tree has, and those that only the other has."""
@@ -107,22 +142,3 @@ class SpanExplainer:
 
     def _spelt(self, places: Sequence[Place]) -> str:
         return ", ".join(f"{self._names[label]} {begin + 1}:{end}" for begin, end, label in places)
-
-    def _charts(self) -> Charts:
-        """The part scores, in arrays that decoding may overwrite."""
-        return Charts(*(chart.copy() for chart in self._parts))
-
-    def _best(self, charts: Charts) -> tuple[list[Node], float]:
-        """The nodes of the best tree, and its score."""
-        rules = rule_scores(self._examples.data, self._weights)
-        rows = np.empty((2 * self.n_tokens - 1, 3), dtype=np.int32)
-        score = cky(self.n_tokens, *charts, rules[0], rules[1], rows)
-        if score == -np.inf:
-            raise WidemarginError("no tree can be like that: the model has not seen any such constituent")
-        return nodes_of(rows.tolist()), score
-
-
-def _crossing(begin: int, end: int, n: int) -> list[tuple[int, int]]:
-    """All spans that share words with this one but are neither within nor around it."""
-    spans = [(i, j) for j in range(1, n + 1) for i in range(j)]
-    return [(i, j) for i, j in spans if i < begin < j < end or begin < i < end < j]

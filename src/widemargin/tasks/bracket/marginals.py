@@ -15,7 +15,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 from widemargin.core.sparse import Draft, Rows, new_table, with_room
-from widemargin.decoders.charts import TreeParts, cell
+from widemargin.decoders.charts import TreeParts, cell, tree_score
 from widemargin.decoders.cky_inside import InsideScores, new_inside
 from widemargin.decoders.cky_sums import marked_inside_outside
 from widemargin.tasks.bracket.difference import Layout
@@ -27,6 +27,7 @@ from widemargin.tasks.bracket.scores import (
     PairKeys,
     gold_marks,
     gold_tree,
+    longest_of,
     new_charts,
     pair_slot,
     part_scores,
@@ -51,28 +52,11 @@ class Scratch(NamedTuple):
 
 @kernel
 def _new_scratch(data: BracketData, batch: IntVector) -> Scratch:
-    scores, longest, n_labels = new_charts(data, batch), 0, data.allowed.shape[1]
-    for i in batch:
-        longest = max(longest, data.indptr[i + 1] - data.indptr[i])
+    scores, longest, n_labels = new_charts(data, batch), longest_of(data, batch), data.allowed.shape[1]
     n_cells = longest * (longest + 1) // 2
     rows, rules = np.empty((3 * (n_cells + longest), n_labels)), np.empty((2, n_labels, n_labels))
     one, two, three = rows[:n_cells], rows[n_cells : 2 * n_cells], rows[2 * n_cells : 3 * n_cells]
     return Scratch(scores, new_inside(longest, n_labels), rows, TreeParts(one, two, three, rules[0], rules[1]))
-
-
-@kernel
-def tree_score(nodes: IntMatrix, parts: TreeParts) -> float:
-    """What a tree scores, without marks."""
-    total = 0.0
-    for r in range(len(nodes)):
-        i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
-        total += parts.span[cell(i, j), label]
-        if j - i > 1:
-            k = nodes[r + 1, 1]
-            left, right = nodes[r + 1, 2], nodes[r + 2 * (k - i), 2]
-            total += parts.left[cell(i, k), label] + parts.left_rule[left, label]
-            total += parts.right[cell(k, j), label] + parts.right_rule[right, label]
-    return total
 
 
 @kernel

@@ -5,12 +5,14 @@ Model files call its structure ``brackets``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from widemargin._types import AnyArray, IntMatrix
+from widemargin._types import AnyArray, FloatMatrix, IntMatrix, IntVector
 from widemargin.core.header import Fields, flag, many, names, optional, text
+from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.brackets import Brackets, text_of
@@ -19,14 +21,16 @@ from widemargin.report.evaluation import Evaluation, by_support, overall, plain,
 from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.report.numbers import share
 from widemargin.report.svg import Picture
+from widemargin.tasks.answers import Alternatives, Ranked, checked_k
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import bracket_keys, columns_read, parse_bracket_templates
 from widemargin.tasks.bracket.metrics import bracket_scores
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
+from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
-from widemargin.tasks.trees import HASH_BITS, TreeModel, packed_weights, stored_weights
+from widemargin.tasks.trees import HASH_BITS, TreeModel, check_sums, packed_weights, stored_weights
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_tagged
 from widemargin.text.templates import TEMPLATES
@@ -34,7 +38,7 @@ from widemargin.text.trees import Tree
 
 
 @dataclass
-class Bracketer(TreeModel):
+class Bracketer(TreeModel, Alternatives):
     """Labels, templates and weights of a parser of constituents; `labels` are the chains of `bracketing`."""
 
     kind = "brackets"
@@ -76,6 +80,77 @@ class Bracketer(TreeModel):
         """The best tree of every sentence."""
         columns = as_tagged(X)
         return spelt(self.bracketing, self.decoded(columns, n_threads), columns)
+
+    def predict_best(self, X: Any, k: int, n_threads: int = 1) -> list[list[Ranked]]:
+        """The `k` best trees of every sentence, best first; fewer if fewer exist."""
+        columns, k = as_tagged(X), checked_k(k)
+        examples = self.examples(columns)
+        parts = in_shares(examples, lambda batch: examples.best(self.weights, batch, k), n_threads)
+        batch, scores, nodes = (np.concatenate(each) for each in zip(*parts, strict=True))
+        ranked: list[list[Ranked]] = [[] for _ in range(examples.n_examples)]
+        trees = spelt(self.bracketing, nodes, columns, batch)
+        for i, score, tree in zip(batch.tolist(), scores.tolist(), trees, strict=True):
+            ranked[i].append(Ranked(score, tree))
+        return ranked
+
+    def alternatives(self, X: Any, k: int, n_threads: int = 1) -> list[dict[str, Any]]:
+        """Tokens, the best tree in brackets, and the `k` best with their scores."""
+        columns = as_tagged(X)
+        return [
+            {
+                "tokens": words,
+                "tree": str(each[0].output),
+                "alternatives": [{"score": score, "tree": str(tree)} for score, tree in each],
+            }
+            for words, each in zip(columns.sequences("word"), self.predict_best(columns, k, n_threads), strict=True)
+        ]
+
+    def predict_proba(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
+        """For every sentence, at [begin, end, label] the probability that the words begin … end − 1 have this label.
+
+        A label is one of `labels`: a whole chain of constituents over the same words, or the empty one of a word in no
+        chain.
+        """
+        return [self._by_ends(each) for each in self.probabilities(as_tagged(X), n_threads)]
+
+    def _by_ends(self, rows: FloatMatrix) -> FloatMatrix:
+        """The probabilities of chains by begin and end, from a row per span."""
+        n = round((2 * len(rows)) ** 0.5 - 0.5)
+        found = np.zeros((n + 1, n + 1, len(self.labels)))
+        ends, begins = np.tril_indices(n)
+        found[begins, ends + 1] = rows[:, : len(self.labels)]
+        return found
+
+    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Tree]:
+        """The trees with the fewest wrong nodes on average."""
+        self.check_probable()
+        columns = as_tagged(X)
+        examples = self.examples(columns)
+        check_sums(examples, columns)
+        parts = in_shares(examples, partial(examples.decode_least_risk, self.weights), n_threads)
+        return spelt(self.bracketing, np.concatenate(parts), columns)
+
+    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """How many spans of every sentence have each of the `labels` on average."""
+        found = self.probabilities(as_tagged(X), n_threads)
+        return np.array([each[:, : len(self.labels)].sum(axis=0) for each in found])
+
+    def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
+        """Tokens, and all constituents that are likely enough, the most likely first."""
+        columns = as_tagged(X)
+        return [
+            {"tokens": words, "constituents": self._likely_constituents(each)}
+            for words, each in zip(columns.sequences("word"), self.predict_proba(columns, n_threads), strict=True)
+        ]
+
+    def _likely_constituents(self, probabilities: FloatMatrix) -> list[dict[str, Any]]:
+        found = [
+            {"start": start, "end": end, "label": self.labels[label], "probability": float(p)}
+            for start, end, label in np.argwhere(probabilities >= LEAST).tolist()
+            for p in [probabilities[start, end, label]]
+            if label
+        ]
+        return sorted(found, key=lambda each: -each["probability"])
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """F1 of labelled brackets."""
@@ -166,9 +241,9 @@ class Bracketer(TreeModel):
         )
 
 
-def spelt(bracketing: Bracketing, nodes: IntMatrix, columns: Columns) -> list[Tree]:
-    """The trees of the sentences in `columns`; their nodes lie end to end."""
-    words, tags = columns.sequences("word"), columns.sequences("pos")
-    ends = np.cumsum(2 * np.diff(columns.indptr) - 1)
-    parts: Sequence[IntMatrix] = np.split(nodes, ends[:-1])
-    return [bracketing.decode(*each) for each in zip(parts, words, tags, strict=True)]
+def spelt(bracketing: Bracketing, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:
+    """The trees whose nodes lie end to end: one for each sentence in `columns`, or for those with these numbers."""
+    words, tags, sizes = columns.sequences("word"), columns.sequences("pos"), 2 * np.diff(columns.indptr) - 1
+    chosen = np.arange(len(sizes)) if numbers is None else numbers
+    parts: Sequence[IntMatrix] = np.split(nodes, np.cumsum(sizes[chosen])[:-1])
+    return [bracketing.decode(part, words[i], tags[i]) for part, i in zip(parts, chosen.tolist(), strict=True)]

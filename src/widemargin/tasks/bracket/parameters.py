@@ -26,6 +26,11 @@ class BracketerParameters(Parameters):
         "The cost of a wrong node that is not a constituent; a wrong constituent costs 1. Above 1, fewer constituents "
         "are missed, but more are wrong.",
     )
+    error: Literal["spans", "productions"] = parameter(
+        "spans",
+        "What counts as wrong: spans with their labels, or productions, which are spans with their label, their split "
+        "and the labels of both halves.",
+    )
     dev_metric: Literal["f1", "exact"] = parameter(
         "f1", "The development score: F1 of labelled brackets, or the share of trees without errors."
     )

@@ -127,6 +127,12 @@ def _add_pair(
 
 
 @kernel
+def kind_of(i: int, j: int, n: int) -> int:
+    """Which row of `BracketData.allowed` is about the span i … j of `n` words."""
+    return WORD if j - i == 1 else TOP if j - i == n else SPAN
+
+
+@kernel
 def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float, charts: Charts) -> int:
     """Fill in the charts of sentence i, errors times `scale` included; return how many words it has."""
     keys, table = data.keys, weights.table
@@ -139,7 +145,7 @@ def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float
     for t in range(n):
         for u in range(t + 1, n + 1):
             at = cell(t, u)
-            kind = WORD if u - t == 1 else TOP if u - t == n else SPAN
+            kind = kind_of(t, u, n)
             span, left, right = charts.span[at], charts.left[at], charts.right[at]
             for label in range(n_labels):
                 span[label] = first[t, label] + last[u - 1, label] + scale * data.costs[label]
@@ -189,10 +195,17 @@ def rule_scores(data: BracketData, weights: BracketWeights) -> FloatMatrix:
 
 
 @kernel
-def new_charts(data: BracketData, batch: IntVector) -> Charts:
-    """Charts for any sentence of the batch."""
+def longest_of(data: BracketData, batch: IntVector) -> int:
+    """The number of words of the longest sentence of the batch."""
     longest = 0
     for i in batch:
         longest = max(longest, data.indptr[i + 1] - data.indptr[i])
+    return longest
+
+
+@kernel
+def new_charts(data: BracketData, batch: IntVector) -> Charts:
+    """Charts for any sentence of the batch."""
+    longest = longest_of(data, batch)
     n_cells, n_labels = longest * (longest + 1) // 2, data.allowed.shape[1]
     return Charts(np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)))

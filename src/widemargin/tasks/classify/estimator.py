@@ -34,6 +34,13 @@ def _learns_online(estimator: Any) -> bool:
         return False
 
 
+def _has_probabilities(estimator: Any) -> bool:
+    try:
+        return chosen(estimator).objective.kind == "smooth"
+    except WidemarginError:
+        return False
+
+
 class LinearEstimator(Estimator[M]):
     """Base of both classifiers."""
 
@@ -45,6 +52,11 @@ class LinearEstimator(Estimator[M]):
         """
         data = Data(*self._checked(X, y, sample_weight, reset=self._pieces is None))
         return self._learn(data, None if classes is None else np.unique(classes).tolist())
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def predict_proba(self, X: Any) -> FloatMatrix:
+        """The probability of every label for every row; for the objectives `likelihood` and `softmax-margin`."""
+        return self._ask("predict_proba", X)
 
     def _fitted(self, model: M, solution: Solution | None = None) -> Self:
         super()._fitted(model, solution)

@@ -29,6 +29,7 @@ from widemargin.tasks.classify.files import read_svmlight
 from widemargin.tasks.classify.multilabel import MultilabelExamples, multilabel_kind
 from widemargin.tasks.constraints import Constraints, check_possible
 from widemargin.tasks.margins import Margins
+from widemargin.tasks.probabilities import Probable, above_least
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.inputs import describe
 from widemargin.text.matrices import MatrixExtractor
@@ -158,7 +159,7 @@ class LinearModel(Model):
         return cls(labels, extractor, W, bias, pairs, summary=stored.header["summary"])
 
 
-class Classifier(LinearModel, Answers):
+class Classifier(LinearModel, Answers, Probable):
     """One class out of several for each row of a matrix; all answers follow from the matrix of scores.
 
     Classes support only the `allowed` constraint: for each row, a set of classes, or None.
@@ -259,6 +260,27 @@ class Classifier(LinearModel, Answers):
         """For each predicted class, the probability that it is right."""
         return self.curve("labels")(self._margins(X, constraints).of_labels())
 
+    def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> FloatMatrix:
+        """The probability of every class for every row."""
+        self.check_probable()
+        scores = self._limited(X, constraints)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Any]:
+        """The most probable classes, which are the best."""
+        self.check_probable()
+        return self.predict(X, n_threads)
+
+    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """The probabilities, since every row has one class."""
+        return self.predict_proba(X, n_threads)
+
+    def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
+        """The probabilities of the classes of every row."""
+        rows = self.predict_proba(X, n_threads, constraints).tolist()
+        return [{"probabilities": above_least(self.labels, row)} for row in rows]
+
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The classes predicted for `X`, judged by `y`."""
         margins = self._margins(X)
@@ -287,7 +309,7 @@ class Classifier(LinearModel, Answers):
         return scores
 
 
-class MultilabelModel(LinearModel):
+class MultilabelModel(LinearModel, Probable):
     """Any number of labels for each row of a matrix."""
 
     kind = "multilabel"
@@ -303,6 +325,25 @@ class MultilabelModel(LinearModel):
         """The labels of every row."""
         sets: IntMatrix = self.predict_codes(X, n_threads)
         return [[label for label, has in zip(self.labels, row, strict=True) if has] for row in sets.tolist()]
+
+    def predict_proba(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """The probability of every label for every row."""
+        self.check_probable()
+        examples = self.examples(X)
+        return examples.label_probabilities(self.w, np.arange(examples.n_examples, dtype=np.int32))
+
+    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
+        """The labels that are more probable than not: the fewest wrong ones on average."""
+        rows = self.predict_proba(X, n_threads).tolist()
+        return [[label for label, p in zip(self.labels, row, strict=True) if p > 0.5] for row in rows]
+
+    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """The probabilities, since a row has each label once or not at all."""
+        return self.predict_proba(X, n_threads)
+
+    def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
+        """The probabilities of the labels of every row."""
+        return [{"probabilities": above_least(self.labels, row)} for row in self.predict_proba(X, n_threads).tolist()]
 
     def gold(self, data: Any) -> list[list[str]]:
         """The labels of every example."""

@@ -19,7 +19,7 @@ from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import NO_ROWS, Rows, compressed, stack
 from widemargin.decoders.subsets import MOST_LISTED, search_subsets, subset_scores, subset_sums
-from widemargin.errors import DataError
+from widemargin.errors import DataError, UnsupportedError
 from widemargin.structures.linear import LinearScores
 from widemargin.tasks.classify.pairs import check_pairs, pair_differences
 
@@ -97,6 +97,10 @@ class MultilabelExamples:
             scores += scales[:, None] * self.costs * (1.0 - 2.0 * self.gold[batch])
         return scores
 
+    def label_probabilities(self, w: FloatVector, batch: IntVector) -> FloatMatrix:
+        """The probability of each label for each example."""
+        raise UnsupportedError(f"the sets of {self.linear.n_labels} labels with pairs are too many to be summed over")
+
     def pairs(self, w: FloatVector) -> FloatMatrix:
         """P as a symmetric matrix."""
         pairs = np.zeros((self.linear.n_labels, self.linear.n_labels))
@@ -128,6 +132,10 @@ class IndependentMultilabel(MultilabelExamples):
         losses = np.logaddexp(0.0, -towards_gold)
         residual = sign * np.exp(-np.logaddexp(0.0, towards_gold))
         return Differences(losses.sum(axis=1), self.linear.products(batch, residual))
+
+    def label_probabilities(self, w: FloatVector, batch: IntVector) -> FloatMatrix:
+        """The probability of each label: a logistic function."""
+        return np.exp(-np.logaddexp(0.0, -self.single(w, batch)))
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
         """For each label of each example, the best of the sets that are wrong there."""
@@ -182,6 +190,11 @@ class EnumeratedMultilabel(MultilabelExamples):
             rests.append(compressed(in_pairs - expected[:, self.first, self.second]))
         psi = self.linear.products(batch, np.concatenate(residuals), stack(rests))
         return Differences(np.concatenate(losses), psi)
+
+    def label_probabilities(self, w: FloatVector, batch: IntVector) -> FloatMatrix:
+        """The probability of each label, by summing over all sets."""
+        rows = [np.exp(scores - scores.max(axis=1, keepdims=True)) for _, scores in self._tables(w, batch)]
+        return np.concatenate([p @ self.sets / p.sum(axis=1, keepdims=True) for p in rows])
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntMatrix:
         """The worst set of each example under slack scaling."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
-from widemargin.clusterings import check_items, clustering_scores, mitre_loss, pair_loss
+from widemargin.clusterings import NAMES, check_items, clustering_scores, conll_f1, mitre_loss, pair_loss
 from widemargin.core.header import Fields, names, one_of, record
 from widemargin.core.problem import predict
 from widemargin.core.sparse import Rows
@@ -35,7 +35,6 @@ DECODERS: dict[str, type[ForestExamples] | type[CorrelationExamples]] = {
     "correlation": CorrelationExamples,
 }
 """The structures by name."""
-NAMES = {"muc": "MUC", "b3": "B³", "ceaf_m": "CEAF, items", "ceaf_e": "CEAF, clusters", "pair": "pairs"}
 
 
 @dataclass
@@ -86,7 +85,7 @@ class ClusterModel(Model):
         check_items(gold, outputs)
         scores = clustering_scores(gold, outputs)
         losses = {"mitre_loss": mitre_loss(gold, outputs), "pair_loss": pair_loss(gold, outputs)}
-        conll = (scores["muc"].f1 + scores["b3"].f1 + scores["ceaf_e"].f1) / 3
+        conll = conll_f1(scores)
         of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
         results = {**of_scores, "conll_f1": conll, **losses, "by_score": plain(scores)}
         facts = [

@@ -33,6 +33,6 @@ class ClusterParameters(LatentParameters):
         given_as="names",
         metavar="A,B,…",
     )
-    dev_metric: Literal["b3", "muc", "ceaf_m", "ceaf_e", "pair"] = parameter(
-        "b3", "The development score: F1 of B³, MUC, CEAF by items or by clusters, or pairs."
+    dev_metric: Literal["b3", "muc", "ceaf_m", "ceaf_e", "lea", "blanc", "pair"] = parameter(
+        "b3", "The development score: F1 of B³, MUC, CEAF by items or by clusters, LEA, BLANC, or pairs."
     )

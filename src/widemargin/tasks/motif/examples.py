@@ -19,7 +19,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences, Scale, per_example
-from widemargin.core.sparse import Rows, coalesce, new_table
+from widemargin.core.sparse import NO_ROWS, Rows, coalesce, new_table, stack
 from widemargin.decoders.windows import Coded, Windows, best_windows, window_scores, windows_of
 from widemargin.errors import DataError
 from widemargin.structures.support import distinct, runs
@@ -98,6 +98,23 @@ def _differences(coded: Coded, batch: IntVector, gold: LongVector, outputs: Long
     return Rows(psi.indptr, psi.indices[:write].copy(), psi.values[:write].copy())
 
 
+@kernel
+def _weighted_sum(coded: Coded, i: int, weights: FloatMatrix, shape: Shape, sums: FloatVector) -> None:
+    """sums = Σ weights[h, strand] φ of the windows of sequence i, a number per weight."""
+    begin, n_matrix = coded.indptr[i], shape.length * shape.n_letters
+    sums[:] = 0.0
+    for h in range(weights.shape[0]):
+        for strand in range(weights.shape[1]):
+            value = weights[h, strand]
+            for j in range(shape.length):
+                letter, context = coded.letters[begin + h + j], coded.contexts[begin + h + j]
+                if letter < shape.n_letters:
+                    place = j if strand == 0 else shape.length - 1 - j
+                    sums[place * shape.n_letters + (letter if strand == 0 else shape.complement[letter])] += value
+                if context < shape.n_contexts:
+                    sums[n_matrix + context] -= value
+
+
 class MotifExamples:
     """Sequences with their classes (or without, for prediction only), compiled to arrays.
 
@@ -158,6 +175,39 @@ class MotifExamples:
         errors = ((outputs >= 0) != self.positive[batch]).astype(np.float64)
         gold = self.gold[batch]
         return Differences(errors, _differences(self.coded, batch, gold, outputs, self.shape))
+
+    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """−log p of the gold window, or of being negative, and φ(gold) − E[φ] (`core.examples.Marginals`)."""
+        return self._expectation(w, batch, error_scale, any_window=False)
+
+    def expectation_over_completions(
+        self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0
+    ) -> Differences:
+        """−log p of the gold class, and E[φ | class] − E[φ] (`core.examples.LatentMarginals`)."""
+        return self._expectation(w, batch, error_scale, any_window=True)
+
+    def _expectation(self, w: FloatVector, batch: IntVector, error_scale: float, *, any_window: bool) -> Differences:
+        """By a sum over all windows, and over being negative, which scores 0."""
+        windows, losses, rows = self.shape.windows(w), np.empty(len(batch)), [NO_ROWS]
+        for k, i in enumerate(batch.tolist()):
+            positive, gold, sums = self.positive[i], int(self.gold[i]), np.empty(self.n_weights)
+            scores = window_scores(self.coded, i, windows) + (0.0 if positive else error_scale)
+            negative = error_scale if positive else 0.0
+            top = max(float(scores.max(initial=-np.inf)), negative)
+            p = np.exp(scores - top)
+            total = float(p.sum()) + np.exp(negative - top)
+            residual, right = -p / total, negative
+            if positive and any_window:
+                right = float(scores.max() + np.log(np.exp(scores - scores.max()).sum()))
+                residual += np.exp(scores - right)
+            elif positive:
+                right = float(scores[gold // 2, gold % 2])
+                residual[gold // 2, gold % 2] += 1.0
+            losses[k] = max(top + np.log(total) - right, 0.0)
+            _weighted_sum(self.coded, i, residual, self.shape, sums)
+            used = np.flatnonzero(sums)
+            rows.append(Rows(np.array([0, len(used)]), used.astype(np.int32), sums[used]))
+        return Differences(losses, stack(rows))
 
     def support(self, batch: IntVector) -> LongMatrix:
         """All weights of M, and those of the batch's contexts."""

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin.tasks.estimator import Estimator
+from widemargin._types import FloatMatrix
+from widemargin.tasks.estimator import ProbableEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.parse.compile import compile_trees
 from widemargin.tasks.parse.dependencies import arc_lists, as_dependencies
@@ -15,7 +16,7 @@ from widemargin.text.inputs import as_columns
 
 @documented(Parser)
 @dataclass(kw_only=True, repr=False, eq=False)
-class DependencyParser(ParserParameters, Estimator[Parser]):
+class DependencyParser(ParserParameters, ProbableEstimator[Parser]):
     """Large-margin dependency parsing.
 
     Attributes
@@ -38,6 +39,15 @@ class DependencyParser(ParserParameters, Estimator[Parser]):
     """
 
     _compile = staticmethod(compile_trees)
+
+    def predict_proba(self, X: Any, *, labelled: bool = False) -> list[FloatMatrix]:
+        """For each token of every sentence, the probability of each head: 0 is the root, tokens count from 1.
+
+        `labelled` adds a last axis with the probability of each of the `classes_` on that arc. The model must have been
+        trained with `likelihood` or `softmax-margin`.
+        """
+        found = self._ask("predict_proba", X, labelled=labelled)
+        return [each[..., self._order] for each in found] if labelled else found
 
     def score(self, X: Any, y: Any) -> float:
         """The labelled attachment score: the share of tokens with the right head and label."""

@@ -1,9 +1,8 @@
 """How dependency trees differ from gold on average: φ(x, gold) − E[φ(x, y)].
 
-Every part of a sentence has a residual, [gold has the part] − its probability, and each of its features adds the
-residual to a weight. A sentence has n² arcs, so hundreds of thousands of such additions come together at fewer weights.
-They are summed in a vector as long as w, in the manner of the scores themselves. Where anything was added is noted; only
-these places are read, and cleared, afterwards.
+Every part of a sentence has a residual, [gold has the part] − its probability. Each feature of the part adds it to a
+weight. A sentence has n² arcs, so there are hundreds of thousands of such additions. They go to a vector as long as w.
+Where anything was added is noted; only these places are read, and cleared, afterwards.
 
 Features of labels that look at one token alone are added once per token, not once per arc. Parts with a probability
 below 10⁻¹² are left out, if gold does not have them: a weight loses less than it would to rounding.
@@ -16,7 +15,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.examples import Differences
-from widemargin.core.sparse import NO_ROWS, Rows, stack
+from widemargin.core.sparse import Rows
 from widemargin.decoders.siblings import sibling_of
 from widemargin.tasks.parse.keys import (
     ARC,
@@ -33,34 +32,40 @@ from widemargin.tasks.parse.marginals import SUMMATIONS, Parts, part_scores
 from widemargin.tasks.parse.scores import ANY_STEP, TreeData
 
 NEGLIGIBLE = 1e-12
+NOWHERE = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
 
 
-class Places(NamedTuple):
-    """Where something was added: at single weights, and at runs of a weight per label from a slot on; and how often."""
+class Sums(NamedTuple):
+    """Scratch space: `total` has the length of w, and is zero between sentences.
 
+    Something was added at the first counts[0] weights of `single`, and at as many weights as there are labels, from
+    each of the first counts[1] slots of `runs` on.
+    """
+
+    total: FloatVector
     single: IntVector
     runs: IntVector
     counts: LongVector
 
 
 @kernel
-def _add_both(slot: int, step: int, value: float, sums: FloatVector, places: Places) -> None:
+def _add_both(slot: int, step: int, value: float, sums: Sums) -> None:
     """Add to the weight of a feature that always counts, and to that of the step."""
     for index in (slot, slot + 1 + step):
         j = np.uint64(index)
-        if sums[j] == 0.0:
-            places.single[places.counts[0]] = index
-            places.counts[0] += 1
-        sums[j] += value
+        if sums.total[j] == 0.0:
+            sums.single[sums.counts[0]] = index
+            sums.counts[0] += 1
+        sums.total[j] += value
 
 
 @kernel
-def _add_run(slot: int, row: FloatVector, sums: FloatVector, places: Places) -> None:
+def _add_run(slot: int, row: FloatVector, sums: Sums) -> None:
     """Add to the weights of a feature for all labels."""
-    places.runs[places.counts[1]] = slot
-    places.counts[1] += 1
+    sums.runs[sums.counts[1]] = slot
+    sums.counts[1] += 1
     for label in range(len(row)):
-        sums[np.uint64(slot + label)] += row[label]
+        sums.total[np.uint64(slot + label)] += row[label]
 
 
 @kernel
@@ -80,7 +85,7 @@ def _to_residuals(data: TreeData, first: int, parts: Parts) -> None:
 
 
 @kernel
-def _add_arcs(data: TreeData, first: int, arcs: FloatMatrix, sums: FloatVector, places: Places) -> None:
+def _add_arcs(data: TreeData, first: int, arcs: FloatMatrix, sums: Sums) -> None:
     """The features of arcs that look at head and modifier."""
     keys, n = data.keys, len(arcs) - 1
     for h in range(n + 1):
@@ -89,17 +94,17 @@ def _add_arcs(data: TreeData, first: int, arcs: FloatMatrix, sums: FloatVector, 
                 step, row = step_of(h, m), row_of(first, h)
                 for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
                     slot = (keys.head[row, t] + keys.modifier[first + m, t]) & data.mask
-                    _add_both(slot, step, arcs[h, m], sums, places)
+                    _add_both(slot, step, arcs[h, m], sums)
 
 
 @kernel
 def _new_value(keys: TreeKeys, found: LongVector, count: int, token: int) -> bool:
     """Whether the value of a token between differs from those of the tokens found so far."""
     value = keys.edges[BETWEEN]
+    known = False
     for k in range(count):
-        if keys.other[found[k], value] == keys.other[token, value]:
-            return False
-    return True
+        known |= keys.other[found[k], value] == keys.other[token, value]
+    return not known
 
 
 @kernel
@@ -119,7 +124,7 @@ def _count_between(keys: TreeKeys, first: int, n: int) -> int:
 
 
 @kernel
-def _add_between(data: TreeData, first: int, arcs: FloatMatrix, sums: FloatVector, places: Places) -> None:
+def _add_between(data: TreeData, first: int, arcs: FloatMatrix, sums: Sums) -> None:
     """The features of arcs that look at the tokens between, each distinct value once."""
     keys, n = data.keys, len(arcs) - 1
     found = np.empty(n, dtype=np.int64)
@@ -132,7 +137,7 @@ def _add_between(data: TreeData, first: int, arcs: FloatMatrix, sums: FloatVecto
                 for k in range(count if arcs[h, m] != 0.0 else 0):
                     for t in range(keys.edges[BETWEEN], keys.edges[BETWEEN + 1]):
                         pair = keys.head[head, t] + keys.modifier[first + m, t]
-                        _add_both((pair + keys.other[found[k], t]) & data.mask, step, arcs[h, m], sums, places)
+                        _add_both((pair + keys.other[found[k], t]) & data.mask, step, arcs[h, m], sums)
                 if _new_value(keys, found, count, first + m):
                     found[count] = first + m
                     count += 1
@@ -140,9 +145,7 @@ def _add_between(data: TreeData, first: int, arcs: FloatMatrix, sums: FloatVecto
 
 
 @kernel
-def _add_labels(
-    data: TreeData, first: int, parts: Parts, nodes: FloatMatrix, sums: FloatVector, places: Places
-) -> None:
+def _add_labels(data: TreeData, first: int, parts: Parts, nodes: FloatMatrix, sums: Sums) -> None:
     """The features of arcs with labels; residuals by token and direction go to `nodes`, as in `scores.node_labels`."""
     keys, n = data.keys, len(parts.arcs) - 1
     for h in range(n + 1):
@@ -158,11 +161,11 @@ def _add_labels(
                 nodes[6 * h + 3 + direction, label] += row[label]
             for t in range(keys.edges[LABEL], keys.edges[LABEL + 1]):
                 slot = (keys.head[head, t] + keys.modifier[first + m, t] + keys.measure[step, t]) & data.mask
-                _add_run(slot, row, sums, places)
+                _add_run(slot, row, sums)
 
 
 @kernel
-def _add_node_labels(data: TreeData, first: int, nodes: FloatMatrix, sums: FloatVector, places: Places) -> None:
+def _add_node_labels(data: TreeData, first: int, nodes: FloatMatrix, sums: Sums) -> None:
     """The features of labels that look at one token and the direction."""
     keys = data.keys
     for node in range(len(nodes) // 6):
@@ -171,15 +174,15 @@ def _add_node_labels(data: TreeData, first: int, nodes: FloatMatrix, sums: Float
             if node > 0:
                 for t in range(keys.edges[LABEL_MODIFIER], keys.edges[LABEL_MODIFIER + 1]):
                     slot = (keys.modifier[first + node, t] + keys.measure[step, t]) & data.mask
-                    _add_run(slot, nodes[6 * node + direction], sums, places)
+                    _add_run(slot, nodes[6 * node + direction], sums)
             if (node == 0) == (direction == 0):
                 for t in range(keys.edges[LABEL_HEAD], keys.edges[LABEL_HEAD + 1]):
                     slot = (keys.head[row_of(first, node), t] + keys.measure[step, t]) & data.mask
-                    _add_run(slot, nodes[6 * node + 3 + direction], sums, places)
+                    _add_run(slot, nodes[6 * node + 3 + direction], sums)
 
 
 @kernel
-def _add_siblings(data: TreeData, first: int, siblings: FloatMatrix, sums: FloatVector, places: Places) -> None:
+def _add_siblings(data: TreeData, first: int, siblings: FloatMatrix, sums: Sums) -> None:
     """The features of siblings, whose probabilities are given."""
     keys, n = data.keys, len(siblings) - 1
     before = np.empty(n, dtype=np.int32)
@@ -195,63 +198,61 @@ def _add_siblings(data: TreeData, first: int, siblings: FloatMatrix, sums: Float
                     other, step = 0 if s == h else first + s, step_of(s, m)
                     for t in range(keys.edges[SIBLING], keys.edges[SIBLING + 1]):
                         slot = keys.head[head, t] + keys.modifier[first + m, t] + keys.other[other, t]
-                        _add_both(slot & data.mask, step, residual, sums, places)
+                        _add_both(slot & data.mask, step, residual, sums)
 
 
 @kernel
-def _new_places(data: TreeData, first: int, n: int) -> Places:
-    """Room for the places of a sentence of n tokens."""
+def count_places(data: TreeData, batch: IntVector) -> tuple[LongVector, LongVector]:
+    """At most how many single weights and runs the features of each sentence have."""
+    single, runs = np.zeros(len(batch), dtype=np.int64), np.zeros(len(batch), dtype=np.int64)
     edges = data.keys.edges
-    pairs = 0
-    if edges[SIBLING] < edges[SIBLING + 1]:
-        pairs = 2 * (edges[SIBLING + 1] - edges[SIBLING]) * (n * (n + 1) * (n + 2) // 3)
-    single = 2 * n * (n + 1) * (edges[ARC + 1] - edges[ARC]) + pairs
-    if edges[BETWEEN] < edges[BETWEEN + 1]:
-        single += 2 * (edges[BETWEEN + 1] - edges[BETWEEN]) * _count_between(data.keys, first, n)
-    runs = n * (n + 1) * (edges[LABEL + 1] - edges[LABEL])
-    runs += 3 * (n + 1) * (edges[LABEL_MODIFIER + 1] - edges[LABEL_HEAD])
-    return Places(np.empty(single, dtype=np.int32), np.empty(runs, dtype=np.int32), np.zeros(2, dtype=np.int64))
+    of_arc, of_between, of_sibling = np.diff(edges[: SIBLING + 2])
+    of_label, of_node = edges[LABEL + 1] - edges[LABEL], edges[LABEL_MODIFIER + 1] - edges[LABEL_HEAD]
+    for position in range(len(batch)):
+        first = data.indptr[batch[position]]
+        n = data.indptr[batch[position] + 1] - first
+        single[position] = 2 * of_arc * n * (n + 1) + 2 * of_sibling * (n * (n + 1) * (n + 2) // 3)
+        if of_between > 0:
+            single[position] += 2 * of_between * _count_between(data.keys, first, n)
+        runs[position] = of_label * n * (n + 1) + 3 * of_node * (n + 1)
+    return single, runs
 
 
 @kernel
-def _take(index: int, factor: float, sums: FloatVector, indices: IntVector, values: FloatVector, write: int) -> int:
-    """Move a sum that is not zero to the entries; return where they end."""
-    j = np.uint64(index)
-    value = factor * sums[j]
-    if value != 0.0:
-        indices[write], values[write] = index, value
-        write += 1
-    sums[j] = 0.0
+def _move(places: IntVector, width: int, factor: float, total: FloatVector, psi: Rows, write: int) -> int:
+    """Move the sums that are not zero, at `width` weights from each place on, to the entries; return their end."""
+    # Arrays of their own: those of a tuple would be counted as used and unused for every entry.
+    indices, values = psi.indices, psi.values
+    for place in places:
+        for k in range(width):
+            j = np.uint64(place + k)
+            value = factor * total[j]
+            if value != 0.0:
+                indices[np.uint64(write)], values[np.uint64(write)] = place + k, value
+                write += 1
+            total[j] = 0.0
     return write
 
 
 @kernel
-def expected_difference(
-    data: TreeData, i: int, parts: Parts, factor: float, sums: FloatVector
-) -> tuple[IntVector, FloatVector]:
-    """`factor` times φ(gold) − E[φ] of a sentence, given the probabilities of its parts, which are overwritten.
+def append_expected(data: TreeData, i: int, parts: Parts, factor: float, sums: Sums, psi: Rows, write: int) -> int:
+    """Append `factor` times φ(gold) − E[φ] of a sentence, given the probabilities of its parts, which are overwritten.
 
-    `sums` has the length of w, and is all zero before and after.
+    Return where the entries end.
     """
     first, n = data.indptr[i], len(parts.arcs) - 1
-    places, nodes = _new_places(data, first, n), np.zeros((6 * (n + 1), data.n_labels))
+    nodes = np.zeros((6 * (n + 1), data.n_labels))
+    sums.counts[:] = 0
     _to_residuals(data, first, parts)
-    _add_arcs(data, first, parts.arcs, sums, places)
+    _add_arcs(data, first, parts.arcs, sums)
     if data.keys.edges[BETWEEN] < data.keys.edges[BETWEEN + 1]:
-        _add_between(data, first, parts.arcs, sums, places)
-    _add_labels(data, first, parts, nodes, sums, places)
-    _add_node_labels(data, first, nodes, sums, places)
+        _add_between(data, first, parts.arcs, sums)
+    _add_labels(data, first, parts, nodes, sums)
+    _add_node_labels(data, first, nodes, sums)
     if len(parts.siblings) > 0:
-        _add_siblings(data, first, parts.siblings, sums, places)
-    room = places.counts[0] + places.counts[1] * data.n_labels
-    indices, values = np.empty(room, dtype=np.int32), np.empty(room)
-    write = data.indptr[0]
-    for k in range(places.counts[0]):
-        write = _take(places.single[k], factor, sums, indices, values, write)
-    for k in range(places.counts[1]):
-        for label in range(data.n_labels):
-            write = _take(places.runs[k] + label, factor, sums, indices, values, write)
-    return indices[:write].copy(), values[:write].copy()
+        _add_siblings(data, first, parts.siblings, sums)
+    write = _move(sums.single[: sums.counts[0]], 1, factor, sums.total, psi, write)
+    return _move(sums.runs[: sums.counts[1]], data.n_labels, factor, sums.total, psi, write)
 
 
 class Expectations:
@@ -265,22 +266,38 @@ class Expectations:
     def __init__(self, data: TreeData, decoder: str, order: int, single_root: bool, beyond: BoolVector) -> None:
         self.data, self.single_root, self.beyond = data, single_root, beyond
         self.sum_over, self.with_siblings = SUMMATIONS[decoder, order], order == 2
-        self._spare: list[FloatVector] = []
+        self._spare: list[Sums] = []
 
     def __call__(self, w: FloatVector, batch: IntVector, error_scale: float) -> Differences:
         """−log p of the gold trees of a batch, and φ(gold) − E[φ]."""
-        # Threads that run at the same time need a vector each; it is handed on, since clearing it takes long.
-        sums = self._spare.pop() if self._spare else np.zeros(len(w))
-        errors, rows = np.zeros(len(batch)), [NO_ROWS]
+        errors, indptr = np.zeros(len(batch)), np.zeros(len(batch) + 1, dtype=np.int64)
+        room, sums = self._room(w, batch)
+        # The memory that is not written to is never taken.
+        psi = Rows(indptr, np.empty(room, dtype=np.int32), np.empty(room))
         for position, i in enumerate(batch.tolist()):
-            n = int(self.data.indptr[i + 1] - self.data.indptr[i])
-            indices, values = NO_ROWS.indices, NO_ROWS.values
-            if n > 0:
+            write = int(indptr[position])
+            if self.data.indptr[i] < self.data.indptr[i + 1]:
                 parts, gold = part_scores(self.data, w, i, error_scale, self.with_siblings)
                 probabilities, log_z = self.sum_over(parts, self.single_root)
                 errors[position] = np.logaddexp(log_z - gold, 0.0) if self.beyond[i] else max(log_z - gold, 0.0)
                 factor = -np.expm1(-errors[position]) if self.beyond[i] else 1.0
-                indices, values = expected_difference(self.data, i, probabilities, factor, sums)
-            rows.append(Rows(np.array([0, len(indices)]), indices, values))
+                write = append_expected(self.data, i, probabilities, factor, sums, psi, write)
+            indptr[position + 1] = write
         self._spare.append(sums)
-        return Differences(errors, stack(rows))
+        return Differences(errors, Rows(indptr, psi.indices[: indptr[-1]], psi.values[: indptr[-1]]))
+
+    def n_entries(self, batch: IntVector) -> LongVector:
+        """At most how many entries φ(gold) − E[φ] of each sentence has before any are put together."""
+        single, runs = count_places(self.data, batch)
+        return single + runs * self.data.n_labels
+
+    def _room(self, w: FloatVector, batch: IntVector) -> tuple[int, Sums]:
+        """How many entries a batch has at most, and scratch space for any of its sentences."""
+        single, runs = count_places(self.data, batch)
+        entries = np.minimum(single + runs * self.data.n_labels, len(w))
+        # Threads that run at the same time need their own; it is handed on, since clearing it takes long.
+        sums = self._spare.pop() if self._spare else Sums(np.zeros(len(w)), *NOWHERE, np.zeros(2, dtype=np.int64))
+        for name, most in (("single", single.max(initial=0)), ("runs", runs.max(initial=0))):
+            if len(getattr(sums, name)) < most:
+                sums = sums._replace(**{name: np.empty(most, dtype=np.int32)})
+        return int(entries.sum()), sums

@@ -17,7 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin.decoders.arborescence import arborescence, new_contraction
+from widemargin.decoders.eisner import eisner, new_chart
 from widemargin.decoders.eisner_sums import eisner_sums, new_sum_chart
 from widemargin.decoders.matrix_tree import matrix_tree, new_elimination
 from widemargin.decoders.sibling_sums import sibling_sums
@@ -26,7 +28,7 @@ from widemargin.tasks.parse.scores import TreeData, arc_scores, augment, label_r
 
 
 class Parts(NamedTuple):
-    """The parts of one sentence of n tokens: (n + 1, n + 1) arcs, their labels, and (n + 1)³ siblings, which may be none.
+    """The parts of one sentence of n tokens: (n + 1)² arcs, their labels, and (n + 1)³ siblings, which may be none.
 
     First scores of arcs and siblings and the shares of labels, then probabilities of arcs and siblings.
     """
@@ -113,3 +115,14 @@ SUMMATIONS: dict[tuple[str, int], Summation] = {
     ("nonprojective", 1): _non_projective,
 }
 """The kinds of trees by decoder and order; each gives the probabilities of parts, and log Z."""
+
+
+def best_heads(scores: FloatMatrix, decoder: str, single_root: bool) -> IntVector:
+    """The heads of the best tree for these scores of arcs alone."""
+    n = len(scores) - 1
+    heads: IntVector = np.zeros(n, dtype=np.int32)
+    if n and decoder == "projective":
+        eisner(np.ascontiguousarray(scores), single_root, heads, new_chart(n))
+    elif n:
+        arborescence(np.ascontiguousarray(scores), single_root, heads, new_contraction(n))
+    return heads

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from widemargin._types import AnyArray
+from widemargin._types import AnyArray, FloatMatrix
 from widemargin.core.header import Fields, flag, names, one_of, record
 from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
@@ -26,9 +26,11 @@ from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, a
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.explain import ArcExplainer
 from widemargin.tasks.parse.features import ArcExtractor
+from widemargin.tasks.parse.marginals import best_heads
 from widemargin.tasks.parse.metrics import Attachment, attachment_scores
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
 from widemargin.tasks.parse.votes import ArcVotes
+from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part
 from widemargin.tasks.trees import HASH_BITS, TreeModel, packed_weights, shown_tags, stored_weights
 from widemargin.text.columns import Columns, split
@@ -86,6 +88,48 @@ class Parser(TreeModel):
         heads, labels = np.divmod(self.decoded(columns, n_threads), len(self.labels))
         arcs = [Arc(head, self.labels[label]) for head, label in zip(heads.tolist(), labels.tolist(), strict=True)]
         return split(arcs, columns.indptr)
+
+    def predict_proba(self, X: Any, n_threads: int = 1, *, labelled: bool = False) -> list[FloatMatrix]:
+        """For each token of every sentence, the probability of each head: 0 is the root, tokens count from 1.
+
+        `labelled` adds a last axis with the probability of each of the `labels` on that arc.
+        """
+        return [
+            (parts.arcs[..., None] * parts.shares if labelled else parts.arcs)[:, 1:].swapaxes(0, 1)
+            for parts in self.probabilities(as_columns(X), n_threads)
+        ]
+
+    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
+        """The trees with the most right arcs with right labels on average."""
+        found: list[list[Arc]] = []
+        for parts in self.probabilities(as_columns(X), n_threads):
+            labelled = parts.arcs[..., None] * parts.shares
+            heads = best_heads(labelled.max(axis=2), self.trees.decoder, self.trees.single_root)
+            labels = labelled[heads, np.arange(1, len(heads) + 1)].argmax(axis=1)
+            found.append([Arc(h, self.labels[label]) for h, label in zip(heads.tolist(), labels.tolist(), strict=True)])
+        return found
+
+    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """How many arcs of every sentence have each of the `labels` on average."""
+        found = self.probabilities(as_columns(X), n_threads)
+        return np.array([np.einsum("hm,hml->l", parts.arcs, parts.shares) for parts in found])
+
+    def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
+        """Tokens, and for each its heads and labels that are likely enough, the most likely first."""
+        columns = as_columns(X)
+        return [
+            {"tokens": words, "heads": [self._likely_heads(token) for token in each]}
+            for words, each in zip(
+                columns.sequences("word"), self.predict_proba(columns, n_threads, labelled=True), strict=True
+            )
+        ]
+
+    def _likely_heads(self, probabilities: FloatMatrix) -> list[dict[str, Any]]:
+        found = [
+            {"head": head, "label": self.labels[label], "probability": float(probabilities[head, label])}
+            for head, label in np.argwhere(probabilities >= LEAST).tolist()
+        ]
+        return sorted(found, key=lambda each: -each["probability"])
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, *, punctuation: bool = True, **options: Any) -> Evaluation:
         """Attachment scores, with punctuation or without."""

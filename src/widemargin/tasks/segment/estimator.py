@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from widemargin.metrics import span_scores
+from widemargin.tasks.answers import SureSpan
 from widemargin.tasks.estimator import TokenEstimator
 from widemargin.tasks.parameters import documented
+from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.segment.compile import compile_segments
 from widemargin.tasks.segment.labels import as_labels
 from widemargin.tasks.segment.model import SegmentModel
@@ -39,6 +41,13 @@ class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
     """
 
     _compile = staticmethod(compile_segments)
+
+    def span_proba(self, X: Any, least: float = LEAST) -> list[list[SureSpan]]:
+        """All spans of every sequence whose probability is at least `least`, each with its probability.
+
+        The model must have been trained with `likelihood` or `softmax-margin`.
+        """
+        return self._ask("span_proba", X, least=least)
 
     def score(self, X: Any, y: Any) -> float:
         """F1 of the segments."""

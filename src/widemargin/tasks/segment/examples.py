@@ -19,7 +19,7 @@ from widemargin.structures.support import distinct, runs
 from widemargin.tasks.segment.check import check, gold_lengths
 from widemargin.tasks.segment.difference import Layout, difference
 from widemargin.tasks.segment.known import NO_REACH, Known
-from widemargin.tasks.segment.marginals import expectation
+from widemargin.tasks.segment.marginals import expectation, probabilities
 from widemargin.tasks.segment.positions import hull_segmentations, violators
 from widemargin.tasks.segment.scores import NO_LIMITS, Limits, SegmentData, new_scores, part_scores
 from widemargin.tasks.segment.search import best_segmentations, scores, span_marginals, worst_segmentations
@@ -236,6 +236,21 @@ class SegmentExamples:
     def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
         """−log p of the gold segments and the expected feature differences (`core.examples.Marginals`)."""
         return Differences(*expectation(self.data, self.parts(w), self.layout, batch, error_scale))
+
+    def probabilities(self, w: FloatVector | SegmentWeights, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:
+        """A row for each candidate span of the batch: the probability of a segment with each label; and each log Z."""
+        starts, log_z = boundaries(self.n_positions[batch]), np.empty(len(batch))
+        rows = np.empty((starts[-1], self.shape.n_labels))
+        probabilities(self.data, self.parts(w), batch, starts, rows, log_z)
+        return rows, log_z
+
+    def expectation_bytes(self) -> FloatVector:
+        """What `expectation` may take: scores and probabilities of all segments, and the entries of ψ."""
+        data, labels = self.data, self.shape.n_labels
+        entries = ROLES * np.diff(data.features.indptr[data.indptr])
+        if len(data.segment_features.indptr) > 1:
+            entries = entries + np.diff(data.segment_features.indptr[data.spans[data.indptr]])
+        return labels * (BYTES_PER_ENTRY * entries + 24.0 * self.lengths * self.shape.longest)
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of all lengths and transitions."""

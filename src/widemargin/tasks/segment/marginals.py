@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows, new_table
 from widemargin.decoders.semimarkov import segmentation_score
 from widemargin.decoders.semimarkov_sums import SegmentSums, new_segment_sums, semimarkov_sums
@@ -116,6 +116,37 @@ def _residuals(data: SegmentData, weights: SegmentWeights, i: int, error_scale: 
     gold = data.gold[first : first + n]
     _subtract_from_gold(gold, segments, scratch.pairs)
     return max(log_z - segmentation_score(segment, weights.transition, weights.begin, weights.end, gold), 0.0)
+
+
+@kernel
+def probabilities(
+    data: SegmentData,
+    weights: SegmentWeights,
+    batch: IntVector,
+    starts: LongVector,
+    out: FloatMatrix,
+    log_z: FloatVector,
+) -> None:
+    """A row for each candidate span of the batch: for each label, the probability of that segment; and each log Z.
+
+    Weights may be thinned.
+    """
+    scratch = _new_scratch(data, weights, batch)
+    for position in range(len(batch)):
+        n = part_scores(data, weights, batch[position], 0.0, scratch.tokens, scratch.segment)
+        log_z[position] = 0.0
+        if n > 0:
+            segments = scratch.segments[:n]
+            log_z[position] = semimarkov_sums(
+                scratch.segment[:n],
+                weights.transition,
+                weights.begin,
+                weights.end,
+                scratch.sums,
+                segments,
+                scratch.pairs,
+            )
+            _sum_parts(segments, out[starts[position] : starts[position + 1]], scratch.roles[:n], scratch.lengths)
 
 
 @kernel

@@ -18,17 +18,19 @@ from widemargin.tasks.base import Corpus, selected_rows
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.margins import segment_margin
+from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.segment.constrained import ConstrainedSegments
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
 from widemargin.tasks.segment.labels import as_labels, bio_names, decode_segments
+from widemargin.tasks.segment.risk import least_risk, likely_segments, token_probabilities
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_by_label
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
 from widemargin.text.partial import judged_spans
-from widemargin.text.spans import Span, bio
+from widemargin.text.spans import OUTSIDE, Span, bio
 
 DENSE = ("length", "transition", "begin", "end")
 ROLE_NAMES = ("first token", "any token", "last token")
@@ -163,6 +165,51 @@ class SegmentModel(TokenModel[SegmentExamples]):
         curve = self.curve("spans")
         return [curve(ahead) for _, ahead in self.margins(X, n_threads, constraints)]
 
+    def part_boundaries(self, examples: SegmentExamples) -> LongVector:
+        """Where the candidate spans of each sequence begin."""
+        return examples.data.spans[examples.data.indptr]
+
+    def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatMatrix]:
+        """For each token of every sequence, the probability that it is in a segment with each of the `labels`."""
+        examples, found = self.probabilities(X, n_threads, constraints)
+        sizes, longest = examples.lengths.tolist(), self.shape.longest
+        return [token_probabilities(each, n, longest) for each, n in zip(found, sizes, strict=True)]
+
+    def span_proba(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, least: float = LEAST
+    ) -> list[list[SureSpan]]:
+        """All spans of every sequence whose probability is at least `least`, each with its probability."""
+        examples, found = self.probabilities(X, n_threads, constraints)
+        sizes, longest = examples.lengths.tolist(), self.shape.longest
+        return [
+            [
+                SureSpan(start, end, self.labels[label], p)
+                for start, end, label, p in likely_segments(each, n, longest, least)
+                if self.labels[label] != OUTSIDE
+            ]
+            for each, n in zip(found, sizes, strict=True)
+        ]
+
+    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Span]]:
+        """The segmentations with the fewest wrong plus missed segments on average."""
+        examples, found = self.probabilities(X, n_threads)
+        sizes, longest = examples.lengths.tolist(), self.shape.longest
+        inside = np.array([label != OUTSIDE for label in self.labels])
+        codes = [least_risk(each, n, longest, inside) for each, n in zip(found, sizes, strict=True)]
+        return self.outputs(np.concatenate([*codes, np.empty(0, dtype=np.int32)]), examples.data.indptr)
+
+    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """How many segments of every sequence have each of the `labels` on average."""
+        return np.array([each.sum(axis=0) for each in self.probabilities(X, n_threads)[1]])
+
+    def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
+        """Tokens, and the spans that are likely enough."""
+        found = self.span_proba(X, n_threads, constraints)
+        return [
+            {"tokens": words, "spans": [_described_span(span) for span in spans]}
+            for words, spans in zip(X.sequences("word"), found, strict=True)
+        ]
+
     def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
         """The predicted spans of every sequence, each with the probability that it is right."""
         curve = self.curve("spans")
@@ -219,3 +266,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
             thin_segment=stored.rows("weights.segment", shape.n_segment_features, n),
         )
         return cls(labels, extractor, weights, lengths, summary=stored.header["summary"])
+
+
+def _described_span(span: SureSpan) -> dict[str, Any]:
+    return {"start": span.start, "end": span.end, "type": span.type, "probability": span.confidence}

@@ -1,7 +1,7 @@
 """Extracts of several documents: which sentences to take, within a number of words (Berg-Kirkpatrick et al. 2011).
 
     ⟨w, φ(x, y)⟩ = Σ_{concepts b that y covers} ⟨w, g(b)⟩ + Σ_{sentences s ∈ y} ⟨w, f(s)⟩
-    R(y)         = Σ_{concepts b that y covers} r(b),     r(b) = how many references have b
+    R(y)         = Σ_{concepts b that y covers} r(b),     r(b) = what b adds to the recall of the references
     Δ(y)         = 1 − R(y) / R(y*),                      y* = argmax R, the gold extract
 
 Δ is linear in what is covered, too, so predicting, decoding with errors and finding y* are one integer programme with
@@ -22,7 +22,7 @@ import numpy as np
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import Rows, boundaries
-from widemargin.decoders.coverage import Coverage, Found, Limits, best_items
+from widemargin.decoders.coverage import OPEN, Coverage, Found, Limits, best_items
 
 
 class Extract(NamedTuple):
@@ -84,6 +84,7 @@ class ExtractExamples:
     def __init__(self, extracts: Sequence[Extract], n_weights: int, limits: Limits | None = None) -> None:
         self.extracts, self.n_weights, self.limits = extracts, n_weights, limits or Limits()
         self.n_examples = len(extracts)
+        self.cut_short: list[int] = []  # the inputs whose programmes a limit has ended; appending is safe in threads
         self.gold = [gold_extract(extract, self.limits) for extract in extracts]
         self.gold_features = np.array([x.features(gold.chosen) for x, gold in zip(extracts, self.gold, strict=True)])
         # HiGHS releases the interpreter lock. Measured on reviews: a tenth of a millisecond for each variable.
@@ -125,4 +126,7 @@ class ExtractExamples:
         if scale != 0.0 and gold.recall > 0.0:
             sentences = sentences - scale / gold.recall * extract.sentence_recall
             concepts = concepts - scale / gold.recall * extract.concept_recall
-        return best_items(extract.coverage, sentences, concepts, self.limits)
+        found = best_items(extract.coverage, sentences, concepts, self.limits)
+        if found.bound > found.value + OPEN * abs(found.bound):
+            self.cut_short.append(i)
+        return found

@@ -256,6 +256,15 @@ class ChainExamples:
 
         return Differences(*expectation(self.data, self.chain.parts(w), batch, error_scale))
 
+    def probabilities(self, w: FloatVector | ChainWeights, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:
+        """p(y_t = l) for each position of the batch, a row each, and log Z of each example."""
+        from widemargin.tasks.tag.marginals import posteriors
+
+        starts, log_z = self._starts(batch), np.empty(len(batch))
+        rows = np.empty((starts[-1], self.chain.n_labels))
+        posteriors(self.data, w if isinstance(w, ChainWeights) else self.chain.parts(w), batch, starts, rows, log_z)
+        return rows, log_z
+
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of all transitions."""
         chain, data = self.chain, self.data

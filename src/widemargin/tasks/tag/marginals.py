@@ -1,7 +1,9 @@
 """Chains as a probability model: how label sequences differ from gold on average.
 
-    p(y) ∝ exp(⟨w, φ(x, y)⟩ + error_scale · Δ(y));   −log p(gold) = log Z − ⟨w, φ(x, gold)⟩
-    φ(x, gold) − E[φ(x, y)]:   Σ_t x_tf ([gold_t = l] − p(y_t = l)) at the weight W[f, l], and likewise for label pairs
+p(y) ∝ exp(⟨w, φ(x, y)⟩ + error_scale · Δ(y));   −log p(gold) = log Z − ⟨w, φ(x, gold)⟩
+φ(x, gold) − E[φ(x, y)]:   Σ_t x_tf ([gold_t = l] − p(y_t = l)) at the weight W[f, l], and likewise for label pairs
+
+The sums over sequences are those of `forward_backward`.
 """
 
 from typing import NamedTuple
@@ -9,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows, new_table
 from widemargin.decoders.forward_backward import Transitions, exponentiate, forward_backward, new_transitions
 from widemargin.structures.feature_sums import append, append_features, count_features, sum_by_feature
@@ -62,20 +64,48 @@ def _new_scratch(data: ChainData, weights: ChainWeights, batch: IntVector) -> Sc
 
 
 @kernel
-def _residuals(data: ChainData, weights: ChainWeights, i: int, error_scale: float, scratch: Scratch) -> float:
-    """Leave indicators of gold less posteriors in `labels` and `pairs`; return −log p(gold)."""
+def _posteriors(
+    data: ChainData, weights: ChainWeights, i: int, error_scale: float, scratch: Scratch, labels: FloatMatrix
+) -> float:
+    """Leave posteriors in `labels` and `pairs`; return log Z."""
     transitions = scratch.transitions
     n = part_scores(data, weights, i, error_scale, scratch.emission, transitions.scores)
-    emission, first = scratch.emission[:n], data.indptr[i]
     n_tables = min(n, len(transitions.scores))
     for t in range(1, n_tables):
         exponentiate(transitions, t)
-    labels, pairs = scratch.labels[:n], scratch.pairs[:n_tables]
-    log_sum = forward_backward(
-        emission, transitions, weights.begin, weights.end, scratch.forward, scratch.backward, labels, pairs
+    return forward_backward(
+        scratch.emission[:n],
+        transitions,
+        weights.begin,
+        weights.end,
+        scratch.forward,
+        scratch.backward,
+        labels,
+        scratch.pairs[:n_tables],
     )
-    gold = data.gold[first : first + n]
-    _subtract_from_gold(gold, labels, pairs)
+
+
+@kernel
+def posteriors(
+    data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, out: FloatMatrix, log_z: FloatVector
+) -> None:
+    """out[starts[k] + t, l] = p(y_t = l) of example batch[k], and log_z[k] its log Z; weights may be thinned."""
+    scratch = _new_scratch(data, weights, batch)
+    for position in range(len(batch)):
+        log_z[position] = 0.0
+        if starts[position] < starts[position + 1]:
+            labels = out[starts[position] : starts[position + 1]]
+            log_z[position] = _posteriors(data, weights, batch[position], 0.0, scratch, labels)
+
+
+@kernel
+def _residuals(data: ChainData, weights: ChainWeights, i: int, error_scale: float, scratch: Scratch) -> float:
+    """Leave indicators of gold less posteriors in `labels` and `pairs`; return −log p(gold)."""
+    transitions, first = scratch.transitions, data.indptr[i]
+    n = data.indptr[i + 1] - first
+    emission, labels, gold = scratch.emission[:n], scratch.labels[:n], data.gold[first : first + n]
+    log_sum = _posteriors(data, weights, i, error_scale, scratch, labels)
+    _subtract_from_gold(gold, labels, scratch.pairs[: min(n, len(transitions.scores))])
     return max(log_sum - sequence_score(emission, transitions.scores, weights.begin, weights.end, gold), 0.0)
 
 

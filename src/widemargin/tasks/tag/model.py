@@ -19,6 +19,7 @@ from widemargin.tasks.base import selected_rows
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.margins import Margins
+from widemargin.tasks.probabilities import above_least
 from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
@@ -138,6 +139,29 @@ class Tagger(TokenModel[ChainExamples]):
         """For each predicted label of every sequence, the probability that it is right."""
         curve = self.curve("labels")
         return [curve(each.of_labels()) for each in self.margins(X, n_threads, constraints)]
+
+    def part_boundaries(self, examples: ChainExamples) -> LongVector:
+        """Where the positions of each sequence begin."""
+        return examples.data.indptr
+
+    def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatMatrix]:
+        """For each token of every sequence, the probability of each of the `labels`."""
+        return self.probabilities(X, n_threads, constraints)[1]
+
+    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
+        """The most probable label of every token: the fewest wrong labels on average."""
+        return [self._names(each.argmax(axis=1).astype(np.int32)) for each in self.predict_proba(X, n_threads)]
+
+    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """How many tokens of every sequence have each of the `labels` on average."""
+        return np.array([each.sum(axis=0) for each in self.predict_proba(X, n_threads)])
+
+    def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
+        """Tokens, and for each the probabilities of its labels."""
+        return [
+            {"tokens": words, "probabilities": [above_least(self.labels, row) for row in rows.tolist()]}
+            for words, rows in zip(X.sequences("word"), self.predict_proba(X, n_threads, constraints), strict=True)
+        ]
 
     def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
         """The predicted spans of every sequence, each with the probability that it is right."""

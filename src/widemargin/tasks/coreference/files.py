@@ -1,0 +1,111 @@
+"""Files of texts with coreference, whose mentions are marked or detected."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from widemargin.clusterings import clusters_of
+from widemargin.errors import WidemarginError
+from widemargin.files import mention_lines, mention_trees, mentions
+from widemargin.files.formats import guess
+from widemargin.files.raw import RawText
+from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.coreference.entities import Entities
+from widemargin.tasks.files import Files
+from widemargin.text.mention_detection import detected
+from widemargin.text.mentions import Mentions
+
+FORMATS = ("conllu", "conll", "jsonl", "brackets")
+MENTIONS = ("gold", "detected")
+
+
+class CoreferenceFiles(Files):
+    """Files with entities to learn from."""
+
+    def read(
+        self,
+        path: str,
+        reading: Reading,
+        about: Mapping[str, Any],
+        *,
+        gold: bool,
+        mentions: str = "gold",
+        **own: Any,
+    ) -> Corpus:
+        """The documents of a file, and the entity of every mention."""
+        if mentions not in MENTIONS:
+            raise WidemarginError(f"mentions are {' or '.join(MENTIONS)}, not {mentions!r:.60}")
+        return read_texts(path, reading, {**about, "detected": mentions == "detected"}, gold=gold)
+
+    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Drop the option that only reading needs."""
+        return {name: value for name, value in given.items() if name != "mentions"}
+
+
+class Text(NamedTuple):
+    """A file as it was read, and its documents with detected mentions, if these were asked for."""
+
+    document: Any
+    X: Sequence[Mentions]
+    is_detected: bool
+
+    def written(self, outputs: Sequence[Sequence[int]], *, singletons: bool) -> str:
+        """The file with these entities; detected mentions that stay alone are left out, unless `singletons` count."""
+        if not self.is_detected:
+            return str(self.document.rewritten(outputs))
+        spans, entities = [], []
+        for mentions_, found in zip(self.X, outputs, strict=True):
+            sizes = {found[cluster[0]]: len(cluster) for cluster in clusters_of(found)}
+            kept = [m for m, entity in enumerate(found) if singletons or sizes[entity] > 1]
+            spans.append([mentions_.spans[m] for m in kept])
+            entities.append([found[m] for m in kept])
+        return str(self.document.marked(spans, entities))
+
+
+def read_texts(
+    path: str, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
+) -> Corpus:
+    """The documents of a file, and the entities of their mentions if `gold`; `about` are facts about similar files.
+
+    Mentions are detected if `about` says so.
+    """
+    reading, about = reading or Reading(), about or {}
+    raw = RawText.load(path)
+    chosen = reading.format or guess(raw)
+    if chosen not in FORMATS:
+        raise WidemarginError(f"texts with coreference are read from {', '.join(FORMATS)} files, not {chosen}")
+    if reading.label is not None or reading.text:
+        raise WidemarginError("entities have their own place in each format; leave out --label and --text")
+    if reading.columns is not None and chosen != "conll":
+        raise WidemarginError(
+            f"{raw.source} is read as {chosen}, where columns have names already; leave out --columns"
+        )
+    marked = not about.get("detected", False)
+    document: Any
+    if chosen == "brackets":
+        document = mention_trees.read(raw, gold=gold or marked)
+    elif chosen == "jsonl":
+        document = mention_lines.read(raw, gold=gold, required=marked)
+    else:
+        document = mentions.read(raw, chosen, reading.columns, about, gold=gold, required=marked)
+    X, y = (document.X, document.y) if marked else _detected(document.X, document.y)
+    facts: dict[str, Any] = {
+        "format": chosen,
+        "detected": not marked,
+        **({"columns": list(document.names)} if chosen == "conll" else {}),
+    }
+    size = {"documents": len(X), "mentions": sum(map(len, X))}
+    return Corpus(X, y if gold else None, facts, size, Text(document, X, not marked))
+
+
+def _detected(X: Sequence[Mentions], y: Sequence[Sequence[str]]) -> tuple[list[Mentions], list[Entities]]:
+    """The documents with detected mentions, and what is known of the entities of these."""
+    documents, entities = [], []
+    for document, labels in zip(X, y, strict=True):
+        spans = detected(document)
+        known = dict(zip(document.spans, labels, strict=True))
+        found = set(spans)
+        documents.append(replace(document, spans=spans))
+        missed = [(span, label) for span, label in known.items() if span not in found]
+        entities.append(Entities([known.get(span) for span in spans], missed))
+    return documents, entities

@@ -1,0 +1,230 @@
+"""A trained model of coreference: features of links, hashed into one table of weights.
+
+Model files call its structure ``coreference``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from widemargin._types import AnyArray, FloatMatrix, FloatVector
+from widemargin.clusterings import NAMES, conll_f1
+from widemargin.core.header import Fields, flag, names, one_of, optional, whole
+from widemargin.core.problem import predict
+from widemargin.core.stored import Stored
+from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.report.explain import Explanation, Question
+from widemargin.report.numbers import share
+from widemargin.structures.forest import ForestExamples
+from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.coreference.entities import entity_scores
+from widemargin.tasks.coreference.examples import AntecedentExamples
+from widemargin.tasks.coreference.features import LinkExtractor
+from widemargin.tasks.coreference.files import read_texts
+from widemargin.tasks.coreference.marginals import posteriors
+from widemargin.tasks.coreference.pictures import text_lines, text_page
+from widemargin.tasks.coreference.truth import NEW
+from widemargin.tasks.strongest import Part
+from widemargin.tasks.trees import HASH_BITS, packed_weights, stored_weights
+from widemargin.text.columns import split
+from widemargin.text.mentions import Mentions
+from widemargin.text.templates import TEMPLATES
+
+DECODERS = ("antecedents", "forest")
+"""The structures by name."""
+
+
+@dataclass
+class CoreferenceModel(Model):
+    """Links and their weights; `decoder` names the structure.
+
+    `singletons` says whether the training data have entities with one mention: detected mentions that stay alone are
+    left out if not. `probabilistic` says whether scores are logarithms of probabilities.
+    """
+
+    kind = "coreference"
+    predicts = "entities"
+    counts: ClassVar[str] = "mentions"
+    draws = True
+    drawn_as = ".html"
+    explains = True
+    fields: ClassVar[Fields] = {
+        "labels": names(),
+        "templates": TEMPLATES,
+        "hash_bits": HASH_BITS,
+        "max_antecedents": optional(whole(at_least=1)),
+        "decoder": one_of(*DECODERS),
+        "singletons": flag(),
+        "probabilistic": flag(),
+    }
+
+    extractor: LinkExtractor
+    weights: FloatVector
+    decoder: str = "antecedents"
+    singletons: bool = field(default=True, kw_only=True)
+    probabilistic: bool = field(default=False, kw_only=True)
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights."""
+        return self.weights
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The numbers of templates and weights; entities have no labels."""
+        return {
+            "labels": 0,
+            "templates": len(self.extractor.templates),
+            "weights": len(self.weights),
+            "non-zero weights": int(np.count_nonzero(self.weights)),
+        }
+
+    @property
+    def templates(self) -> Mapping[str, Sequence[str]]:
+        """The templates of links."""
+        return {"": list(self.extractor.templates)}
+
+    def trained(self, w: FloatVector, summary: dict[str, Any]) -> Self:
+        """The same model with these weights."""
+        return replace(self, weights=w, summary=summary)
+
+    def examples(self, X: Any) -> "AntecedentExamples | ForestExamples":
+        """Documents as examples to be decoded."""
+        links = self.extractor.links(X)
+        return (
+            AntecedentExamples(links) if self.decoder == "antecedents" else ForestExamples(links, links.keys.mask + 1)
+        )
+
+    def predict(self, X: Any, n_threads: int = 1) -> list[list[int]]:
+        """The entity of every mention, numbered from 0 in each document, in the order of first mentions."""
+        return predicted(self.examples(X), self.weights, n_threads)
+
+    def predict_antecedents(self, X: Any, n_threads: int = 1) -> list[list[int | None]]:
+        """The antecedent of every mention, as its number in the document from 0 on; None if it starts an entity."""
+        examples = self._antecedents(X)
+        outputs = np.concatenate(predict(examples, self.weights, n_threads))
+        documents = examples.links.keys.documents
+        place = np.arange(len(outputs)) - np.repeat(documents[:-1], np.diff(documents)) - outputs
+        found = [None if back == NEW else at for at, back in zip(place.tolist(), outputs.tolist(), strict=True)]
+        return split(found, documents)
+
+    def antecedent_probabilities(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
+        """For each document a matrix: how likely mention m has the antecedent a < m, or starts an entity, at (m, m).
+
+        The model must be trained by likelihood or softmax-margin.
+        """
+        examples = self._antecedents(X)
+        if not self.probabilistic:
+            raise UnsupportedError("the model was not trained by likelihood, so its scores are no probabilities")
+        keys, found = examples.links.keys, []
+        for begin, end in zip(keys.documents[:-1].tolist(), keys.documents[1:].tolist(), strict=True):
+            shares = posteriors(keys, self.weights, np.arange(begin, end, dtype=np.int32))
+            matrix: FloatMatrix = np.zeros((end - begin, end - begin))
+            row = np.repeat(np.arange(end - begin), np.diff(shares.indptr))
+            matrix[row, row - shares.indices] = shares.values
+            found.append(matrix)
+        return found
+
+    def _antecedents(self, X: Any) -> AntecedentExamples:
+        examples = self.examples(X)
+        if not isinstance(examples, AntecedentExamples):
+            raise UnsupportedError("the model links mentions by forests, in which none has an antecedent of its own")
+        return examples
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """How well the predicted entities agree with `y`, by all scores, and how long prediction takes."""
+        begin = perf_counter()
+        examples = self.examples(X)
+        middle = perf_counter()
+        outputs = predicted(examples, self.weights, n_threads)
+        seconds = {"comparing": middle - begin, "linking": perf_counter() - middle}
+        scores = entity_scores(X, y, outputs, self.singletons)
+        conll = conll_f1(scores)
+        of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
+        facts = [
+            ("CoNLL", f"{share(conll)}, the mean of MUC, B³ and CEAF by entities"),
+            ("LEA, BLANC", f"{share(scores['lea'].f1)}, {share(scores['blanc'].f1)}"),
+        ]
+        tables = [score_table("By score", "score", {NAMES[name]: score for name, score in scores.items()})]
+        return Evaluation(
+            {"conll_f1": conll, **of_scores, "by_score": plain(scores)}, "conll_f1", facts, tables, seconds
+        )
+
+    def warm_up(self) -> None:
+        """Link two mentions, so that loading compiled kernels does not count."""
+        self.predict([Mentions({"word": ["a", "a"]}, np.zeros(2, dtype=np.int64), [(0, 1), (1, 2)])])
+
+    # With files at hand.
+
+    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+        """A file of texts."""
+        return read_texts(path, reading, self.about, gold=gold)
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """The file with its entities replaced."""
+        text: str = corpus.document.written(outputs, singletons=self.singletons)
+        return text
+
+    def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
+        """The texts with their entities in colours, as a web page or for a terminal."""
+        return text_lines(corpus.X, outputs) if terminal else text_page(corpus.X, outputs)
+
+    # About itself.
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest measures of links; features with words have no names outside a text."""
+        from widemargin.tasks.coreference.explain import strongest_measures
+
+        return strongest_measures(self.extractor, self.weights, top)
+
+    def alone(self, corpus: Corpus, number: int) -> Corpus:
+        """One document of a file alone, counted from 1."""
+        if not 1 <= number <= len(corpus.X):
+            raise WidemarginError(f"there is no document {number} in a file of {len(corpus.X)}")
+        return corpus._replace(X=[corpus.X[number - 1]], y=None)
+
+    def explain(self, X: Any, question: Question) -> Explanation:
+        """The links of a document, or with a span i:j, what speaks for linking two of its mentions and against it."""
+        from widemargin.tasks.coreference.explain import explained
+
+        return explained(self, X, question)
+
+    # Its file.
+
+    def compacted(self) -> Self:
+        """The model itself: hashed features stay, used or not."""
+        return self
+
+    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        extractor = self.extractor
+        header = {
+            "templates": list(extractor.templates),
+            "hash_bits": extractor.hash_bits,
+            "max_antecedents": extractor.max_antecedents,
+            "decoder": self.decoder,
+            "singletons": self.singletons,
+            "probabilistic": self.probabilistic,
+        }
+        return header, packed_weights(self.weights)
+
+    @classmethod
+    def _restored(cls, stored: Stored) -> Self:
+        header = stored.header
+        extractor = LinkExtractor(tuple(header["templates"]), header["hash_bits"], header["max_antecedents"])
+        _ = extractor.in_order  # templates that are not understood are an error at once
+        weights = stored_weights(stored, 1 << extractor.hash_bits)
+        own = {name: header[name] for name in ("singletons", "probabilistic")}
+        return cls([], extractor, weights, header["decoder"], **own, summary=header["summary"])
+
+
+def predicted(examples: AntecedentExamples | ForestExamples, w: FloatVector, n_threads: int = 1) -> list[list[int]]:
+    """The predicted entities of all documents."""
+    outputs = np.concatenate(predict(examples, w, n_threads))
+    if isinstance(examples, AntecedentExamples):
+        return split(examples.entities_of(outputs).tolist(), examples.links.keys.documents)
+    entities = examples.trees(np.arange(examples.n_examples, dtype=np.int32), outputs)
+    return split(entities.tolist(), examples.layout.items)

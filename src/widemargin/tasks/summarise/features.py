@@ -1,0 +1,219 @@
+"""Features of sentences and of concepts (runs of n words), and a topic as the structure takes it.
+
+Frequencies count sentences, as log(1 + c) / log(1 + n) of n sentences, so that topics of any size compare. Sentences
+that occur again count for frequencies, but only the first can be chosen; the same goes for those longer than the limit,
+which cannot be chosen at all.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from math import log1p
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.core.sparse import boundaries
+from widemargin.decoders.coverage import Coverage
+from widemargin.summaries import ngrams, words
+from widemargin.tasks.summarise.examples import Extract
+from widemargin.tasks.summarise.topics import Topic
+
+Concept: TypeAlias = tuple[str, ...]
+
+COUNTS = (1, 2, 3, 5, 10)  # the least counts of the buckets
+CONCEPT_FEATURES = (
+    *(f"concept: in {n} or more sentences" for n in COUNTS),
+    "concept: frequency",
+    "concept: frequency, no stop words",
+    "concept: frequency, some stop words",
+    "concept: share of the most frequent",
+    "concept: share of documents",
+    "concept: no stop words",
+    "concept: some stop words",
+    "concept: how early it occurs",
+    "concept: in a first sentence",
+    "concept: begins a sentence",
+    "concept: frequency of its words",
+    "concept: has digits",
+)
+SENTENCE_FEATURES = (
+    "sentence: any",
+    "sentence: share of the limit",
+    "sentence: first",
+    "sentence: second",
+    "sentence: third",
+    "sentence: how early",
+    "sentence: frequency of its words",
+    "sentence: share of stop words",
+    "sentence: share of numbers",
+    "sentence: question",
+    "sentence: begins with a small letter",
+)
+NAMES = (*CONCEPT_FEATURES, *SENTENCE_FEATURES)
+N_CONCEPT = len(CONCEPT_FEATURES)
+
+
+class Settings(NamedTuple):
+    """How topics are read and how long summaries are (`parameters.SummariserParameters`)."""
+
+    length: int
+    order: int
+    lower: bool
+    split_sentences: bool
+    stop_words: Sequence[str]
+
+
+class Candidates(NamedTuple):
+    """A topic as the structure takes it, and the document and number of each sentence that can be chosen."""
+
+    extract: Extract
+    places: list[tuple[int, int]]
+
+
+class _Sentence(NamedTuple):
+    document: int
+    number: int
+    earliness: float  # 1 for the first sentence of its document, towards 0 for the last
+    text: str
+    tokens: list[str]
+    concepts: set[Concept]
+
+
+def concept_counts(texts: Iterable[str], settings: Settings) -> Counter[Concept]:
+    """How many of the texts have each concept."""
+    return Counter(
+        concept for text in texts for concept in set(ngrams(words(text, lower=settings.lower), settings.order))
+    )
+
+
+def recall_of(references: Sequence[str], settings: Settings) -> dict[Concept, float]:
+    """r: by how much each concept raises the mean ROUGE recall by the references.
+
+    Only the first occurrence counts, so ROUGE is higher where both sides repeat a concept.
+    """
+    recall: dict[Concept, float] = {}
+    for text in references:
+        found = ngrams(words(text, lower=settings.lower), settings.order)
+        for concept in sorted(set(found)):
+            recall[concept] = recall.get(concept, 0.0) + 1.0 / (len(found) * len(references))
+    return recall
+
+
+def candidates_of(topic: Topic, settings: Settings, recall: Mapping[Concept, float] | None = None) -> Candidates:
+    """Compile a topic; `recall` is r, what each concept is worth by the references."""
+    sentences = _sentences(topic, settings)
+    stop_words, counts = frozenset(settings.stop_words), Counter(chain.from_iterable(set(s.tokens) for s in sentences))
+    described = _described(sentences, topic, settings.order, counts, stop_words)
+    first: dict[tuple[str, ...], _Sentence] = {}
+    for sentence in sentences:
+        if 0 < len(sentence.tokens) <= settings.length:
+            first.setdefault(tuple(sentence.tokens), sentence)
+    chosen = list(first.values())
+    holders: dict[Concept, list[int]] = {}
+    for k, sentence in enumerate(chosen):
+        for concept in sorted(sentence.concepts):
+            holders.setdefault(concept, []).append(k)
+    own = [_sentence_row(s, settings.length, counts, len(sentences), stop_words) for s in chosen]
+    extract = _merged(chosen, holders, described, own, recall or {}, settings.length)
+    return Candidates(extract, [(s.document, s.number) for s in chosen])
+
+
+def _sentences(topic: Topic, settings: Settings) -> list[_Sentence]:
+    found = []
+    for d, document in enumerate(topic.documents):
+        for number, text in enumerate(document):
+            tokens = words(text, lower=settings.lower)
+            earliness = 1.0 - number / len(document)
+            found.append(_Sentence(d, number, earliness, text, tokens, set(ngrams(tokens, settings.order))))
+    return found
+
+
+def _described(
+    sentences: Sequence[_Sentence], topic: Topic, order: int, counts: Mapping[str, int], stop_words: frozenset[str]
+) -> dict[Concept, FloatVector]:
+    """g of every concept."""
+    count = Counter(chain.from_iterable(s.concepts for s in sentences))
+    documents = Counter(concept for concept, _ in {(c, s.document) for s in sentences for c in s.concepts})
+    early: dict[Concept, float] = {}
+    begins = {tuple(s.tokens[:order]) for s in sentences}
+    for s in sentences:
+        for concept in s.concepts:
+            early[concept] = max(early.get(concept, 0.0), s.earliness)
+    most, n = max(count.values(), default=1), len(sentences)
+    found = {}
+    for concept, c in count.items():
+        frequency = _frequency(c, n)
+        stops = sum(word in stop_words for word in concept)
+        none, some = float(stops == 0), float(0 < stops < len(concept))
+        found[concept] = np.array(
+            [
+                *(float(c >= least) for least in COUNTS),
+                frequency,
+                frequency * none,
+                frequency * some,
+                c / most,
+                documents[concept] / len(topic.documents),
+                none,
+                some,
+                early[concept],
+                float(early[concept] == 1.0),
+                float(concept in begins),
+                sum(_frequency(counts[word], n) for word in concept) / len(concept),
+                float(any(character.isdigit() for word in concept for character in word)),
+            ]
+        )
+    return found
+
+
+def _sentence_row(
+    sentence: _Sentence, length: int, counts: Mapping[str, int], n: int, stop_words: frozenset[str]
+) -> list[float]:
+    """f of a sentence."""
+    tokens = sentence.tokens
+    content = [word for word in tokens if word not in stop_words]
+    return [
+        1.0,
+        len(tokens) / length,
+        *(float(sentence.number == k) for k in range(3)),
+        sentence.earliness,
+        sum(_frequency(counts[word], n) for word in content) / max(len(content), 1),
+        1.0 - len(content) / len(tokens),
+        sum(word.isdigit() for word in tokens) / len(tokens),
+        float(sentence.text.rstrip().endswith("?")),
+        float(sentence.text.lstrip()[:1].islower()),
+    ]
+
+
+def _frequency(count: int, n: int) -> float:
+    return log1p(count) / log1p(n)
+
+
+def _merged(
+    chosen: Sequence[_Sentence],
+    holders: Mapping[Concept, list[int]],
+    described: Mapping[Concept, FloatVector],
+    own: Sequence[Sequence[float]],
+    recall: Mapping[Concept, float],
+    length: int,
+) -> Extract:
+    """Sum concepts that the same sentences have; add those of one sentence to it."""
+    sentences, sentence_recall = np.zeros((len(chosen), len(NAMES))), np.zeros(len(chosen))
+    for k, row in enumerate(own):
+        sentences[k, N_CONCEPT:] = row
+    groups: dict[tuple[int, ...], list[Concept]] = {}
+    for concept, having in holders.items():
+        if len(having) == 1:
+            sentences[having[0], :N_CONCEPT] += described[concept]
+            sentence_recall[having[0]] += recall.get(concept, 0)
+        else:
+            groups.setdefault(tuple(having), []).append(concept)
+    concepts, concept_recall = np.zeros((len(groups), len(NAMES))), np.zeros(len(groups))
+    for g, together in enumerate(groups.values()):
+        concepts[g, :N_CONCEPT] = sum(described[concept] for concept in together)
+        concept_recall[g] = sum(recall.get(concept, 0) for concept in together)
+    items = np.array([k for having in groups for k in having], dtype=np.int32)
+    costs = np.array([len(s.tokens) for s in chosen], dtype=np.int64)
+    coverage = Coverage(boundaries(map(len, groups)), items, costs, length)
+    return Extract(coverage, sentences, concepts, sentence_recall, concept_recall)

@@ -1,0 +1,199 @@
+"""Files of topics to summarise.
+
+    JSON lines   {"id": "a", "documents": ["text", ["sentence", …], …], "references": ["text", …]}, a topic per line
+    a folder     topics/NAME.txt, a text, or topics/NAME/*, a text for each document; references/NAME/* (or
+                 summaries-gold/NAME/*), a text for each reference. Without a folder `topics`, the folder itself is it.
+    CoNLL-U      a topic per document: sentences are after ``# text =``, references after ``# meta::summary1 =``, …
+    other files  a text, which is one topic of one document
+
+A text has a sentence on each line. Names end at the first full stop. Texts are UTF-8, unless another encoding is asked
+for; a model remembers that of its training data. Predictions replace the references of JSON lines; for other files,
+they are written as text, or as JSON lines if that format is asked for.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from widemargin.errors import DataError, WidemarginError
+from widemargin.files.formats import guess
+from widemargin.files.jsonlines import json_object, with_member
+from widemargin.files.raw import RawText, shortened
+from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.files import Files
+from widemargin.tasks.summarise.topics import Summary, Topic
+
+TOPICS, REFERENCES = "topics", ("references", "summaries-gold")
+KNOWN = ("jsonl", "conllu")
+COMMENT = re.compile(r"#\s*(newdoc(?:\s+id)?|text|meta::summary\d+)\s*(?:=\s*(.*))?$")
+WRITER = re.compile(r"\([^()]*\)\s*")  # who wrote a summary
+
+
+class SummaryFiles(Files):
+    """Files with topics and references."""
+
+    def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
+        """The topics of a file or folder and their references."""
+        return read_topics(path, reading, {**about, "encoding": own["encoding"]}, gold=gold)
+
+    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Drop the encoding."""
+        return {name: value for name, value in given.items() if name != "encoding"}
+
+
+class TopicFile(NamedTuple):
+    """The topics of a file or folder, the references of each, and the lines of JSON that topics are on."""
+
+    X: list[Topic]
+    y: list[list[str]]
+    format: str
+    raw: RawText | None = None
+    lines: Sequence[int] = ()
+
+    def written(self, summaries: Sequence[Summary], *, as_json: bool) -> str:
+        """The summaries as text, with an empty line between topics, or as JSON lines where they replace references."""
+        if not as_json:
+            return "\n".join("".join(f"{sentence}\n" for sentence in summary.sentences) for summary in summaries)
+        if self.raw is None:
+            objects = (
+                {"id": topic.name, "documents": topic.documents, "references": [summary.text]}
+                for topic, summary in zip(self.X, summaries, strict=True)
+            )
+            return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in objects)
+        written = list(self.raw.lines)
+        for line, summary in zip(self.lines, summaries, strict=True):
+            written[line] = with_member(written[line], "references", [summary.text])
+        return self.raw.text(written)
+
+
+def read_topics(
+    path: str, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
+) -> Corpus:
+    """The topics of a file or folder, and their references if `gold`."""
+    reading, encoding = reading or Reading(), (about or {}).get("encoding", "utf-8")
+    if reading.label is not None or reading.columns is not None or reading.text:
+        raise WidemarginError("topics have no columns of tokens; leave out --label, --columns and --text")
+    if reading.format not in (None, *KNOWN):
+        raise WidemarginError(
+            f"topics are read from folders, texts and {' or '.join(KNOWN)} files, not {reading.format}"
+        )
+    _check_encoding(encoding)
+    found = _folder(Path(path), encoding) if os.path.isdir(path) else _file(path, reading.format, encoding)
+    if not any(topic.n_sentences for topic in found.X):
+        raise DataError(f"{path} has no sentences to choose from")
+    if gold:
+        for topic, references in zip(found.X, found.y, strict=True):
+            if not references:
+                raise DataError(f"{path}: the topic {shortened(topic.name)!r} has no references")
+    size = {
+        "topics": len(found.X),
+        "documents": sum(len(topic.documents) for topic in found.X),
+        "sentences": sum(topic.n_sentences for topic in found.X),
+    }
+    about = {"format": found.format, "encoding": encoding}
+    return Corpus(found.X, found.y if gold else None, about, size, found)
+
+
+def _check_encoding(encoding: str) -> None:
+    try:
+        b"a".decode(encoding)
+    except UnicodeError:
+        return  # it exists, and half of one of its characters is none
+    except (LookupError, ValueError):
+        raise WidemarginError(f"there is no encoding {shortened(encoding)!r}") from None
+
+
+def _file(path: str, wanted: str | None, encoding: str) -> TopicFile:
+    raw = RawText.load(path, encoding)
+    chosen = wanted or guess(raw)
+    if chosen == "jsonl":
+        return _json_lines(raw)
+    if chosen == "conllu":
+        return _conllu(raw)
+    return TopicFile([Topic([_lines(raw)], _name(Path(raw.source)))], [[]], "text")
+
+
+def _json_lines(raw: RawText) -> TopicFile:
+    X, y, lines = [], [], []
+    for number, line in enumerate(raw.lines):
+        if not line.strip():
+            continue
+        members = json_object(raw, number)
+        documents, references = members.get("documents"), members.get("references", [])
+        if not isinstance(documents, list):
+            raise raw.fault(number, _unwanted("documents", documents, "a list of texts or of lists of sentences"))
+        if not isinstance(references, list) or not all(isinstance(each, str) for each in references):
+            raise raw.fault(number, _unwanted("references", references, "a list of texts"))
+        X.append(Topic([_document(raw, number, each) for each in documents], str(members.get("id", number + 1))))
+        y.append(references)
+        lines.append(number)
+    return TopicFile(X, y, "jsonl", raw, lines)
+
+
+def _document(raw: RawText, number: int, given: Any) -> list[str]:
+    sentences = given.split("\n") if isinstance(given, str) else given
+    if not isinstance(sentences, list) or not all(isinstance(each, str) for each in sentences):
+        raise raw.fault(number, _unwanted("documents", given, "a text or a list of sentences"))
+    return sentences
+
+
+def _unwanted(key: str, value: Any, wanted: str) -> str:
+    if value is None:
+        return f'the object has no "{key}"'
+    return f'"{key}" holds {shortened(json.dumps(value, ensure_ascii=False))} where {wanted} is wanted'
+
+
+def _conllu(raw: RawText) -> TopicFile:
+    """Sentences and summaries are both in comments."""
+    X: list[Topic] = []
+    y: list[list[str]] = []
+    for line in raw.lines:
+        found = COMMENT.match(line)
+        if found is None:
+            continue
+        key, value = found[1], (found[2] or "").strip()
+        if key.startswith("newdoc"):
+            X.append(Topic([[]], value))
+            y.append([])
+            continue
+        if not X:
+            X.append(Topic([[]], ""))
+            y.append([])
+        if key == "text":
+            X[-1].documents[0].append(value)
+        else:
+            y[-1].append(WRITER.sub("", value, count=1) if WRITER.match(value) else value)
+    return TopicFile(X, y, "conllu")
+
+
+def _folder(folder: Path, encoding: str) -> TopicFile:
+    below = folder / TOPICS if (folder / TOPICS).is_dir() else folder
+    beside = next((folder / name for name in REFERENCES if (folder / name).is_dir()), None)
+    X, y = [], []
+    for path in _entries(below):
+        if path == beside:
+            continue
+        files = _entries(path) if path.is_dir() else [path]
+        X.append(Topic([_lines(RawText.load(file, encoding)) for file in files], _name(path)))
+        references = [] if beside is None or not (beside / X[-1].name).is_dir() else _entries(beside / X[-1].name)
+        y.append(["\n".join(_lines(RawText.load(file, encoding))) for file in references])
+    return TopicFile(X, y, "text")
+
+
+def _entries(folder: Path) -> list[Path]:
+    """The files and folders in a folder, without hidden ones, in order."""
+    try:
+        return sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    except OSError as error:
+        raise DataError(f"{folder} cannot be read: {error.strerror or error}") from error
+
+
+def _lines(raw: RawText) -> list[str]:
+    return [line.strip() for line in raw.lines if line.strip()]
+
+
+def _name(path: Path) -> str:
+    return path.name if path.is_dir() else path.name.partition(".")[0]
