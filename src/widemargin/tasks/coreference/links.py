@@ -7,16 +7,13 @@ from typing import Self
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongMatrix
+from widemargin._types import AnyArray, FloatVector, IntVector, LongMatrix
 from widemargin.core.sparse import Draft, Rows, coalesce, new_table, with_room
 from widemargin.decoders.kruskal import Flags
 from widemargin.errors import DataError
 from widemargin.structures.pairs import Layout
-from widemargin.structures.support import distinct, marked_runs, runs
+from widemargin.structures.support import distinct, runs
 from widemargin.tasks.coreference.keys import LinkKeys, features_per_link, link_scores, push_alone, push_pair, read_by
-
-FEW = 16
-"""Of features that are less than one in so many weights, the distinct ones are found faster than by marking weights."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +75,6 @@ class Links:
 
     def support_of_mentions(self, mentions: AnyArray) -> LongMatrix:
         """The weights of all links of these mentions."""
-        n_pairs = int((self.keys.pairs[mentions + 1] - self.keys.pairs[mentions]).sum())
-        if n_pairs * features_per_link(self.keys) * FEW > self.keys.mask:
-            marks = np.zeros(self.keys.mask + 1, dtype=np.bool_)
-            _mark_read(self.keys, mentions, marks)
-            return marked_runs(marks)
         read = read_by(self.keys, mentions)
         every = np.arange(len(mentions) + 1, dtype=np.int64)
         return runs(distinct(read, every, every[:-1].astype(np.int32)), 1, 0)
@@ -92,21 +84,6 @@ class Links:
         begin, end = self.keys.documents[batch], self.keys.documents[batch + 1]
         ranges = [np.arange(a, b, dtype=np.int32) for a, b in zip(begin, end, strict=True)]
         return np.concatenate([np.empty(0, dtype=np.int32), *ranges])
-
-
-@kernel
-def _mark_read(keys: LinkKeys, mentions: IntVector, marks: BoolVector) -> None:
-    """Mark the weights of all links of these mentions."""
-    for m in mentions:
-        for t in range(keys.alone.shape[1]):
-            marks[keys.alone[m, t]] = True
-        for pair in range(keys.pairs[m], keys.pairs[m + 1]):
-            a = m - (keys.pairs[m + 1] - pair)
-            for g in range(len(keys.edges) - 1):
-                row = keys.rows[pair, g]
-                for t in range(keys.edges[g], keys.edges[g + 1]):
-                    place = keys.mention[m, t] + keys.antecedent[a, t] + keys.measure[row, t]
-                    marks[np.uint64(place & keys.mask)] = True
 
 
 @kernel
