@@ -129,7 +129,10 @@ def legend(place: Axes) -> None:
             if method.kind == kind:
                 style = {"linestyle": DASHES.get(name, "-"), "marker": MARKERS.get(name, "o")}
                 handles.append(Line2D([], [], color=COLOURS[name], label=method.title, linewidth=1.5, **style))
-    place.legend(handles=handles, loc="center left", frameon=False, fontsize=9.5, handlelength=3)
+    drawn = place.legend(handles=handles, loc="center left", frameon=False, fontsize=9.5, handlelength=3)
+    titles = {method.title for method in METHODS.values()}
+    for text in drawn.get_texts():
+        text.set_fontweight("normal" if text.get_text() in titles else "bold")
 
 
 def times(chosen: Chosen) -> Iterator[str]:
@@ -158,10 +161,11 @@ def scores(chosen: Chosen, scale: float) -> Iterator[str]:
     yield "| --- |" + " --- |" * len(chosen)
     for name, method in METHODS.items():
         cells = []
-        for runs in chosen.values():
+        for panel, runs in chosen.items():
             run = runs.get(name)
-            setting = "" if run is None else ", ".join(f"{key} {value:g}" for key, value in run.setting.items())
-            cells.append("–" if run is None else f"{100 * run.best:.1f} ({setting})")
+            setting = ", ".join(f"{key} {value:g}" for key, value in run.setting.items()) if run else ""
+            tuned = f" ({setting})" if len(PANELS[panel].settings(name)) > 1 else ""
+            cells.append(f"{100 * run.best:.1f}{tuned}" if run else "–")
         yield f"| {method.title} | " + " | ".join(cells) + " |"
 
 
