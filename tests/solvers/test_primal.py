@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from helpers import all_cuts, optimum, problem
+from helpers import STRUCTURES, all_cuts, optimum, problem
 from widemargin.core.cuts import Cuts
+from widemargin.core.examples import BLOCK
 from widemargin.core.loop import Callback, Stop, fit
+from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows
-from widemargin.objectives import Objective
+from widemargin.objectives import Margin, Objective
 from widemargin.solvers import SGD, AdaDelta, AdaGrad, Pegasos
+from widemargin.solvers.adaptive import UNTOUCHED, AdaptiveState
 
 WEIGHTED = {"sample_weight": np.array([1.0, 0.0, 2.5, 0.5, 1.0, 3.0, 0.7])}
 # Real-valued features, and weights to start from, so that no outputs tie.
@@ -130,6 +133,55 @@ def test_lazy_is_eager_over_many_steps(name, loss, penalty, C):
         for lazy in (True, False)
     )
     assert np.allclose(lazy, eager, rtol=1e-6, atol=1e-7 * np.abs(eager).max(initial=1e-9))
+
+
+@pytest.mark.parametrize("C", [0.05, 30.0])
+@pytest.mark.parametrize("structure", ["trees, one root", "trees, siblings", "brackets"])
+@pytest.mark.parametrize(("name", "penalty"), sorted({(name, penalty) for name, _, penalty in BOTH}))
+def test_lazy_is_eager_with_hashed_features(name, penalty, structure, C):
+    """Features share weights, and blocks have neighbours; every other block of the start is zero."""
+    training = Problem(STRUCTURES[structure]().examples, Margin(), C=C, loss="hinge", penalty=penalty)
+    start = np.random.default_rng(2).normal(scale=0.1, size=training.n_weights)
+    start[np.arange(len(start)) // BLOCK % 2 == 0] = 0.0
+    lazy, eager = (
+        fit(training, replace(SOLVERS[name], batch_size=1, lazy=lazy), stop=Stop(epochs=40, gap=None), w=start).w
+        for lazy in (True, False)
+    )
+    assert np.allclose(lazy, eager, rtol=1e-6, atol=1e-7 * np.abs(eager).max(initial=1e-9))
+
+
+@pytest.mark.parametrize("l1", [False, True])
+def test_steps_without_a_gradient_combine(l1):
+    """From one to many, in whole blocks and in the part of one at the end, at the runs asked for and nowhere else."""
+    rng = np.random.default_rng(4)
+    n_weights, n, strength = 40 * BLOCK + 3, 1000, 0.1
+    w, rate = rng.normal(size=n_weights), rng.uniform(0.001, 0.1, n_weights)
+    blocks = np.arange(41)
+    u = n - 2 ** (blocks % 10) - blocks // 10 % 2
+    u[[7, 11]], w[7 * BLOCK : 8 * BLOCK] = [UNTOUCHED, n], 0.0
+    steps = np.repeat(np.where(u == UNTOUCHED, 0, n - u), BLOCK)[:n_weights]
+    expected = (
+        np.sign(w) * np.maximum(np.abs(w) - strength * rate * steps, 0.0)
+        if l1
+        else w / (1.0 + strength * rate) ** steps
+    )
+    expected[16 * BLOCK : 20 * BLOCK] = w[16 * BLOCK : 20 * BLOCK]
+    state = AdaptiveState(w.copy(), rate, u.astype(np.int32), n, strength, l1)
+    state.catch_up(np.array([[0, 1], [5, 16 * BLOCK], [21 * BLOCK - 1, n_weights]]))
+    assert np.allclose(state.w, expected, rtol=1e-12, atol=0)
+
+
+def test_blocks_of_zeros_are_left_alone():
+    """With the L1 penalty they come to be; nothing is spent on them until a gradient moves one of their weights."""
+    training, _ = problem("chain, real-valued", penalty="l1", C=1e-3)
+    solver = AdaGrad(eta=0.2)
+    state = solver.start(training, np.full(training.n_weights, 0.01))
+    assert np.all(state.u == 0)
+    for seed in range(300):
+        solver.epoch(training, state, np.random.default_rng(seed))
+    assert np.all(solver.start(training).u == UNTOUCHED)
+    assert not solver.weights(state).any()
+    assert np.all(state.u == UNTOUCHED)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])

@@ -60,6 +60,10 @@ def whole_costs(costs: FloatMatrix) -> tuple[IntMatrix, float]:
     )
 
 
+BLOCK = 8
+"""How many neighbouring weights solvers bring up to date together: those in a line of the processor's cache."""
+
+
 class Examples(Protocol):
     """Training examples of one structure."""
 

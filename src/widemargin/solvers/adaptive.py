@@ -7,7 +7,11 @@ A step with the gradient g and the rate r minimises ⟨g, w⟩ + λ r(w) + ‖w 
 
 The rate changes only where g is not zero, so t steps without a gradient combine into one (Kummerfeld et al. 2015,
 Algorithm 1, UPDATE-CATCHUP): w / (1 + λr)ᵗ, or sign(w) · max(0, |w| − λrt). The penalty of a step with a gradient is
-the first of these t. `u` is the number of steps that a weight has seen.
+the first of these t.
+
+Weights are brought up to date in blocks of `BLOCK` neighbours, which fit into a line of the processor's cache: `u` is
+the number of steps that a block has seen. Blocks of zeros are `UNTOUCHED` until one of their weights moves: without a
+gradient, zero stays zero. Most weights that a tree with hashed features reads are in such blocks.
 """
 
 from collections.abc import Iterator
@@ -18,11 +22,15 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix
+from widemargin.core.examples import BLOCK
 from widemargin.core.problem import Problem
 from widemargin.solvers.subgradient import Gradient, everything, gradient, small_size, strength, tangents
 
-STRETCH = 256
-"""How many weights are brought up to date side by side."""
+UNTOUCHED = -1
+"""The `u` of blocks of zeros."""
+
+SHORT = 6
+"""Numbers of steps of so many bits are the usual ones."""
 
 
 class Lagging(NamedTuple):
@@ -38,7 +46,7 @@ class Lagging(NamedTuple):
 
 @dataclass(slots=True)
 class AdaptiveState:
-    """Weights, the `rate` of each, the number `u` of steps it has seen out of the `n` made, and the penalty's λ."""
+    """Weights, the `rate` of each, the number `u` of steps each block has seen of the `n` made, and the penalty's λ."""
 
     w: FloatVector
     rate: FloatVector
@@ -59,8 +67,9 @@ class AdaptiveState:
 
 def beginning(problem: Problem, w: FloatVector, rate: float) -> dict[str, Any]:
     """The fields of a state at `w`, with one `rate` for all."""
-    n = problem.n_weights
-    return {"w": w, "rate": np.full(n, rate), "u": np.zeros(n, dtype=np.int32), "l1": problem.penalty == "l1"}
+    first = np.arange(0, len(w), BLOCK)
+    u = np.where(np.logical_or.reduceat(w != 0.0, first), 0, UNTOUCHED).astype(np.int32)
+    return {"w": w, "rate": np.full(len(w), rate), "u": u, "l1": problem.penalty == "l1"}
 
 
 def gradients(
@@ -83,46 +92,67 @@ def current_weights(state: AdaptiveState) -> FloatVector:
 
 @kernel
 def _catch_up(state: Lagging, runs: LongMatrix) -> None:
-    factor = np.empty(STRETCH)
+    # Named here, once: to take an array out of a tuple inside the loop costs more than the arithmetic.
+    w, rate, u, n, strength = state.w, state.rate, state.u, state.n, state.strength
+    for block in _lagging(u, n, runs):
+        begin = int(block) * BLOCK
+        end, steps = min(begin + BLOCK, len(w)), n - u[np.uint64(block)]
+        u[np.uint64(block)] = n
+        if state.l1:
+            for k in range(begin, end):
+                j = np.uint64(k)
+                size = max(abs(w[j]) - strength * rate[j] * steps, 0.0)
+                w[j] = size if w[j] > 0.0 else -size
+            left = 0.0
+            for k in range(begin, end):
+                left += abs(w[np.uint64(k)])
+            if left == 0.0:
+                u[np.uint64(block)] = UNTOUCHED
+        elif steps < 1 << SHORT:
+            for k in range(begin, end):
+                j = np.uint64(k)
+                w[j] *= _short_power(1.0 / (1.0 + strength * rate[j]), steps)
+        else:
+            for k in range(begin, end):
+                j = np.uint64(k)
+                if w[j] != 0.0:
+                    w[j] *= _power(1.0 / (1.0 + strength * rate[j]), steps)
+
+
+@kernel
+def _lagging(u: IntVector, n: int, runs: LongMatrix) -> IntVector:
+    """The blocks of the runs that are not up to date."""
+    room = 1
     for run in range(len(runs)):
-        for begin in range(runs[run, 0], runs[run, 1], STRETCH):
-            end = min(begin + STRETCH, runs[run, 1])
-            square = 0.0
-            for k in range(begin, end):
-                square += state.w[np.uint64(k)] * state.w[np.uint64(k)]
-            if square == 0.0:
-                pass  # most features have no weight yet, and zero stays zero
-            elif state.l1:
-                _soft_threshold(state, begin, end)
-            else:
-                _shrink(state, begin, end, factor)
-            for k in range(begin, end):
-                state.u[np.uint64(k)] = state.n
+        room += (runs[run, 1] + BLOCK - 1) // BLOCK - runs[run, 0] // BLOCK
+    behind = np.empty(room, dtype=np.int32)
+    count = 0
+    for run in range(len(runs)):
+        for block in range(runs[run, 0] // BLOCK, (runs[run, 1] + BLOCK - 1) // BLOCK):
+            behind[np.uint64(count)] = block
+            seen = u[np.uint64(block)]
+            count += 1 if (seen != UNTOUCHED) & (seen != n) else 0
+    return behind[:count]
 
 
 @kernel
-def _shrink(state: Lagging, begin: int, end: int, factor: FloatVector) -> None:
-    """w / (1 + λr)ᵗ, by repeated squaring side by side: weights that are read together mostly have the same t."""
-    w, u, longest = state.w, state.u, state.n - state.n
-    for k in range(begin, end):
-        longest = max(longest, state.n - u[np.uint64(k)])
-        factor[np.uint64(k - begin)] = 1.0 / (1.0 + state.strength * state.rate[np.uint64(k)])
-    bit = 1
-    while bit <= longest:
-        for k in range(begin, end):
-            f = factor[np.uint64(k - begin)]
-            w[np.uint64(k)] *= f if (state.n - u[np.uint64(k)]) & bit else 1.0
-            factor[np.uint64(k - begin)] = f * f
-        bit *= 2
+def _short_power(base: float, exponent: int) -> float:
+    """By repeated squaring, always as often, so that a loop around it may be vectorised."""
+    result = 1.0
+    for bit in range(SHORT):
+        result *= base if (exponent >> bit) & 1 else 1.0
+        base *= base
+    return result
 
 
 @kernel
-def _soft_threshold(state: Lagging, begin: int, end: int) -> None:
-    """sign(w) · max(0, |w| − λrt)."""
-    for k in range(begin, end):
-        j = np.uint64(k)
-        size = max(abs(state.w[j]) - state.strength * state.rate[j] * (state.n - state.u[j]), 0.0)
-        state.w[j] = size if state.w[j] > 0.0 else -size
+def _power(base: float, exponent: int) -> float:
+    result = 1.0
+    while exponent:
+        result *= base if exponent & 1 else 1.0
+        base *= base
+        exponent >>= 1
+    return result
 
 
 @kernel
@@ -130,3 +160,4 @@ def step(state: Lagging, j: np.uint64, g: float, rate: float) -> None:
     """Move the up-to-date weight j by its gradient; the penalty follows when it is next brought up to date."""
     state.w[j] -= rate * g
     state.rate[j] = rate
+    state.u[j // np.uint64(BLOCK)] = state.n

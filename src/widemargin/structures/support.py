@@ -1,9 +1,16 @@
-"""The weights that decoding reads: runs of the flat weight vector, found from the features of a batch."""
+"""The weights that decoding reads: runs of the flat weight vector, found from the features of a batch.
+
+Features with numbers of their own have runs of weights that do not overlap. Hashed features do not: for them the runs
+are the blocks of `BLOCK` weights that any of them is in, each once.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, IntVector, LongMatrix, LongVector
+from widemargin.core.examples import BLOCK
 from widemargin.core.sparse import Rows, new_table
 
 
@@ -36,16 +43,37 @@ def runs(numbers: IntVector, width: int, offset: int) -> LongMatrix:
     return np.stack([begin, begin + width], axis=1)
 
 
-def marked_runs(read: BoolVector) -> LongMatrix:
-    """The runs [begin, end) of marked weights.
+class Found(NamedTuple):
+    """Blocks of weights, in the order in which they are found: whether each was `seen`, and room for all of them."""
 
-    >>> marked_runs(np.array([True, True, False, False, True])).tolist()
-    [[0, 2], [4, 5]]
+    seen: BoolVector
+    blocks: IntVector
+
+
+def nothing_found(n_weights: int) -> Found:
+    """No blocks yet."""
+    n_blocks = -(-n_weights // BLOCK)
+    return Found(np.zeros(n_blocks, dtype=np.bool_), np.empty(n_blocks + 1, dtype=np.int32))
+
+
+@kernel
+def note(begin: int, width: int, found: Found, n: int) -> int:
+    """Append the blocks of `width` weights from `begin` on to the first `n` found; return how many there are now.
+
+    A block seen before is written, too, and overwritten by the next: a processor cannot guess which blocks are new.
     """
-    # Eight at a time, since most tables are large and mostly unmarked.
-    padded = np.concatenate([read, np.zeros(-len(read) % 8, dtype=np.bool_)])
-    eights = np.flatnonzero(padded.view(np.uint64))
-    inside = padded.reshape(-1, 8)[eights]
-    places = (8 * eights[:, None] + np.arange(8))[inside]
-    begins, ends = np.diff(places, prepend=-2) > 1, np.diff(places, append=8 * len(padded) + 2) > 1
-    return np.stack([places[begins], places[ends] + 1], axis=1)
+    for block in range(begin // BLOCK, (begin + width - 1) // BLOCK + 1):
+        found.blocks[np.uint64(n)] = block
+        n += 0 if found.seen[np.uint64(block)] else 1
+        found.seen[np.uint64(block)] = True
+    return n
+
+
+@kernel
+def block_runs(blocks: IntVector, n_weights: int) -> LongMatrix:
+    """The weights of blocks as runs [begin, end)."""
+    runs = np.empty((len(blocks), 2), dtype=np.int64)
+    for k in range(len(blocks)):
+        runs[k, 0] = int(blocks[k]) * BLOCK
+        runs[k, 1] = min(runs[k, 0] + BLOCK, n_weights)
+    return runs

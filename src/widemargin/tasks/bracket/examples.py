@@ -16,7 +16,7 @@ decoding (`decoders.charts`).
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.core.limits import check_memory, check_time
@@ -24,7 +24,7 @@ from widemargin.core.sparse import boundaries
 from widemargin.decoders.charts import TreeParts
 from widemargin.decoders.cky import best_tree
 from widemargin.errors import DataError, WidemarginError
-from widemargin.structures.support import marked_runs
+from widemargin.structures.support import Found, block_runs, note, nothing_found
 from widemargin.tasks.bracket.best import best_trees
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.difference import Layout, difference
@@ -63,27 +63,23 @@ def _decode(
 
 
 @kernel
-def _mark(slot: int, n_labels: int, read: BoolVector) -> None:
-    for label in range(n_labels):
-        read[slot + label] = True
-
-
-@kernel
-def _mark_read(data: BracketData, layout: Layout, batch: IntVector, read: BoolVector) -> None:
-    """Mark the weights of all features of the batch."""
-    keys = data.keys
+def _reads(data: BracketData, layout: Layout, batch: IntVector, found: Found) -> int:
+    """Find the weights of all features of the batch, and of all rules; return how many blocks there are."""
+    keys, size = data.keys, layout.n_labels
+    count = note(layout.rules, 2 * size**2, found, 0)
     for i in batch:
         begin, end = data.indptr[i], data.indptr[i + 1]
         for single in (keys.first, keys.last, keys.split):
             for t in range(begin, end):
                 for template in range(single.shape[1]):
-                    _mark(int(single[t, template]) & layout.mask, layout.n_labels, read)
+                    count = note(int(single[t, template]) & layout.mask, size, found, count)
         for pairs in (keys.spans, keys.lefts, keys.rights):
             for t in range(begin, end):
                 for u in range(t + 1, end + 1):
                     for template in range(pairs.begin.shape[1]):
                         slot = pair_slot(pairs, keys.sums, keys.powers, t, u, template, layout.mask)
-                        _mark(slot, layout.n_labels, read)
+                        count = note(slot, size, found, count)
+    return count
 
 
 class BracketExamples:
@@ -254,7 +250,5 @@ class BracketExamples:
 
     def support(self, batch: IntVector) -> LongMatrix:
         """Runs of weights that parsing the batch reads: those of its features, and all rules."""
-        read = np.zeros(self.n_weights, dtype=np.bool_)
-        _mark_read(self.data, self.layout, batch, read)
-        read[self.layout.rules :] = True
-        return marked_runs(read)
+        found = nothing_found(self.n_weights)
+        return block_runs(found.blocks[: _reads(self.data, self.layout, batch, found)], self.n_weights)

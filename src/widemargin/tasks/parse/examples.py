@@ -17,18 +17,18 @@ from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, Lon
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.core.limits import check_memory, check_time
-from widemargin.core.sparse import Rows, sums
+from widemargin.core.sparse import sums
 from widemargin.errors import DataError, WidemarginError
-from widemargin.structures.support import marked_runs
 from widemargin.tasks.parse.best import KINDS, best_trees
 from widemargin.tasks.parse.crossing import crossing
 from widemargin.tasks.parse.decode import DECODERS, Decoder, Scores
-from widemargin.tasks.parse.difference import difference, mark_read
+from widemargin.tasks.parse.difference import difference
 from widemargin.tasks.parse.expectation import Expectations
 from widemargin.tasks.parse.keys import ARC, BETWEEN, LABEL, LABEL_MODIFIER, SIBLING, STEPS, TreeKeys
 from widemargin.tasks.parse.marginals import SUMMATIONS, Parts
 from widemargin.tasks.parse.marginals import part_scores as part_scores_with_labels
 from widemargin.tasks.parse.positions import every_sentence, worst_trees
+from widemargin.tasks.parse.reads import reads
 from widemargin.tasks.parse.scores import TreeData, keep_slots, part_scores
 
 NANOSECONDS_PROJECTIVE = 0.45
@@ -275,12 +275,7 @@ class TreeExamples:
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of all arcs of the batch."""
-        read = np.zeros(self.n_weights, dtype=np.bool_)
-        longest = int(self.lengths[batch].max(initial=0))
-        room = 2 * int(self.data.keys.edges[-1]) * max(longest, 1)
-        slots = Rows(np.zeros(1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
-        mark_read(self.data, batch, slots, read)
-        return marked_runs(read)
+        return reads(self.data, batch, self.n_weights)
 
     def _scores(self, w: FloatVector, batch: IntVector, scales: FloatVector) -> Scores:
         """The part scores of a batch."""
