@@ -76,47 +76,65 @@ class Vocabulary:
 class SpanScorer(nn.Module):
     """Scores of labels for all spans of a batch of sentences."""
 
-    def __init__(self, sizes, n_labels, widths=(64, 32, 32, 16, 8), hidden=128, span=192, dropout=0.4):
+    def __init__(self, sizes, n_labels, widths=(64, 32, 32, 16, 8), hidden=128, span=192, dropout=0.33):
         super().__init__()
         self.vectors = nn.ModuleList(nn.Embedding(size, width) for size, width in zip(sizes, widths, strict=True))
         for table in self.vectors:
             nn.init.normal_(table.weight, std=0.3)
         self.lstm = nn.LSTM(sum(widths), hidden, num_layers=2, batch_first=True, bidirectional=True, dropout=dropout)
-        self.begin, self.end = nn.Linear(2 * hidden, span), nn.Linear(2 * hidden, span, bias=False)
+        width = 2 * (hidden + sum(widths))
+        self.begin, self.end = nn.Linear(width, span), nn.Linear(width, span, bias=False)
         self.length = nn.Embedding(LONGEST + 1, span)
         nn.init.zeros_(self.length.weight)
         self.label = nn.Linear(span, n_labels)
+        self.rules = nn.Parameter(torch.zeros(2, n_labels, n_labels))
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, rows):
-        """Scores of the spans of sentences of T words, (B, T (T + 1) / 2, L), as `Constituents.ends` sorts them."""
+        """Scores of the spans of sentences of T words, (B, T (T + 1) / 2, L), and of rules, (2, L, L)."""
         x = torch.cat([table(rows[..., k]) for k, table in enumerate(self.vectors)], dim=-1)
-        ahead, back = self.lstm(self.dropout(x))[0].chunk(2, dim=-1)
-        between = torch.cat([nn.functional.pad(ahead, (0, 0, 1, 0)), nn.functional.pad(back, (0, 0, 0, 1))], dim=-1)
-        between = self.dropout(between)
+        x = self.dropout(x)
+        ahead, back = self.dropout(self.lstm(x)[0]).chunk(2, dim=-1)
+        # Between two words: what has been read before and after, and the vectors of both.
+        before, after = (
+            nn.functional.pad(torch.cat(pair, dim=-1), pad)
+            for pair, pad in zip(((ahead, x), (back, x)), ((0, 0, 1, 0), (0, 0, 0, 1)), strict=True)
+        )
+        between = torch.cat([before, after], dim=-1)
         i, j = Constituents.ends(rows.shape[1])
         spans = self.begin(between)[:, i] + self.end(between)[:, j] + self.length((j - i).clamp(max=LONGEST))
-        return self.label(spans.relu())
+        return self.label(spans.relu()), self.rules
 
 
 class NeuralParser:
     """A parser that learns from trees."""
 
-    def __init__(self, trees, *, objective="margin", optimiser="adagrad", rate=None, seed=0, batch_size=24):
+    def __init__(self, trees, *, objective="margin", optimiser="adagrad", rate=None, seed=0, batch_size=10):
         torch.manual_seed(seed)
         self.rng, self.batch_size = np.random.default_rng(seed), batch_size
         self.bracketing, self.vocabulary = Bracketing.of(trees), Vocabulary(trees)
         self.by_kind = torch.from_numpy(self.bracketing.allowed)
+        n_labels, n_chains = self.bracketing.n_labels, len(self.bracketing.chains)
+        self.forbidden = torch.zeros(2, n_labels, n_labels, dtype=torch.bool)
+        self.forbidden[:, n_chains:] = True
+        for label, rest in enumerate(self.bracketing.rests.tolist()):
+            if rest >= 0:
+                self.forbidden[1, rest, label] = False
         self.scorer = SpanScorer(self.vocabulary.sizes, self.bracketing.n_labels)
         # The parser uses weights averaged over about an epoch, which are better than the last ones.
-        self.average = AveragedModel(self.scorer, multi_avg_fn=get_ema_multi_avg_fn(0.99))
+        self.average = AveragedModel(self.scorer, multi_avg_fn=get_ema_multi_avg_fn(0.995))
         self.structure = Constituents()
         self.loss = OBJECTIVES[objective](self.structure)
         self.optimiser = OPTIMISERS[optimiser](self.scorer.parameters(), rate)
         self.rows = [self.vocabulary(tree) for tree in trees]
         self.gold = [torch.from_numpy(self.bracketing.encode(tree)) for tree in trees]
         # A first tree of one word and no score, so that compiling does not count as training.
-        self.loss(torch.zeros(1, 1, 1), torch.tensor([[[0, 1, 0]]]))
+        self.loss((torch.zeros(1, 1, 1), torch.zeros(2, 1, 1)), torch.tensor([[[0, 1, 0]]]))
+
+    def scores(self, scorer, rows):
+        """What a network scores, −inf where the rest of a constituent is not the right half of that constituent."""
+        spans, rules = scorer(rows)
+        return spans, rules.masked_fill(self.forbidden, -torch.inf)
 
     def allowed(self, n):
         """The labels that the spans of a sentence of n words may have."""
@@ -140,7 +158,7 @@ class NeuralParser:
             for batch in self.batches(self.rows):
                 rows, gold = (torch.stack([each[k] for k in batch]) for each in (self.rows, self.gold))
                 self.optimiser.zero_grad()
-                self.loss(self.scorer(rows), gold, allowed=self.allowed(rows.shape[1])).backward()
+                self.loss(self.scores(self.scorer, rows), gold, allowed=self.allowed(rows.shape[1])).backward()
                 nn.utils.clip_grad_norm_(self.scorer.parameters(), 5.0)
                 self.optimiser.step()
                 self.average.update_parameters(self.scorer)
@@ -155,7 +173,7 @@ class NeuralParser:
         rows = [self.vocabulary(tree) for tree in trees]
         for batch in self.batches(rows):
             some = torch.stack([rows[k] for k in batch])
-            nodes = self.structure.decode(self.average(some), allowed=self.allowed(some.shape[1])).numpy()
+            nodes = self.structure.decode(self.scores(self.average, some), allowed=self.allowed(some.shape[1])).numpy()
             for k, tree in zip(batch, nodes, strict=True):
                 found[k] = self.bracketing.decode(tree, trees[k].words(), trees[k].tags())
         return found

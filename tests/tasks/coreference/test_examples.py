@@ -94,9 +94,8 @@ def test_the_structure_is_sound():
     check_structure(ForestExamples(examples.links, examples.n_weights, examples.entities))
 
 
-@pytest.mark.parametrize("bits", [6, 14])  # many of all weights are read, and few
-def test_only_read_weights_matter(bits):
-    examples = random_mentions(3, [5, 4], bits=bits)
+def test_only_read_weights_matter():
+    examples = random_mentions(3, [5, 4], bits=6)
     batch = np.array([2, 7], dtype=np.int32)
     read = np.zeros(examples.n_weights, dtype=bool)
     for begin, end in examples.support(batch):
