@@ -69,7 +69,7 @@ def data_file(name: str, part: str) -> Path:
 
 
 LIKELIHOOD = {"solver": "sgd(eta0=0.1, batch_size=16)", "objective": "likelihood"}
-LIKELIHOOD_CS = (0.03, 0.1, 0.3)
+LIKELIHOOD_CS = (0.1, 0.3, 1.0)
 """For the likelihood; SGD with this rate gets further in ten passes than L-BFGS or AdaGrad."""
 
 

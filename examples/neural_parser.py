@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from widemargin.data.treebanks import treebank
 from widemargin.files.formats import read
@@ -31,7 +31,7 @@ OBJECTIVES = {
     "softmax-margin": SoftmaxMargin,
 }
 OPTIMISERS = {
-    "adagrad": lambda weights, rate: torch.optim.Adagrad(weights, lr=rate or 0.01),
+    "adagrad": lambda weights, rate: torch.optim.Adagrad(weights, lr=rate or 0.03),
     "adadelta": lambda weights, rate: torch.optim.Adadelta(weights, lr=rate or 1.0, rho=0.95),
 }
 LONGEST = 20  # longer spans share the vector of this length
@@ -76,61 +76,77 @@ class Vocabulary:
 class SpanScorer(nn.Module):
     """Scores of labels for all spans of a batch of sentences."""
 
-    def __init__(self, sizes, n_labels, widths=(64, 32, 32, 16, 8), hidden=128, span=160, dropout=0.3):
+    def __init__(self, sizes, n_labels, widths=(64, 32, 32, 16, 8), hidden=128, span=192, dropout=0.33):
         super().__init__()
         self.vectors = nn.ModuleList(nn.Embedding(size, width) for size, width in zip(sizes, widths, strict=True))
         for table in self.vectors:
             nn.init.normal_(table.weight, std=0.3)
         self.lstm = nn.LSTM(sum(widths), hidden, num_layers=2, batch_first=True, bidirectional=True, dropout=dropout)
-        self.begin, self.end = nn.Linear(2 * hidden, span), nn.Linear(2 * hidden, span, bias=False)
+        width = 2 * (hidden + sum(widths))
+        self.begin, self.end = nn.Linear(width, span), nn.Linear(width, span, bias=False)
         self.length = nn.Embedding(LONGEST + 1, span)
         nn.init.zeros_(self.length.weight)
         self.label = nn.Linear(span, n_labels)
+        self.rules = nn.Parameter(torch.zeros(2, n_labels, n_labels))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, rows, lengths):
-        """(B, T (T + 1) / 2, L) scores of the spans, in the order of `Constituents.ends`."""
+    def forward(self, rows):
+        """Scores of the spans of sentences of T words, (B, T (T + 1) / 2, L), and of rules, (2, L, L)."""
         x = torch.cat([table(rows[..., k]) for k, table in enumerate(self.vectors)], dim=-1)
-        packed = pack_padded_sequence(self.dropout(x), lengths, batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
-        ahead, back = states.chunk(2, dim=-1)
-        between = torch.cat([nn.functional.pad(ahead, (0, 0, 1, 0)), nn.functional.pad(back, (0, 0, 0, 1))], dim=-1)
-        between = self.dropout(between)
+        x = self.dropout(x)
+        ahead, back = self.dropout(self.lstm(x)[0]).chunk(2, dim=-1)
+        # Between two words: what has been read before and after, and the vectors of both.
+        before, after = (
+            nn.functional.pad(torch.cat(pair, dim=-1), pad)
+            for pair, pad in zip(((ahead, x), (back, x)), ((0, 0, 1, 0), (0, 0, 0, 1)), strict=True)
+        )
+        between = torch.cat([before, after], dim=-1)
         i, j = Constituents.ends(rows.shape[1])
         spans = self.begin(between)[:, i] + self.end(between)[:, j] + self.length((j - i).clamp(max=LONGEST))
-        return self.label(self.dropout(spans.relu()))
+        return self.label(spans.relu()), self.rules
 
 
 class NeuralParser:
     """A parser that learns from trees."""
 
-    def __init__(self, trees, *, objective="margin", optimiser="adagrad", rate=None, seed=0, batch_size=24):
+    def __init__(self, trees, *, objective="margin", optimiser="adagrad", rate=None, seed=0, batch_size=10):
         torch.manual_seed(seed)
         self.rng, self.batch_size = np.random.default_rng(seed), batch_size
         self.bracketing, self.vocabulary = Bracketing.of(trees), Vocabulary(trees)
-        self.allowed = torch.from_numpy(self.bracketing.allowed)
+        self.by_kind = torch.from_numpy(self.bracketing.allowed)
+        n_labels, n_chains = self.bracketing.n_labels, len(self.bracketing.chains)
+        self.forbidden = torch.zeros(2, n_labels, n_labels, dtype=torch.bool)
+        self.forbidden[:, n_chains:] = True
+        for label, rest in enumerate(self.bracketing.rests.tolist()):
+            if rest >= 0:
+                self.forbidden[1, rest, label] = False
         self.scorer = SpanScorer(self.vocabulary.sizes, self.bracketing.n_labels)
+        # The parser uses weights averaged over about an epoch, which are better than the last ones.
+        self.average = AveragedModel(self.scorer, multi_avg_fn=get_ema_multi_avg_fn(0.995))
         self.structure = Constituents()
         self.loss = OBJECTIVES[objective](self.structure)
         self.optimiser = OPTIMISERS[optimiser](self.scorer.parameters(), rate)
         self.rows = [self.vocabulary(tree) for tree in trees]
         self.gold = [torch.from_numpy(self.bracketing.encode(tree)) for tree in trees]
         # A first tree of one word and no score, so that compiling does not count as training.
-        self.loss(torch.zeros(1, 1, 1), torch.tensor([[[0, 1, 0]]]))
+        self.loss((torch.zeros(1, 1, 1), torch.zeros(2, 1, 1)), torch.tensor([[[0, 1, 0]]]))
 
-    def scores(self, rows):
-        """Scores of the spans of sentences, how long these are, and the labels that their spans may have."""
-        lengths = torch.tensor([len(each) for each in rows])
-        padded = nn.utils.rnn.pad_sequence(rows, batch_first=True)
-        i, j = Constituents.ends(padded.shape[1])
-        kinds = (j - i > 1).long().repeat(len(rows), 1)
-        kinds[torch.arange(len(rows)), lengths * (lengths - 1) // 2] = 2 * (lengths > 1).long()  # the whole sentence
-        return self.scorer(padded, lengths), lengths, self.allowed[kinds]
+    def scores(self, scorer, rows):
+        """What a network scores, −inf where the rest of a constituent is not the right half of that constituent."""
+        spans, rules = scorer(rows)
+        return spans, rules.masked_fill(self.forbidden, -torch.inf)
 
-    def batches(self, lengths):
-        """Sentences of about the same length, in random order."""
-        order = np.argsort(np.asarray(lengths) + self.rng.random(len(lengths)))
-        cut = [order[k : k + self.batch_size] for k in range(0, len(order), self.batch_size)]
+    def allowed(self, n):
+        """The labels that the spans of a sentence of n words may have."""
+        i, j = Constituents.ends(n)
+        return self.by_kind[torch.where(j - i == 1, 0, torch.where(j - i == n, 2, 1))]
+
+    def batches(self, rows):
+        """Numbers of sentences of the same length, in random order."""
+        lengths = np.array([len(each) for each in rows])
+        order = self.rng.permutation(len(rows))
+        groups = [order[lengths[order] == n] for n in np.unique(lengths)]
+        cut = [each[k : k + self.batch_size] for each in groups for k in range(0, len(each), self.batch_size)]
         return [cut[k] for k in self.rng.permutation(len(cut))]
 
     def epochs(self, n_epochs, dev):
@@ -139,27 +155,27 @@ class NeuralParser:
         for _ in range(n_epochs):
             begin, self.structure.seconds = perf_counter(), 0.0
             self.scorer.train()
-            for batch in self.batches([len(each) for each in self.rows]):
-                scores, lengths, allowed = self.scores([self.rows[k] for k in batch])
-                gold = nn.utils.rnn.pad_sequence([self.gold[k] for k in batch], batch_first=True, padding_value=-1)
+            for batch in self.batches(self.rows):
+                rows, gold = (torch.stack([each[k] for k in batch]) for each in (self.rows, self.gold))
                 self.optimiser.zero_grad()
-                self.loss(scores, gold, lengths, allowed=allowed).backward()
+                self.loss(self.scores(self.scorer, rows), gold, allowed=self.allowed(rows.shape[1])).backward()
                 nn.utils.clip_grad_norm_(self.scorer.parameters(), 5.0)
                 self.optimiser.step()
+                self.average.update_parameters(self.scorer)
             seconds, decoding = seconds + perf_counter() - begin, decoding + self.structure.seconds
             yield Epoch(bracket_scores(dev, self.parse(dev)).micro.f1, seconds, decoding)
 
     @torch.no_grad()
     def parse(self, trees):
         """Trees over the words and tags of these trees."""
-        self.scorer.eval()
+        self.average.eval()
         found = [None] * len(trees)
         rows = [self.vocabulary(tree) for tree in trees]
-        for batch in self.batches([len(each) for each in rows]):
-            scores, lengths, allowed = self.scores([rows[k] for k in batch])
-            nodes = self.structure.decode(scores, lengths, allowed=allowed).numpy()
-            for k, tree, n in zip(batch, nodes, lengths.tolist(), strict=True):
-                found[k] = self.bracketing.decode(tree[: 2 * n - 1], trees[k].words(), trees[k].tags())
+        for batch in self.batches(rows):
+            some = torch.stack([rows[k] for k in batch])
+            nodes = self.structure.decode(self.scores(self.average, some), allowed=self.allowed(some.shape[1])).numpy()
+            for k, tree in zip(batch, nodes, strict=True):
+                found[k] = self.bracketing.decode(tree, trees[k].words(), trees[k].tags())
         return found
 
 

@@ -92,3 +92,13 @@ def test_long_sequences(scale):
             covered[t : t + d + 1] += segments[t, d].sum()
     assert np.allclose(covered, 1.0)
     assert segments.sum() == pytest.approx(pairs.sum() + 1.0)
+
+
+def test_one_narrow_way_has_all_the_probability():
+    """Each step along it is unlikely: the product of both would be too small a number to be exact."""
+    segment = np.array([[[0.0, -370.0]], [[0.0, 0.0]]])
+    transition, end = np.array([[0.0, -np.inf], [-np.inf, -370.0]]), np.array([-np.inf, 0.0])
+    total, segments, pairs = sums((segment, transition, np.zeros(2), end))
+    assert total == pytest.approx(-740.0, rel=1e-12)
+    assert np.allclose(segments[:, 0], [[0.0, 1.0], [0.0, 1.0]])
+    assert np.allclose(pairs, [[0.0, 0.0], [0.0, 1.0]])

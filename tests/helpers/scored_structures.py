@@ -206,5 +206,5 @@ CASES = {
 NO_SUMS = {"oracle"}
 """Cases without sums over all outputs."""
 
-ONLY_THE_BEST = {"oracle", "constituents", "constituents with rules"}
+ONLY_THE_BEST = {"oracle"}
 """Cases without the k best outputs."""

@@ -139,6 +139,8 @@ def test_the_module_has_arguments_and_parameters_of_pytorch_crf():
     assert other.decode(emissions.transpose(0, 1), mask.T) == module.decode(emissions, mask)
     wanted = -StructuredHinge(Chain(), reduction="sum")(parameters, gold, mask)
     assert torch.allclose(other(emissions.transpose(0, 1), gold.T, mask.T), wanted)
+    with pytest.raises(WidemarginError, match="there is no reduction 'all'"):
+        module(emissions, gold, mask, reduction="all")
     with pytest.raises(WidemarginError, match="num_tags must be at least 1"):
         LinearChain(0)
 

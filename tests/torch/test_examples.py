@@ -46,12 +46,19 @@ def test_the_parser_learns(capsys):
 
 
 @pytest.mark.parametrize(
-    ("objective", "optimiser"),
-    [("margin", "adadelta"), ("likelihood", "adagrad"), ("perceptron", "adagrad"), ("softmax-margin", "adadelta")],
+    ("objective", "optimiser", "rate"),
+    [
+        ("margin", "adadelta", None),
+        ("likelihood", "adagrad", None),
+        ("perceptron", "adagrad", 0.01),
+        ("softmax-margin", "adadelta", None),
+    ],
 )
-def test_objectives_of_the_parser(objective, optimiser):
+def test_objectives_of_the_parser(objective, optimiser, rate):
     bank = treebank(60, seed=1).trees
-    parser = imported("neural_parser").NeuralParser(bank, objective=objective, optimiser=optimiser, batch_size=4)
+    parser = imported("neural_parser").NeuralParser(
+        bank, objective=objective, optimiser=optimiser, rate=rate, batch_size=4
+    )
     first, *_, last = parser.epochs(4, bank)
     assert last.f1 > max(0.3, first.f1)
     assert last.seconds > first.seconds

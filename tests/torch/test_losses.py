@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from helpers.scored_structures import CASES, NO_SUMS, add  # noqa: E402
-from widemargin.errors import DataError, WidemarginError  # noqa: E402
+from widemargin.errors import DataError, UnsupportedError, WidemarginError  # noqa: E402
 from widemargin.torch import (  # noqa: E402
     Chain,
     Likelihood,
@@ -206,6 +206,14 @@ def test_gold_that_is_not_allowed():
     for kind in (StructuredHinge, Likelihood, SlackScaling):
         with pytest.raises(DataError, match="the gold output of example 0 has a part that is not allowed"):
             kind(Chain())(scores, gold, allowed=allowed)
+
+
+def test_second_derivatives_are_refused():
+    for kind in (StructuredHinge, Likelihood):
+        scores = torch.randn(1, 2, 3, requires_grad=True)
+        loss = kind(Chain())(scores.square(), torch.tensor([[0, 1]]))
+        with pytest.raises(UnsupportedError, match="no second derivatives"):
+            torch.autograd.grad(loss, scores, create_graph=True)
 
 
 def test_a_loss_says_what_it_is():

@@ -26,6 +26,17 @@ from widemargin.decoders.cky_inside import (
 )
 from widemargin.decoders.forward_backward import exponentials
 
+NEGLIGIBLE = 1e-30
+"""What is less probable has nothing to hand down; most spans of a trained model are."""
+
+
+@kernel
+def _matters(probabilities: FloatVector) -> bool:
+    largest = 0.0
+    for p in probabilities:
+        largest = max(largest, p)
+    return largest > NEGLIGIBLE
+
 
 @kernel
 def _share_children(
@@ -190,14 +201,15 @@ def marked_inside_outside(
         for i in range(j):
             at, mark = cell(i, j), mark_of(i, j, marks)
             row = scratch.inside[at]
-            if j < n:
+            if j < n and _matters(posteriors.left[at]):
                 halves, half, counts = posteriors.left[at], scratch.first[at], posteriors.left_rule
                 _share_children(row, tables.left, parts.left[at], half, halves, nodes[at], counts, one, other)
-            if i > 0:
+            if i > 0 and _matters(posteriors.right[at]):
                 halves, half, counts = posteriors.right[at], scratch.second[at], posteriors.right_rule
                 _share_children(row, tables.right, parts.right[at], half, halves, nodes[at], counts, one, other)
             label = marks.productions[mark, 1] if mark >= 0 else -1
-            _share_splits(i, j, parts.span[at], nodes[at], scratch, posteriors, label, one)
+            if j - i > 1 and _matters(nodes[at]):
+                _share_splits(i, j, parts.span[at], nodes[at], scratch, posteriors, label, one)
             if mark >= 0:
                 _share_marked(i, j, mark, parts, tables, marks, scratch, posteriors, by_themselves, one)
     _add_halves(n, marks, by_themselves, posteriors)

@@ -92,8 +92,8 @@ class MentionFile(NamedTuple):
 def new_brackets(n: int, spans: Sequence[tuple[int, int]], clusters: Sequence[int]) -> list[list[str]]:
     """The brackets at each of n tokens: those that begin, the longest first, then those that end, the longest last.
 
-    >>> new_brackets(3, [(0, 2), (0, 1), (2, 3)], [0, 1, 0])
-    [['(1', '(2)'], ['1)'], ['(1)']]
+    >>> new_brackets(3, [(0, 1), (0, 3), (1, 3)], [1, 0, 2])
+    [['(1', '(2)'], ['(3'], ['3)', '1)']]
     """
     begun: list[list[str]] = [[] for _ in range(n)]
     ended: list[list[str]] = [[] for _ in range(n)]

@@ -83,3 +83,5 @@ def _decoded(content: bytes, name: str, encoding: str) -> str:
         raise DataError(
             f"{name}, line {line}: byte 0x{content[error.start]:02x} at offset {error.start} is not {encoding.upper()}"
         ) from error
+    except UnicodeError as error:
+        raise DataError(f"{name} is not {encoding}: {error}") from error

@@ -10,6 +10,7 @@ from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix, Lon
 from widemargin.decoders.charts import TreeParts, cell, new_parts, no_marks
 from widemargin.decoders.cky import best_tree
 from widemargin.decoders.cky_inside import new_inside
+from widemargin.decoders.cky_kbest import cky_kbest
 from widemargin.decoders.cky_sums import inside_outside
 
 
@@ -68,6 +69,25 @@ def decode(spans: AnyArray, rules: FloatMatrix, lengths: LongVector, nodes: IntM
         if n > 0:
             _load(spans[b], rules, n, parts)
             best_tree(n, parts, marks, nodes[b, : 2 * n - 1])
+
+
+@kernel
+def k_best(spans: AnyArray, rules: FloatMatrix, lengths: LongVector, nodes: IntMatrix, totals: FloatMatrix) -> None:
+    """Write the nodes of the best trees, (B, k, 2 T − 1, 3), and their scores, (B, k)."""
+    parts, marks = new_parts(_words(spans.shape[1]), spans.shape[2]), no_marks()
+    k = totals.shape[1]
+    for b in range(len(lengths)):
+        n = lengths[b]
+        if n == 0:
+            totals[b, 0] = 0.0
+            continue
+        _load(spans[b], rules, n, parts)
+        trees, found = np.empty((k, 2 * n - 1, 3), dtype=np.int32), np.empty(k)
+        for rank in range(cky_kbest(n, parts, marks, trees, found)):
+            totals[b, rank] = found[rank]
+            for r in range(2 * n - 1):
+                for column in range(3):
+                    nodes[b, rank, r, column] = trees[rank, r, column]
 
 
 @kernel

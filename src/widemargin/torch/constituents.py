@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from widemargin._types import AnyArray, FloatVector, LongVector
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
 from widemargin.errors import DataError
 from widemargin.torch import constituent_kernels as kernels
 from widemargin.torch.decoding import Batch, Sums
@@ -57,12 +57,16 @@ class Constituents(Structure):
 
     def longest(self, scores: Tensors) -> int:
         """T."""
-        return round((2 * scores[0].shape[1] + 0.25) ** 0.5 - 0.5)
+        return _words(scores[0].shape[1])
+
+    def _rows(self, spans: AnyArray) -> int:
+        """How many nodes a tree over T words has."""
+        return max(0, 2 * _words(spans.shape[1]) - 1)
 
     def check(self, batch: Batch, outputs: AnyArray, name: str) -> None:
         """Raise if these are no trees."""
         spans = batch.scores[0]
-        shape = (len(spans), max(0, 2 * self.longest((torch.from_numpy(spans),)) - 1), 3)
+        shape = (len(spans), self._rows(spans), 3)
         if outputs.shape != shape:
             raise DataError(f"{name} must have the shape {shape}, not {outputs.shape}")
         b, r = kernels.first_wrong(outputs, batch.lengths, spans.shape[2])
@@ -77,7 +81,7 @@ class Constituents(Structure):
     def best(self, batch: Batch) -> AnyArray:
         """The best trees (CKY)."""
         spans, lengths = batch.scores[0], batch.lengths
-        nodes = self.padded(batch, max(0, 2 * self.longest((torch.from_numpy(spans),)) - 1), 3)
+        nodes = self.padded(batch, self._rows(spans), 3)
         if len(batch.scores) == 2:
             spans, rules = doubles(spans), doubles(batch.scores[1])
             self.in_shares(batch, lambda each: kernels.decode(spans[each], rules, lengths[each], nodes[each]))
@@ -87,6 +91,15 @@ class Constituents(Structure):
         self.in_shares(batch, lambda each: kernels.decode(unlabelled[each], rules, lengths[each], nodes[each]))
         kernels.put_labels(labels, lengths, nodes)
         return nodes
+
+    def best_k(self, batch: Batch, k: int) -> tuple[AnyArray, FloatMatrix]:
+        """The k best trees."""
+        spans, lengths, L = doubles(batch.scores[0]), batch.lengths, batch.scores[0].shape[2]
+        rules = doubles(batch.scores[1]) if len(batch.scores) == 2 else np.zeros((2, L, L))
+        nodes = self.padded(batch, k, self._rows(spans), 3)
+        totals = np.full((len(lengths), k), -np.inf)
+        self.in_shares(batch, lambda each: kernels.k_best(spans[each], rules, lengths[each], nodes[each], totals[each]))
+        return nodes, totals
 
     def totals(self, batch: Batch, outputs: AnyArray) -> FloatVector:
         """The scores of these trees."""
@@ -117,6 +130,11 @@ class Constituents(Structure):
             ),
         )
         return Sums(totals, (expected, expected_rules) if len(batch.scores) == 2 else (expected * shares,))
+
+
+def _words(n_spans: int) -> int:
+    """T, of T (T + 1) / 2."""
+    return round((2 * n_spans + 0.25) ** 0.5 - 0.5)
 
 
 def _rules(scores: Arrays) -> AnyArray:

@@ -26,8 +26,15 @@ Costs: TypeAlias = torch.Tensor | float | None
 REDUCTIONS = ("mean", "sum", "token_mean", "none")
 
 
+def check_reduction(name: str) -> None:
+    """Raise if there is no such reduction."""
+    if name not in REDUCTIONS:
+        raise WidemarginError(f"there is no reduction {name!r}; there are {', '.join(REDUCTIONS)}")
+
+
 def reduced(losses: torch.Tensor, scored: Scored, reduction: Reduction) -> torch.Tensor:
     """The losses of the examples as they are, summed up, or averaged over examples or tokens."""
+    check_reduction(reduction)
     if reduction == "none":
         return losses
     total = losses.sum()
@@ -50,8 +57,7 @@ class Reduced(torch.nn.Module):
 
     def __init__(self, structure: Decoding, *, reduction: Reduction = "mean") -> None:
         super().__init__()
-        if reduction not in REDUCTIONS:
-            raise WidemarginError(f"there is no reduction {reduction!r}; there are {', '.join(REDUCTIONS)}")
+        check_reduction(reduction)
         self.structure, self.reduction = structure, reduction
 
     def extra_repr(self) -> str:

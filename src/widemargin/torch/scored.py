@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from widemargin._types import AnyArray, FloatVector, LongVector
-from widemargin.errors import DataError
+from widemargin.errors import DataError, UnsupportedError
 from widemargin.torch.decoding import Batch, Decoding
 from widemargin.torch.tensors import Arrays, Tensors, array_of, check_finite, indices_of, lengths_of, tensor_of
 
@@ -44,12 +44,19 @@ class _Difference(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        _check_first_derivative()
         weights = gradient.detach().cpu().double().numpy()
         counts = tuple(np.zeros(each.shape, array_of(each[:0]).dtype) for each in ctx.likes)
         for output, signed in zip(ctx.outputs, (weights, -weights), strict=True):
             if output is not None:
                 ctx.structure.add_counts(ctx.lengths, output, signed, counts)
         return None, None, None, None, *map(tensor_of, counts, ctx.likes)
+
+
+def _check_first_derivative() -> None:
+    """Raise if the gradient is to be differentiated again: it would be taken for a constant."""
+    if torch.is_grad_enabled():
+        raise UnsupportedError("scores of structures have no second derivatives; leave out create_graph=True")
 
 
 def _check_allowed(gold_totals: FloatVector) -> None:
@@ -71,6 +78,7 @@ class _LogPartition(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        _check_first_derivative()
         gradients = []
         for expected, like in zip(ctx.expectations, ctx.likes, strict=True):
             expectation = tensor_of(expected, like)
@@ -118,6 +126,11 @@ class Scored:
     def batch(self) -> Batch:
         """The same as arrays."""
         return _batch(self.scores, self.lengths)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the scores are."""
+        return self.scores[0].device
 
     def plus(self, further: torch.Tensor) -> "Scored":
         """The batch with scores added to those of the first tensor."""
@@ -187,7 +200,7 @@ class Scored:
     def _shaped(self, tensor: torch.Tensor, name: str) -> torch.Tensor:
         shape = self.scores[0].shape
         try:
-            return tensor.to(self.scores[0].device).broadcast_to(shape)
+            return tensor.to(self.device).broadcast_to(shape)
         except RuntimeError:
             raise DataError(
                 f"{name} of the shape {tuple(tensor.shape)} cannot be broadcast to {tuple(shape)}"

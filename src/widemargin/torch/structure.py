@@ -35,7 +35,7 @@ class Structure(Decoding):
             Which parts outputs may have, of a shape that broadcasts to that of the first tensor of scores.
         """
         scored = self._scored(scores, mask, allowed)
-        return torch.from_numpy(scored.best()).long()
+        return torch.from_numpy(scored.best()).long().to(scored.device)
 
     def k_best(
         self, scores: Scores, k: int, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None
@@ -43,8 +43,9 @@ class Structure(Decoding):
         """The `k` best outputs of each example, best first; those beyond the last are −1 and score −inf."""
         if k < 1:
             raise DataError(f"k must be at least 1, not {k}")
-        outputs, totals = self.best_k(self._scored(scores, mask, allowed).batch, k)
-        return Best(torch.from_numpy(outputs).long(), torch.from_numpy(totals))
+        scored = self._scored(scores, mask, allowed)
+        outputs, totals = self.best_k(scored.batch, k)
+        return Best(torch.from_numpy(outputs).long().to(scored.device), torch.from_numpy(totals).to(scored.device))
 
     def marginals(
         self, scores: Scores, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None
@@ -53,9 +54,10 @@ class Structure(Decoding):
 
         The probability of an output is proportional to exp(score). Expected counts have a first dimension for examples.
         """
-        expectations = self.sums(self._scored(scores, mask, allowed).batch).expectations
+        scored = self._scored(scores, mask, allowed)
         n_given = len(scores) if isinstance(scores, tuple) else 1
-        return tuple(map(torch.from_numpy, expectations[:n_given]))
+        expectations = self.sums(scored.batch).expectations[:n_given]
+        return tuple(torch.from_numpy(each).to(scored.device) for each in expectations)
 
     def log_partition(
         self, scores: Scores, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None

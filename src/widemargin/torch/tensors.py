@@ -58,8 +58,8 @@ def lengths_of(mask: torch.Tensor | None, n_batch: int, longest: int) -> LongVec
             raise DataError(f"lengths must be between 0 and {longest}, but there is {lengths.tolist()!r:.60}")
         return lengths
     if given.shape != (n_batch, longest):
-        raise DataError(f"the mask must have the shape {(n_batch, longest)}, or ({n_batch},) as lengths, "
-                        f"not {given.shape}")  # fmt: skip
+        wanted = f"{(n_batch, longest)}, or ({n_batch},) as lengths"
+        raise DataError(f"the mask must have the shape {wanted}, not {given.shape}")
     inside = given.astype(np.bool_)
     if np.any(inside[:, 1:] & ~inside[:, :-1]):
         row = int(np.flatnonzero((inside[:, 1:] & ~inside[:, :-1]).any(axis=1))[0])

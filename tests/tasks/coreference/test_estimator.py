@@ -219,6 +219,18 @@ def test_pictures_of_crossing_mentions_and_of_markup():
     assert "x &amp; y" in page
 
 
+def test_colours_of_a_terminal(monkeypatch):
+    """A mention inside another has its own colour, and the other's goes on behind it."""
+    document = Mentions({"word": ["his", "dog", "he", "it"]}, np.zeros(4, dtype=int), [(0, 2), (0, 1), (2, 3), (3, 4)])
+    blue, red, plain = "\x1b[34m", "\x1b[31m", "\x1b[0m"
+    wanted = f"{blue}[{red}[his]2{blue} dog]1{plain} {red}[he]2{plain} {blue}[it]1{plain}\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert text_lines([document], [[0, 1, 1, 0]]) == wanted
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert text_lines([document], [[0, 1, 1, 0]]) == "[[his]2 dog]1 [he]2 [it]1\n"
+
+
 def test_models_that_are_damaged(trained, tmp_path):
     from widemargin.core.model_file import read_model, write_model
 

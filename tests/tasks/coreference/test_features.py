@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.report.explain import Question
 from widemargin.tasks.coreference.explain import LinkVotes
 from widemargin.tasks.coreference.features import (
@@ -178,5 +178,29 @@ def test_empty_documents_have_no_links():
     assert LinkExtractor(hash_bits=8).links([]).n_mentions == 0
     with pytest.raises(DataError, match="document 0 must be Mentions"):
         LinkExtractor(hash_bits=8).links([["a"]])
+    for wrong, message in (
+        (
+            Mentions({"word": ["a"]}, np.zeros(1, dtype=np.int64), [(0, 2)]),
+            r"document 0: \(0, 2\) is not a span of its 1",
+        ),
+        (
+            Mentions({"word": ["a"]}, np.zeros(1, dtype=np.int64), [(0, 0)]),
+            r"document 0: \(0, 0\) is not a span of its 1",
+        ),
+        (
+            Mentions({"word": ["a"], "upos": []}, np.zeros(1, dtype=np.int64), []),
+            "1 tokens, but 0 values in its column",
+        ),
+        (Mentions({}, np.zeros(1, dtype=np.int64), []), "1 tokens, but 0 values in its column 'word'"),
+    ):
+        with pytest.raises(DataError, match=message):
+            LinkExtractor(hash_bits=8).links([wrong])
     with pytest.raises(DataError, match="X must be a list of documents, not str"):
         LinkExtractor(hash_bits=8).links("text")
+
+
+def test_documents_that_would_take_too_much_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("widemargin.core.limits.MOST_BYTES", 2000)
+    with pytest.raises(UnsupportedError, match=r"document 1 would need .* GB for comparing mentions"):
+        LinkExtractor(TEMPLATES, 8).links([text()])
+    assert LinkExtractor(TEMPLATES, 8, 1).links([text()]).n_mentions == len(SPANS)

@@ -131,6 +131,24 @@ def test_detection_needs_no_marks(tmp_path):
     assert written(corpus, [[0, 0]]) == "Ada\t(1)\ntold\t-\nher\t(1)\ndog\t-\n"
 
 
+TREES = "( (S (NP (DT The) (NN king)) (VP (VBD saw) (NP (PRP$ his) (NN dog)))))\n(S (NP (PRP He)) (VP (VBD smiled)))\n"
+
+
+def test_mentions_are_detected_in_trees(tmp_path):
+    corpus = read(tmp_path, "a.mrg", TREES, gold=False, detected=True)
+    (document,) = corpus.X
+    assert [document.text(k) for k in range(len(document))] == ["The king", "his dog", "his", "He"]
+    text = written(corpus, [[0, 1, 0, 0]])
+    assert text.startswith("The\tDT\t(TOP(S(NP*\t(1\nking\tNN\t*)\t1)\nsaw\tVBD\t(VP*\t-\nhis\tPRP$\t(NP*\t(2|(1)\n")
+    again = read(tmp_path, "b.conll", text)
+    assert again.X[0].spans == document.spans
+    assert again.X[0].sentence.tolist() == [0] * 5 + [1] * 2
+    assert by_first(again.y[0]) == [0, 1, 0, 0]
+    for options in ({"gold": True, "detected": True}, {"gold": False, "detected": False}):
+        with pytest.raises(DataError, match="mentions can only be detected"):
+            read(tmp_path, "a.mrg", TREES, **options)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -153,8 +171,8 @@ def test_what_is_wrong_is_said(tmp_path, text, message):
 
 
 def test_other_formats_are_refused(tmp_path):
-    with pytest.raises(WidemarginError, match="read from conllu, conll, jsonl files, not brackets"):
-        read(tmp_path, "a.mrg", "(S a)")
+    with pytest.raises(WidemarginError, match="read from conllu, conll, jsonl, brackets files, not xml"):
+        read(tmp_path, "a.xml", "<a></a>")
     with pytest.raises(WidemarginError, match="leave out --columns"):
         read(tmp_path, "a.jsonl", JSONL, columns=["a"])
     with pytest.raises(WidemarginError, match="leave out --label"):

@@ -154,7 +154,7 @@ def test_the_command_line(tmp_path, fitted):
         "  I bought it in week <0> & more.",
         "> My screen is bright.",
     ]
-    assert "pictures of summaries are in .html files" in fail("predict", model, train, "--draw", tmp_path / "a.svg")
+    assert "does not end in .html" in fail("predict", model, train, "--draw", tmp_path / "a.svg")
     assert "sentence: share of stop words" in succeed("inspect", model, "--top", "40")
     assert "The battery is very long." in succeed("inspect", model, "--explain", train)
     assert "there is no topic 9" in fail("inspect", model, "--explain", train, "--sentence", "9")

@@ -62,8 +62,13 @@ def test_a_folder(folder):
 def test_what_is_wrong_with_a_folder_is_named(folder):
     with pytest.raises(DataError, match=r"a\.txt\.data, line 1: byte 0xe9 at offset 3 is not UTF-8"):
         read_topics(str(folder))
-    with pytest.raises(WidemarginError, match="there is no encoding 'klingon'"):
-        read_topics(str(folder), about={"encoding": "klingon"})
+    for encoding in ("klingon", "rot13", "a\0"):
+        with pytest.raises(WidemarginError, match="there is no encoding"):
+            read_topics(str(folder), about={"encoding": encoding})
+    with pytest.raises(DataError, match=r"is not (idna|IDNA)"):
+        read_topics(str(folder), about={"encoding": "idna"})
+    with pytest.raises(DataError, match="cannot be read"):
+        read_topics("x" * 5000)
     with pytest.raises(DataError, match="the topic 'a' has no references"):
         read_topics(str(folder / "topics"), about={"encoding": "cp1252"})
     (folder / "empty").mkdir()

@@ -92,11 +92,14 @@ def worst_trees(data: BracketData, weights: BracketWeights, batch: IntVector) ->
         n_positions += 2 * (data.indptr[i + 1] - data.indptr[i]) - 1
     outer, errors = new_outer(longest_of(data, batch), len(data.costs)), np.zeros(n_positions)
     nodes, place, write = np.empty((64, 3), dtype=np.int32), 0, 0
+    parts, copies = TreeParts(charts.span, charts.left, charts.right, rules[0], rules[1]), new_charts(data, batch)
+    filled = TreeParts(copies.span, copies.left, copies.right, rules[0], rules[1])
     for i in batch:
         n = part_scores(data, weights, i, 0.0, charts)
-        size, gold = 2 * n - 1, gold_tree(data, i)
-        parts = TreeParts(charts.span, charts.left, charts.right, rules[0], rules[1])
-        filled = TreeParts(charts.span.copy(), charts.left.copy(), charts.right.copy(), rules[0], rules[1])
+        size, n_cells, gold = 2 * n - 1, n * (n + 1) // 2, gold_tree(data, i)
+        filled.span[:n_cells] = parts.span[:n_cells]
+        filled.left[:n_cells] = parts.left[:n_cells]
+        filled.right[:n_cells] = parts.right[:n_cells]
         fill(n, filled, no_marks())
         outside(n, parts, filled, outer)
         marks = mark_tree(gold, forbidden) if data.by_productions else no_marks()

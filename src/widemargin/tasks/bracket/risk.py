@@ -64,6 +64,7 @@ def least_risk(
         n = part_scores(data, weights, batch[position], 0.0, charts)
         inside_outside(n, parts, found, scratch)
         _forbid(data, n, found.span)
-        found.left[:], found.right[:] = 0.0, 0.0
+        n_cells = n * (n + 1) // 2
+        found.left[:n_cells], found.right[:n_cells] = 0.0, 0.0
         nodes = TreeParts(found.span, found.left, found.right, counted[0], counted[1])
         best_tree(n, nodes, no_marks(), trees[starts[position] : starts[position + 1]])

@@ -33,7 +33,9 @@ class LinkVotes:
 
     def __init__(self, extractor: LinkExtractor, document: Mentions, w: FloatVector) -> None:
         self.document, self.w = document, w
-        self.keys, self.templates = extractor.links([document]).keys, extractor.in_order
+        links = extractor.links([document])
+        self.keys, self.templates = links.keys, extractor.in_order
+        self.scores = links.scores(w, np.zeros(1, dtype=np.int32))
         self._described = described(document)
         self._atoms = Atoms(mention_columns([document], [self._described]), Resources())
 
@@ -54,6 +56,12 @@ class LinkVotes:
         """Starting an entity, for which nothing votes."""
         return Option(f"{self.name(m)}: {NEW_ENTITY}", [])
 
+    def ranked(self, m: int) -> list[tuple[float, int]]:
+        """The scores of all choices of a mention, best first; of equal ones a new entity, then the closest first."""
+        scores = self.scores[self.keys.pairs[m] : self.keys.pairs[m + 1]].tolist()
+        found = [(0.0, 0), *((score, len(scores) - k) for k, score in enumerate(scores))]
+        return sorted(found, key=lambda each: (-each[0], each[1]))
+
     def name(self, m: int) -> str:
         """The number and the words of a mention."""
         text = self.document.text(m)
@@ -72,7 +80,7 @@ def explained(model: "CoreferenceModel", X: Sequence[Mentions], question: Questi
         return _compared(model, votes, m, a)
     if model.decoder == "forest":
         return listed(_forest(model, votes))
-    return listed(_choices(model, votes))
+    return listed(_choices(votes))
 
 
 def _compared(model: "CoreferenceModel", votes: LinkVotes, m: int, a: int) -> Explanation:
@@ -81,34 +89,24 @@ def _compared(model: "CoreferenceModel", votes: LinkVotes, m: int, a: int) -> Ex
     if model.decoder == "forest":
         apart = Option(f"{votes.name(a)}, {votes.name(m)}: {APART}", [])
         return compared(asked, apart) if asked.score > 0.0 else compared(apart, asked)
-    ranked = _ranked(votes, m, model.examples([votes.document]))
-    best, other = (votes.new(m) if back == 0 else votes.option(m, m - back) for _, back in (*ranked[:2], ranked[0])[:2])
+    best, other = (votes.new(m) if back == 0 else votes.option(m, m - back) for _, back in votes.ranked(m)[:2])
     return compared(best, other if best.name == asked.name else asked)
 
 
-def _choices(model: "CoreferenceModel", votes: LinkVotes) -> Iterator[tuple[str, float, str]]:
+def _choices(votes: LinkVotes) -> Iterator[tuple[str, float, str]]:
     """Every mention with its choice, how much less the second best scores, and what that is."""
-    examples = model.examples([votes.document])
     for m in range(len(votes.document)):
-        ranked = _ranked(votes, m, examples)
+        ranked = votes.ranked(m)
         names = [NEW_ENTITY if back == 0 else votes.name(m - back) for _, back in ranked[:2]]
         if len(ranked) > 1:
             yield f"{votes.name(m)} → {names[0]}", ranked[0][0] - ranked[1][0], names[1]
-
-
-def _ranked(votes: LinkVotes, m: int, examples: Any) -> list[tuple[float, int]]:
-    """The scores of all choices of a mention, best first; of equal ones a new entity, then the closest first."""
-    keys = votes.keys
-    scores = examples.links.scores(votes.w, np.zeros(1, dtype=np.int32))[keys.pairs[m] : keys.pairs[m + 1]]
-    found = [(0.0, 0), *((float(score), len(scores) - k) for k, score in enumerate(scores))]
-    return sorted(found, key=lambda each: (-each[0], each[1]))
 
 
 def _forest(model: "CoreferenceModel", votes: LinkVotes) -> Iterator[tuple[str, float, str]]:
     """The links of the forest, the strongest first."""
     examples: Any = model.examples([votes.document])
     one = np.zeros(1, dtype=np.int32)
-    scores, layout = examples.documents.scores(votes.w, one), examples.layout
+    scores, layout = votes.scores, examples.layout
     for pair in sorted(np.flatnonzero(examples.decode(votes.w, one)).tolist(), key=lambda pair: -scores[pair]):
         first, second = int(layout.first[pair]), int(layout.second[pair])
         yield f"{votes.name(second)} → {votes.name(first)}", float(scores[pair]), APART

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import AnyArray, IntMatrix, LongVector
+from widemargin.core.limits import check_memory
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.tasks.coreference.examples import link_boundaries
@@ -36,6 +37,8 @@ from widemargin.text.roles import KEY_BITS, RoleKeys, RoleTemplate, measure_keys
 ROLES = ("mention", "antecedent")
 TYPED = ("", "|mention:type", "|mention:type|antecedent:type")
 LONGEST = 6
+PER_PAIR = 150
+"""How many bytes it takes to measure a pair of mentions, about."""
 
 OF_MENTION = ("bias", "type", "head", "string", "first", "last", "before", "after", "length", "determiner", "role")
 OF_ANTECEDENT = ("head", "first", "last", "before", "after", "length", "determiner", "role", "number", "gender")
@@ -108,6 +111,7 @@ class LinkExtractor:
         looked_at = [described(document) for document in X]
         sizes = boundaries(map(len, X))
         pairs = link_boundaries(np.diff(sizes), self.max_antecedents)
+        self._check_memory(np.diff(sizes), np.diff(pairs[sizes]))
         columns = mention_columns(X, looked_at)
         templates = self.in_order[len(self.alone) :]
         keys, mask = RoleKeys(columns, templates), (1 << self.hash_bits) - 1
@@ -126,6 +130,11 @@ class LinkExtractor:
                 mask,
             )
         )
+
+    def _check_memory(self, n_mentions: LongVector, n_pairs: LongVector) -> None:
+        """Refuse documents whose pairs would take too much memory; words are compared in a square matrix."""
+        needed = (PER_PAIR + 2.0 * len(self.groups)) * n_pairs + 8.0 * n_mentions**2
+        check_memory(needed, "comparing mentions", "Cut it, or set max_antecedents.", "document")
 
     def _measure_keys(self, templates: Sequence[RoleTemplate]) -> tuple[IntMatrix, list[int]]:
         """Keys of every combination of values of the measures of a group, and the first row of each group."""
@@ -160,12 +169,19 @@ class LinkExtractor:
 
 
 def check_documents(X: Any) -> None:
-    """Raise unless `X` is a list of `Mentions`."""
+    """Raise unless `X` is a list of `Mentions` whose columns and spans fit together."""
     if isinstance(X, str | bytes | dict) or not hasattr(X, "__len__"):
         raise DataError(f"X must be a list of documents, not {type(X).__name__}")
     for i, document in enumerate(X):
         if not isinstance(document, Mentions):
             raise DataError(f"document {i} must be Mentions(…), not {document!r:.60}")
+        n = len(document.sentence)
+        for name, values in {"word": [], **document.columns}.items():
+            if len(values) != n:
+                raise DataError(f"document {i} has {n} tokens, but {len(values)} values in its column {name!r}")
+        for span in document.spans:
+            if not 0 <= span[0] < span[1] <= n:
+                raise DataError(f"document {i}: {span} is not a span of its {n} tokens")
 
 
 def mention_columns(X: Sequence[Mentions], looked_at: Sequence[Described]) -> Columns:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from widemargin.clusterings import clusters_of
 from widemargin.errors import WidemarginError
-from widemargin.files import mention_lines, mentions
+from widemargin.files import mention_lines, mention_trees, mentions
 from widemargin.files.formats import guess
 from widemargin.files.raw import RawText
 from widemargin.tasks.base import Corpus, Reading
@@ -15,7 +15,7 @@ from widemargin.tasks.files import Files
 from widemargin.text.mention_detection import detected
 from widemargin.text.mentions import Mentions
 
-FORMATS = ("conllu", "conll", "jsonl")
+FORMATS = ("conllu", "conll", "jsonl", "brackets")
 MENTIONS = ("gold", "detected")
 
 
@@ -82,7 +82,9 @@ def read_texts(
         )
     marked = not about.get("detected", False)
     document: Any
-    if chosen == "jsonl":
+    if chosen == "brackets":
+        document = mention_trees.read(raw, gold=gold or marked)
+    elif chosen == "jsonl":
         document = mention_lines.read(raw, gold=gold, required=marked)
     else:
         document = mentions.read(raw, chosen, reading.columns, about, gold=gold, required=marked)

@@ -15,7 +15,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.core.sparse import Draft, Rows
+from widemargin.core.sparse import Draft
 
 
 class LinkKeys(NamedTuple):
@@ -105,20 +105,3 @@ def link_features(keys: LinkKeys, m: int, pair: int) -> IntVector:
     draft = Draft(np.empty(features_per_link(keys), np.int32), np.empty(features_per_link(keys)), np.empty(0, np.int32))
     push_pair(keys, m, pair, 1.0, draft, push_alone(keys, m, 1.0, draft, 0))
     return draft.indices
-
-
-@kernel
-def read_by(keys: LinkKeys, batch: IntVector) -> Rows:
-    """The places of all features of all links of the batch's mentions, a row each; values are left out."""
-    indptr = np.zeros(len(batch) + 1, dtype=np.int64)
-    for position in range(len(batch)):
-        m = batch[position]
-        n = keys.pairs[m + 1] - keys.pairs[m]
-        indptr[position + 1] = indptr[position] + keys.alone.shape[1] + n * keys.mention.shape[1]
-    draft = Draft(np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1]), np.empty(0, dtype=np.int32))
-    write = 0
-    for m in batch:
-        write = push_alone(keys, m, 1.0, draft, write)
-        for pair in range(keys.pairs[m], keys.pairs[m + 1]):
-            write = push_pair(keys, m, pair, 1.0, draft, write)
-    return Rows(indptr, draft.indices[:write], np.empty(0))

@@ -12,8 +12,8 @@ from widemargin.core.sparse import Draft, Rows, coalesce, new_table, with_room
 from widemargin.decoders.kruskal import Flags
 from widemargin.errors import DataError
 from widemargin.structures.pairs import Layout
-from widemargin.structures.support import distinct, runs
-from widemargin.tasks.coreference.keys import LinkKeys, features_per_link, link_scores, push_alone, push_pair, read_by
+from widemargin.structures.support import Found, block_runs, note, nothing_found
+from widemargin.tasks.coreference.keys import LinkKeys, features_per_link, link_scores, push_alone, push_pair
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,31 @@ class Links:
 
     def support_of_mentions(self, mentions: AnyArray) -> LongMatrix:
         """The weights of all links of these mentions."""
-        read = read_by(self.keys, mentions)
-        every = np.arange(len(mentions) + 1, dtype=np.int64)
-        return runs(distinct(read, every, every[:-1].astype(np.int32)), 1, 0)
+        found = nothing_found(self.keys.mask + 1)
+        return block_runs(found.blocks[: _reads(self.keys, mentions, found)], self.keys.mask + 1)
 
     def mentions_of(self, batch: IntVector) -> IntVector:
         """The mentions of these documents."""
         begin, end = self.keys.documents[batch], self.keys.documents[batch + 1]
         ranges = [np.arange(a, b, dtype=np.int32) for a, b in zip(begin, end, strict=True)]
         return np.concatenate([np.empty(0, dtype=np.int32), *ranges])
+
+
+@kernel
+def _reads(keys: LinkKeys, mentions: IntVector, found: Found) -> int:
+    """Find the weights of all links of these mentions; return how many blocks there are."""
+    count = 0
+    for m in mentions:
+        for t in range(keys.alone.shape[1]):
+            count = note(int(keys.alone[m, t]), 1, found, count)
+        for pair in range(keys.pairs[m], keys.pairs[m + 1]):
+            a = m - (keys.pairs[m + 1] - pair)
+            for g in range(len(keys.edges) - 1):
+                row = keys.rows[pair, g]
+                for t in range(keys.edges[g], keys.edges[g + 1]):
+                    place = keys.mention[m, t] + keys.antecedent[a, t] + keys.measure[row, t]
+                    count = note(int(place & keys.mask), 1, found, count)
+    return count
 
 
 @kernel

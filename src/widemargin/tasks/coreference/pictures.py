@@ -65,17 +65,21 @@ def _lines(document: Mentions, entities: Sequence[int], *, coloured: bool = Fals
     >>> list(_lines(document, [0, 0]))
     ['[Ada]1 saw [her]1 .']
     """
-    numbers = _numbers(entities)
+    numbers, codes = _numbers(entities), list[int]()
 
     def begin(piece: Piece) -> str:
         number = numbers.get(piece.entity)
         if number is None:
             return ""
-        return f"\x1b[{CODES[(number - 1) % len(CODES)]}m[" if coloured else "["
+        codes.append(CODES[(number - 1) % len(CODES)])
+        return f"\x1b[{codes[-1]}m[" if coloured else "["
 
     def end(piece: Piece) -> str:
         number = numbers.get(piece.entity)
-        return "" if number is None else f"]{number if piece.is_last else '…'}" + ("\x1b[0m" if coloured else "")
+        if number is None:
+            return ""
+        codes.pop()  # the mention around this one, if any, goes on in its own colour
+        return f"]{number if piece.is_last else '…'}" + (f"\x1b[{codes[-1] if codes else 0}m" if coloured else "")
 
     return _sentences(document, entities, begin, end, shown)
 

@@ -11,8 +11,8 @@ for; a model remembers that of its training data. Predictions replace the refere
 they are written as text, or as JSON lines if that format is asked for.
 """
 
-import codecs
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -80,11 +80,8 @@ def read_topics(
         raise WidemarginError(
             f"topics are read from folders, texts and {' or '.join(KNOWN)} files, not {reading.format}"
         )
-    try:
-        codecs.lookup(encoding)
-    except (LookupError, ValueError):
-        raise WidemarginError(f"there is no encoding {shortened(encoding)!r}") from None
-    found = _folder(Path(path), encoding) if Path(path).is_dir() else _file(path, reading.format, encoding)
+    _check_encoding(encoding)
+    found = _folder(Path(path), encoding) if os.path.isdir(path) else _file(path, reading.format, encoding)
     if not any(topic.n_sentences for topic in found.X):
         raise DataError(f"{path} has no sentences to choose from")
     if gold:
@@ -98,6 +95,15 @@ def read_topics(
     }
     about = {"format": found.format, "encoding": encoding}
     return Corpus(found.X, found.y if gold else None, about, size, found)
+
+
+def _check_encoding(encoding: str) -> None:
+    try:
+        b"a".decode(encoding)
+    except UnicodeError:
+        return  # it exists, and half of one of its characters is none
+    except (LookupError, ValueError):
+        raise WidemarginError(f"there is no encoding {shortened(encoding)!r}") from None
 
 
 def _file(path: str, wanted: str | None, encoding: str) -> TopicFile:
