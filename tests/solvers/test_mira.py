@@ -76,7 +76,7 @@ def test_one_of_the_k_best_through_the_programme_is_the_closed_form():
     training, _ = problem("chain, real-valued")
     w = np.random.default_rng(0).normal(size=training.n_weights)
     for i in training.weighted:
-        one, (_, errors, psi) = w.copy(), training.best_cuts(w, np.array([i]), 1)
+        one, (_, errors, psi, _) = w.copy(), training.best_cuts(w, np.array([i]), 1)
         a = np.zeros(len(w))
         a[psi.indices] = psi.values
         if a.any():
