@@ -6,7 +6,7 @@ Every method of a panel is run for five epochs with each setting of its grid; th
 score goes on (§3.1). Processes work side by side, a core each. A run is stored in OUT/runs when it is over, so the same
 command, given again, makes only the runs that are missing. At the end OUT has figure.png and table1.md, which says what
 holds of the paper's five observations. `kummerfeld_panels` lists data, sizes, methods and grids; `--scale` multiplies
-the sizes. At scale 1 the whole takes about half an hour on two cores.
+the sizes. At scale 1 the whole takes 12 minutes on two cores.
 
 Panels that cannot be run, for want of a corpus or of PyTorch, are errors: the others are run all the same.
 """

@@ -179,7 +179,10 @@ def observations(chosen: Chosen, runs: Sequence[Run], tuning: int) -> Iterator[s
         others = [run.best for name, run in methods.items() if name not in (*MARGIN, BATCHED)]
         if margin and others:
             ahead[panel] = max(margin) - max(others)
-    yield f"1. *Margin methods perform best.* {_count(gain >= -SAME for gain in ahead.values())}. {_points(ahead)}"
+    yield (
+        f"1. *Margin methods perform best.* {_count(gain >= -SAME for gain in ahead.values())}, if ties within "
+        f"{100 * SAME:g} points count. The best of them ahead of the best other method: {_points(ahead)}."
+    )
     slow = {
         panel: _mean(methods, DUAL, "learnt_after") - _mean(methods, PRIMAL, "learnt_after")
         for panel, methods in chosen.items()
