@@ -137,11 +137,16 @@ def _train(row: TaskFile, task: str, data: Path, out: Path) -> None:
     command("train", task, "--train", data, "--out", out, *fast, *row.options)
 
 
+def _data(folder: Path, task: str, row: TaskFile) -> Path:
+    """The file of a task; several tasks have a file of the same name."""
+    return folder / f"{task}-{row.name}"
+
+
 def _task_files(folder: Path) -> Iterator[tuple[str, Kind]]:
     for task, make in TASK_FILES.items():
         row = make()
         content, model = _encoded(row.text, 800), folder / f"{task}.wm"
-        data = folder / row.name
+        data = _data(folder, task, row)
         data.write_bytes(content)
         _train(row, task, data, model)
         with suppress(UnsupportedError):  # not every kind of model has confidence to calibrate
@@ -204,7 +209,7 @@ def _models(folder: Path) -> Iterator[tuple[str, Kind]]:
         yield f"model-{name}-0.1", Kind([content], "input.wm", mutate.of_model, use)
     for task, make in TASK_FILES.items():
         path = folder / f"{task}.wm"
-        corpus = load_model(path).read(str(folder / make().name), Reading(), gold=False)
+        corpus = load_model(path).read(str(_data(folder, task, make())), Reading(), gold=False)
         yield f"model-{task}", Kind([path.read_bytes()], "input.wm", mutate.of_model, partial(_use_model, corpus.X, {}))
     path = folder / "custom.wm"
     widemargin.load(FIXTURES / "custom.wm", **given_for("custom")).save(path)
