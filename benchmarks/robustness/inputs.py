@@ -43,6 +43,8 @@ PREDICTING = [
     [],
     ["--best", "2"],
     ["--confidence"],
+    ["--probabilities"],
+    ["--minimum-risk"],
     ["--bio"],
     ["--allowed", "2"],
     ["--forced", "label"],

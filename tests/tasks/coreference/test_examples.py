@@ -10,7 +10,7 @@ from widemargin.core.examples import BLOCK, FirstCompletions, Latent, Marginals,
 from widemargin.core.sparse import expanded
 from widemargin.errors import DataError
 from widemargin.structures.forest import ForestExamples
-from widemargin.tasks.coreference.examples import AntecedentExamples
+from widemargin.tasks.coreference.examples import AntecedentExamples, link_boundaries
 from widemargin.tasks.coreference.marginals import posteriors
 from widemargin.tasks.coreference.truth import ErrorCosts
 from widemargin.testing import check_structure
@@ -152,3 +152,9 @@ def test_errors_cost_what_is_asked_for():
     assert examples.difference(batch, outputs).errors.tolist() == [0.0, 0.0, 0.5, 2.0, 4.0, 0.0]
     with pytest.raises(DataError, match="errors must cost at least 0, not -1"):
         AntecedentExamples(random_links(1, [3]), costs=ErrorCosts(-1.0))
+
+
+@pytest.mark.parametrize("most", [10, 10**30])
+def test_a_limit_beyond_every_document_is_none(most):
+    sizes = np.array([4, 2])
+    assert link_boundaries(sizes, most).tolist() == link_boundaries(sizes, None).tolist()

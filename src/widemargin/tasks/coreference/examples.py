@@ -222,4 +222,5 @@ def link_boundaries(sizes: LongVector, most: int | None) -> LongVector:
     [0, 0, 1, 3, 5, 5, 6]
     """
     before = np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(n) for n in sizes)])
-    return boundaries(before if most is None else np.minimum(before, most))
+    # A limit beyond every document may be too large for an array.
+    return boundaries(before if most is None or most > len(before) else np.minimum(before, most))
