@@ -219,7 +219,7 @@ def _score(
 
 
 def _mean(scores: Sequence[Score | None], gold: Sequence[Clusters], predicted: Sequence[Clusters]) -> Score:
-    """The mean of the scores of kinds that there are; BLANC of a single item is 1 if both sides have it."""
+    """The mean over the kinds of links that have a score. With a single item, BLANC is 1 if both sides have it."""
     known = [each for each in scores if each is not None]
     if len(known) == 1:
         return known[0]

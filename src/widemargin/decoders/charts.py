@@ -66,7 +66,7 @@ def new_parts(n: int, n_labels: int) -> TreeParts:
 
 @kernel
 def tree_score(nodes: IntMatrix, parts: TreeParts) -> float:
-    """What a tree scores, without marks."""
+    """The score of a tree, without marks."""
     total = 0.0
     for r in range(len(nodes)):
         i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]

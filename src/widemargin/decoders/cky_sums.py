@@ -27,7 +27,7 @@ from widemargin.decoders.cky_inside import (
 from widemargin.decoders.forward_backward import exponentials
 
 NEGLIGIBLE = 1e-30
-"""What is less probable has nothing to hand down; most spans of a trained model are."""
+"""Less probable spans are left out of the outside pass. In a trained model, these are most spans."""
 
 
 @kernel

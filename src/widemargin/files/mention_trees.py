@@ -55,7 +55,7 @@ def read(raw: RawText, *, gold: bool) -> MentionTrees:
 
 
 def pieces(tree: Tree) -> list[str]:
-    """What each word has of the tree: the constituents that begin with it, a star, those that end with it.
+    """The parse column: for each word, the constituents that begin with it, a star, and those that end with it.
 
     >>> pieces(Tree.parse("(S (NP (DT the) (NN dog)) (VP (VBZ barks)))"))
     ['(S(NP*', '*)', '(VP*))']

@@ -138,7 +138,7 @@ class PairExtractor:
         return Documents(boundaries(sizes), pairs, first.copy(), second.copy(), rows)
 
     def _compared(self, X: Sequence[Any], numbers: Sequence[AnyArray]) -> Iterator[Any]:
-        """What the inner extractor takes, document by document."""
+        """The inputs of the inner extractor, document by document."""
         for k, (document, pairs) in enumerate(zip(X, numbers, strict=True)):
             i, j = pairs[:, 0], pairs[:, 1]
             if self.kind == "pairs":

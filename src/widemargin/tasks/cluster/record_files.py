@@ -34,7 +34,7 @@ class RecordFile(NamedTuple):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a model remembers about its training data: nothing."""
+        """Nothing: records have no facts that a model must remember."""
         return {}
 
     def rewritten(self, outputs: Sequence[Sequence[int]]) -> str:

@@ -1,7 +1,7 @@
-"""What is right about the choices of mentions, and what errors cost.
+"""Which choices of mentions are right, and the costs of errors.
 
 Δ = 0 if right, `false_anaphor` for a link that should not be, `false_new` for a link that is missing, and
-`wrong_link` for one to another entity
+`wrong_link` for one to another entity.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ NEW = 0
 
 
 class ErrorCosts(NamedTuple):
-    """What each kind of error costs; the defaults are those of Durrett & Klein (2013)."""
+    """The cost of each kind of error; the defaults are those of Durrett & Klein (2013)."""
 
     false_anaphor: float = 0.1
     false_new: float = 3.0
