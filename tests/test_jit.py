@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import widemargin
-from widemargin import _jit
+from widemargin import _kernel_cache
 
 VIOLATION = """if True:
     import numpy as np
@@ -57,9 +57,7 @@ def test_a_kernel_is_compiled_once_and_again_when_a_callee_in_another_file_chang
     text = callee.read_text()
     assert text.count("total += values[np") == 1
     callee.write_text(text.replace("total += values[np", "total += 2.0 * values[np"))
-    value, second, hits = run(VIOLATION, **where)
-    assert (value, hits) == ("1.0", "0")
-    assert second != first
+    assert run(VIOLATION, **where) == ["1.0", first, "0"]
 
 
 def test_where_nothing_can_be_written_kernels_work_all_the_same(tmp_path):
@@ -77,17 +75,25 @@ def test_the_users_cache_is_the_default(tmp_path):
     assert Path(directory).is_dir()
 
 
-@pytest.mark.parametrize("change", ["edit", "add"])
-def test_the_digest_names_the_sources(package, change, monkeypatch):
-    monkeypatch.setattr(_jit, "__file__", str(package / "_jit.py"))
-    before = _jit._source_digest()
-    assert before == _jit._source_digest()
-    file = package / "decoders" / ("viterbi.py" if change == "edit" else "new.py")
-    with file.open("a") as stream:
-        stream.write("# changed\n")
-    assert _jit._source_digest() != before
-    (package / "decoders" / "notes.txt").write_text("no source")
-    assert len({before, _jit._source_digest()}) == 2
+def test_a_kernel_is_known_by_all_that_its_file_imports_and_by_nothing_else(package, monkeypatch):
+    monkeypatch.setattr(_kernel_cache, "PACKAGE", package)
+    viterbi, examples = package / "decoders" / "viterbi.py", package / "tasks" / "tag" / "examples.py"
+
+    def digests():
+        for each in (_kernel_cache.sources_digest, _kernel_cache._imported, _kernel_cache._source):
+            each.cache_clear()
+        return [_kernel_cache.sources_digest(str(file)) for file in (viterbi, examples)]
+
+    before = digests()
+    assert before == digests()
+    (package / "decoders" / "cky.py").write_text("# changed\n")
+    assert digests() == before
+    for file, changed in ((package / "core" / "sparse.py", [False, True]), (viterbi, [True, True])):
+        with file.open("a") as stream:
+            stream.write("# changed\n")
+        after = digests()
+        assert [a != b for a, b in zip(after, before, strict=True)] == changed
+        before = after
 
 
 def test_the_setting_of_other_libraries_is_not_touched():

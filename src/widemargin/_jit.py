@@ -1,11 +1,9 @@
 """The one kernel decorator: how the library's hot loops are compiled, and where the compiled code is kept.
 
-Numba's cache watches only the file of the outermost kernel, so editing a callee in another file would leave a stale
-caller behind. The cache directory is therefore named by a digest of all the package's sources, which also lets two
-versions live side by side and serves installations that cannot be written to. `_kernel_cache` says what is in it.
+The cache is in the user's own folder, which also serves installations that cannot be written to. `_kernel_cache` says
+what is in it.
 """
 
-import hashlib
 import os
 import sys
 from collections.abc import Callable
@@ -32,20 +30,13 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 
 
-def _source_digest() -> str:
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def _cache_directory() -> Path | None:
     """The folder of compiled kernels; None if there can be none, so that every process compiles them anew."""
     try:
         base = Path(config.CACHE_DIR).absolute() if config.CACHE_DIR else _user_cache() / "widemargin"
     except RuntimeError:  # no home directory
         return None
-    return private_directory(base / f"widemargin-{_source_digest()}")
+    return private_directory(base / "widemargin-kernels")
 
 
 _DIRECTORY = _cache_directory()

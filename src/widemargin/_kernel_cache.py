@@ -4,12 +4,17 @@ Numba's own cache unpickles whatever it finds and runs it: a damaged file ends i
 somebody else has put there runs with the user's rights. So kernels are kept in a directory that only the user can write
 to, one file for each kernel and signature, and every file begins with a digest of the rest. A file that is damaged or
 was not made here is dropped, and its kernel is compiled again. Nothing that goes wrong with the cache ends a run.
+
+Numba's cache also watches only the file of the outermost kernel: editing a callee elsewhere would leave a stale caller
+behind. Here a kernel is known by its own source file and by all those of the package that this one imports, directly or
+not: whatever a kernel calls or reads comes from there. Editing a task leaves the kernels of others alone.
 """
 
 import hashlib
 import logging
 import os
 import pickle
+import re
 import stat
 import sys
 from collections.abc import Callable
@@ -59,9 +64,15 @@ class KernelCache(caching._Cache):
         self.name = f"{function.__module__}.{function.__qualname__}"
         code, closure = function.__code__, function.__closure__ or ()
         values = dumps(tuple(cell.cell_contents for cell in closure))
-        # A function may call others in its file; those in other files are covered by the name of the directory.
-        made_from = [hashlib.sha256(each).hexdigest() for each in (_source(code.co_filename), code.co_code, values)]
-        self.origin = numba.__version__, sys.implementation.cache_tag, self.name, code.co_firstlineno, *made_from
+        made_from = [hashlib.sha256(each).hexdigest() for each in (code.co_code, values)]
+        self.origin = (
+            numba.__version__,
+            sys.implementation.cache_tag,
+            self.name,
+            code.co_firstlineno,
+            *made_from,
+            sources_digest(code.co_filename),
+        )
 
     @property
     def cache_path(self) -> str:
@@ -138,6 +149,36 @@ def _digest(path: Path, content: bytes) -> bytes:
     digest = hashlib.blake2b(path.name.encode(), digest_size=DIGEST_SIZE)
     digest.update(content)
     return digest.digest()
+
+
+PACKAGE = Path(__file__).parent
+IMPORT = re.compile(rb"^from widemargin([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+
+
+@cache
+def sources_digest(path: str) -> str:
+    """A digest of a source file and of every file of the package that it imports at its top, directly or not."""
+    found, waiting = {path: _source(path)}, [path]
+    while waiting:
+        for each in _imported(waiting.pop()):
+            if each not in found:
+                found[each] = _source(each)
+                waiting.append(each)
+    digest = hashlib.sha256()
+    for each in sorted(found):
+        digest.update(hashlib.sha256(found[each]).digest())
+    return digest.hexdigest()
+
+
+@cache
+def _imported(path: str) -> list[str]:
+    """The files of the package that a source file may import at its top."""
+    files = []
+    for module, names in IMPORT.findall(_source(path)):
+        folder = PACKAGE.joinpath(*module.decode().split("."))
+        files += [folder.with_suffix(".py"), folder / "__init__.py"]
+        files += [folder / f"{name}.py" for name in re.findall(r"\w+", names.decode())]
+    return [str(file) for file in files if file.is_file()]
 
 
 @cache
