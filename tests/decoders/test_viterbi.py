@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.chain_scores import coarse, decode, fine, part_scores, score
+from widemargin.decoders.viterbi import _keep, extend, extend_within, reach_of
 
 pytestmark = pytest.mark.interpreted
 
@@ -101,3 +102,19 @@ def test_one_narrow_path_is_found():
     total, labels = decode(rng.normal(size=(n, n_labels)), transition, np.zeros(n_labels), np.zeros(n_labels))
     assert labels == path.tolist()
     assert -np.inf < total < -1000.0 * (n - 2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_leaving_out_labels_that_cannot_be_predecessors_changes_no_bit(seed):
+    """From scores so close that all may be to scores so far apart that one is, with ties and forbidden transitions."""
+    rng = np.random.default_rng(seed)
+    n_labels = 40
+    table = np.round(rng.normal(size=(n_labels, n_labels)), 1)
+    table[rng.random(table.shape) < 0.1 * (seed % 2)] = -np.inf
+    last = np.round(rng.normal(size=n_labels) * 2.0 ** (seed % 10 - 2), 1)
+    reach = reach_of(table[None])
+    plain, within = np.empty(n_labels), np.empty(n_labels)
+    extend(last, table, plain, n_labels)
+    extend_within(last, table, reach, within)
+    np.testing.assert_array_equal(within, plain)
+    assert seed < 18 or seed % 2 or _keep(last, reach) < n_labels // 2

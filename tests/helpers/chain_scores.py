@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from widemargin.decoders.viterbi import viterbi
+from widemargin.decoders.viterbi import reach_of, viterbi
 
 coarse = st.sampled_from([0.0, 0.0, 1.0, 1.0, -1.0, 2.0, -2.0, -np.inf])
 
@@ -32,7 +32,9 @@ def part_scores(draw, score, shape=shapes):
 def decode(emission, transition, begin, end, spare=0):
     n, n_labels = emission.shape
     labels = np.full(n, -1, dtype=np.int32)
-    total = viterbi(emission.copy(), transition, begin, end, np.full((n + spare, n_labels), np.nan), labels)
+    total = viterbi(
+        emission.copy(), transition, reach_of(transition), begin, end, np.full((n + spare, n_labels), np.nan), labels
+    )
     return total, labels.tolist()
 
 

