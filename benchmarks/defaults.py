@@ -4,10 +4,10 @@
                                   [--data DIR] [--out bench/defaults.json]
 
 Both sides read the same files and use the same 20 templates; the peer builds them as Python strings, as its users do,
-and runs its defaults: 100 iterations of the averaged perceptron (`ap`), and L-BFGS until it converges (`lbfgs`). Ours is
-`SequenceTagger()` without any option. Each run is a process of its own, and the runs of the three take turns. Scores
-are those of development data: F1 of spans, or the accuracy of tags for EWT. jnlpba and the citations have no development
-file, so every tenth sequence of the training file is held out. Test files are not read.
+and runs its defaults: 100 iterations of the averaged perceptron (`ap`), and L-BFGS until it converges (`lbfgs`). Ours
+is `SequenceTagger()` without any option. Each run is a process of its own, and the runs of the three take turns. Scores
+are those of development data: F1 of spans, or the accuracy of tags for EWT. jnlpba and the citations have no
+development file, so every tenth sequence of the training file is held out. Test files are not read.
 """
 
 import argparse

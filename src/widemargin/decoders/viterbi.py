@@ -7,8 +7,8 @@ recomputing the one predecessor that each step of the best path needs is O(label
 
 **Few labels can be predecessors.** With H[p] and h[p] the highest and the lowest score of a transition from p, a label
 p with last[p] + H[p] < max_q last[q] + h[q] is the best predecessor of none, and is left out. Rounding keeps the order
-of sums, so the result is the same to the last bit. Of the 49 labels of English tags, 6 are left with errors added to the
-scores, and 1.2 in prediction: what is quadratic in the number of labels is next to nothing then.
+of sums, so the result is the same to the last bit. Of the 49 labels of English tags, 6 are left with errors added to
+the scores, and 1.2 in prediction: what is quadratic in the number of labels is next to nothing then.
 """
 
 from typing import NamedTuple
