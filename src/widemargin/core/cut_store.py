@@ -255,8 +255,9 @@ class CutStore:
         Arrays grow by half, and at least to what all blocks would need if their cuts were like these: memory that is
         never written to costs nothing.
         """
-        sets, n = self.sets, len(cuts.b)
-        self._grow(PER_SLOT, int(sets.tally[SLOTS]) + n, len(sets.first))
+        n = len(cuts.b)
+        self._grow(PER_SLOT, int(self.sets.tally[SLOTS]) + n, len(self.sets.first))
+        sets = self.sets
         more = int(cuts.a.indptr[-1])
         if self.products and n:
             most = int(sets.tally[PLACES]) + int(np.unique(cuts.block, return_counts=True)[1].max())
@@ -288,8 +289,15 @@ class CutStore:
         for name in names:
             array: AnyArray = getattr(self.sets, name)
             if needed > len(array):
-                # In place: the system moves pages instead of copying, so memory is not needed twice.
-                array.resize(min(max(needed * 3 // 2, at_least), max(at_most, needed)), refcheck=False)
+                size = min(max(needed * 3 // 2, at_least), max(at_most, needed))
+                if size > 4 * len(array):
+                    larger = np.empty(size, dtype=array.dtype)
+                    larger[: len(array)] = array
+                    self.sets = self.sets._replace(**{name: larger})
+                else:
+                    # In place: the system moves pages instead of copying, so memory is not needed twice. But what is
+                    # added is set to 0, and so takes memory at once.
+                    array.resize(size, refcheck=False)
 
     def _shrink(self, target: int) -> None:
         """Drop idle cuts, then merge the others, until the pool has at most `target` entries or no block is left."""
@@ -311,6 +319,7 @@ class CutStore:
             if sets.tally[USED] + entries[block] > len(sets.indices):
                 self.compact()
                 self._grow(("indices", "values"), int(sets.tally[USED] + entries[block]), 0)
+                sets = self.sets
             _merge(sets, block)
         self.compact()
 

@@ -242,7 +242,7 @@ class _Run:
             callback.on_start(self.stop.epochs, len(self.problem.weighted))
         reason = self._rule()
         while not reason:
-            self.visited = 0
+            self.visited, self.found_at = 0, None
             try:
                 self.solver.epoch(self.problem, self.state, self.rng)
                 reason = self._end_of_epoch()
@@ -370,7 +370,7 @@ class _Run:
         self.average, self.waited = moment.average, moment.waited
         self.begin, self.calls_before = _now() - moment.seconds, self.problem.meter.calls - moment.calls
         if moment.found is not None:
-            self.found, self.found_at = moment.found, self.solver.weights(self.state).copy()
+            self.found, self.found_at = moment.found, self.solver.weights(self.state)
         return True
 
     def _solution(self, reason: str) -> Solution:
@@ -455,7 +455,7 @@ class _Run:
             else:
                 primal, own = self.problem.bounds(w, self.found)
                 bound = self.bound = max(self.bound, own)
-            self.found_at = w.copy()
+            self.found_at = w  # not a copy, which may be large: the next epoch forgets it before it changes w
             return primal, bound
         finally:
             self.certifying = False
