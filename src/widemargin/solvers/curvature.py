@@ -10,6 +10,7 @@ since their own products are used.
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -83,12 +84,22 @@ def _combine(
                 total[j] += of_s * row_s[j] + of_y * row_y[j]
 
 
-def keep(pairs: Pairs, s: FloatVector, y: FloatVector, gradient: FloatVector, n_threads: int) -> None:
-    """Keep the pair of a step that led to this gradient; forget all pairs if P did not curve up on the way."""
-    memory, k = len(pairs.s), pairs.n % len(pairs.s)
-    pairs.s[k], pairs.y[k] = s, y
-    tables = np.zeros((-(-len(s) // PIECE), 2 * memory, 3))
-    run([partial(_products, pairs.s, pairs.y, k, gradient, *each, tables) for each in _ranges(len(s), n_threads)])
+class Point(NamedTuple):
+    """P and ∇P at `w`."""
+
+    w: FloatVector
+    value: float
+    gradient: FloatVector
+
+
+def keep(pairs: Pairs, before: Point, after: Point, n_threads: int) -> None:
+    """Keep the pair of a step; forget all pairs if P did not curve up on the way."""
+    memory, k, n = len(pairs.s), pairs.n % len(pairs.s), len(after.w)
+    # Without a vector in between: fresh memory takes longer to get than to fill.
+    np.subtract(after.w, before.w, out=pairs.s[k], casting="same_kind")
+    np.subtract(after.gradient, before.gradient, out=pairs.y[k], casting="same_kind")
+    tables = np.zeros((-(-n // PIECE), 2 * memory, 3))
+    run([partial(_products, pairs.s, pairs.y, k, after.gradient, *each, tables) for each in _ranges(n, n_threads)])
     for row, found in zip((k, memory + k, 2 * memory), tables.sum(axis=0).T, strict=True):
         pairs.products[row, :-1] = pairs.products[:-1, row] = found
     # ⟨s, y⟩ ≥ ‖s‖² where P is 1-strongly convex; clearly less is rounding, or P is not convex there.

@@ -22,7 +22,7 @@ from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
-from widemargin.solvers.curvature import Pairs, direction, keep, no_pairs
+from widemargin.solvers.curvature import Pairs, Point, direction, keep, no_pairs
 from widemargin.solvers.planes import risk
 
 MOST_TRIALS = 12
@@ -39,14 +39,6 @@ class LBFGSState:
     pairs: Pairs
     value: float = np.inf
     bound: float = 0.0
-
-
-class _Point(NamedTuple):
-    """P and ∇P at `w`."""
-
-    w: FloatVector
-    value: float
-    gradient: FloatVector
 
 
 class _Trial(NamedTuple):
@@ -78,8 +70,7 @@ class LBFGS(Solver):
             _arrive(state, _point(problem, state.w))
         reached = _search(problem, state, direction(state.pairs, state.gradient, problem.n_threads))
         if reached is not None:
-            s, y = reached.w - state.w, reached.gradient - state.gradient
-            keep(state.pairs, s, y, reached.gradient, problem.n_threads)
+            keep(state.pairs, Point(state.w, state.value, state.gradient), reached, problem.n_threads)
             _arrive(state, reached)
         else:
             _point(problem, state.w)  # so that the problem remembers the slacks there
@@ -94,18 +85,18 @@ class LBFGS(Solver):
         return state.bound if problem.convex else None
 
 
-def _point(problem: Problem, w: FloatVector) -> _Point:
+def _point(problem: Problem, w: FloatVector) -> Point:
     """P and ∇P at `w`, by a pass over the data in a fixed order; the problem then remembers the slacks there."""
     loss, a = risk(problem, w)[:2] if problem.summed is None else problem.summed.risk(problem, w)
-    return _Point(w, problem.regulariser(w) + loss, np.subtract(w, a, out=a))
+    return Point(w, problem.regulariser(w) + loss, np.subtract(w, a, out=a))
 
 
-def _arrive(state: LBFGSState, point: _Point) -> None:
+def _arrive(state: LBFGSState, point: Point) -> None:
     state.w, state.value, state.gradient = point
     state.bound = max(state.bound, point.value - 0.5 * float(point.gradient @ point.gradient))
 
 
-def _search(problem: Problem, state: LBFGSState, d: FloatVector) -> _Point | None:
+def _search(problem: Problem, state: LBFGSState, d: FloatVector) -> Point | None:
     """A point along `d` that fulfils the Wolfe conditions, or else the best one tried; None if P is nowhere less.
 
     The minimum is enclosed by a step that is too short and one that is too long (Algorithm 3.5). Near the optimum
@@ -116,7 +107,9 @@ def _search(problem: Problem, state: LBFGSState, d: FloatVector) -> _Point | Non
     if start.slope >= 0:
         return None
     for _ in range(MOST_TRIALS):
-        reached = _point(problem, state.w + t * d)
+        ahead = t * d
+        ahead += state.w
+        reached = _point(problem, ahead)
         trial = _Trial(t, reached.value, float(reached.gradient @ d))
         if reached.value < (state.value if best is None else best.value):
             best = reached
