@@ -1,6 +1,6 @@
 """Conditional random fields: `crf` against python-crfsuite's `lbfgs`, with the same features.
 
-    python benchmarks/likelihood.py [--corpora wnut17 …] [--runs 3] [--quick] [--data DIR] [--out FILE]
+    python benchmarks/likelihood.py [--corpora wnut17 …] [--runs 3] [--jobs 1] [--quick] [--data DIR] [--out FILE]
 
 The peer minimises −Σ log p + c2 ‖w‖² over the features that occur with a label; c2 is 1 by default. `C` = 1 / (2 c2)
 makes that our objective, P = ½‖w‖² + C Σ −log p, up to the factor C; the table shows P / C for both. Ours also has
@@ -15,7 +15,8 @@ weights for features and labels that never occur together, and for the first and
 | end to end | from lists of words to a model, ours with default settings; the peer with features built as strings |
 | dev, default | the development scores of these two: F1 of spans if labels are BIO, else accuracy |
 
-Runs alternate in one process, on one thread, and the table shows medians. The peer is single-threaded, too.
+Runs alternate in one process, and the table shows medians. The peer has one thread; so have ours, unless `--jobs` says
+otherwise.
 """
 
 import argparse
@@ -89,12 +90,12 @@ def score(data: Data, predicted: Sequences) -> float:
     return span_scores(data.y_dev, predicted).micro.f1 if in_spans else accuracy(data.y_dev, predicted)
 
 
-def ours_to_the_optimum(data: Data) -> Any:
-    return SequenceTagger(solver="crf", C=C, n_jobs=1).fit(data.X, data.y).solution_
+def ours_to_the_optimum(data: Data, jobs: int) -> Any:
+    return SequenceTagger(solver="crf", C=C, n_jobs=jobs).fit(data.X, data.y).solution_
 
 
-def ours_by_default(data: Data) -> Callable[[], Sequences]:
-    tagger = SequenceTagger(solver="crf", n_jobs=1).fit(data.X, data.y)
+def ours_by_default(data: Data, jobs: int) -> Callable[[], Sequences]:
+    tagger = SequenceTagger(solver="crf", n_jobs=jobs).fit(data.X, data.y)
     return lambda: tagger.predict(data.X_dev)
 
 
@@ -124,16 +125,16 @@ def run_peer(data: Data, path: Path) -> Peer:
     return Peer(done - ready, done - begin, trainer.logparser.last_iteration["loss"], tag)
 
 
-def measure(data: Data, runs: int, path: Path) -> dict[str, Any]:
+def measure(data: Data, runs: int, jobs: int, path: Path) -> dict[str, Any]:
     few = Data(*(part[:3] for part in data))
-    ours_by_default(few)()  # loads or compiles the kernels
+    ours_by_default(few, jobs)()  # loads or compiles the kernels
     rows = []
     for _ in range(runs):
         theirs = run_peer(data, path)
-        solution = ours_to_the_optimum(data)
+        solution = ours_to_the_optimum(data, jobs)
         reached = [row.seconds for row in solution.trace if row.primal is not None and row.primal / C <= theirs.value]
         begin = perf_counter()
-        predict = ours_by_default(data)
+        predict = ours_by_default(data, jobs)
         total = perf_counter() - begin
         rows.append(
             {
@@ -155,6 +156,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=HERE.parents[2] / "shared" / "data")
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1, help="threads of ours")
     parser.add_argument("--quick", action="store_true", help="one run on a thousand sequences of three corpora")
     parser.add_argument("--out", type=Path, default=Path("bench/likelihood.json"))
     options = parser.parse_args()
@@ -169,7 +171,9 @@ def main() -> None:
         for name in names:
             if not (data / name).is_dir():
                 raise SystemExit(f"the corpus {name} is not at {data}; set WIDEMARGIN_DATA")
-            m = measured[name] = measure(load(data / name, CORPORA[name], most), runs, Path(folder) / "model")
+            m = measured[name] = measure(
+                load(data / name, CORPORA[name], most), runs, options.jobs, Path(folder) / "model"
+            )
             values = f"{m['ours value']:.1f} | {m['peer value']:.1f}"
             seconds = f"{m['to']:.2f} | {m['fit']:.2f} | {m['peer']:.2f} | {m['peer'] / m['to']:.1f}×"
             ends = f"{m['ours end']:.2f} | {m['peer end']:.2f} | {m['ours dev']:.4f} | {m['peer dev']:.4f}"
