@@ -175,7 +175,7 @@ class StateKeeper(Exposed):
         self.seen = []
 
     def on_batch(self, visited):
-        self.seen.append((self.state.w.copy(), self.state.n_pairs, self.state.bound))
+        self.seen.append((self.state.w.copy(), self.state.pairs.n, self.state.bound))
 
 
 def test_the_state_is_that_of_the_last_epoch_while_cuts_are_asked_for():

@@ -4,7 +4,7 @@ Structures decode; they know no objective and no solver. Everything they return 
 does not depend on how the batch is split, so callers may divide it among threads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -150,6 +150,30 @@ class Marginals(Protocol):
 
         `errors` holds −log p(y_i) ≥ 0 of the gold outputs, `psi` holds φ(x_i, y_i) − E[φ(x_i, y)].
         """
+
+
+class Totals(Protocol):
+    """Sums expected differences over all examples of fixed batches, without a row for each example.
+
+    The sums depend on the batches, but neither on the order in which they are visited nor on the threads that do so.
+    """
+
+    def visit(self, w: FloatVector, number: int, c: FloatVector) -> FloatVector:
+        """−log p(y_i) of the examples of batch `number`; `total` will count each of them c_i times.
+
+        Several threads may visit different batches at once.
+        """
+
+    def total(self, n_threads: int) -> FloatVector:
+        """Σ_i c_i (φ(x_i, y_i) − E[φ(x_i, y)]) of all batches, each as it was last visited."""
+
+
+@runtime_checkable
+class SummedMarginals(Protocol):
+    """Examples with `Marginals` that are quicker to sum over all at once than one by one."""
+
+    def totals(self, batches: Sequence[IntVector], error_scale: float) -> Totals | None:
+        """The sums over these batches, with p as in `Marginals`; None if these very examples cannot do it."""
 
 
 @runtime_checkable

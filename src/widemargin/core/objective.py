@@ -6,6 +6,7 @@ The cut of an output y under margin scaling is a = ψ_i(y), b = Δ_i(y), one blo
 comes from the loss-augmented argmax of ⟨w, φ⟩ + Δ. The other objectives are in `widemargin.objectives`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.cuts import Cuts
-from widemargin.core.examples import Bounded, Examples
+from widemargin.core.examples import Bounded, Examples, Totals
 
 Kind = Literal["maximum", "smooth"]
 
@@ -46,6 +47,10 @@ class Objective(Protocol):
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The most violated cut at `w` of every block of the batch's examples."""
+
+    def totals(self, examples: Examples, batches: Sequence[IntVector]) -> Totals | None:
+        """All slacks and the sum of all cuts, if that can be had without a cut for each example; by default None."""
+        return None
 
 
 @runtime_checkable

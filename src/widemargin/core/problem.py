@@ -37,6 +37,7 @@ from widemargin.core.cuts import Cuts, concatenate
 from widemargin.core.examples import Examples, Outputs
 from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
 from widemargin.core.sparse import add_rows, dots
+from widemargin.core.summed import SummedPass, summed_pass
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 
 T = TypeVar("T")
@@ -106,6 +107,7 @@ class Problem:
     c: FloatVector = field(init=False, repr=False)
     slacks: FloatVector = field(init=False, repr=False)
     known: CutStore | None = field(default=None, init=False, repr=False)
+    summed: SummedPass | None = field(default=None, init=False, repr=False)
     _looks_beyond: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -124,6 +126,7 @@ class Problem:
         self._looks_beyond = isinstance(self.objective, Beyond)  # a protocol: looking takes longer than some oracles
         self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
         self.c = self.example_weight[self.objective.blocks(self.examples)]
+        self.summed = summed_pass(self)
         self.forget()
 
     @property
@@ -204,11 +207,10 @@ class Problem:
     def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
         """P(w), by a full pass of the oracle; it writes the slack of every block to `found`."""
         total = 0.0
-        for cuts in self.full_pass(w):
-            slacks = at_most(self.slacks_of(cuts, w), cuts)
-            total += self.losses(cuts.block, slacks)
+        for blocks, slacks in self._pass_slacks(w):
+            total += self.losses(blocks, slacks)
             if found is not None:
-                found[cuts.block] = slacks
+                found[blocks] = slacks
         return self.regulariser(w) + self.C * total
 
     def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
@@ -252,6 +254,14 @@ class Problem:
         """The cuts at `w` of all examples with a positive weight, in batches; `slacks` is left as it is."""
         for batch in self.pass_batches():
             yield self._ask(self._oracle(w, batch), w, batch)
+
+    def _pass_slacks(self, w: FloatVector) -> Iterator[tuple[IntVector, FloatVector]]:
+        """Blocks with their slacks at `w`, or with upper bounds on them, by a full pass."""
+        if self.summed is not None:
+            yield self.weighted, self.summed.slacks(self, w)
+        else:
+            for cuts in self.full_pass(w):
+                yield cuts.block, at_most(self.slacks_of(cuts, w), cuts)
 
     def pass_batches(self) -> list[IntVector]:
         """All examples with a positive weight, in order, in the batches of a full pass."""

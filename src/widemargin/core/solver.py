@@ -49,6 +49,7 @@ class Solver(Protocol):
     `losses`, `penalties`, `kinds` : what it can minimise, its preferred loss first; `kinds` are kinds of objectives
     `online` : it learns from each example as it comes, so `partial_fit` makes sense
     `descends` : it asks for values and gradients only, so P need not be convex
+    `usual_epochs` : how many epochs are enough where no gap tells when to stop; None for solvers that prove one
 
     A state is a dataclass of arrays, numbers and `CutStore`s, so that a checkpoint can hold it.
     """
@@ -58,6 +59,7 @@ class Solver(Protocol):
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum",)
     online: ClassVar[bool] = False
     descends: ClassVar[bool] = False
+    usual_epochs: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         """Refuse values outside of the ranges that `number` declares."""

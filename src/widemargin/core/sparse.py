@@ -333,6 +333,25 @@ def add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) -
                 out[weights.indices[np.uint64(j)]] += value * weights.values[np.uint64(j)]
 
 
+@kernel
+def transposed(rows: Rows, width: int) -> Rows:
+    """The columns of `rows` as rows; entries of a column in the order of their rows."""
+    indptr = np.zeros(width + 2, dtype=np.int64)
+    for column in rows.indices:
+        indptr[column + 2] += 1
+    for column in range(width):
+        indptr[column + 2] += indptr[column + 1]
+    indices, values = np.empty(len(rows.indices), dtype=np.int32), np.empty(len(rows.values))
+    for row in range(len(rows.indptr) - 1):
+        for k in range(rows.indptr[row], rows.indptr[row + 1]):
+            at = indptr[rows.indices[k] + 1]
+            indptr[rows.indices[k] + 1] = at + 1
+            indices[at] = row
+            if len(values) > 0:
+                values[at] = rows.values[k]
+    return Rows(indptr[:-1], indices, values)
+
+
 def distinct_entries(rows: Rows, width: int) -> Rows:
     """The same rows, with distinct columns in each and no zeros."""
     ascending = np.diff(rows.indices) > 0

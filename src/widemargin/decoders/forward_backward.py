@@ -83,20 +83,22 @@ def _dot(one: FloatVector, other: FloatVector) -> float:
 
 @kernel
 def extend_sums(last: FloatVector, table: FloatMatrix, row: FloatVector) -> None:
-    """row[l] = Σ_k last[k] table[k, l], four rows of the table at a time; rows past the end count as zero."""
+    """row[l] = Σ_k last[k] table[k, l], four rows of the table at a time: `row` is stored a quarter as often."""
     n = len(row)
     for label in range(n):
         row[label] = 0.0
-    for k in range(0, n, 4):
-        k1, k2, k3 = min(k + 1, n - 1), min(k + 2, n - 1), min(k + 3, n - 1)
-        s0 = last[k]
-        s1 = last[k1] if k + 1 < n else 0.0
-        s2 = last[k2] if k + 2 < n else 0.0
-        s3 = last[k3] if k + 3 < n else 0.0
+    k = 0
+    while k + 4 <= n:
+        s0, s1, s2, s3 = last[k], last[k + 1], last[k + 2], last[k + 3]
+        t0, t1, t2, t3 = table[k], table[k + 1], table[k + 2], table[k + 3]
         for label in range(n):
-            row[label] += (s0 * table[k, label] + s1 * table[k1, label]) + (
-                s2 * table[k2, label] + s3 * table[k3, label]
-            )
+            row[label] += (s0 * t0[label] + s1 * t1[label]) + (s2 * t2[label] + s3 * t3[label])
+        k += 4
+    while k < n:
+        s0, t0 = last[k], table[k]
+        for label in range(n):
+            row[label] += s0 * t0[label]
+        k += 1
 
 
 @kernel

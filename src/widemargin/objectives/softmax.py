@@ -7,12 +7,13 @@ With `error_scale` 0 this is the conditional likelihood (Lafferty et al. 2001: a
 tangents, a = −∇ξ_i(w) = φ(x_i, y_i) − E[φ(x_i, y)] and b = ξ_i(w) + ⟨w, a⟩, so that b − ⟨w, a⟩ at this w is ξ_i.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.cuts import Cuts
-from widemargin.core.examples import Examples, Marginals
+from widemargin.core.examples import Examples, Marginals, SummedMarginals, Totals
 from widemargin.core.limits import check_memory
 from widemargin.core.objective import Kind, Objective
 from widemargin.core.sparse import dots
@@ -41,3 +42,7 @@ class Softmax(Objective):
         """The tangent of each example's slack at `w`."""
         xi, a = cast("Marginals", examples).expectation(w, batch, error_scale=self.error_scale)
         return Cuts(batch, xi + dots(a, w), a)
+
+    def totals(self, examples: Examples, batches: Sequence[IntVector]) -> Totals | None:
+        """The sums over these batches, if the examples offer them."""
+        return examples.totals(batches, self.error_scale) if isinstance(examples, SummedMarginals) else None

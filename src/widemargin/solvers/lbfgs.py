@@ -2,86 +2,58 @@
 
     d = −H ∇P(w);   w ← w + t d,   t by the strong Wolfe conditions
 
-with H the inverse Hessian estimated from the last `memory` pairs s = w' − w, y = ∇P(w') − ∇P(w). One iteration is one
-epoch: a pass over the data for every t tried, usually one. ½‖w‖² makes P 1-strongly convex, hence
+with H the inverse Hessian estimated from the last `memory` steps (`solvers.curvature`). One iteration is one epoch: a
+pass over the data for every t tried, usually one. ½‖w‖² makes P 1-strongly convex, hence
 
     P* ≥ P(w) − ½‖∇P(w)‖²
 
 at every w: the certificate costs nothing.
 """
 
-import warnings
 from dataclasses import dataclass
+from math import sqrt
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from widemargin._threads import one_blas_thread
-from widemargin._types import FloatMatrix, FloatVector
+from widemargin._types import FloatVector
 from widemargin.core.choices import Loss
 from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
+from widemargin.solvers.curvature import Pairs, Point, direction, keep, no_pairs
 from widemargin.solvers.planes import risk
 
-MAX_TRIALS = 10
+MOST_TRIALS = 12
+DECREASE, CURVATURE = 1e-4, 0.9  # the Wolfe conditions
+LONGER = 4.0  # while no step is too long
 
 
 @dataclass(slots=True)
 class LBFGSState:
-    """The point `w` with P and ∇P there, the pairs, and the best lower bound on P so far.
-
-    Pair number k is in row (k modulo the memory) of `s` and `y`, with ⟨s, y⟩ in `curvature`; `n_pairs` counts all pairs
-    ever kept.
-    """
+    """The point `w` with P and ∇P there, the pairs, and the best lower bound on P so far."""
 
     w: FloatVector
     gradient: FloatVector
-    s: FloatMatrix
-    y: FloatMatrix
-    curvature: FloatVector
+    pairs: Pairs
     value: float = np.inf
-    n_pairs: int = 0
     bound: float = 0.0
 
 
-class _Point(NamedTuple):
-    """P and ∇P at `w`."""
+class _Trial(NamedTuple):
+    """P and its slope after a step `t`."""
 
-    w: FloatVector
+    t: float
     value: float
-    gradient: FloatVector
-
-
-class _Evaluation:
-    """P and ∇P as functions; they remember the last point, since SciPy asks for one, then for the other."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.last: _Point | None = None
-
-    def __call__(self, w: FloatVector) -> _Point:
-        """Make a pass over the data in a fixed order; the problem then remembers the slacks at `w`."""
-        if self.last is None or not np.array_equal(w, self.last.w):
-            loss, a, _ = risk(self.problem, w)
-            self.last = _Point(w, self.problem.regulariser(w) + loss, w - a)
-        return self.last
-
-    def value(self, w: FloatVector) -> float:
-        """P(w)."""
-        return self(w).value
-
-    def gradient(self, w: FloatVector) -> FloatVector:
-        """∇P(w)."""
-        return self(w).gradient
+    slope: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LBFGS(Solver):
-    """L-BFGS with the last `memory` pairs; each takes twice the memory of the weights."""
+    """L-BFGS with the last `memory` pairs, each of which takes as much memory as the weights."""
 
-    memory: int = number(5, least=1)
+    memory: int = number(6, least=1)
 
     losses: ClassVar[tuple[Loss, ...]] = ("hinge",)
     kinds: ClassVar[tuple[Kind, ...]] = ("smooth",)
@@ -89,21 +61,20 @@ class LBFGS(Solver):
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> LBFGSState:
         """Weights zero, or a copy of `w`; the first epoch computes P there."""
-        w, shape = start_weights(problem, w, cuts), (self.memory, problem.n_weights)
-        return LBFGSState(w, np.zeros(len(w)), np.zeros(shape), np.zeros(shape), np.zeros(self.memory))
+        w = start_weights(problem, w, cuts)
+        return LBFGSState(w, np.zeros(len(w)), no_pairs(self.memory, len(w)))
 
     def epoch(self, problem: Problem, state: LBFGSState, rng: np.random.Generator) -> None:
         """One iteration; the state is consistent whenever cuts are asked for."""
-        evaluate = _Evaluation(problem)
         if np.isinf(state.value):
-            _arrive(state, evaluate(state.w))
-        reached = _search(evaluate, state, self._direction(state))
+            _arrive(state, _point(problem, state.w))
+        reached = _search(problem, state, direction(state.pairs, state.gradient, problem.n_threads))
         if reached is not None:
-            self._remember(state, reached)
+            keep(state.pairs, Point(state.w, state.value, state.gradient), reached, problem.n_threads)
             _arrive(state, reached)
         else:
-            evaluate(state.w)
-            state.n_pairs = 0  # the pairs may be at fault: start again from the gradient alone
+            _point(problem, state.w)  # so that the problem remembers the slacks there
+            state.pairs.n = 0  # the pairs may be at fault: start again from the gradient alone
 
     def weights(self, state: LBFGSState) -> FloatVector:
         """The last point."""
@@ -113,63 +84,54 @@ class LBFGS(Solver):
         """The largest P(w) − ½‖∇P(w)‖² so far; 0 at first, since P is never less. None if P is not convex."""
         return state.bound if problem.convex else None
 
-    def _direction(self, state: LBFGSState) -> FloatVector:
-        """−H ∇P by the two-loop recursion; before any pair −∇P, no longer than 1."""
-        with one_blas_thread("scipy.linalg.blas"):
-            return self._two_loops(state)
 
-    def _two_loops(self, state: LBFGSState) -> FloatVector:
-        from scipy.linalg.blas import daxpy  # slow to import
-
-        d = -state.gradient
-        if not state.n_pairs:
-            return d / max(float(np.linalg.norm(d)), 1.0)
-        kept = [k % self.memory for k in range(max(0, state.n_pairs - self.memory), state.n_pairs)]
-        alpha = np.zeros(self.memory)
-        for k in reversed(kept):
-            alpha[k] = (state.s[k] @ d) / state.curvature[k]
-            d = daxpy(state.y[k], d, a=-alpha[k])
-        newest = state.y[kept[-1]]
-        d *= state.curvature[kept[-1]] / (newest @ newest)
-        for k in kept:
-            beta = (state.y[k] @ d) / state.curvature[k]
-            d = daxpy(state.s[k], d, a=alpha[k] - beta)
-        return d
-
-    def _remember(self, state: LBFGSState, reached: _Point) -> None:
-        """Keep the pair of the step from the state to the point reached."""
-        k = state.n_pairs % self.memory
-        np.subtract(reached.w, state.w, out=state.s[k])
-        np.subtract(reached.gradient, state.gradient, out=state.y[k])
-        state.curvature[k] = state.s[k] @ state.y[k]
-        # ⟨s, y⟩ ≥ ‖s‖² where P is 1-strongly convex; clearly less is rounding, or P is not convex there.
-        if state.curvature[k] > 0.5 * (state.s[k] @ state.s[k]):
-            state.n_pairs += 1
+def _point(problem: Problem, w: FloatVector) -> Point:
+    """P and ∇P at `w`, by a pass over the data in a fixed order; the problem then remembers the slacks there."""
+    loss, a = risk(problem, w)[:2] if problem.summed is None else problem.summed.risk(problem, w)
+    return Point(w, problem.regulariser(w) + loss, np.subtract(w, a, out=a))
 
 
-def _arrive(state: LBFGSState, point: _Point) -> None:
+def _arrive(state: LBFGSState, point: Point) -> None:
     state.w, state.value, state.gradient = point
     state.bound = max(state.bound, point.value - 0.5 * float(point.gradient @ point.gradient))
 
 
-def _search(evaluate: _Evaluation, state: LBFGSState, d: FloatVector) -> _Point | None:
-    """A point along `d` where P is less; None if none is found."""
-    from scipy.optimize import line_search
+def _search(problem: Problem, state: LBFGSState, d: FloatVector) -> Point | None:
+    """A point along `d` that fulfils the Wolfe conditions, or else the best one tried; None if P is nowhere less.
 
-    if state.gradient @ d >= 0:
+    The minimum is enclosed by a step that is too short and one that is too long (Algorithm 3.5). Near the optimum
+    rounding defeats the conditions before it hides the decrease of P; then any decrease will do.
+    """
+    start = short = _Trial(0.0, state.value, float(state.gradient @ d))
+    long, best, t = None, None, 1.0
+    if start.slope >= 0:
         return None
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*line search", RuntimeWarning)  # failures are handled below
-        step, *_, slope = line_search(
-            evaluate.value, evaluate.gradient, state.w, d, gfk=state.gradient, old_fval=state.value
-        )
-    # Near the optimum rounding defeats the curvature condition before it hides the decrease of P, and a search that
-    # runs out of trials returns a step that it has not evaluated. Then any decrease will do.
-    trials = [0.5**k for k in range(MAX_TRIALS)]
-    if step is not None and slope is not None:
-        trials.insert(0, step)
-    for t in trials:
-        reached = evaluate(state.w + t * d)
-        if reached.value < state.value:
+    for _ in range(MOST_TRIALS):
+        ahead = t * d
+        ahead += state.w
+        reached = _point(problem, ahead)
+        trial = _Trial(t, reached.value, float(reached.gradient @ d))
+        if reached.value < (state.value if best is None else best.value):
+            best = reached
+        if trial.value > start.value + DECREASE * t * start.slope or trial.value > short.value:
+            long = trial
+        elif abs(trial.slope) <= -CURVATURE * start.slope:
             return reached
-    return None
+        elif trial.slope > 0:
+            long = trial
+        else:
+            short = trial
+        t = LONGER * t if long is None else _between(short, long)
+    return best
+
+
+def _between(short: _Trial, long: _Trial) -> float:
+    """The minimum of the cubic through two trials (equation 3.59), well inside of the interval between them."""
+    width = long.t - short.t
+    one = short.slope + long.slope - 3.0 * (long.value - short.value) / width
+    square = one * one - short.slope * long.slope
+    share = 0.5
+    if square >= 0.0:
+        two = sqrt(square)
+        share = 1.0 - (long.slope + two - one) / (long.slope - short.slope + 2.0 * two)
+    return short.t + min(max(share, 0.1), 0.9) * width

@@ -89,6 +89,7 @@ class MIRA(Solver):
     batch_size: int | None = number(None, least=1)
 
     online: ClassVar[bool] = True
+    usual_epochs: ClassVar[int | None] = 15
 
     @property
     def requires(self) -> tuple[type, ...]:

@@ -6,9 +6,15 @@ If every label has some probability, each feature has a whole row of entries. Th
 Then whole rows are summed; no entry is looked up by itself.
 """
 
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
 from widemargin._jit import kernel
+from widemargin._threads import run
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.sparse import Rows
+from widemargin.core.sparse import Rows, add_features
 
 
 @kernel
@@ -76,3 +82,19 @@ def count_features(features: Rows, indptr: LongVector, batch: IntVector) -> tupl
             size = features.indptr[indptr[i + 1]] - features.indptr[indptr[i]]
             total, most = total + size, max(most, size)
     return total, most
+
+
+@kernel
+def _sum_rows(rows: Rows, matrix: FloatMatrix, first: int, last: int, out: FloatMatrix) -> None:
+    for r in range(first, last):
+        for j in range(out.shape[1]):
+            out[r, j] = 0.0
+        add_features(rows, r, matrix, out[r])
+
+
+def sum_by_row(rows: Rows, matrix: FloatMatrix, out: FloatMatrix, n_threads: int) -> None:
+    """out[r] = Σ_k x_rk matrix[k]; each thread takes some of the rows, as many entries as the others."""
+    shares = np.linspace(0, rows.indptr[-1] + len(out), n_threads + 1)
+    ends = np.searchsorted(rows.indptr + np.arange(len(rows.indptr)), shares)
+    ends[-1] = len(out)
+    run([partial(_sum_rows, rows, matrix, a, b, out) for a, b in pairwise(ends.tolist()) if a < b])

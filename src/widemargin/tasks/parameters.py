@@ -68,6 +68,8 @@ class Parameters:
     """Training parameters that all tasks share."""
 
     usual_C: ClassVar[float] = 0.1
+    usual_smooth_C: ClassVar[float] = 1.0  # of likelihood and softmax-margin
+    usual_epochs: ClassVar[int] = 100
 
     solver: "str | Solver" = parameter(
         "auto",
@@ -77,8 +79,8 @@ class Parameters:
     )
     C: float | None = parameter(
         None,
-        "Weight of errors against large weights: it multiplies the sum of the slacks. By default that of the preset, "
-        "or else {usual_C}.",
+        "Weight of errors against large weights: it multiplies the sum of the slacks. By default {usual_C}, or "
+        "{usual_smooth_C} for the objectives 'likelihood' and 'softmax-margin'.",
         on_command_line="With several values, the one that scores best on --dev is kept.",
         metavar="C[,C…]",
         given_as="numbers",
@@ -91,7 +93,12 @@ class Parameters:
     )
     loss: Loss | None = parameter(None, "Loss of each slack. By default the one that the solver prefers.")
     penalty: Penalty = parameter("l2", "Penalty on the size of the weights; only some solvers support 'l1'.")
-    max_epochs: int | None = parameter(100, "Stop after this many passes over the data.", option="--epochs")
+    max_epochs: int | None = parameter(
+        None,
+        "Stop after this many passes over the data. By default {usual_epochs}, or fewer for solvers without a proof, "
+        "which stop being of use long before.",
+        option="--epochs",
+    )
     tol: float | None = parameter(0.01, "Stop at this proven relative gap to the optimum.")
     patience: int | None = parameter(
         None,
@@ -146,7 +153,9 @@ def text_of(cls: Any, parameter: "Field[Any]", where: str) -> str:
     """The description of a parameter for the place `where`: ``"in_python"`` or ``"on_command_line"``."""
     text = f"{parameter.metadata['text']} {parameter.metadata[where]}".rstrip()
     text = text.replace("{hidden}", getattr(cls, "hidden", ""))
-    return text.replace("{usual_C}", f"{getattr(cls, 'usual_C', 0):g}")
+    for usual in ("usual_C", "usual_smooth_C", "usual_epochs"):
+        text = text.replace(f"{{{usual}}}", f"{getattr(cls, usual, 0):g}")
+    return text
 
 
 def _described(cls: Any, parameter: "Field[Any]") -> list[str]:
@@ -180,15 +189,14 @@ def spelt_type(kind: Any) -> str:
 
 
 class Preset(NamedTuple):
-    """The solver, objective and C behind a preset's name; the user's own `objective` and `C` override it."""
+    """The solver and objective behind a preset's name; the user's own `objective` overrides it."""
 
     solver: str
     objective: str
-    C: float
 
 
 PRESETS = {
-    "crf": Preset("lbfgs", "likelihood", 1.0),
-    "softmax-margin": Preset("lbfgs", "softmax-margin", 1.0),
+    "crf": Preset("lbfgs", "likelihood"),
+    "softmax-margin": Preset("lbfgs", "softmax-margin"),
 }
 """The presets by name, which may be given instead of a solver's name."""

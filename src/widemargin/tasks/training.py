@@ -161,7 +161,7 @@ def compare_solvers(
     compiled = compile_data(parameters, data)
     if isinstance(compiled.examples, Latent):
         compiled = _latent().first_round(compiled, parameters)
-    parameters = replace(parameters, C=parameters.usual_C if parameters.C is None else parameters.C)
+    parameters = replace(parameters, C=chosen(parameters).C)
     named = solvers if isinstance(solvers, Mapping) else {name: name for name in solvers}
     choices = {name: replace(parameters, solver=solver) for name, solver in named.items()}
     size = {"labels": len(compiled.labels), "weights": compiled.examples.n_weights}
@@ -214,7 +214,7 @@ def chosen(parameters: Parameters) -> Chosen:
     """The solver, objective and C that the parameters name, with presets looked up."""
     solver, objective, C = parameters.solver, parameters.objective, parameters.C
     name, bracket, rest = str(solver).partition("(")
-    preset = PRESETS.get(name, Preset("", "margin", parameters.usual_C))
+    preset = PRESETS.get(name, Preset("", "margin"))
     if preset.solver:
         solver = preset.solver + bracket + rest
     objective = preset.objective if objective is None else objective
@@ -224,7 +224,9 @@ def chosen(parameters: Parameters) -> Chosen:
         objective = OBJECTIVES[objective]
     if isinstance(solver, str) or not hasattr(solver, "epoch"):
         solver = named_solver(solver, also=PRESETS)
-    return Chosen(solver, objective, preset.C if C is None else C)
+    if C is None:
+        C = parameters.usual_smooth_C if objective.kind == "smooth" else parameters.usual_C
+    return Chosen(solver, objective, C)
 
 
 def problem_of(parameters: Parameters, examples: Examples, sample_weight: Any = None) -> Problem:
@@ -243,9 +245,12 @@ def problem_of(parameters: Parameters, examples: Examples, sample_weight: Any = 
 
 
 def stop_of(parameters: Parameters) -> Stop:
-    """The stop rules among the parameters."""
+    """The stop rules among the parameters; without `max_epochs` those that are usual for the task and the solver."""
+    epochs = parameters.max_epochs
+    if epochs is None:
+        epochs = min(parameters.usual_epochs, chosen(parameters).solver.usual_epochs or parameters.usual_epochs)
     return Stop(
-        epochs=parameters.max_epochs,
+        epochs=epochs,
         seconds=parameters.max_seconds,
         gap=parameters.tol,
         patience=parameters.patience,

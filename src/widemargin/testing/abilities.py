@@ -1,4 +1,4 @@
-"""Checks of a structure's abilities beyond decoding: `KBest`, `Marginals`, `HullSearch`, `ErrorCounts`, `Positions`."""
+"""Checks of a structure's abilities beyond decoding: those of `core.examples`."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -7,7 +7,8 @@ from typing import Any, cast
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.examples import Examples, Marginals
+from widemargin.core.examples import Examples, Marginals, SummedMarginals
+from widemargin.core.sparse import add_rows
 from widemargin.testing.rows import (
     NOTHING,
     ROUNDING,
@@ -72,6 +73,8 @@ def check_marginals(
         for (i, rows), w in product(possible.items(), draws):
             one = np.array([i], dtype=np.int32)
             _check_expectation(i, _expectation(examples, w, one, scale)[0], rows, w, scale)
+        if isinstance(examples, SummedMarginals):
+            _check_totals(examples, draws, np.sort(batch), scale)
 
 
 def _expectation(examples: Examples, w: FloatVector, batch: IntVector, scale: float) -> list[Row]:
@@ -98,6 +101,25 @@ def _check_expectation(i: int, row: Row, outputs: list[Row], w: FloatVector, sca
     worst = int(np.argmax(np.abs(found - expected))) if len(w) else 0
     close = np.all(np.abs(found - expected) <= rounding * max(1.0, float(np.abs(expected).max(initial=0.0))))
     assert close, f"{name} has {found[worst]:.12g} at the weight {worst}, not {expected[worst]:.12g}"
+
+
+def _check_totals(examples: Any, draws: Sequence[FloatVector], batch: IntVector, scale: float) -> None:
+    """Check that the sums over all examples are those of their expectations, on any number of threads."""
+    batches = [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
+    totals = examples.totals(batches, scale)
+    for w in draws if totals is not None else ():
+        c = np.random.default_rng(len(batch)).uniform(0.5, 2.0, size=len(batch))
+        losses, psi = examples.expectation(w, batch, error_scale=scale)
+        for number in (1, 0):
+            rows = np.isin(batch, batches[number])
+            found = totals.visit(w, number, c[rows])
+            assert np.array_equal(found, losses[rows]), f"visit with error_scale={scale} differs from expectation"
+        expected = np.zeros(len(w))
+        add_rows(c, psi, expected)
+        one, two = totals.total(1), totals.total(2)
+        assert np.array_equal(one, two), "the number of threads changes the total"
+        close = np.allclose(one, expected, rtol=ROUNDING, atol=ROUNDING * max(1.0, float(np.abs(psi.values).sum())))
+        assert close, f"the total with error_scale={scale} is not the sum of the expectations"
 
 
 def check_hull(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:

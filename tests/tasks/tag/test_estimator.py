@@ -3,6 +3,7 @@
 import pickle
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,8 +18,11 @@ from widemargin import Callback, SequenceTagger
 from widemargin.data.generators import addresses
 from widemargin.errors import DataError, WidemarginError
 from widemargin.metrics import accuracy, sequence_scorer, span_scores
+from widemargin.objectives import Softmax
 from widemargin.solvers import SOLVERS, Perceptron
 from widemargin.tasks.parameters import PRESETS
+from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.training import chosen, stop_of
 from widemargin.text.columns import Column
 from widemargin.text.inputs import as_columns
 
@@ -203,7 +207,7 @@ def test_likelihoods_are_learnt_with_a_certificate(solver):
     assert 0.0 <= estimator.solution_.gap <= 0.01
 
 
-def test_presets_stand_for_a_solver_an_objective_and_a_trade_off():
+def test_presets_stand_for_a_solver_and_an_objective():
     def weights(**options):
         return small(max_epochs=2, **options).fit(X, Y).solution_.w
 
@@ -214,6 +218,25 @@ def test_presets_stand_for_a_solver_an_objective_and_a_trade_off():
         assert np.array_equal(weights(solver=name, C=0.1), weights(**PRESETS[name]._asdict() | {"C": 0.1}))
     assert np.array_equal(weights(solver="crf", objective="softmax-margin"), softmax_margin)
     assert not np.array_equal(crf, softmax_margin)
+
+
+def test_the_usual_trade_off_depends_on_the_objective():
+    for smooth in ({"solver": "crf"}, {"objective": "likelihood"}, {"objective": Softmax(0.5)}):
+        parameters = TaggerParameters(**smooth)
+        assert parameters.usual_smooth_C == chosen(parameters).C
+        assert chosen(TaggerParameters(**smooth, C=0.3)).C == 0.3
+    for other in ({}, {"objective": "slack"}, {"solver": "perceptron"}):
+        parameters = TaggerParameters(**other)
+        assert parameters.usual_C == chosen(parameters).C
+
+
+def test_the_usual_number_of_epochs_depends_on_the_solver():
+    for name, solver in SOLVERS.items():
+        parameters = TaggerParameters(solver=name)
+        assert stop_of(parameters).epochs == (solver.usual_epochs or TaggerParameters.usual_epochs)
+        assert stop_of(replace(parameters, max_epochs=7)).epochs == 7
+        assert stop_of(replace(parameters, max_epochs=700)).epochs == 700
+    assert small(solver="perceptron", max_epochs=None).fit(X, Y).solution_.epoch == Perceptron.usual_epochs
 
 
 def test_solver_objects_are_accepted():
@@ -459,7 +482,6 @@ def test_ready_made_features_and_matrices():
         ({"max_epochs": -1}, "the stop rule epochs"),
         ({"tol": -0.1}, "the stop rule gap"),
         ({"patience": 0}, "the stop rule patience"),
-        ({"max_epochs": None, "tol": None}, "training would never end"),
         ({"n_jobs": 0}, "n_jobs must be a positive number of threads"),
         ({"templates": "word["}, "not understood"),
         ({"templates": "pos"}, "no column 'pos'; it has 'word'"),

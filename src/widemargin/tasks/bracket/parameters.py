@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from widemargin.tasks.parameters import Parameters, changed, parameter
+from widemargin.tasks.parameters import Parameters, parameter
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -12,8 +12,8 @@ class BracketerParameters(Parameters):
     """Parameters of parsers of constituents; trees are slow to decode and have many features, hence the defaults."""
 
     usual_C: ClassVar[float] = 0.01
+    usual_epochs: ClassVar[int] = 20
 
-    max_epochs: int | None = changed(Parameters, "max_epochs", 20)
     templates: "str | Sequence[str] | None" = parameter(
         None,
         "Features of spans, such as 'first:word|last:word|length'. By default those of the library.",

@@ -12,8 +12,8 @@ class LinearParameters(Parameters):
     """Parameters of all linear classifiers; with few weights, the solver ``"auto"`` is ``"bundle"``."""
 
     usual_C: ClassVar[float] = 1.0
+    usual_epochs: ClassVar[int] = 1000
 
-    max_epochs: int | None = changed(Parameters, "max_epochs", 1000)
     tol: float | None = changed(Parameters, "tol", 0.001)
     fit_intercept: bool = parameter(
         True, "Whether every label has a bias, penalised like the other weights.", option="--intercept/--no-intercept"

@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from widemargin.tasks.latent_parameters import LatentParameters
-from widemargin.tasks.parameters import Parameters, changed, parameter
+from widemargin.tasks.parameters import parameter
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class MotifParameters(LatentParameters):
     """Parameters of motif finders."""
 
-    max_epochs: int | None = changed(Parameters, "max_epochs", 1000)
+    usual_epochs: ClassVar[int] = 1000
+
     length: "int | Sequence[int]" = parameter(
         11,
         "How many letters the motif has. With several lengths, each is tried, and the best one is kept: by the "

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from widemargin.tasks.parameters import Parameters, changed, parameter
+from widemargin.tasks.parameters import Parameters, parameter
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -12,8 +12,8 @@ class ParserParameters(Parameters):
     """Parameters of dependency parsers; trees are slow to decode and have many features, hence the defaults."""
 
     usual_C: ClassVar[float] = 0.01
+    usual_epochs: ClassVar[int] = 20
 
-    max_epochs: int | None = changed(Parameters, "max_epochs", 20)
     decoder: Literal["projective", "nonprojective"] = parameter(
         "projective", "Whether arcs may cross: only in 'nonprojective' trees."
     )

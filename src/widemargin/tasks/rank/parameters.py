@@ -12,8 +12,8 @@ class RankerParameters(LatentParameters):
     """Parameters of rankers."""
 
     usual_C: ClassVar[float] = 0.1
+    usual_epochs: ClassVar[int] = 1000
 
-    max_epochs: int | None = changed(Parameters, "max_epochs", 1000)
     tol: float | None = changed(Parameters, "tol", 0.001)
     measure: Literal["ndcg", "precision", "map", "pairs"] = parameter(
         "ndcg",

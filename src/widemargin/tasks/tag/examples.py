@@ -8,6 +8,9 @@ is Σ_t costs[truth_t, y_t], by default the number of wrong labels; truth_t is t
 (`tasks.tag.partial`).
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from widemargin._jit import kernel
@@ -22,6 +25,9 @@ from widemargin.tasks.tag.positions import hull_sequences, violators
 from widemargin.tasks.tag.scores import ChainData, new_scores, part_scores
 from widemargin.tasks.tag.search import best_sequences, max_marginals, scores, worst_sequences
 from widemargin.tasks.tag.weights import Chain, ChainWeights
+
+if TYPE_CHECKING:
+    from widemargin.tasks.tag.totals import ChainTotals
 
 
 @kernel
@@ -255,6 +261,12 @@ class ChainExamples:
         from widemargin.tasks.tag.marginals import expectation  # most taggers are trained without probabilities
 
         return Differences(*expectation(self.data, self.chain.parts(w), batch, error_scale))
+
+    def totals(self, batches: Sequence[IntVector], error_scale: float) -> "ChainTotals | None":
+        """Sums over all sequences (`core.examples.SummedMarginals`); not with features on transitions."""
+        from widemargin.tasks.tag.totals import ChainTotals
+
+        return None if self.chain.n_transition_features else ChainTotals(self.chain, self.data, batches, error_scale)
 
     def probabilities(self, w: FloatVector | ChainWeights, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:
         """p(y_t = l) for each position of the batch, a row each, and log Z of each example."""

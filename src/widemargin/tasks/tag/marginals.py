@@ -55,7 +55,8 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def _new_scratch(data: ChainData, weights: ChainWeights, batch: IntVector) -> Scratch:
+def new_scratch(data: ChainData, weights: ChainWeights, batch: IntVector) -> Scratch:
+    """Room for any example of the batch, with the exponentials of shared transitions filled in."""
     emission, transition = new_scores(data, weights, batch)
     transitions = new_transitions(transition)
     exponentiate(transitions, data.indptr[0])
@@ -90,7 +91,7 @@ def posteriors(
     data: ChainData, weights: ChainWeights, batch: IntVector, starts: LongVector, out: FloatMatrix, log_z: FloatVector
 ) -> None:
     """out[starts[k] + t, l] = p(y_t = l) of example batch[k], and log_z[k] its log Z; weights may be thinned."""
-    scratch = _new_scratch(data, weights, batch)
+    scratch = new_scratch(data, weights, batch)
     for position in range(len(batch)):
         log_z[position] = 0.0
         if starts[position] < starts[position + 1]:
@@ -99,11 +100,13 @@ def posteriors(
 
 
 @kernel
-def _residuals(data: ChainData, weights: ChainWeights, i: int, error_scale: float, scratch: Scratch) -> float:
-    """Leave indicators of gold less posteriors in `labels` and `pairs`; return −log p(gold)."""
+def residuals(
+    data: ChainData, weights: ChainWeights, i: int, error_scale: float, scratch: Scratch, labels: FloatMatrix
+) -> float:
+    """Leave indicators of gold less posteriors in `labels` and `scratch.pairs`; return −log p(gold)."""
     transitions, first = scratch.transitions, data.indptr[i]
     n = data.indptr[i + 1] - first
-    emission, labels, gold = scratch.emission[:n], scratch.labels[:n], data.gold[first : first + n]
+    emission, gold = scratch.emission[:n], data.gold[first : first + n]
     log_sum = _posteriors(data, weights, i, error_scale, scratch, labels)
     _subtract_from_gold(gold, labels, scratch.pairs[: min(n, len(transitions.scores))])
     return max(log_sum - sequence_score(emission, transitions.scores, weights.begin, weights.end, gold), 0.0)
@@ -116,7 +119,7 @@ def expectation(
     """−log p(gold) of every sequence of the batch, and φ(x, gold) − E[φ(x, y)] without zeros. No thinned weights."""
     n_labels = len(weights.begin)
     n_pairs = n_labels * n_labels
-    scratch = _new_scratch(data, weights, batch)
+    scratch = new_scratch(data, weights, batch)
     room, most = count_features(data.features, data.indptr, batch)
     room_pairs, most_pairs = count_features(data.transition_features, data.indptr, batch)
     room = room * n_labels + room_pairs * n_pairs + len(batch) * (n_pairs + 2 * n_labels)
@@ -133,8 +136,8 @@ def expectation(
     for position in range(len(batch)):
         first, n = data.indptr[batch[position]], data.indptr[batch[position] + 1] - data.indptr[batch[position]]
         if n > 0:
-            errors[position] = _residuals(data, weights, batch[position], error_scale, scratch)
             labels, pairs = scratch.labels[:n], scratch.pairs[: min(n, len(scratch.pairs))]
+            errors[position] = residuals(data, weights, batch[position], error_scale, scratch, labels)
             n_distinct = sum_by_feature(data.features, first, labels, table, names, sums)
             write = append_features(names, sums, n_distinct, at_emission, psi, write)
             if most_pairs > 0:

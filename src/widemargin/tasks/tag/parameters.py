@@ -14,6 +14,7 @@ class TaggerParameters(LatentParameters, TokenParameters):
     """Parameters of sequence taggers; without `templates`, sequences may also be ready-made features."""
 
     hidden: ClassVar[str] = "unknown labels"
+    usual_smooth_C: ClassVar[float] = 2.0
 
     costs: "Mapping[Any, float] | None" = parameter(
         None,

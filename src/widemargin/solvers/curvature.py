@@ -1,0 +1,140 @@
+"""The memory of L-BFGS: pairs s = w' − w, y = ∇P(w') − ∇P(w), and −H ∇P as a combination of them (Chen et al. 2014).
+
+The two-loop recursion of Nocedal & Wright (2006, Algorithm 7.4) only ever adds multiples of the pairs and of ∇P. So it
+runs on coefficients, with products looked up in a table, and reads no vector at all: pairs are read once when the table
+is brought up to date, and once when the direction is summed up. Both take the time of reading memory, so pairs are kept
+in single precision. H is then that of the rounded pairs, which is as good an estimate, and stays positive definite
+since their own products are used.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._threads import run
+from widemargin._types import AnyArray, FloatMatrix, FloatVector
+
+PIECE = 1 << 16  # sums run over pieces of this size, whatever the number of threads
+BLOCK = 1 << 10  # of a piece, which stays in the cache while it meets all pairs
+
+
+@dataclass(slots=True)
+class Pairs:
+    """Pair number k is in the rows (k modulo the memory) of `s` and `y`; `n` counts the pairs since the start.
+
+    `products` holds those of all rows of `s`, then of `y`, then of ∇P, with each other, but that of ∇P with itself.
+    """
+
+    s: AnyArray
+    y: AnyArray
+    products: FloatMatrix
+    n: int = 0
+
+
+def no_pairs(memory: int, n_weights: int) -> Pairs:
+    """Room for `memory` pairs."""
+    s, y = (np.zeros((memory, n_weights), dtype=np.float32) for _ in range(2))
+    return Pairs(s, y, np.zeros((2 * memory + 1, 2 * memory + 1)))
+
+
+@kernel
+def _add_products(vector: AnyArray, s: AnyArray, y: AnyArray, gradient: FloatVector, sums: FloatMatrix) -> None:
+    """sums += ⟨vector, s⟩, ⟨vector, y⟩, ⟨vector, ∇P⟩."""
+    with_s = with_y = with_gradient = 0.0
+    for j in range(len(vector)):
+        value = np.float64(vector[j])
+        with_s += value * np.float64(s[j])
+        with_y += value * np.float64(y[j])
+        with_gradient += value * gradient[j]
+    sums[0] += with_s
+    sums[1] += with_y
+    sums[2] += with_gradient
+
+
+@kernel
+def _products(s: AnyArray, y: AnyArray, k: int, gradient: FloatVector, begin: int, end: int, out: FloatMatrix) -> None:
+    """Add the products of all rows with s[k], y[k] and ∇P to a table per piece."""
+    memory = len(s)
+    for first in range(begin, end, BLOCK):
+        last, sums = min(first + BLOCK, end), out[first // PIECE]
+        newest_s, newest_y, part = s[k, first:last], y[k, first:last], gradient[first:last]
+        for row in range(memory):
+            _add_products(s[row, first:last], newest_s, newest_y, part, sums[row])
+            _add_products(y[row, first:last], newest_s, newest_y, part, sums[memory + row])
+
+
+@kernel
+def _combine(
+    s: AnyArray, y: AnyArray, gradient: FloatVector, factors: FloatVector, begin: int, end: int, out: FloatVector
+) -> None:
+    """out = Σ of all rows and of ∇P times their factors, over a range."""
+    memory = len(s)
+    for first in range(begin, end, BLOCK):
+        last = min(first + BLOCK, end)
+        part, total = gradient[first:last], out[first:last]
+        for j in range(len(total)):
+            total[j] = factors[2 * memory] * part[j]
+        for k in range(memory):
+            of_s, of_y, row_s, row_y = factors[k], factors[memory + k], s[k, first:last], y[k, first:last]
+            for j in range(len(total)):
+                total[j] += of_s * row_s[j] + of_y * row_y[j]
+
+
+class Point(NamedTuple):
+    """P and ∇P at `w`."""
+
+    w: FloatVector
+    value: float
+    gradient: FloatVector
+
+
+def keep(pairs: Pairs, before: Point, after: Point, n_threads: int) -> None:
+    """Keep the pair of a step; forget all pairs if P did not curve up on the way."""
+    memory, k, n = len(pairs.s), pairs.n % len(pairs.s), len(after.w)
+    # Without a vector in between: fresh memory takes longer to get than to fill.
+    np.subtract(after.w, before.w, out=pairs.s[k], casting="same_kind")
+    np.subtract(after.gradient, before.gradient, out=pairs.y[k], casting="same_kind")
+    tables = np.zeros((-(-n // PIECE), 2 * memory, 3))
+    run([partial(_products, pairs.s, pairs.y, k, after.gradient, *each, tables) for each in _ranges(n, n_threads)])
+    for row, found in zip((k, memory + k, 2 * memory), tables.sum(axis=0).T, strict=True):
+        pairs.products[row, :-1] = pairs.products[:-1, row] = found
+    # ⟨s, y⟩ ≥ ‖s‖² where P is 1-strongly convex; clearly less is rounding, or P is not convex there.
+    pairs.n = pairs.n + 1 if pairs.products[k, memory + k] > 0.5 * pairs.products[k, k] else 0
+
+
+def direction(pairs: Pairs, gradient: FloatVector, n_threads: int) -> FloatVector:
+    """−H ∇P; before any pair −∇P, no longer than 1."""
+    d = np.empty(len(gradient))
+    if not pairs.n:
+        return np.divide(gradient, -max(float(np.linalg.norm(gradient)), 1.0), out=d)
+    factors = _two_loops(pairs)
+    run([partial(_combine, pairs.s, pairs.y, gradient, factors, *each, d) for each in _ranges(len(d), n_threads)])
+    return d
+
+
+def _two_loops(pairs: Pairs) -> FloatVector:
+    """The factors of all s, all y and ∇P in −H ∇P."""
+    memory, products = len(pairs.s), pairs.products
+    kept = [k % memory for k in range(max(0, pairs.n - memory), pairs.n)]
+    d, alpha = np.zeros(2 * memory + 1), np.zeros(memory)
+    d[-1] = -1.0
+    for k in reversed(kept):
+        alpha[k] = (products[k] @ d) / products[k, memory + k]
+        d[memory + k] -= alpha[k]
+    newest = kept[-1]
+    d *= products[newest, memory + newest] / products[memory + newest, memory + newest]
+    for k in kept:
+        beta = (products[memory + k] @ d) / products[k, memory + k]
+        d[k] += alpha[k] - beta
+    return d
+
+
+def _ranges(n: int, n_threads: int) -> list[tuple[int, int]]:
+    """0 … n − 1 in ranges of whole pieces, one for each thread."""
+    n_pieces = -(-n // PIECE)
+    ends = [min(n_pieces * each // n_threads * PIECE, n) for each in range(n_threads + 1)]
+    return [(begin, end) for begin, end in pairwise(ends) if begin < end]
