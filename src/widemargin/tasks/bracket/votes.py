@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from widemargin.tasks.bracket.features import SEQUENCES, STEPS, bracket_keys
+from widemargin.tasks.bracket.features import SEQUENCES, STEPS, BracketHasher
 from widemargin.tasks.bracket.scores import BracketKeys, BracketWeights, pair_slot
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
@@ -62,7 +62,7 @@ class SpanVotes:
         self._weights, self._names = weights, names
         self._mask = len(weights.table) - len(names)
         self._atoms = Atoms(sentence, Resources())
-        self._keys = [(template, bracket_keys(sentence, [template])) for template in templates]
+        self._keys = [(template, BracketHasher([template]).keys(sentence)) for template in templates]
 
     def votes(self, node: Node) -> list[tuple[str, float]]:
         """All votes for a node: features, ``template=values``, and their weights."""
