@@ -67,33 +67,40 @@ def row_of(first: int, node: int) -> int:
 
 
 @kernel
-def total(keys: TreeKeys, group: int, head: int, modifier: int, step: int, w: FloatVector, mask: int) -> float:
-    """The sum of the weights of an arc's features; `head` and `modifier` are rows."""
-    weight = 0.0
-    for t in range(keys.edges[group], keys.edges[group + 1]):
-        slot = (keys.head[np.uint64(head), np.uint64(t)] + keys.modifier[np.uint64(modifier), np.uint64(t)]) & mask
-        weight += w[np.uint64(slot)] + w[np.uint64(slot + 1 + step)]
-    return weight
+def steps_from(node: int, n: int, steps: LongVector) -> None:
+    """Write the steps from a node to the tokens 1 … n of its sentence."""
+    for m in range(1, n + 1):
+        steps[m] = step_of(node, m)
+
+
+@kernel
+def add_arcs(
+    keys: TreeKeys,
+    t: int,
+    key: int,
+    first: int,
+    low: int,
+    high: int,
+    steps: LongVector,
+    w: FloatVector,
+    mask: int,
+    row: FloatVector,
+) -> None:
+    """Add the weights of a template's features of the arcs to the modifiers m = low … high − 1 to row[m].
+
+    `key` is the sum of the keys of all other roles. Sums that do not wait for one another let fetches overlap.
+    """
+    for m in range(low, high):
+        slot = np.uint64((key + keys.modifier[np.uint64(first + m), np.uint64(t)]) & mask)
+        step = np.uint64(1 + steps[np.uint64(m)])
+        row[np.uint64(m)] += w[slot] + w[slot + step]
 
 
 @kernel
 def total_kept(slots: IntMatrix, arc: int, step: int, w: FloatVector) -> float:
-    """The same for an arc whose slots have been kept; twice as fast, as nothing keeps the next fetches waiting."""
+    """The sum of the weights of the features of an arc whose slots have been kept."""
     weight = 0.0
     for t in range(slots.shape[1]):
         slot = slots[np.uint64(arc), np.uint64(t)]
-        weight += w[np.uint64(slot)] + w[np.uint64(slot + 1 + step)]
-    return weight
-
-
-@kernel
-def total_with(
-    keys: TreeKeys, group: int, head: int, modifier: int, other: int, step: int, w: FloatVector, mask: int
-) -> float:
-    """The same for features that look at a third token."""
-    weight = 0.0
-    for t in range(keys.edges[group], keys.edges[group + 1]):
-        pair = keys.head[np.uint64(head), np.uint64(t)] + keys.modifier[np.uint64(modifier), np.uint64(t)]
-        slot = (pair + keys.other[np.uint64(other), np.uint64(t)]) & mask
         weight += w[np.uint64(slot)] + w[np.uint64(slot + 1 + step)]
     return weight
