@@ -37,7 +37,8 @@ from widemargin.tasks.bracket.scores import (
     BracketWeights,
     gold_marks,
     new_charts,
-    pair_slot,
+    new_slots,
+    pair_slots,
     part_scores,
     rule_scores,
 )
@@ -74,11 +75,12 @@ def _reads(data: BracketData, layout: Layout, batch: IntVector, found: Found) ->
                 for template in range(single.shape[1]):
                     count = note(int(single[t, template]) & layout.mask, size, found, count)
         for pairs in (keys.spans, keys.lefts, keys.rights):
+            slots = new_slots(pairs)
             for t in range(begin, end):
                 for u in range(t + 1, end + 1):
-                    for template in range(pairs.begin.shape[1]):
-                        slot = pair_slot(pairs, keys.sums, keys.powers, t, u, template, layout.mask)
-                        count = note(slot, size, found, count)
+                    pair_slots(keys, pairs, t, u, layout.mask, slots)
+                    for slot in slots:
+                        count = note(int(slot), size, found, count)
     return count
 
 

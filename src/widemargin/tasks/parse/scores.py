@@ -12,7 +12,8 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
-from widemargin.structures.rows import add_rows, highest
+from widemargin.decoders.highest import highest
+from widemargin.structures.rows import add_rows
 from widemargin.tasks.parse.decode import Scores, arcs_of, labels_of, siblings_of
 from widemargin.tasks.parse.keys import (
     ARC,
