@@ -126,7 +126,7 @@ class ArcExtractor:
         return {
             "arc": tuple(each for each in arc if "between" not in each.roles),
             "between": tuple(each for each in arc if "between" in each.roles),
-            "sibling": sibling,
+            "sibling": tuple(sorted(sibling, key=lambda each: "head" in each.roles)),
             "label": tuple(each for each in label if each not in alone["head"] and each not in alone["modifier"]),
             "label_head": alone["head"],
             "label_modifier": alone["modifier"],
@@ -139,19 +139,21 @@ class ArcExtractor:
         return sorted(set[str]().union(*(template.columns_read for template in templates)))
 
     @cached_property
-    def _prepared(self) -> tuple[RoleHasher, IntMatrix, LongVector]:
-        """What the keys of any corpus need: the hasher, the keys of measures, and where the groups begin."""
+    def _prepared(self) -> tuple[RoleHasher, IntMatrix, LongVector, int]:
+        """What the keys of any corpus need: the hasher, and what `TreeKeys` says of measures and groups."""
         templates = [template for group in GROUPS for template in self.groups[group]]
         measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
         edges = boundaries(len(self.groups[group]) for group in GROUPS)
-        return RoleHasher(templates, OUTSIDE), np.asarray(measure, dtype=np.int32), edges
+        without_head = sum("head" not in each.roles for each in self.groups["sibling"])
+        with_head = int(edges[GROUPS.index("sibling")]) + without_head
+        return RoleHasher(templates, OUTSIDE), np.asarray(measure, dtype=np.int32), edges, with_head
 
     def keys(self, columns: Columns) -> TreeKeys:
         """The keys of all tokens of a corpus."""
-        hasher, measure, edges = self._prepared
+        hasher, measure, edges, with_head = self._prepared
         head, modifier, between, sibling = hasher.keys(columns)
         # No template has both roles, between and sibling.
-        return TreeKeys(head, modifier, between + sibling, measure, edges)
+        return TreeKeys(head, modifier, between + sibling, measure, edges, with_head)
 
 
 def readable(templates: Sequence[str], columns: Columns) -> tuple[str, ...]:

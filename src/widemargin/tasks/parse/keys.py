@@ -36,7 +36,8 @@ ARC, BETWEEN, SIBLING, LABEL, LABEL_HEAD, LABEL_MODIFIER = range(6)
 class TreeKeys(NamedTuple):
     """The keys of all templates, a column each; group g of the templates has the columns `edges`[g] … `edges`[g + 1].
 
-    Keys of roles and measures that a template does not have are zero.
+    Keys of roles and measures that a template does not have are zero. Templates of siblings that look at the head have
+    the columns from `with_head` on.
     """
 
     head: IntMatrix
@@ -44,6 +45,7 @@ class TreeKeys(NamedTuple):
     other: IntMatrix
     measure: IntMatrix
     edges: LongVector
+    with_head: int
 
 
 @kernel

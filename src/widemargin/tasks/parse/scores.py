@@ -172,15 +172,19 @@ def label_row(
 @kernel
 def sibling_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
     """scores[h, s, m] of all modifiers m of h whose next sibling towards h is s; h itself where there is none."""
-    steps = np.empty(n + 1, dtype=np.int64)
+    steps, whatever_head = np.empty(n + 1, dtype=np.int64), np.empty((2, n + 1))
     for s in range(n + 1):
         steps_from(s, n, steps)
+        # Without a sibling, next to the head s; and with the sibling s.
+        for row, other in zip(whatever_head, (0, first + s)):  # noqa: B905 — Numba knows no `strict`
+            row[:] = 0.0
+            for t in range(keys.edges[SIBLING], keys.with_head):
+                add_arcs(keys, t, keys.other[other, t], first, 1, n + 1, steps, w, mask, row)
         for h in range(n + 1) if s > 0 else range(1):
             row, other = scores[h, s], 0 if s == h else first + s
             low, high = 1 if s <= h else s + 1, n + 1 if s >= h else s
-            for m in range(low, high):
-                row[m] = 0.0
-            for t in range(keys.edges[SIBLING], keys.edges[SIBLING + 1]):
+            row[low:high] = whatever_head[0 if s == h else 1, low:high]
+            for t in range(keys.with_head, keys.edges[SIBLING + 1]):
                 key = keys.head[row_of(first, h), t] + keys.other[other, t]
                 add_arcs(keys, t, key, first, low, high, steps, w, mask, row)
 
