@@ -66,11 +66,11 @@ class Slow:
         return self.with_step(self.slots("sibling", h, m, 0 if s == h else s), step_of(s, m))
 
 
-@given(st.lists(tokens, min_size=1, max_size=3), st.sampled_from([0.0, 1.0]), st.integers(0, 2**32 - 1))
-def test_scores_are_sums_of_the_weights_of_features(drawn, memory, seed):
+@given(st.lists(tokens, min_size=1, max_size=3), st.integers(0, 2**32 - 1))
+def test_scores_are_sums_of_the_weights_of_features(drawn, seed):
     X = sentences(drawn)
     keys, trees = EXTRACTOR.keys(X), Trees(N_LABELS, BITS, order=2)
-    examples = TreeExamples(trees, X.indptr, keys, memory=memory)
+    examples = TreeExamples(trees, X.indptr, keys)
     w = np.random.default_rng(seed).normal(size=trees.n_weights)
     for i, n in enumerate(examples.lengths.tolist()):
         scores, slow = examples.arc_scores(w, i), Slow(keys, w, int(X.indptr[i]))

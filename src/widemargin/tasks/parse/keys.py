@@ -96,13 +96,3 @@ def add_arcs(
         slot = np.uint64((key + keys.modifier[np.uint64(first + m), np.uint64(t)]) & mask)
         step = np.uint64(1 + steps[np.uint64(m)])
         row[np.uint64(m)] += w[slot] + w[slot + step]
-
-
-@kernel
-def total_kept(slots: IntMatrix, arc: int, step: int, w: FloatVector) -> float:
-    """The sum of the weights of the features of an arc whose slots have been kept."""
-    weight = 0.0
-    for t in range(slots.shape[1]):
-        slot = slots[np.uint64(arc), np.uint64(t)]
-        weight += w[np.uint64(slot)] + w[np.uint64(slot + 1 + step)]
-    return weight

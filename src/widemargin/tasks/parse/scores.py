@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.decoders.highest import highest
 from widemargin.structures.rows import add_rows
 from widemargin.tasks.parse.decode import Scores, arcs_of, labels_of, siblings_of
@@ -27,7 +27,6 @@ from widemargin.tasks.parse.keys import (
     row_of,
     step_of,
     steps_from,
-    total_kept,
 )
 
 ANY_STEP = (0, 1, 7)
@@ -37,8 +36,7 @@ ANY_STEP = (0, 1, 7)
 class TreeData(NamedTuple):
     """Sentences compiled to arrays; `heads` and `labels` are gold, a number per token, or empty.
 
-    `costs` are those of a wrong head, and of a wrong label at the right head. The `slots` of the arcs of some sentences
-    are kept, a row for each, by head and then modifier, from row `kept`[i] on for sentence i; −1 if they are not.
+    `costs` are those of a wrong head, and of a wrong label at the right head.
     """
 
     indptr: LongVector
@@ -48,25 +46,6 @@ class TreeData(NamedTuple):
     heads: IntVector
     labels: IntVector
     costs: FloatVector
-    slots: IntMatrix
-    kept: LongVector
-
-
-@kernel
-def keep_slots(data: TreeData) -> None:
-    """Work out the slots that are to be kept."""
-    keys = data.keys
-    for i in range(len(data.kept)):
-        arc, first = data.kept[i], data.indptr[i]
-        n = data.indptr[i + 1] - first
-        if arc < 0:
-            continue
-        for h in range(n + 1):
-            for m in range(1, n + 1):
-                for t in range(data.slots.shape[1]):
-                    pair = keys.head[row_of(first, h), t] + keys.modifier[first + m, t]
-                    data.slots[arc, t] = pair & data.mask
-                arc += 1
 
 
 @kernel
@@ -101,17 +80,15 @@ def _add_between(
 def arc_scores(data: TreeData, w: FloatVector, i: int, scores: FloatMatrix) -> None:
     """The scores of all arcs of sentence i; those of tokens to themselves are 0."""
     keys, first = data.keys, data.indptr[i]
-    n, arc, has_between = data.indptr[i + 1] - first, data.kept[i], keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]
+    n, has_between = data.indptr[i + 1] - first, keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]
     nearest = _same_values(keys, first, n if has_between else 0)
     steps = np.empty(n + 1, dtype=np.int64)
     for h in range(n + 1):
         row = scores[h]
+        row[1:] = 0.0
         steps_from(h, n, steps)
-        for m in range(1, n + 1):
-            row[m] = total_kept(data.slots, arc + h * n + m - 1, steps[m], w) if arc >= 0 else 0.0
-        if arc < 0:
-            for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
-                add_arcs(keys, t, keys.head[row_of(first, h), t], first, 1, n + 1, steps, w, data.mask, row)
+        for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
+            add_arcs(keys, t, keys.head[row_of(first, h), t], first, 1, n + 1, steps, w, data.mask, row)
         if has_between:
             _add_between(data, w, first, h, nearest, steps, row)
         if h > 0:
