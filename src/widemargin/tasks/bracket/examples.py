@@ -13,6 +13,8 @@ the gold one, into halves with the same labels. No half knows the label of the o
 decoding (`decoders.charts`).
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from widemargin._jit import kernel
@@ -161,7 +163,7 @@ class BracketExamples:
         """The number of weights: the table with room for the labels of its last slot, and two for each rule."""
         return 2**hash_bits + n_labels - 1 + 2 * n_labels**2
 
-    @property
+    @cached_property
     def work(self) -> FloatVector:
         """About how many microseconds parsing each sentence takes."""
         keys, L = self.data.keys, self.layout.n_labels

@@ -285,8 +285,12 @@ class TreeExamples:
 
     def _chunks(self, batch: IntVector) -> Iterator[slice]:
         """Pieces of the batch that have few enough part scores to hold."""
-        sizes = (self.lengths[batch] + 1.0) ** (self.trees.order + 1)
-        numbers = np.cumsum(sizes) // MOST_SCORES
+        done = np.cumsum((self.lengths[batch] + 1.0) ** (self.trees.order + 1))
+        if len(batch) and done[-1] <= MOST_SCORES:
+            # The usual batch while training, where the rest of this takes as long as a short sentence.
+            yield slice(0, len(batch))
+            return
+        numbers = done // MOST_SCORES
         edges = np.flatnonzero(np.diff(numbers, prepend=-1, append=np.inf))
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             yield slice(begin, end)
