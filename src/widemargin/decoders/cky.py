@@ -4,15 +4,18 @@
                   left[i, k, l] + left_rule[p, l]  +  right[k, j, l] + right_rule[q, l]
 
 A *half* is a child as its parent sees it: its two ends with the parent's label. Every score of a split belongs to one
-half or the other, so each half is maximised over the child's label once, in L² steps,
+half or the other, so each half is maximised over the child's label once, in L² steps at most,
 
     first[i, k, l]  = left[i, k, l]  + max over p of best[i, k, p] + left_rule[p, l]
     second[k, j, l] = right[k, j, l] + max over q of best[k, j, q] + right_rule[q, l]
     best[i, j, l]   = span[i, j, l]  + max over k of first[i, k, l] + second[k, j, l]
 
-and the loop over splits only adds two contiguous rows of labels: O(n² L² + n³ L). A span i … j is the row `cell(i, j)`
-of charts with n (n + 1) / 2 rows (`charts`). No back pointers are kept: the maxima are found again on the way down.
-Trees are written as nodes in preorder, each before its left and then its right half; −inf forbids what it scores.
+and the loop over splits only adds two contiguous rows of labels: O(n² L² + n³ L). In practice far fewer than L² steps
+are taken: most labels of a child score so low that bounds on the rules rule them out below every parent.
+
+A span i … j is the row `cell(i, j)` of charts with n (n + 1) / 2 rows (`charts`). No back pointers are kept: the maxima
+are found again on the way down. Trees are written as nodes in preorder, each before its left and then its right half;
+−inf forbids what it scores.
 
 A marked production (`charts.Marks`) scores something extra. Only its own split and label are maximised anew then.
 """
