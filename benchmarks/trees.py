@@ -1,6 +1,6 @@
 """Dependency and constituency parsing: accuracy, training time and memory, and parsing speed.
 
-    python benchmarks/trees.py [--parts solvers orders objectives likelihood speed brackets lazy] [--epochs 10] [--jobs 2] [--out bench]
+    python benchmarks/trees.py [--parts solvers orders objectives likelihood speed brackets lazy] [--epochs 10] [--jobs 2] [--quick] [--out bench]
 
 | part | what | after |
 | --- | --- | --- |
@@ -8,12 +8,17 @@
 | orders | the same set, projective: first and second order | McDonald & Pereira (2006) |
 | objectives | cdt-danish and ud-swedish-talbanken, non-projective: margin and PosLearn | Table 1 of Sarawagi & Gupta (2008) |
 | likelihood | ud-english-ewt, first order: margin and likelihood, C of the latter by development data | |
-| speed | sentences per second from the file to trees, one thread | |
-| brackets | genia-treebank and gum-open, gold tags: F1, exact trees, sentences per second | |
+| speed | ud-english-ewt, first and second order: sentences per second, one thread | |
+| brackets | genia-treebank and gum-open, gold tags: F1, exact trees, training time, sentences per second | |
 | lazy | 2,000 sentences of ud-english-ewt, 500 of genia-treebank: an epoch of AdaGrad against one of the perceptron, by batch size | Table 1 of Kummerfeld et al. (2015) |
 
 Every run is a process of its own, so that its peak memory is its own; the kernels are compiled before. Scores are those
-of the epoch that is best on the development data, on the test data. `--sentences N` trains on the first N only.
+of the epoch that is best on the development data, on the test data. `--sentences N` trains on the first N only;
+`--quick` stands for 500 sentences and 2 epochs.
+
+Speed is that of one thread, from the file to trees, and from columns that have been read; and the milliseconds that a
+single sentence of 8 tokens takes from dicts to its tree (medians). Seconds of the processor (`cpu`) are also given, as
+others may use the machine.
 """  # noqa: E501
 
 import argparse
@@ -31,6 +36,7 @@ import numpy as np
 
 from widemargin import ConstituencyParser, DependencyParser
 from widemargin.core.problem import Problem
+from widemargin.files.brackets import columns_of
 from widemargin.files.formats import read
 from widemargin.objectives import Margin
 from widemargin.solvers import named_solver
@@ -43,6 +49,7 @@ from widemargin.tasks.parse.dependencies import arc_lists, arcs
 from widemargin.tasks.parse.metrics import attachment_scores
 from widemargin.tasks.parse.parameters import ParserParameters
 from widemargin.tasks.training import Data
+from widemargin.text.columns import Columns
 
 HERE = Path(__file__).resolve()
 EWT, DANISH, SWEDISH, GENIA, GUM = "ud-english-ewt", "cdt-danish", "ud-swedish-talbanken", "genia-treebank", "gum-open"
@@ -78,14 +85,14 @@ def dependencies(name: str, part: str, sentences: int | None = None) -> tuple[An
     X, y = document.columns, arcs(document)
     if sentences is None:
         return X, y
-    named = zip(*(X.sequences(column) for column in X.names), strict=True)
-    tokens = [[dict(zip(X.names, token, strict=True)) for token in zip(*each, strict=True)] for each in named]
-    return tokens[:sentences], arc_lists(y, X.indptr)[:sentences]
+    return [as_dicts(X, i) for i in range(sentences)], arc_lists(y, X.indptr)[:sentences]
 
 
-def trees(name: str, part: str) -> tuple[Any, Any]:
+def trees(name: str, part: str, sentences: int | None = None) -> tuple[Any, Any]:
     document: Any = read(data_file(name, part))
-    return document.columns, document.trees
+    if sentences is None:
+        return document.columns, document.trees
+    return columns_of(document.trees[:sentences]), document.trees[:sentences]
 
 
 def run(
@@ -94,12 +101,11 @@ def run(
     """Train on a set, test, and say what came of it; this is what a process does."""
     brackets = SUFFIXES[name] == "ptb"
     load, kind = (trees, ConstituencyParser) if brackets else (dependencies, DependencyParser)
-    limited = {} if sentences is None else {"sentences": sentences}
-    train, dev = load(name, "train", **limited), load(name, "dev")
-    begin = perf_counter()
+    train, dev = load(name, "train", sentences), load(name, "dev")
+    begin, busy = perf_counter(), process_time()
     parser = kind(**options).fit(*train, dev=dev)
     model, solution = parser.model_, parser.solution_
-    seconds = perf_counter() - begin
+    seconds, cpu = perf_counter() - begin, process_time() - busy
     if save is not None:
         model.save(save)
     measured: dict[str, Any] = {}
@@ -118,6 +124,7 @@ def run(
         "gap": solution.gap,
         "training_seconds": solution.seconds,
         "seconds": seconds,
+        "cpu_seconds": cpu,
         "oracle_calls": solution.oracle_calls,
         "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
@@ -148,18 +155,33 @@ def likelihood(common: dict[str, Any], folder: str, sentences: int | None) -> li
     return rows
 
 
-def speed(model: str, name: str, repeats: int = 5) -> dict[str, Any]:
-    """Sentences per second of one thread: read the file, make features, parse, and spell the trees."""
+def as_dicts(X: Any, i: int) -> list[dict[str, str]]:
+    """Sentence i as a request would bring it."""
+    texts = [X.alone(i)[name].strings() for name in X.names]
+    return [dict(zip(X.names, token, strict=True)) for token in zip(*texts, strict=True)]
+
+
+def speed(model: str, name: str, repeats: int = 5, requests: int = 200) -> dict[str, Any]:
+    """How fast one thread parses: many sentences, from the file or from columns, and a single one."""
     predictor, path = load_model(model), data_file(name, "test")
     rates = []
     for _ in range(repeats + 1):
         begin = perf_counter()
-        document = read(path)
-        read_after = perf_counter() - begin
-        found = predictor.predict(document.columns, 1)
-        rates.append((len(found) / (perf_counter() - begin), len(found) / (perf_counter() - begin - read_after)))
-    whole, parsing = np.median(rates[1:], axis=0).tolist()
-    return {"set": name, "sentences_per_second": whole, "sentences_per_second_without_reading": parsing}
+        X = predictor.sentences(read(path).columns)
+        known = {each: X[each] for each in X.names}
+        ready, busy = perf_counter(), process_time()
+        n = len(predictor.predict(Columns(known, X.indptr), 1))
+        end = perf_counter()
+        rates.append((n / (end - begin), n / (end - ready), n / (process_time() - busy)))
+    request = [as_dicts(X, int(np.flatnonzero(np.diff(X.indptr) == 8)[0]))]
+    taken = []
+    for _ in range(requests + 1):
+        begin = perf_counter()
+        predictor.predict(request)
+        taken.append(1e3 * (perf_counter() - begin))
+    names = ("sentences_per_second", "sentences_per_second_from_columns", "sentences_per_cpu_second_from_columns")
+    measured = dict(zip(names, np.median(rates[1:], axis=0).tolist(), strict=True))
+    return {"set": name, **measured, "milliseconds_of_8_tokens": float(np.median(taken[1:]))}
 
 
 def lazy(name: str, epochs: int = 4) -> dict[str, Any]:
@@ -205,11 +227,31 @@ def report(part: str, label: str, result: dict[str, Any]) -> dict[str, Any]:
     print(
         f"{part}: {result['set']}, {label}: {scores or 'not tested'}; dev {100 * max(result['dev']):.2f}, "
         f"epoch {result['epoch']} of {len(result['dev'])}, "
-        f"gap {result['gap'] or float('nan'):.4f}, {result['training_seconds']:.0f} s, "
-        f"{result['peak_megabytes']:.0f} MB",
+        f"gap {result['gap'] or float('nan'):.4f}, {result['training_seconds']:.0f} s "
+        f"(cpu {result['cpu_seconds']:.0f}), {result['peak_megabytes']:.0f} MB",
         flush=True,
     )
     return {"part": part, "label": label, **result}
+
+
+def report_speed(part: str, label: str, result: dict[str, Any]) -> dict[str, Any]:
+    print(
+        f"{part}: {result['set']}, {label}: {result['sentences_per_second']:,.0f} sentences a second from the file, "
+        f"{result['sentences_per_second_from_columns']:,.0f} from columns "
+        f"(cpu {result['sentences_per_cpu_second_from_columns']:,.0f}); "
+        f"8 tokens {result['milliseconds_of_8_tokens']:.2f} ms",
+        flush=True,
+    )
+    return {"part": part, "label": label, **result}
+
+
+def speeds(dcd: dict[str, Any], model: str, sentences: int | None) -> list[dict[str, Any]]:
+    """How fast dependency parsers of both orders are."""
+    rows = []
+    for order in (1, 2):
+        child(name=EWT, options=dcd | {"order": order}, save=model, sentences=sentences)
+        rows.append(report_speed("speed", f"order {order}", child(speed={"model": model, "name": EWT})))
+    return rows
 
 
 def report_lazy(result: dict[str, Any]) -> dict[str, Any]:
@@ -225,32 +267,37 @@ def measured(chosen: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
     common = {"max_epochs": chosen.epochs, "tol": None, "n_jobs": chosen.jobs}
     rows: list[dict[str, Any]] = []
     model = str(Path(folder) / "parser.wm")
-    dcd = common | SOLVERS["dcd"]
+    dcd, sentences = common | SOLVERS["dcd"], chosen.sentences
     if "solvers" in chosen.parts and EWT in chosen.sets:
         for decoder in chosen.decoders:
             for name in chosen.solvers:
                 options = common | SOLVERS[name] | {"decoder": decoder}
-                rows.append(report("solvers", f"{decoder}, {name}", child(name=EWT, options=options, save=None)))
+                rows.append(
+                    report(
+                        "solvers",
+                        f"{decoder}, {name}",
+                        child(name=EWT, options=options, save=None, sentences=sentences),
+                    )
+                )
     if "orders" in chosen.parts and EWT in chosen.sets:
         for order in (1, 2):
-            found = child(name=EWT, options=dcd | {"order": order}, save=None)
+            found = child(name=EWT, options=dcd | {"order": order}, save=None, sentences=sentences)
             rows.append(report("orders", f"order {order}", found))
     if "objectives" in chosen.parts:
         for name in (DANISH, SWEDISH):
             for objective in ("margin", "positions") if name in chosen.sets else ():
                 options = dcd | {"decoder": "nonprojective", "objective": objective}
-                rows.append(report("objectives", objective, child(name=name, options=options, save=None)))
+                found = child(name=name, options=options, save=None, sentences=sentences)
+                rows.append(report("objectives", objective, found))
     if "likelihood" in chosen.parts and EWT in chosen.sets:
-        rows += likelihood(common, folder, chosen.sentences)
+        rows += likelihood(common, folder, sentences)
     if "speed" in chosen.parts and EWT in chosen.sets:
-        child(name=EWT, options=dcd | {"max_epochs": 5}, save=model)
-        rows.append({"part": "speed", **child(speed={"model": model, "name": EWT})})
-        print(rows[-1], flush=True)
+        rows += speeds(dcd | {"max_epochs": min(chosen.epochs, 5)}, model, sentences)
     if "brackets" in chosen.parts:
         for name in [each for each in (GENIA, GUM) if each in chosen.sets]:
-            rows.append(report("brackets", "dcd", child(name=name, options=dcd, save=model)))
-            rows.append({"part": "brackets", **child(speed={"model": model, "name": name})})
-            print(rows[-1], flush=True)
+            found = child(name=name, options=dcd, save=model, sentences=sentences)
+            rows.append(report("brackets", "dcd", found))
+            rows.append(report_speed("brackets", "dcd", child(speed={"model": model, "name": name})))
     timed = [name for name in FIRST if name in chosen.sets and "lazy" in chosen.parts]
     return rows + [report_lazy(child(lazy={"name": name})) for name in timed]
 
@@ -264,10 +311,13 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(SUFFIXES), choices=list(SUFFIXES))
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--sentences", type=int, help="train the part likelihood on so many sentences [all]")
+    parser.add_argument("--sentences", type=int, help="train on so many sentences [all]")
+    parser.add_argument("--quick", action="store_true", help="500 sentences, 2 epochs")
     parser.add_argument("--out", default="bench")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.sentences, chosen.epochs = 500, 2
     if chosen.task is not None:
         print(json.dumps(done(json.loads(chosen.task))))
         return

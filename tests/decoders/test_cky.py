@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.bracketed import SIZES, charts, labelled, marked_score, score, shapes
-from widemargin.decoders.charts import TreeParts, mark_tree
-from widemargin.decoders.cky import best_tree, cky
+from widemargin.decoders.charts import TreeParts, cell, mark_tree, no_marks
+from widemargin.decoders.cky import best_tree, cky, fill
 
 pytestmark = pytest.mark.interpreted
 
@@ -43,3 +43,24 @@ def test_marked_productions_score_extra(size, kind, seed):
     assert found == pytest.approx(best)
     if best > -np.inf:
         assert marked_score(nodes.tolist(), parts, marked, extra) == pytest.approx(best)
+
+
+@given(st.integers(1, 5), st.integers(1, 9), kinds, st.sampled_from([0.1, 1.0, 30.0]), seeds)
+def test_children_that_are_left_out_are_never_best(n, n_labels, kind, spread, seed):
+    """The charts are those of the recursion without bounds, bit by bit, whether rules or spans matter more."""
+    parts = charts(np.random.default_rng(seed), n, n_labels, kind)
+    parts[0] *= spread
+    filled = TreeParts(*(part.copy() for part in parts))
+    fill(n, filled, no_marks())
+    span, left, right, left_rule, right_rule = parts
+    for j in range(1, n + 1):
+        for i in range(j - 1, -1, -1):
+            at = cell(i, j)
+            if j - i > 1:
+                span[at] += np.max([left[cell(i, k)] + right[cell(k, j)] for k in range(i + 1, j)], axis=0)
+            if i > 0:
+                right[at] += (span[at][:, None] + right_rule).max(axis=0)
+            if j < n:
+                left[at] += (span[at][:, None] + left_rule).max(axis=0)
+    for one, other in zip(filled, parts, strict=True):
+        assert np.array_equal(one, other)

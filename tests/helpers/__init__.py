@@ -234,9 +234,7 @@ BRACKETED = [
 ]
 
 
-def dependencies(
-    seed, sizes, decoder="projective", order=1, *, single_root=True, hash_bits=4, label_cost=0.5, memory=0.0
-) -> Small:
+def dependencies(seed, sizes, decoder="projective", order=1, *, single_root=True, hash_bits=4, label_cost=0.5) -> Small:
     """Sentences of words from a tiny vocabulary, with gold trees drawn among those that can be decoded."""
     from helpers.trees import trees as all_trees
 
@@ -263,7 +261,6 @@ def dependencies(
         heads,
         labels,
         label_cost=label_cost,
-        memory=memory,
     )
 
     def outputs(i):
@@ -421,7 +418,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "trees": lambda: dependencies(11, [3, 2, 1, 3, 0, 2]),
     "trees, forests": lambda: dependencies(12, [3, 1, 2, 3], "nonprojective", single_root=False),
     "trees, one root": lambda: dependencies(13, [3, 2, 3], "nonprojective", label_cost=1.0, hash_bits=9),
-    "trees, siblings": lambda: dependencies(14, [3, 2, 3, 1], order=2, single_root=False, memory=150e-6),
+    "trees, siblings": lambda: dependencies(14, [3, 2, 3, 1], order=2, single_root=False),
     "custom, matching": lambda: matching(6, [3, 2, 4, 1, 3, 3]),
     "custom, masked": lambda: matching(6, [3, 2, 4, 3, 2], MaskedMatching),
     "custom, listed": lambda: matching(6, [3, 2, 4, 1, 3], ListedMatching),

@@ -10,7 +10,7 @@ from widemargin.decoders.charts import cell
 from widemargin.files.brackets import columns_of
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.examples import BracketExamples
-from widemargin.tasks.bracket.features import STEPS, bracket_keys, parse_bracket_templates
+from widemargin.tasks.bracket.features import STEPS, BracketHasher, parse_bracket_templates
 from widemargin.text.trees import Tree
 
 SIZES = [(1, 1), (1, 3), (2, 1), (2, 3), (3, 2), (3, 3), (4, 2), (5, 1), (6, 1)]
@@ -106,7 +106,7 @@ class PlainBrackets:
         self.bracketing = Bracketing.of(self.trees)
         self.templates, self.columns = parse_bracket_templates(templates), columns_of(self.trees)
         self.gold = [self.bracketing.encode(tree) for tree in self.trees]
-        keys = bracket_keys(self.columns, self.templates)
+        keys = BracketHasher(self.templates).keys(self.columns)
         self.examples = BracketExamples(
             self.bracketing,
             hash_bits,

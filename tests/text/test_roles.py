@@ -11,8 +11,12 @@ from helpers import dependencies
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 from widemargin.tasks.parse.features import ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, ArcExtractor, readable
+from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns
-from widemargin.text.roles import KEY_BITS, RoleKeys, measure_keys, parse_role_templates
+from widemargin.text.hashing import combine, hash_strings
+from widemargin.text.role_keys import RoleHasher, measure_keys
+from widemargin.text.roles import KEY_BITS, parse_role_templates
+from widemargin.text.templates import Atoms
 
 pytestmark = pytest.mark.interpreted
 
@@ -49,17 +53,52 @@ def test_what_is_no_template_is_named(text):
 def test_keys_depend_on_template_role_and_values_alone():
     here, there = columns(["a", "b", "a"]), columns(["c"], ["b", "a"])
     templates = parsed("head:word", "head:word|modifier:word", "head:word[1]|distance")
-    one, other = RoleKeys(here, templates), RoleKeys(there, templates)
-    for role in ROLES:
-        keys, again = one.of(role, "<root>"), other.of(role, "<root>")
+    hasher = RoleHasher(templates, dict.fromkeys(ROLES, "<root>"))
+    head, modifier = hasher.keys(here)
+    for keys, again in zip((head, modifier), hasher.keys(there), strict=True):
         assert np.array_equal(keys[0], again[0])
         assert np.array_equal(keys[2:], again[2:])  # "b a" at the end of a sentence, both times
         assert np.all((keys >= 0) & (keys < 1 << KEY_BITS))
-    head, modifier = one.of("head", "<root>"), one.of("modifier", "<root>")
     assert len({*head[:, 0].tolist(), *head[:, 1].tolist(), *head[:, 2].tolist()}) == 3 + 3 + 4
     assert not np.any(modifier[:, [0, 2]])
     assert set(modifier[:, 1].tolist()).isdisjoint(head[:, 1].tolist())
     assert not np.any(measure_keys(templates, "distance", ["1", "2"])[:, :2])
+
+
+def hashed(seed, values):
+    """The key of a template's values, one hash after the other."""
+    key = hash_strings([seed])
+    for value in values:
+        key = combine(key, value)
+    return int(key[0] >> np.uint64(64 - KEY_BITS))
+
+
+CLUSTERS = Resources(clusters={"brown": {"a": "01", "b": "0011"}})
+
+
+def test_keys_are_hashes_of_the_values():
+    """Every key against its definition, absent values and positions outside the sequences included."""
+    X = columns(["a", "Zoë", "b"], [], ["a"], ["b", "a"])
+    texts = ["head:word[-2]|head:word|modifier:lower[1]", "head:cluster(brown,2)", "modifier:bias|distance", "distance"]
+    templates, outside = parsed(*texts), {"head": "<root>", "modifier": "<none>"}
+    atoms = Atoms(X, CLUSTERS)
+    keys = RoleHasher(templates, outside, CLUSTERS).keys(X)
+    assert keys.dtype == np.int32
+    for (role, name), found in zip(outside.items(), keys, strict=True):
+        for t, template in enumerate(templates):
+            if role not in template.roles:
+                assert not np.any(found[:, t])
+                continue
+            seed, parts = f"{role} of {template.text}", [atoms.part(atom) for atom in template.roles[role].atoms]
+            assert found[0, t] == hashed(seed, [hash_strings([name])])
+            for token in range(X.n_tokens):
+                assert found[token + 1, t] == hashed(seed, [part.keys[part.codes[[token]]] for part in parts])
+
+
+def test_without_tokens_no_column_is_needed():
+    keys = RoleHasher(parsed("head:upos"), {"head": "<root>"}).keys(columns())
+    assert keys.shape == (1, 1, 1)
+    assert keys[0, 0, 0] > 0
 
 
 PRINTED = """

@@ -4,37 +4,73 @@
                   left[i, k, l] + left_rule[p, l]  +  right[k, j, l] + right_rule[q, l]
 
 A *half* is a child as its parent sees it: its two ends with the parent's label. Every score of a split belongs to one
-half or the other, so each half is maximised over the child's label once, in L² steps,
+half or the other, so each half is maximised over the child's label once, in L² steps at most,
 
     first[i, k, l]  = left[i, k, l]  + max over p of best[i, k, p] + left_rule[p, l]
     second[k, j, l] = right[k, j, l] + max over q of best[k, j, q] + right_rule[q, l]
     best[i, j, l]   = span[i, j, l]  + max over k of first[i, k, l] + second[k, j, l]
 
-and the loop over splits only adds two contiguous rows of labels: O(n² L² + n³ L). A span i … j is the row `cell(i, j)`
-of charts with n (n + 1) / 2 rows (`charts`). No back pointers are kept: the maxima are found again on the way down.
-Trees are written as nodes in preorder, each before its left and then its right half; −inf forbids what it scores.
+and the loop over splits only adds two contiguous rows of labels: O(n² L² + n³ L). In practice far fewer than L² steps
+are taken: most labels of a child score so low that bounds on the rules rule them out below every parent.
+
+A span i … j is the row `cell(i, j)` of charts with n (n + 1) / 2 rows (`charts`). No back pointers are kept: the maxima
+are found again on the way down. Trees are written as nodes in preorder, each before its left and then its right half;
+−inf forbids what it scores.
 
 A marked production (`charts.Marks`) scores something extra. Only its own split and label are maximised anew then.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix
 from widemargin.decoders.charts import Marks, TreeParts, cell, mark_of, no_marks
+from widemargin.decoders.highest import highest
+
+ROUNDING = 1e-9
+"""More than sums of a few scores can be off by, relative to their size."""
+
+
+class Rules(NamedTuple):
+    """The rules of halves on one side: `scores`[p, l], and the `least` and the `most` of every row."""
+
+    scores: FloatMatrix
+    least: FloatVector
+    most: FloatVector
 
 
 @kernel
-def _add_best_child(best: FloatVector, rule: FloatMatrix, row: FloatVector, best_child: FloatVector) -> None:
-    """row[l] += max over p of best[p] + rule[p, l]."""
+def _bounded(scores: FloatMatrix) -> Rules:
+    """Rules with their bounds."""
+    least, most = np.full(len(scores), np.inf), np.full(len(scores), -np.inf)
+    for child in range(len(scores)):
+        for score in scores[child]:
+            least[child] = min(least[child], score)
+            most[child] = max(most[child], score)
+    return Rules(scores, least, most)
+
+
+@kernel
+def _add_best_child(best: FloatVector, rules: Rules, row: FloatVector, best_child: FloatVector) -> None:
+    """row[l] += max over p of best[p] + scores[p, l].
+
+    One child is worth at least `floor` to every parent. Children that are worth less to all parents, which is most of
+    them, are left out; what is as good up to rounding is not, so that the maxima are the same.
+    """
     n_labels = len(row)
+    for child in range(n_labels):
+        best_child[child] = best[child] + rules.least[child]
+    floor = best_child[highest(best_child)]
+    floor -= ROUNDING * (1.0 + abs(floor))
     for label in range(n_labels):
         best_child[label] = -np.inf
     for child in range(n_labels):
-        score, rules = best[child], rule[child]
-        if score > -np.inf:
+        score, scores = best[child], rules.scores[child]
+        if score > -np.inf and not score + rules.most[child] < floor:
             for label in range(n_labels):
-                new, old = score + rules[label], best_child[label]
+                new, old = score + scores[label], best_child[label]
                 best_child[label] = new if new > old else old
     for label in range(n_labels):
         row[label] += best_child[label]
@@ -120,7 +156,8 @@ def right_scores(
 @kernel
 def fill(n: int, parts: TreeParts, marks: Marks) -> None:
     """Turn `span` into best, `left` into first and `right` into second, all in place."""
-    span, left, right, left_rule, right_rule = parts
+    span, left, right = parts.span, parts.left, parts.right
+    of_left, of_right = _bounded(parts.left_rule), _bounded(parts.right_rule)
     scratch, splits = np.empty(span.shape[1]), np.empty(n)
     for j in range(1, n + 1):
         for i in range(j - 1, -1, -1):
@@ -132,22 +169,12 @@ def fill(n: int, parts: TreeParts, marks: Marks) -> None:
                 if mark >= 0:
                     label = marks.productions[mark, 1]
                     split_scores(i, j, label, parts, marks, splits)
-                    span[at, label] = own + splits[highest(splits, j - i - 1)]
+                    span[at, label] = own + splits[highest(splits[: j - i - 1])]
             # What begins with the first word is no right half, and what ends with the last is no left one.
             if i > 0:
-                _add_best_child(span[at], right_rule, right[at], scratch)
+                _add_best_child(span[at], of_right, right[at], scratch)
             if j < n:
-                _add_best_child(span[at], left_rule, left[at], scratch)
-
-
-@kernel
-def highest(scores: FloatVector, n: int) -> int:
-    """The place of the highest of the first `n` scores, the first in a tie."""
-    chosen = 0
-    for other in range(1, n):
-        if scores[other] > scores[chosen]:
-            chosen = other
-    return chosen
+                _add_best_child(span[at], of_left, left[at], scratch)
 
 
 @kernel
@@ -168,11 +195,11 @@ def unfold(filled: TreeParts, marks: Marks, nodes: IntMatrix, first: int, last: 
         i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
         if j - i > 1:
             split_scores(i, j, label, filled, marks, scores)
-            k = i + 1 + highest(scores, j - i - 1)
+            k = i + 1 + highest(scores[: j - i - 1])
             left_scores(i, k, j, label, filled, marks, scores)
-            left = highest(scores, n_labels)
+            left = highest(scores[:n_labels])
             right_scores(i, k, j, label, left, filled, marks, scores)
-            put_halves(nodes, r, k, left, highest(scores, n_labels))
+            put_halves(nodes, r, k, left, highest(scores[:n_labels]))
 
 
 @kernel
@@ -188,7 +215,7 @@ def best_tree(n: int, parts: TreeParts, marks: Marks, nodes: IntMatrix) -> float
     """
     fill(n, parts, marks)
     top = parts.span[cell(0, n)]
-    label = highest(top, len(top))
+    label = highest(top)
     nodes[0, 0], nodes[0, 1], nodes[0, 2] = 0, n, label
     unfold(parts, marks, nodes, 0, 2 * n - 1, np.empty(max(n, len(top))))
     return top[label]

@@ -17,7 +17,8 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntMatrix, IntVector
 from widemargin.decoders.charts import Marks, TreeParts, cell
-from widemargin.decoders.cky import fill, highest, left_scores, put_halves, right_scores, split_scores, unfold
+from widemargin.decoders.cky import fill, left_scores, put_halves, right_scores, split_scores, unfold
+from widemargin.decoders.highest import highest
 
 TOP, SPLIT, LEFT, RIGHT = range(4)
 """Kinds of decisions: that at node r has the number 3 r + kind, and the top label 0."""
@@ -100,14 +101,14 @@ def _change(decision: int, choice: int, nodes: IntMatrix, filled: TreeParts, mar
     if kind == SPLIT:
         k = i + 1 + choice
         left_scores(i, k, j, label, filled, marks, scores)
-        left = highest(scores, n_labels)
+        left = highest(scores[:n_labels])
     if kind == LEFT:
         left = choice
     if kind == RIGHT:
         first = r + 2 * (k - i)
     else:
         right_scores(i, k, j, label, left, filled, marks, scores)
-        right = highest(scores, n_labels)
+        right = highest(scores[:n_labels])
     put_halves(nodes, r, k, left, right)
     unfold(filled, marks, nodes, first, r + 2 * (j - i) - 1, scores)
 
@@ -130,7 +131,7 @@ def cky_kbest(n: int, parts: TreeParts, marks: Marks, trees: IntMatrix, totals: 
         totals, np.zeros(k, dtype=np.int32), np.zeros(k, dtype=np.int32), np.zeros(k, dtype=np.int32)
     )
     totals[:] = -np.inf
-    best = highest(top, len(top))
+    best = highest(top)
     totals[0], candidates.choices[0] = top[best], best
     trees[0, 0, 0], trees[0, 0, 1] = 0, n
     found = 0

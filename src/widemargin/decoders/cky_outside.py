@@ -19,7 +19,8 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix
 from widemargin.decoders.charts import Marks, TreeParts, cell, no_marks
-from widemargin.decoders.cky import highest, left_scores, put_halves, right_scores, unfold
+from widemargin.decoders.cky import left_scores, put_halves, right_scores, unfold
+from widemargin.decoders.highest import highest
 
 
 class OuterScores(NamedTuple):
@@ -163,19 +164,19 @@ def tree_through(
         right = r + 2 * (k - begin)
         if is_left:
             right_scores(begin, k, end, above, child, filled, unmarked, scores)
-            put_halves(nodes, r, k, child, highest(scores, n_labels))
+            put_halves(nodes, r, k, child, highest(scores[:n_labels]))
             unfold(filled, unmarked, nodes, right, r + 2 * (end - begin) - 1, scores)
             r += 1
         else:
             left_scores(begin, k, end, above, filled, unmarked, scores)
-            put_halves(nodes, r, k, highest(scores, n_labels), child)
+            put_halves(nodes, r, k, highest(scores[:n_labels]), child)
             unfold(filled, unmarked, nodes, r + 1, right, scores)
             r = right
     if split == 0:
         unfold(filled, unmarked, nodes, r, r + 2 * (j - i) - 1, scores)
     else:
         left_scores(i, split, j, label, filled, marks, scores)
-        left = highest(scores, n_labels)
+        left = highest(scores[:n_labels])
         right_scores(i, split, j, label, left, filled, marks, scores)
-        put_halves(nodes, r, split, left, highest(scores, n_labels))
+        put_halves(nodes, r, split, left, highest(scores[:n_labels]))
         unfold(filled, unmarked, nodes, r + 1, r + 2 * (j - i) - 1, scores)

@@ -12,8 +12,8 @@ table of 2^bits numbers, and the hash kernel gives each feature a slot in it (Sh
 The hash is *linear*: a feature's slot is the sum of one key per role, cut to `bits` bits. Keys are worked out once per
 token and role; the conjunctions of all pairs of tokens then cost an addition each.
 
-Keys are below 2^29, so that the sum of four is still a 32-bit number. They depend on the template and on the values
-alone: the same in every process and on every platform.
+Keys (`text.role_keys`) are below 2^29, so that the sum of four is still a 32-bit number. They depend on the template
+and on the values alone: the same in every process and on every platform.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,11 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from widemargin._types import IntMatrix, KeyVector
 from widemargin.errors import WidemarginError
-from widemargin.text.attributes import Resources, check_attribute
-from widemargin.text.columns import Columns
-from widemargin.text.hashing import combine, hash_strings
 from widemargin.text.templates import Atoms, Template, expanded, parse_template, spell
 
 KEY_BITS = 29
@@ -75,53 +71,6 @@ def _parse(text: str, roles: Sequence[str], measures: Sequence[str]) -> RoleTemp
     return RoleTemplate("|".join([*names, *measured]), parsed, tuple(measured))
 
 
-class RoleKeys:
-    """The keys of one corpus for some templates; their sums are slots."""
-
-    def __init__(self, columns: Columns, templates: Sequence[RoleTemplate], resources: Resources | None = None) -> None:
-        self.columns, self.templates = columns, templates
-        self.resources = resources or Resources()
-        self._atoms = Atoms(columns, self.resources)
-        for template in templates:
-            for part in template.roles.values():
-                for atom in part.atoms:
-                    check_attribute(atom.attribute, self.resources)
-
-    def of(self, role: str, outside: str) -> IntMatrix:
-        """(1 + tokens, templates) keys of tokens in a role; row 0 stands for no token, named `outside`."""
-        keys = np.zeros((self.columns.n_tokens + 1, len(self.templates)), dtype=np.int32)
-        for t, template in enumerate(self.templates):
-            if role in template.roles:
-                seed = _seed(template, role)
-                keys[0, t] = _cut(combine(seed, hash_strings([outside])))[0]
-                keys[1:, t] = self._keys(seed, template.roles[role])
-        return keys
-
-    def _keys(self, seed: KeyVector, template: Template) -> IntMatrix:
-        if self.columns.n_tokens == 0:
-            return np.empty(0, dtype=np.int32)
-        parts = [self._atoms.part(atom) for atom in template.atoms]
-        # The first atom is mixed once per distinct value.
-        codes, keys, _ = parts[0]
-        total = combine(np.repeat(seed, len(keys)), keys)
-        if len(parts) == 1:
-            return _cut(total)[codes]
-        total = total[codes]
-        for codes, keys, _ in parts[1:]:
-            total = combine(total, keys[codes])
-        return _cut(total)
-
-
-def measure_keys(templates: Sequence[RoleTemplate], measure: str, names: Sequence[str]) -> IntMatrix:
-    """(names, templates) keys of the values of a measure; 0 for templates without it."""
-    keys = np.zeros((len(names), len(templates)), dtype=np.int32)
-    values = hash_strings(names)
-    for t, template in enumerate(templates):
-        if measure in template.measures:
-            keys[:, t] = _cut(combine(np.repeat(_seed(template, measure), len(names)), values))
-    return keys
-
-
 def spell_roles(
     atoms: Atoms, template: RoleTemplate, tokens: Mapping[str, int | str], measured: Mapping[str, str]
 ) -> str:
@@ -133,11 +82,3 @@ def spell_roles(
             token = spell(atoms, part, np.array([token]))[0].partition("=")[2]
         values.append(token)
     return f"{template.text}={'|'.join([*values, *(measured[name] for name in template.measures)])}"
-
-
-def _seed(template: RoleTemplate, part: str) -> KeyVector:
-    return hash_strings([f"{part} of {template.text}"])
-
-
-def _cut(keys: KeyVector) -> IntMatrix:
-    return (keys >> np.uint64(64 - KEY_BITS)).astype(np.int32)

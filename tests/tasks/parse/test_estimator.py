@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import widemargin
-from helpers import corpus, dependencies
+from helpers import corpus
 from widemargin import DependencyParser
 from widemargin.core.model_file import read_model, write_model
 from widemargin.data.treebanks import treebank
@@ -86,23 +86,6 @@ def test_threads_do_not_matter(bank, parser):
     options = {"solver": "dcd", "max_epochs": 2, "hash_bits": 16}
     one, two = (DependencyParser(n_jobs=n, **options).fit(X, bank.arcs).solution_.w for n in (1, 2))
     assert np.array_equal(one, two)
-
-
-def test_it_does_not_matter_which_features_are_kept():
-    nothing, some, all_of_them = (
-        dependencies(5, [4, 0, 3, 5, 2], hash_bits=8, memory=m).examples for m in (0, 4e-4, 1)
-    )
-    assert (nothing.data.kept < 0).all()
-    assert 0 < (some.data.kept >= 0).sum() < 5
-    assert (all_of_them.data.kept >= 0).all()
-    everything, w = np.arange(5, dtype=np.int32), np.random.default_rng(0).normal(size=nothing.n_weights)
-    scores = [each._scores(w, everything, np.ones(5)).arc for each in (nothing, some, all_of_them)]
-    for i, size in enumerate(nothing.lengths.tolist()):
-        at = int(((nothing.lengths[:i] + 1) ** 2).sum())
-        grids = [each[at : at + (size + 1) ** 2].reshape(size + 1, size + 1)[:, 1:] for each in scores]
-        arcs_only = ~np.eye(size + 1, dtype=bool)[:, 1:]
-        for grid in grids[1:]:
-            assert grid[arcs_only] == pytest.approx(grids[0][arcs_only])
 
 
 @pytest.mark.parametrize("objective", ["margin", "positions", "approximate-slack"])

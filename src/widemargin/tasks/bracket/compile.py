@@ -13,7 +13,7 @@ from widemargin.core.solution import Solution
 from widemargin.errors import WidemarginError
 from widemargin.tasks.bracket.binary import Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
-from widemargin.tasks.bracket.features import DEFAULT_BRACKET_TEMPLATES, bracket_keys, parse_bracket_templates
+from widemargin.tasks.bracket.features import DEFAULT_BRACKET_TEMPLATES, BracketHasher, parse_bracket_templates
 from widemargin.tasks.bracket.metrics import bracket_scores
 from widemargin.tasks.bracket.model import Bracketer, spelt
 from widemargin.tasks.bracket.parameters import BracketerParameters
@@ -36,7 +36,7 @@ def compile_brackets(parameters: BracketerParameters, data: Data) -> Compiled[Br
         bracketing,
         hash_bits,
         columns.indptr,
-        bracket_keys(columns, templates),
+        BracketHasher(templates).keys(columns),
         gold,
         missing_cost=parameters.missing_cost,
         error=parameters.error,
@@ -65,7 +65,7 @@ def _score(
         raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are 'f1' and 'exact'")
     columns = as_tagged(X)
     gold, n_threads, exact = as_trees(columns, y), count_threads(parameters.n_jobs), parameters.dev_metric == "exact"
-    keys = bracket_keys(columns, templates)
+    keys = BracketHasher(templates).keys(columns)
     examples = BracketExamples(bracketing, hash_bits, columns.indptr, keys, source=columns.source)
 
     def score(w: FloatVector) -> float:

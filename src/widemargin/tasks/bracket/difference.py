@@ -8,7 +8,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.core.sparse import Draft, Rows, coalesce, new_table, with_room
 from widemargin.decoders.charts import cell
-from widemargin.tasks.bracket.scores import BracketData, BracketKeys, PairKeys, gold_tree, pair_slot
+from widemargin.tasks.bracket.scores import BracketData, BracketKeys, PairKeys, gold_tree, new_slots, pair_slots
 
 
 class Layout(NamedTuple):
@@ -69,8 +69,9 @@ def _push_pair(
     label: int,
     value: float,
 ) -> int:
-    for template in range(pairs.begin.shape[1]):
-        slot = pair_slot(pairs, keys.sums, keys.powers, begin, end, template, layout.mask)
+    slots = new_slots(pairs)
+    pair_slots(keys, pairs, begin, end, layout.mask, slots)
+    for slot in slots:
         write = _push(draft, write, slot + label, value)
     return write
 

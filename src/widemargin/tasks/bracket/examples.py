@@ -13,6 +13,8 @@ the gold one, into halves with the same labels. No half knows the label of the o
 decoding (`decoders.charts`).
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from widemargin._jit import kernel
@@ -37,7 +39,8 @@ from widemargin.tasks.bracket.scores import (
     BracketWeights,
     gold_marks,
     new_charts,
-    pair_slot,
+    new_slots,
+    pair_slots,
     part_scores,
     rule_scores,
 )
@@ -74,11 +77,12 @@ def _reads(data: BracketData, layout: Layout, batch: IntVector, found: Found) ->
                 for template in range(single.shape[1]):
                     count = note(int(single[t, template]) & layout.mask, size, found, count)
         for pairs in (keys.spans, keys.lefts, keys.rights):
+            slots = new_slots(pairs)
             for t in range(begin, end):
                 for u in range(t + 1, end + 1):
-                    for template in range(pairs.begin.shape[1]):
-                        slot = pair_slot(pairs, keys.sums, keys.powers, t, u, template, layout.mask)
-                        count = note(slot, size, found, count)
+                    pair_slots(keys, pairs, t, u, layout.mask, slots)
+                    for slot in slots:
+                        count = note(int(slot), size, found, count)
     return count
 
 
@@ -159,7 +163,7 @@ class BracketExamples:
         """The number of weights: the table with room for the labels of its last slot, and two for each rule."""
         return 2**hash_bits + n_labels - 1 + 2 * n_labels**2
 
-    @property
+    @cached_property
     def work(self) -> FloatVector:
         """About how many microseconds parsing each sentence takes."""
         keys, L = self.data.keys, self.layout.n_labels

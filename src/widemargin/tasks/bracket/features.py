@@ -12,21 +12,28 @@ span or half at hand. Every feature goes with the label of the constituent.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise, starmap
 
 import numpy as np
 
 from widemargin._types import AnyArray, IntMatrix, KeyVector, LongMatrix, LongVector
+from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 from widemargin.tasks.bracket.scores import MODULUS_MASK, BracketKeys, PairKeys
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import hash_strings
-from widemargin.text.roles import KEY_BITS, RoleKeys, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.text.role_keys import RoleHasher, measure_keys
+from widemargin.text.roles import KEY_BITS, RoleTemplate, parse_role_templates
 from widemargin.text.templates import Atom, Atoms
 
 ROLES = ("first", "last", "split")
 SEQUENCES = {"tags": ("pos", "value"), "shapes": ("word", "shape")}
 MEASURES = ("length", *SEQUENCES)
+PAIRS = (("first", "last"), ("first", "split"), ("split", "last"))
+GROUPS = (*((role,) for role in ROLES), *PAIRS)
+"""Templates by the tokens that they look at: one alone, or the first and the last of a span or of either half."""
+
 STEPS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31, 41)
 """Lengths from one of these up to the next are not told apart."""
 
@@ -102,40 +109,47 @@ def columns_read(templates: Sequence[RoleTemplate]) -> list[str]:
     return sorted({*atoms, *(SEQUENCES[name][0] for each in templates for name in each.measures if name in SEQUENCES)})
 
 
-def bracket_keys(columns: Columns, templates: Sequence[RoleTemplate]) -> BracketKeys:
-    """The keys of a corpus for templates from `parse_bracket_templates`."""
-    single: dict[str, list[RoleTemplate]] = {role: [] for role in ROLES}
-    spans, lefts, rights = list[RoleTemplate](), list[RoleTemplate](), list[RoleTemplate]()
-    halves: dict[tuple[str, ...], list[RoleTemplate]] = {("first", "split"): lefts, ("last", "split"): rights}
-    for template in templates:
-        roles = tuple(template.roles)
-        if len(roles) == 1 and not template.measures:
-            single[roles[0]].append(template)
-        else:
-            halves.get(roles, spans).append(template)
-    used = {name for template in templates for name in template.measures}
-    sequences = [name for name in SEQUENCES if name in used]
+class BracketHasher:
+    """The keys of any corpus for templates from `parse_bracket_templates`, prepared once."""
 
-    def keys_of(role: str, of: Sequence[RoleTemplate]) -> IntMatrix:
-        return RoleKeys(columns, of).of(role, "outside")[1:]
+    def __init__(self, templates: Sequence[RoleTemplate]) -> None:
+        groups: dict[tuple[str, ...], list[RoleTemplate]] = {group: [] for group in GROUPS}
+        for template in templates:
+            groups[_group(template)].append(template)
+        in_order = [template for group in groups.values() for template in group]
+        edges = boundaries(map(len, groups.values())).tolist()
+        self._columns = dict(zip(groups, starmap(slice, pairwise(edges)), strict=True))
+        self._hasher = RoleHasher(in_order, dict.fromkeys(ROLES, "outside"))
+        used = {name for template in templates for name in template.measures}
+        self._sequences = [name for name in SEQUENCES if name in used]
+        self._measures = {
+            group: (_lengths(of), _factors(of, self._sequences)) for group, of in groups.items() if len(group) > 1
+        }
 
-    def pair_keys(of: Sequence[RoleTemplate], begin: str, end: str) -> PairKeys:
-        ends = keys_of(end, of)
-        # A left half ends right after the token before the split.
-        shifted = np.roll(ends, -1, axis=0) if end == "split" else ends
-        return PairKeys(keys_of(begin, of), shifted, _lengths(of), _factors(of, sequences))
+    def keys(self, columns: Columns) -> BracketKeys:
+        """The keys of all tokens of a corpus."""
+        keys = dict(zip(ROLES, self._hasher.keys(columns)[:, 1:], strict=True))
 
-    sums, powers = _sequences(columns, sequences)
-    return BracketKeys(
-        keys_of("first", single["first"]),
-        keys_of("last", single["last"]),
-        keys_of("split", single["split"]),
-        pair_keys(spans, "first", "last"),
-        pair_keys(lefts, "first", "split"),
-        pair_keys(rights, "split", "last"),
-        sums,
-        powers,
-    )
+        def pair_keys(begin: str, end: str) -> PairKeys:
+            ends = keys[end][:, self._columns[begin, end]]
+            # A left half ends right after the token before the split.
+            shifted = np.roll(ends, -1, axis=0) if end == "split" else np.ascontiguousarray(ends)
+            return PairKeys(
+                np.ascontiguousarray(keys[begin][:, self._columns[begin, end]]), shifted, *self._measures[begin, end]
+            )
+
+        first, last, split = (np.ascontiguousarray(keys[role][:, self._columns[role,]]) for role in ROLES)
+        spans, lefts, rights = starmap(pair_keys, PAIRS)
+        return BracketKeys(first, last, split, spans, lefts, rights, *_sequences(columns, self._sequences))
+
+
+def _group(template: RoleTemplate) -> tuple[str, ...]:
+    """The group of `GROUPS` that a template belongs to."""
+    roles = tuple(template.roles)
+    if len(roles) == 1 and not template.measures:
+        return roles
+    # Roles of a template are in the order of `ROLES`, those of a pair in the order of the tokens.
+    return next((pair for pair in PAIRS if set(pair) == set(roles)), ("first", "last"))
 
 
 def _lengths(templates: Sequence[RoleTemplate]) -> IntMatrix:

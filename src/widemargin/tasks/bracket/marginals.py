@@ -29,7 +29,7 @@ from widemargin.tasks.bracket.scores import (
     gold_tree,
     longest_of,
     new_charts,
-    pair_slot,
+    pair_slots,
     part_scores,
     rule_scores,
 )
@@ -114,10 +114,10 @@ def _add_pairs(
         for t in range(u):
             source = place + cell(t, u)
             if pairs.begin.shape[1] > 0 and _matters(rows[source]):
-                for template in range(pairs.begin.shape[1]):
-                    slots[m] = pair_slot(pairs, keys.sums, keys.powers, begin + t, begin + u, template, mask)
-                    sources[m] = source
-                    m += 1
+                end = m + pairs.begin.shape[1]
+                pair_slots(keys, pairs, begin + t, begin + u, mask, slots[m:end])
+                sources[m:end] = source
+                m = end
     return m
 
 

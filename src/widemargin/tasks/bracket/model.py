@@ -25,7 +25,7 @@ from widemargin.tasks.answers import Alternatives, Ranked, checked_k
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
-from widemargin.tasks.bracket.features import bracket_keys, columns_read, parse_bracket_templates
+from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse_bracket_templates
 from widemargin.tasks.bracket.metrics import bracket_scores
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.tasks.probabilities import LEAST
@@ -59,6 +59,7 @@ class Bracketer(TreeModel, Alternatives):
 
     def __post_init__(self) -> None:
         self._parsed = parse_bracket_templates(self.texts)
+        self._hasher = BracketHasher(self._parsed)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
@@ -73,7 +74,7 @@ class Bracketer(TreeModel, Alternatives):
     def examples(self, X: Any) -> BracketExamples:
         """Sentences as examples to be parsed."""
         columns = as_tagged(X)
-        keys = bracket_keys(columns, self._parsed)
+        keys = self._hasher.keys(columns)
         return BracketExamples(self.bracketing, self.hash_bits, columns.indptr, keys, source=columns.source)
 
     def predict(self, X: Any, n_threads: int = 1) -> list[Tree]:

@@ -22,6 +22,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.decoders.charts import Marks, cell, mark_tree, no_marks
+from widemargin.structures.rows import add_rows
 
 MODULUS_MASK = 2**31 - 1
 WORD, SPAN, TOP = range(3)
@@ -88,24 +89,22 @@ class Charts(NamedTuple):
 
 
 @kernel
-def pair_slot(
-    keys: PairKeys, sums: LongMatrix, powers: LongVector, begin: int, end: int, template: int, mask: int
-) -> int:
-    """The slot of a template's feature of the tokens begin … end − 1."""
-    key = int(keys.begin[begin, template]) + int(keys.end[end - 1, template])
-    key += int(keys.length[min(end - begin, len(keys.length) - 1), template])
-    for q in range(len(sums)):
-        factor = keys.factors[q, template]
-        if factor != 0:
-            sequence = ((sums[q, end] - sums[q, begin]) * powers[begin]) & MODULUS_MASK
-            key += sequence * factor
-    return key & mask
+def pair_slots(keys: BracketKeys, pairs: PairKeys, begin: int, end: int, mask: int, slots: IntVector) -> None:
+    """Write the slots of the features of the tokens begin … end − 1, one per template."""
+    steps = min(end - begin, len(pairs.length) - 1)
+    for template in range(len(slots)):
+        ends = pairs.begin[begin, template] + pairs.end[end - 1, template]
+        slots[template] = (ends + pairs.length[steps, template]) & mask
+    for q in range(len(keys.sums)):
+        sequence = ((keys.sums[q, end] - keys.sums[q, begin]) * keys.powers[begin]) & MODULUS_MASK
+        for template in range(len(slots)):
+            slots[template] = (slots[template] + sequence * pairs.factors[q, template]) & mask
 
 
 @kernel
-def _add_row(table: FloatVector, slot: int, row: FloatVector) -> None:
-    for label in range(len(row)):
-        row[np.uint64(label)] += table[np.uint64(slot + label)]
+def new_slots(pairs: PairKeys) -> IntVector:
+    """Room for the slots of a pair of tokens."""
+    return np.empty(pairs.begin.shape[1], dtype=np.int32)
 
 
 @kernel
@@ -113,17 +112,23 @@ def _single_scores(table: FloatVector, keys: IntMatrix, begin: int, n: int, n_la
     """(n, L) sums of the features of single tokens."""
     scores = np.zeros((n, n_labels))
     for t in range(n):
-        for template in range(keys.shape[1]):
-            _add_row(table, int(keys[begin + t, template]) & mask, scores[t])
+        add_rows(table, keys[begin + t] & mask, scores[t])
     return scores
 
 
 @kernel
 def _add_pair(
-    table: FloatVector, keys: BracketKeys, pairs: PairKeys, begin: int, end: int, mask: int, row: FloatVector
+    table: FloatVector,
+    keys: BracketKeys,
+    pairs: PairKeys,
+    begin: int,
+    end: int,
+    mask: int,
+    slots: IntVector,
+    row: FloatVector,
 ) -> None:
-    for template in range(pairs.begin.shape[1]):
-        _add_row(table, pair_slot(pairs, keys.sums, keys.powers, begin, end, template, mask), row)
+    pair_slots(keys, pairs, begin, end, mask, slots)
+    add_rows(table, slots, row)
 
 
 @kernel
@@ -142,6 +147,7 @@ def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float
     first = _single_scores(table, keys.first, begin, n, n_labels, mask)
     last = _single_scores(table, keys.last, begin, n, n_labels, mask)
     split = _single_scores(table, keys.split, begin, n, n_labels, mask)
+    of_spans, of_lefts, of_rights = new_slots(keys.spans), new_slots(keys.lefts), new_slots(keys.rights)
     for t in range(n):
         for u in range(t + 1, n + 1):
             at = cell(t, u)
@@ -151,11 +157,11 @@ def part_scores(data: BracketData, weights: BracketWeights, i: int, scale: float
                 span[label] = first[t, label] + last[u - 1, label] + scale * data.costs[label]
                 left[label] = split[u, label] if u < n else 0.0
                 right[label] = 0.0
-            _add_pair(table, keys, keys.spans, begin + t, begin + u, mask, span)
+            _add_pair(table, keys, keys.spans, begin + t, begin + u, mask, of_spans, span)
             if u < n:
-                _add_pair(table, keys, keys.lefts, begin + t, begin + u, mask, left)
+                _add_pair(table, keys, keys.lefts, begin + t, begin + u, mask, of_lefts, left)
             if t > 0:
-                _add_pair(table, keys, keys.rights, begin + t, begin + u, mask, right)
+                _add_pair(table, keys, keys.rights, begin + t, begin + u, mask, of_rights, right)
             for label in range(n_labels):
                 if not data.allowed[kind, label]:
                     span[label] = -np.inf

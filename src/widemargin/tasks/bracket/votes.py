@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from widemargin.tasks.bracket.features import SEQUENCES, STEPS, bracket_keys
-from widemargin.tasks.bracket.scores import BracketKeys, BracketWeights, pair_slot
+from widemargin.tasks.bracket.features import SEQUENCES, STEPS, BracketHasher
+from widemargin.tasks.bracket.scores import BracketKeys, BracketWeights, new_slots, pair_slots
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.roles import RoleTemplate, spell_roles
@@ -62,7 +62,7 @@ class SpanVotes:
         self._weights, self._names = weights, names
         self._mask = len(weights.table) - len(names)
         self._atoms = Atoms(sentence, Resources())
-        self._keys = [(template, bracket_keys(sentence, [template])) for template in templates]
+        self._keys = [(template, BracketHasher([template]).keys(sentence)) for template in templates]
 
     def votes(self, node: Node) -> list[tuple[str, float]]:
         """All votes for a node: features, ``template=values``, and their weights."""
@@ -89,7 +89,9 @@ class SpanVotes:
                 yield int(single[token, 0]) & mask, begin, end
         for pair, first, last in pairs:
             if pair.begin.shape[1]:
-                yield pair_slot(pair, keys.sums, keys.powers, first, last, 0, mask), first, last
+                slots = new_slots(pair)
+                pair_slots(keys, pair, first, last, mask, slots)
+                yield int(slots[0]), first, last
 
     def _spelt(self, template: RoleTemplate, node: Node, begin: int, end: int) -> str:
         measured = {"length": str(STEPS[np.searchsorted(STEPS, end - begin, side="right") - 1])}

@@ -17,7 +17,8 @@ from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns
 from widemargin.text.mentions import KINDS, PRONOUNS, Mentions, described
-from widemargin.text.roles import RoleKeys, measure_keys, spell_roles
+from widemargin.text.role_keys import RoleHasher, measure_keys
+from widemargin.text.roles import spell_roles
 from widemargin.text.templates import Atoms
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ def strongest_measures(extractor: LinkExtractor, w: FloatVector, top: int) -> di
     for template in extractor.in_order:
         if not template.columns_read <= {"type"} or set(template.roles) > {"mention"}:
             continue
-        rows = RoleKeys(types, [template]).of("mention", "")[1:, 0] if template.roles else np.zeros(1, dtype=np.int32)
+        (keyed,) = RoleHasher([template], {"mention": ""}).keys(types)
+        rows = keyed[1:, 0] if template.roles else np.zeros(1, dtype=np.int32)
         keys = [measure_keys([template], name, MEASURES[name])[:, 0] for name in template.measures]
         for k, row in enumerate(rows.tolist()):
             for values in product(*(range(len(each)) for each in keys)):

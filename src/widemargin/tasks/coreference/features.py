@@ -32,7 +32,8 @@ from widemargin.tasks.coreference.links import Links
 from widemargin.tasks.coreference.measures import MEASURES, measured
 from widemargin.text.columns import Column, Columns
 from widemargin.text.mentions import Described, Mentions, described
-from widemargin.text.roles import KEY_BITS, RoleKeys, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.text.role_keys import RoleHasher, measure_keys
+from widemargin.text.roles import KEY_BITS, RoleTemplate, parse_role_templates
 
 ROLES = ("mention", "antecedent")
 TYPED = ("", "|mention:type", "|mention:type|antecedent:type")
@@ -114,15 +115,16 @@ class LinkExtractor:
         self._check_memory(np.diff(sizes), np.diff(pairs[sizes]))
         columns = mention_columns(X, looked_at)
         templates = self.in_order[len(self.alone) :]
-        keys, mask = RoleKeys(columns, templates), (1 << self.hash_bits) - 1
-        alone = RoleKeys(columns, self.alone).of("mention", "")[1:] & mask
+        mask = (1 << self.hash_bits) - 1
+        mention, antecedent = RoleHasher(templates, dict.fromkeys(ROLES, "")).keys(columns)
+        (alone,) = RoleHasher(self.alone, {"mention": ""}).keys(columns)
         measure, first_rows = self._measure_keys(templates)
         return Links(
             LinkKeys(
-                keys.of("mention", "")[1:],
-                keys.of("antecedent", "")[1:],
+                mention[1:],
+                antecedent[1:],
                 measure,
-                alone,
+                alone[1:] & mask,
                 self._rows(looked_at, sizes, pairs, first_rows),
                 boundaries(len(group) for group in self.groups.values()),
                 sizes,

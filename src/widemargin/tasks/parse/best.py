@@ -6,7 +6,15 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector
 from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS, new_tree_scratch, tree_kbest
 from widemargin.tasks.parse.decode import Scores, siblings_of
-from widemargin.tasks.parse.scores import TreeData, arc_scores, augment, label_row, node_labels, sibling_scores
+from widemargin.tasks.parse.scores import (
+    TreeData,
+    arc_scores,
+    augment,
+    label_row,
+    label_slots,
+    node_labels,
+    sibling_scores,
+)
 
 KINDS = {("projective", 1): PROJECTIVE, ("projective", 2): SIBLINGS, ("nonprojective", 1): NON_PROJECTIVE}
 """The numbers of the decoders in `decoders.tree_kbest`."""
@@ -24,15 +32,15 @@ def _labelled(
     """labelled[h, m, l] = the score of an arc with a label; errors count `scale` times."""
     keys, first = data.keys, data.indptr[i]
     n = data.indptr[i + 1] - first
-    arcs = np.empty((n + 1, n + 1))
+    arcs, slots = np.empty((n + 1, n + 1)), label_slots(keys)
     arc_scores(data, w, i, arcs)
     node_labels(keys, w, data.mask, first, n, nodes)
     for h in range(n + 1):
         for m in range(1, n + 1):
             if h != m:
-                label_row(keys, w, data.mask, first, h, m, nodes, labelled[h], m)
+                label_row(keys, w, data.mask, first, h, m, nodes, slots, labelled[h, m])
                 if scale != 0.0:
-                    augment(data, first, h, m, scale, labelled[h], m)
+                    augment(data, first, h, m, scale, labelled[h, m])
                 for label in range(data.n_labels):
                     labelled[h, m, label] += arcs[h, m]
 

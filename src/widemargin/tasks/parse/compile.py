@@ -49,7 +49,6 @@ def compile_trees(parameters: ParserParameters, data: Data) -> Compiled[Parser]:
         _numbers(column.values, labels)[column.codes],
         head_cost=parameters.head_cost,
         label_cost=parameters.label_cost,
-        memory=parameters.feature_memory,
         source=columns.source,
     )
     score = None if data.dev is None else _score(parameters, trees, extractor, labels, *data.dev)

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from widemargin._types import BoolVector, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.core.limits import check_memory, check_time
@@ -29,7 +29,7 @@ from widemargin.tasks.parse.marginals import SUMMATIONS, Parts
 from widemargin.tasks.parse.marginals import part_scores as part_scores_with_labels
 from widemargin.tasks.parse.positions import every_sentence, worst_trees
 from widemargin.tasks.parse.reads import reads
-from widemargin.tasks.parse.scores import TreeData, keep_slots, part_scores
+from widemargin.tasks.parse.scores import TreeData, part_scores
 
 NANOSECONDS_PROJECTIVE = 0.45
 """Measured: times the cube of the length."""
@@ -99,7 +99,6 @@ class TreeExamples:
     keys : of the features of arcs
     heads, labels : of the gold arcs; a head is 0 for the root, else the number of a token in its sentence, from 1
     head_cost, label_cost : of a wrong head, and of a wrong label at the right head, which may not cost more
-    memory : megabytes for keeping the slots of arcs; those of sentences that do not fit are worked out each time
     source : where the sentences come from, for error messages
     """
 
@@ -115,7 +114,6 @@ class TreeExamples:
         *,
         head_cost: float = 1.0,
         label_cost: float = 1.0,
-        memory: float = 0.0,
         source: str = "input",
     ) -> None:
         if not 0.0 <= label_cost <= head_cost or head_cost == 0.0:
@@ -134,7 +132,6 @@ class TreeExamples:
             none if heads is None else heads,
             none if labels is None else labels,
             np.array([head_cost, label_cost]),
-            *self._kept(indptr, int(keys.edges[1]), memory),
         )
         self.n_examples = len(indptr) - 1
         self.n_weights = trees.n_weights
@@ -144,17 +141,6 @@ class TreeExamples:
         if trees.order == 2:
             self.work += 0.02 * self.lengths**3
         self._check()
-        if len(self.data.slots):
-            keep_slots(self.data)
-
-    @staticmethod
-    def _kept(indptr: LongVector, n_templates: int, memory: float) -> tuple[IntMatrix, LongVector]:
-        """Room for the slots of the first sentences, and where those of each begin."""
-        sizes = np.diff(indptr)
-        arcs = np.cumsum(sizes * (sizes + 1))
-        inside = arcs * n_templates * 4 <= memory * 1e6
-        kept = np.where(inside, arcs - sizes * (sizes + 1), -1)
-        return np.empty((int(arcs[inside].max(initial=0)), n_templates), dtype=np.int32), kept
 
     def _check(self) -> None:
         """Raise unless every index is within bounds: kernels do not check."""
@@ -299,8 +285,12 @@ class TreeExamples:
 
     def _chunks(self, batch: IntVector) -> Iterator[slice]:
         """Pieces of the batch that have few enough part scores to hold."""
-        sizes = (self.lengths[batch] + 1.0) ** (self.trees.order + 1)
-        numbers = np.cumsum(sizes) // MOST_SCORES
+        done = np.cumsum((self.lengths[batch] + 1.0) ** (self.trees.order + 1))
+        if len(batch) and done[-1] <= MOST_SCORES:
+            # The usual batch while training, where the rest of this takes as long as a short sentence.
+            yield slice(0, len(batch))
+            return
+        numbers = done // MOST_SCORES
         edges = np.flatnonzero(np.diff(numbers, prepend=-1, append=np.inf))
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             yield slice(begin, end)

@@ -12,10 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
+from widemargin._types import IntMatrix, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.tasks.parse.keys import DIRECTIONS, GROUPS, STEPS, TreeKeys
 from widemargin.text.columns import Columns
-from widemargin.text.roles import RoleKeys, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.text.role_keys import RoleHasher, measure_keys
+from widemargin.text.roles import RoleTemplate, parse_role_templates
 
 MEASURES = {"distance": STEPS, "direction": DIRECTIONS}
 OUTSIDE = {"head": "<root>", "modifier": "<root>", "between": "<none>", "sibling": "<none>"}
@@ -124,7 +126,7 @@ class ArcExtractor:
         return {
             "arc": tuple(each for each in arc if "between" not in each.roles),
             "between": tuple(each for each in arc if "between" in each.roles),
-            "sibling": sibling,
+            "sibling": tuple(sorted(sibling, key=lambda each: "head" in each.roles)),
             "label": tuple(each for each in label if each not in alone["head"] and each not in alone["modifier"]),
             "label_head": alone["head"],
             "label_modifier": alone["modifier"],
@@ -136,20 +138,22 @@ class ArcExtractor:
         templates = [template for group in self.groups.values() for template in group]
         return sorted(set[str]().union(*(template.columns_read for template in templates)))
 
+    @cached_property
+    def _prepared(self) -> tuple[RoleHasher, IntMatrix, LongVector, int]:
+        """What the keys of any corpus need: the hasher, and what `TreeKeys` says of measures and groups."""
+        templates = [template for group in GROUPS for template in self.groups[group]]
+        measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
+        edges = boundaries(len(self.groups[group]) for group in GROUPS)
+        without_head = sum("head" not in each.roles for each in self.groups["sibling"])
+        with_head = int(edges[GROUPS.index("sibling")]) + without_head
+        return RoleHasher(templates, OUTSIDE), np.asarray(measure, dtype=np.int32), edges, with_head
+
     def keys(self, columns: Columns) -> TreeKeys:
         """The keys of all tokens of a corpus."""
-        templates = [template for group in GROUPS for template in self.groups[group]]
-        keys = RoleKeys(columns, templates)
+        hasher, measure, edges, with_head = self._prepared
+        head, modifier, between, sibling = hasher.keys(columns)
         # No template has both roles, between and sibling.
-        other = keys.of("between", OUTSIDE["between"]) + keys.of("sibling", OUTSIDE["sibling"])
-        measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
-        return TreeKeys(
-            keys.of("head", OUTSIDE["head"]),
-            keys.of("modifier", OUTSIDE["modifier"]),
-            other,
-            np.asarray(measure, dtype=np.int32),
-            boundaries(len(self.groups[group]) for group in GROUPS),
-        )
+        return TreeKeys(head, modifier, between + sibling, measure, edges, with_head)
 
 
 def readable(templates: Sequence[str], columns: Columns) -> tuple[str, ...]:

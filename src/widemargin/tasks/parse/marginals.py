@@ -24,7 +24,15 @@ from widemargin.decoders.eisner_sums import eisner_sums, new_sum_chart
 from widemargin.decoders.matrix_tree import matrix_tree, new_elimination
 from widemargin.decoders.sibling_sums import sibling_sums
 from widemargin.decoders.siblings import sibling_of
-from widemargin.tasks.parse.scores import TreeData, arc_scores, augment, label_row, node_labels, sibling_scores
+from widemargin.tasks.parse.scores import (
+    TreeData,
+    arc_scores,
+    augment,
+    label_row,
+    label_slots,
+    node_labels,
+    sibling_scores,
+)
 
 
 class Parts(NamedTuple):
@@ -62,7 +70,7 @@ def part_scores(data: TreeData, w: FloatVector, i: int, scale: float, with_sibli
     pairs = n + 1 if with_siblings else 0
     parts = Parts(np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1, data.n_labels)), np.zeros((pairs, pairs, pairs)))
     arc_scores(data, w, i, parts.arcs)
-    nodes = np.empty((6 * (n + 1), data.n_labels))
+    nodes, slots = np.empty((6 * (n + 1), data.n_labels)), label_slots(keys)
     node_labels(keys, w, data.mask, first, n, nodes)
     gold = 0.0
     for h in range(n + 1):
@@ -70,9 +78,9 @@ def part_scores(data: TreeData, w: FloatVector, i: int, scale: float, with_sibli
             if h == m:
                 continue
             row = parts.shares[h, m]
-            label_row(keys, w, data.mask, first, h, m, nodes, parts.shares[h], m)
+            label_row(keys, w, data.mask, first, h, m, nodes, slots, row)
             if scale != 0.0:
-                augment(data, first, h, m, scale, parts.shares[h], m)
+                augment(data, first, h, m, scale, row)
             if len(data.heads) > 0 and data.heads[first + m - 1] == h:
                 gold += parts.arcs[h, m] + row[data.labels[first + m - 1]]
             parts.arcs[h, m] += _to_shares(row)

@@ -38,9 +38,6 @@ class ParserParameters(Parameters):
         None, "The same for pairs of siblings, such as 'sibling:upos'.", given_as="templates", metavar="FILE|TEXT"
     )
     hash_bits: int = parameter(22, "All features share 2^N weights.", metavar="N")
-    feature_memory: float = parameter(
-        512.0, "Megabytes for features of arcs kept during training; the rest are recomputed each time."
-    )
     head_cost: float = parameter(1.0, "The cost of a wrong head.")
     label_cost: float = parameter(1.0, "The cost of a wrong relation to the right head.")
     dev_metric: Literal["las", "uas"] = parameter(

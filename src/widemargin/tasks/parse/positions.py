@@ -16,7 +16,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.decoders.siblings import sibling_of
 from widemargin.tasks.parse.decode import NOTHING, Decoder, Scores, Tasks, arcs_of, labels_of, siblings_of
-from widemargin.tasks.parse.scores import TreeData, label_row, node_labels
+from widemargin.tasks.parse.scores import TreeData, label_row, label_slots, node_labels
 
 
 class Gold(NamedTuple):
@@ -47,7 +47,7 @@ def gold_arcs(data: TreeData, w: FloatVector, batch: IntVector, starts: LongVect
     longest = 0
     for size in scores.sizes:
         longest = max(longest, size)
-    nodes, row = np.empty((6 * (longest + 1), data.n_labels)), np.empty((1, data.n_labels))
+    nodes, row, slots = np.empty((6 * (longest + 1), data.n_labels)), np.empty(data.n_labels), label_slots(data.keys)
     siblings = np.empty(longest, dtype=np.int32)
     for position in range(len(batch)):
         first, n = data.indptr[batch[position]], scores.sizes[position]
@@ -56,12 +56,12 @@ def gold_arcs(data: TreeData, w: FloatVector, batch: IntVector, starts: LongVect
         gold.scores[position] = 0.0
         for m in range(1, n + 1):
             h, right, place = data.heads[first + m - 1], data.labels[first + m - 1], starts[position] + m - 1
-            label_row(data.keys, w, data.mask, first, h, m, nodes, row, 0)
-            highest = row[0, best[h, m]]
-            wrong = _wrong_label(row[0], right)
+            label_row(data.keys, w, data.mask, first, h, m, nodes, slots, row)
+            highest = row[best[h, m]]
+            wrong = _wrong_label(row, right)
             gold.wrong[place] = wrong
-            gold.wrong_by[place] = highest - row[0, wrong] if wrong >= 0 else np.inf
-            gold.scores[position] += arcs[h, m] - (highest - row[0, right])
+            gold.wrong_by[place] = highest - row[wrong] if wrong >= 0 else np.inf
+            gold.scores[position] += arcs[h, m] - (highest - row[right])
         if len(scores.sibling) > 0:
             pairs = siblings_of(scores, position)
             sibling_of(data.heads[first : first + n], siblings)

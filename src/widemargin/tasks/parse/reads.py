@@ -44,7 +44,7 @@ def _note_both(slot: int, step: int, found: Found, count: int) -> int:
 
 @kernel
 def _arcs(data: TreeData, i: int, found: Found, count: int) -> int:
-    keys, first, arc = data.keys, data.indptr[i], data.kept[i]
+    keys, first = data.keys, data.indptr[i]
     n = data.indptr[i + 1] - first
     for h in range(n + 1):
         row = row_of(first, h)
@@ -53,10 +53,7 @@ def _arcs(data: TreeData, i: int, found: Found, count: int) -> int:
                 continue
             step = step_of(h, m)
             for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
-                if arc >= 0:
-                    slot = int(data.slots[arc + h * n + m - 1, t])
-                else:
-                    slot = int(keys.head[row, t] + keys.modifier[first + m, t]) & data.mask
+                slot = int(keys.head[row, t] + keys.modifier[first + m, t]) & data.mask
                 count = _note_both(slot, step, found, count)
     return count
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.decoders.highest import highest
+from widemargin.structures.rows import add_rows
 from widemargin.tasks.parse.decode import Scores, arcs_of, labels_of, siblings_of
 from widemargin.tasks.parse.keys import (
     ARC,
@@ -21,11 +23,10 @@ from widemargin.tasks.parse.keys import (
     LABEL_MODIFIER,
     SIBLING,
     TreeKeys,
+    add_arcs,
     row_of,
     step_of,
-    total,
-    total_kept,
-    total_with,
+    steps_from,
 )
 
 ANY_STEP = (0, 1, 7)
@@ -35,8 +36,7 @@ ANY_STEP = (0, 1, 7)
 class TreeData(NamedTuple):
     """Sentences compiled to arrays; `heads` and `labels` are gold, a number per token, or empty.
 
-    `costs` are those of a wrong head, and of a wrong label at the right head. The `slots` of the arcs of some sentences
-    are kept, a row for each, by head and then modifier, from row `kept`[i] on for sentence i; −1 if they are not.
+    `costs` are those of a wrong head, and of a wrong label at the right head.
     """
 
     indptr: LongVector
@@ -46,76 +46,59 @@ class TreeData(NamedTuple):
     heads: IntVector
     labels: IntVector
     costs: FloatVector
-    slots: IntMatrix
-    kept: LongVector
 
 
 @kernel
-def keep_slots(data: TreeData) -> None:
-    """Work out the slots that are to be kept."""
-    keys = data.keys
-    for i in range(len(data.kept)):
-        arc, first = data.kept[i], data.indptr[i]
-        n = data.indptr[i + 1] - first
-        if arc < 0:
-            continue
-        for h in range(n + 1):
-            for m in range(1, n + 1):
-                for t in range(data.slots.shape[1]):
-                    pair = keys.head[row_of(first, h), t] + keys.modifier[first + m, t]
-                    data.slots[arc, t] = pair & data.mask
-                arc += 1
-
-
-@kernel
-def add_row(slot: int, w: FloatVector, rows: FloatMatrix, row: int) -> None:
-    """Add the weights of a feature for all labels to a row of scores."""
-    for label in range(rows.shape[1]):
-        rows[np.uint64(row), np.uint64(label)] += w[np.uint64(slot + label)]
-
-
-@kernel
-def _between(keys: TreeKeys, w: FloatVector, mask: int, first: int, h: int, n: int, scores: FloatMatrix) -> None:
-    """Add the scores of the tokens between `h` and every modifier, each distinct value once."""
-    found = np.empty(n, dtype=np.int64)
-    value = keys.edges[BETWEEN]
-    for side in range(2):
-        count = 0
-        last = n + 1 if side == 0 else 0
-        step = 1 if side == 0 else -1
-        for m in range(h + step, last, step):
-            if m == 0:
+def _same_values(keys: TreeKeys, first: int, n: int) -> LongMatrix:
+    """For every token the nearest one with the same value of `between`: before it, 0 for none; after it, n + 1."""
+    value, nearest = keys.edges[BETWEEN], np.empty((2, n + 1), dtype=np.int64)
+    for m in range(1, n + 1):
+        nearest[0, m], nearest[1, m] = 0, n + 1
+        for before in range(m - 1, 0, -1):
+            if keys.other[first + before, value] == keys.other[first + m, value]:
+                nearest[0, m], nearest[1, before] = before, m
                 break
-            known = False
-            for k in range(count):
-                scores[h, m] += total_with(keys, BETWEEN, row_of(first, h), first + m, found[k], step_of(h, m), w, mask)
-                known |= keys.other[found[k], value] == keys.other[first + m, value]
-            if not known:
-                found[count] = first + m
-                count += 1
+    return nearest
+
+
+@kernel
+def _add_between(
+    data: TreeData, w: FloatVector, first: int, h: int, nearest: LongMatrix, steps: LongVector, row: FloatVector
+) -> None:
+    """Add the scores of the tokens between `h` and all modifiers; of tokens with the same value, only the next to h."""
+    keys, n, head = data.keys, len(row) - 1, row_of(first, h)
+    for t in range(keys.edges[BETWEEN], keys.edges[BETWEEN + 1]):
+        for node in range(1, n):
+            key = keys.head[head, t] + keys.other[first + node, t]
+            if node > h and nearest[0, node] <= h:
+                add_arcs(keys, t, key, first, node + 1, n + 1, steps, w, data.mask, row)
+            elif node < h and nearest[1, node] >= h:
+                add_arcs(keys, t, key, first, 1, node, steps, w, data.mask, row)
 
 
 @kernel
 def arc_scores(data: TreeData, w: FloatVector, i: int, scores: FloatMatrix) -> None:
-    """The scores of all arcs of sentence i."""
-    keys, mask, first = data.keys, data.mask, data.indptr[i]
-    n, arc = data.indptr[i + 1] - first, data.kept[i]
+    """The scores of all arcs of sentence i; those of tokens to themselves are 0."""
+    keys, first = data.keys, data.indptr[i]
+    n, has_between = data.indptr[i + 1] - first, keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]
+    nearest = _same_values(keys, first, n if has_between else 0)
+    steps = np.empty(n + 1, dtype=np.int64)
     for h in range(n + 1):
-        for m in range(1, n + 1):
-            step = step_of(h, m)
-            if m == h:
-                scores[h, m] = 0.0
-            elif arc >= 0:
-                scores[h, m] = total_kept(data.slots, arc + h * n + m - 1, step, w)
-            else:
-                scores[h, m] = total(keys, ARC, row_of(first, h), first + m, step, w, mask)
-        if keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]:
-            _between(keys, w, mask, first, h, n, scores)
+        row = scores[h]
+        row[1:] = 0.0
+        steps_from(h, n, steps)
+        for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
+            add_arcs(keys, t, keys.head[row_of(first, h), t], first, 1, n + 1, steps, w, data.mask, row)
+        if has_between:
+            _add_between(data, w, first, h, nearest, steps, row)
+        if h > 0:
+            row[h] = 0.0
 
 
 @kernel
 def node_labels(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, nodes: FloatMatrix) -> None:
     """Label scores of one token and a direction: row 6 · node + direction as a modifier, 3 rows further as a head."""
+    slots = np.empty(keys.head.shape[1], dtype=np.int32)
     for row in range(6 * (n + 1)):
         for label in range(nodes.shape[1]):
             nodes[row, label] = 0.0
@@ -123,13 +106,21 @@ def node_labels(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, n
         for direction in range(3):
             step = ANY_STEP[direction]
             if node > 0:
-                for t in range(keys.edges[LABEL_MODIFIER], keys.edges[LABEL_MODIFIER + 1]):
-                    slot = (keys.modifier[first + node, t] + keys.measure[step, t]) & mask
-                    add_row(slot, w, nodes, 6 * node + direction)
+                begin, end = keys.edges[LABEL_MODIFIER], keys.edges[LABEL_MODIFIER + 1]
+                for t in range(begin, end):
+                    slots[t] = (keys.modifier[first + node, t] + keys.measure[step, t]) & mask
+                add_rows(w, slots[begin:end], nodes[6 * node + direction])
             if (node == 0) == (direction == 0):
-                for t in range(keys.edges[LABEL_HEAD], keys.edges[LABEL_HEAD + 1]):
-                    slot = (keys.head[row_of(first, node), t] + keys.measure[step, t]) & mask
-                    add_row(slot, w, nodes, 6 * node + 3 + direction)
+                begin, end = keys.edges[LABEL_HEAD], keys.edges[LABEL_HEAD + 1]
+                for t in range(begin, end):
+                    slots[t] = (keys.head[row_of(first, node), t] + keys.measure[step, t]) & mask
+                add_rows(w, slots[begin:end], nodes[6 * node + 3 + direction])
+
+
+@kernel
+def label_slots(keys: TreeKeys) -> IntVector:
+    """Scratch for `label_row`."""
+    return np.empty(keys.edges[LABEL + 1] - keys.edges[LABEL], dtype=np.int32)
 
 
 @kernel
@@ -141,32 +132,38 @@ def label_row(
     h: int,
     m: int,
     nodes: FloatMatrix,
-    rows: FloatMatrix,
-    row: int,
+    slots: IntVector,
+    row: FloatVector,
 ) -> None:
-    """Write the scores of all labels of an arc to a row."""
-    step = step_of(h, m)
+    """Write the scores of all labels of an arc to a row; `slots` is scratch."""
+    step, head, begin = step_of(h, m), row_of(first, h), keys.edges[LABEL]
     direction = 0 if step == 0 else (1 if step < 7 else 2)
-    for label in range(rows.shape[1]):
-        rows[row, label] = nodes[6 * m + direction, label] + nodes[6 * h + 3 + direction, label]
-    head = row_of(first, h)
-    for t in range(keys.edges[LABEL], keys.edges[LABEL + 1]):
-        slot = (keys.head[head, t] + keys.modifier[first + m, t] + keys.measure[step, t]) & mask
-        add_row(slot, w, rows, row)
+    for t in range(len(slots)):
+        pair = keys.head[head, begin + t] + keys.modifier[first + m, begin + t]
+        slots[t] = (pair + keys.measure[step, begin + t]) & mask
+    for label in range(len(row)):
+        row[label] = nodes[6 * m + direction, label] + nodes[6 * h + 3 + direction, label]
+    add_rows(w, slots, row)
 
 
 @kernel
 def sibling_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
     """scores[h, s, m] of all modifiers m of h whose next sibling towards h is s; h itself where there is none."""
-    for h in range(n + 1):
-        for m in range(1, n + 1):
-            side = 1 if m > h else -1
-            for s in range(h, m, side):
-                if s > 0 or h == 0:
-                    other = 0 if s == h else first + s
-                    scores[h, s, m] = total_with(
-                        keys, SIBLING, row_of(first, h), first + m, other, step_of(s, m), w, mask
-                    )
+    steps, whatever_head = np.empty(n + 1, dtype=np.int64), np.empty((2, n + 1))
+    for s in range(n + 1):
+        steps_from(s, n, steps)
+        # Without a sibling, next to the head s; and with the sibling s.
+        for row, other in zip(whatever_head, (0, first + s)):  # noqa: B905 — Numba knows no `strict`
+            row[:] = 0.0
+            for t in range(keys.edges[SIBLING], keys.with_head):
+                add_arcs(keys, t, keys.other[other, t], first, 1, n + 1, steps, w, mask, row)
+        for h in range(n + 1) if s > 0 else range(1):
+            row, other = scores[h, s], 0 if s == h else first + s
+            low, high = 1 if s <= h else s + 1, n + 1 if s >= h else s
+            row[low:high] = whatever_head[0 if s == h else 1, low:high]
+            for t in range(keys.with_head, keys.edges[SIBLING + 1]):
+                key = keys.head[row_of(first, h), t] + keys.other[other, t]
+                add_arcs(keys, t, key, first, low, high, steps, w, mask, row)
 
 
 @kernel
@@ -175,8 +172,8 @@ def part_scores(data: TreeData, w: FloatVector, batch: IntVector, scales: FloatV
     longest = 0
     for size in scores.sizes:
         longest = max(longest, size)
-    nodes, row = np.empty((6 * (longest + 1), data.n_labels)), np.empty((1, data.n_labels))
     keys = data.keys
+    nodes, row, slots = np.empty((6 * (longest + 1), data.n_labels)), np.empty(data.n_labels), label_slots(keys)
     for position in range(len(batch)):
         first, n = data.indptr[batch[position]], scores.sizes[position]
         arcs, best = arcs_of(scores, position), labels_of(scores, position)
@@ -185,31 +182,21 @@ def part_scores(data: TreeData, w: FloatVector, batch: IntVector, scales: FloatV
         for h in range(n + 1):
             for m in range(1, n + 1):
                 if h != m:
-                    label_row(keys, w, data.mask, first, h, m, nodes, row, 0)
+                    label_row(keys, w, data.mask, first, h, m, nodes, slots, row)
                     if scales[position] != 0.0:
-                        augment(data, first, h, m, scales[position], row, 0)
+                        augment(data, first, h, m, scales[position], row)
                     best[h, m] = highest(row)
-                    arcs[h, m] += row[0, best[h, m]]
+                    arcs[h, m] += row[best[h, m]]
         if len(scores.sibling) > 0:
             sibling_scores(keys, w, data.mask, first, n, siblings_of(scores, position))
 
 
 @kernel
-def highest(rows: FloatMatrix) -> int:
-    """The index of the highest number in the first row; the first of several."""
-    best = 0
-    for label in range(1, rows.shape[1]):
-        if rows[0, label] > rows[0, best]:
-            best = label
-    return best
-
-
-@kernel
-def augment(data: TreeData, first: int, h: int, m: int, scale: float, rows: FloatMatrix, row: int) -> None:
+def augment(data: TreeData, first: int, h: int, m: int, scale: float, row: FloatVector) -> None:
     """Add the errors of an arc's labels, `scale` times, to a row of their scores."""
     gold_head, gold_label = data.heads[first + m - 1], data.labels[first + m - 1]
-    for label in range(rows.shape[1]):
+    for label in range(len(row)):
         if h != gold_head:
-            rows[row, label] += scale * data.costs[0]
+            row[label] += scale * data.costs[0]
         elif label != gold_label:
-            rows[row, label] += scale * data.costs[1]
+            row[label] += scale * data.costs[1]

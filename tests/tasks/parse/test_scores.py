@@ -1,0 +1,85 @@
+"""Scores of arcs, labels and siblings against the definition: weights looked up feature by feature."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from widemargin.core.sparse import boundaries
+from widemargin.tasks.parse.decode import arcs_of, labels_of, siblings_of
+from widemargin.tasks.parse.examples import TreeExamples, Trees
+from widemargin.tasks.parse.features import ArcExtractor
+from widemargin.tasks.parse.keys import GROUPS, step_of
+from widemargin.text.columns import Column, Columns
+
+pytestmark = pytest.mark.interpreted
+
+N_LABELS, BITS = 3, 8
+EXTRACTOR = ArcExtractor(
+    ["head:word", "modifier:word", "head:word|modifier:word", "head:tag|modifier:tag|between:tag", "between:tag"],
+    [
+        *("head:tag|modifier:word|distance", "head:word|modifier:tag|direction", "head:tag|modifier:tag|direction"),
+        *("modifier:word|direction", "head:word|direction", "head:tag"),
+    ],
+    ["sibling:word|modifier:tag", "head:word|sibling:tag|modifier:tag", "sibling:tag|modifier:word"],
+    BITS,
+)
+tokens = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("NV")), max_size=6)
+
+
+def sentences(drawn):
+    flat = [token for sentence in drawn for token in sentence]
+    named = {name: Column.of(token[k] for token in flat) for k, name in enumerate(("word", "tag"))}
+    return Columns(named, boundaries(map(len, drawn)))
+
+
+class Slow:
+    """The scores of one sentence, one feature at a time."""
+
+    def __init__(self, keys, w, first):
+        self.keys, self.w, self.first = keys, w, first
+
+    def slots(self, group, h, m, other=None, step=None):
+        """The slots of the features of a group; tokens have numbers in the sentence, and `other` 0 is none."""
+        keys, rows = self.keys, [self.first + node if node else 0 for node in (h, m, other or 0)]
+        begin, end = keys.edges[GROUPS.index(group)], keys.edges[GROUPS.index(group) + 1]
+        total = keys.head[rows[0], begin:end] + keys.modifier[rows[1], begin:end]
+        total = total + (0 if other is None else keys.other[rows[2], begin:end])
+        return (total + (0 if step is None else keys.measure[step, begin:end])) % 2**BITS
+
+    def with_step(self, slots, step):
+        return self.w[slots].sum() + self.w[slots + 1 + step].sum()
+
+    def arc(self, h, m):
+        step, total = step_of(h, m), self.with_step(self.slots("arc", h, m), step_of(h, m))
+        tags = {}
+        for node in range(min(h, m) + 1, max(h, m)):
+            tags.setdefault(self.keys.other[self.first + node, self.keys.edges[GROUPS.index("between")]], node)
+        return total + sum(self.with_step(self.slots("between", h, m, node), step) for node in tags.values())
+
+    def labels(self, h, m):
+        groups = ("label", "label_head", "label_modifier")
+        slots = np.concatenate([self.slots(group, h, m, step=step_of(h, m)) for group in groups])
+        return self.w[slots[:, None] + np.arange(N_LABELS)].sum(axis=0)
+
+    def sibling(self, h, s, m):
+        return self.with_step(self.slots("sibling", h, m, 0 if s == h else s), step_of(s, m))
+
+
+@given(st.lists(tokens, min_size=1, max_size=3), st.integers(0, 2**32 - 1))
+def test_scores_are_sums_of_the_weights_of_features(drawn, seed):
+    X = sentences(drawn)
+    keys, trees = EXTRACTOR.keys(X), Trees(N_LABELS, BITS, order=2)
+    examples = TreeExamples(trees, X.indptr, keys)
+    w = np.random.default_rng(seed).normal(size=trees.n_weights)
+    for i, n in enumerate(examples.lengths.tolist()):
+        scores, slow = examples.arc_scores(w, i), Slow(keys, w, int(X.indptr[i]))
+        arcs, best, siblings = arcs_of(scores, 0), labels_of(scores, 0), siblings_of(scores, 0)
+        for h in range(n + 1):
+            for m in set(range(1, n + 1)) - {h}:
+                labels = slow.labels(h, m)
+                assert labels[best[h, m]] == pytest.approx(labels.max())
+                assert arcs[h, m] == pytest.approx(slow.arc(h, m) + labels.max())
+                for s in range(h, m, 1 if m > h else -1):
+                    if s > 0 or h == 0:
+                        assert siblings[h, s, m] == pytest.approx(slow.sibling(h, s, m))
