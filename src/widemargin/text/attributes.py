@@ -79,6 +79,11 @@ class Attribute(NamedTuple):
     codes: IntVector
     values: list[str | None]
 
+    def strings(self) -> list[str | None]:
+        """The values of all tokens."""
+        values = self.values
+        return [values[code] for code in self.codes.tolist()]
+
 
 class Attributes:
     """The attributes of one set of columns, each worked out once."""

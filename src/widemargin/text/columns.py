@@ -112,9 +112,15 @@ class Columns:
         cut = {name: Column(column.codes[begin:end], column.values) for name, column in self.by_name.items()}
         return Columns(cut, np.array([0, end - begin]), self.source)
 
+    def strings(self, name: str) -> list[str]:
+        """The column `name` as one string per token; a column that is made on first use need not be made for it."""
+        if name in self.by_name and isinstance(self.by_name, LazyColumns):
+            return self.by_name.strings(name)
+        return self[name].strings()
+
     def sequences(self, name: str) -> list[list[str]]:
         """The column `name` as one list of strings per sequence."""
-        return split(self[name].strings(), self.indptr)
+        return split(self.strings(name), self.indptr)
 
 
 def numbered(values: Sequence[T]) -> tuple[IntVector, list[T]]:
@@ -145,15 +151,20 @@ class LazyColumns(Mapping[str, Column]):
     """
 
     def __init__(self, strings: Mapping[str, Callable[[], list[str]]], aliases: Mapping[str, str]) -> None:
-        self._strings = strings
+        self._strings = dict(strings)
         self._aliases = aliases
         self._made: dict[str, Column] = {}
 
     def __getitem__(self, name: str) -> Column:
         name = self._aliases.get(name, name)
         if name not in self._made:
-            self._made[name] = Column.of(self._strings[name]())
+            made = self._made[name] = Column.of(self._strings[name]())
+            self._strings[name] = made.strings  # what it was made from can be freed
         return self._made[name]
+
+    def strings(self, name: str) -> list[str]:
+        """One string per token."""
+        return self._strings[self._aliases.get(name, name)]()
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._aliases.get(name, name) in self._strings

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import KeyVector, LongVector
 
 PRIME = np.uint64(0x100000001B3)
+LOW, HALF, SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(33)
 MULTIPLIERS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 
 
@@ -37,17 +39,43 @@ def hash_strings(strings: Sequence[str]) -> KeyVector:
     return mix(sums[begins + lengths] - sums[begins])
 
 
+def hash_values(values: Sequence[str | None]) -> KeyVector:
+    """A key for every string, and 0 for None, which marks absence."""
+    keys = hash_strings([value or "" for value in values])
+    if None in values:
+        keys[[value is None for value in values]] = 0
+    return keys
+
+
 def mix(keys: KeyVector) -> KeyVector:
     """Spread the bits of every key over all 64 (the finaliser of MurmurHash3), avoiding 0, which marks absence."""
     for multiplier in MULTIPLIERS:
-        keys = (keys ^ (keys >> np.uint64(33))) * multiplier
-    keys = keys ^ (keys >> np.uint64(33))
+        keys = (keys ^ (keys >> SHIFT)) * multiplier
+    keys = keys ^ (keys >> SHIFT)
     return np.where(keys == 0, np.uint64(1), keys)
 
 
 def combine(keys: KeyVector, others: KeyVector) -> KeyVector:
     """A key for every pair; the order of the two matters."""
     return mix(keys * PRIME ^ others)
+
+
+@kernel
+def _times(a: np.uint64, b: np.uint64) -> np.uint64:
+    """a · b modulo 2⁶⁴, by halves: of interpreted kernels, NumPy would report the overflow of a plain product."""
+    low = (a & LOW) * (b & LOW)
+    high = ((a >> HALF) * (b & LOW) & LOW) + ((a & LOW) * (b >> HALF) & LOW) + (low >> HALF)
+    return (high << HALF) | (low & LOW)
+
+
+@kernel
+def combined(key: np.uint64, other: np.uint64) -> np.uint64:
+    """`combine` for one pair, in kernels."""
+    key = _times(key, PRIME) ^ other
+    for multiplier in MULTIPLIERS:
+        key = _times(key ^ (key >> SHIFT), multiplier)
+    key ^= key >> SHIFT
+    return key if key != 0 else np.uint64(1)
 
 
 def rolled(keys: KeyVector, indptr: LongVector, longest: int) -> Iterator[tuple[LongVector, KeyVector]]:

@@ -27,6 +27,7 @@ from widemargin.text.templates import (
     spell,
     template_matrix,
 )
+from widemargin.text.token_rows import ReadTokens, TokenReader
 
 FIELDS = {**HASH_BITS, "templates": TEMPLATES}
 RESOURCES = record({"lexicons": mapping(many(text())), "clusters": mapping(mapping(text()))})
@@ -58,7 +59,12 @@ class TemplateExtractor(NumberedFeatures):
         self.resources = resources or Resources()
         self.transition_index: FeatureIndex = self._new_index() if self.transition_templates else Alphabet()
         self._training: Columns | None = None
+        self._reader: TokenReader | None = None
         self._first = self._transition_first = np.empty(0, dtype=np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but what has been looked up, which copies and other processes look up again."""
+        return {**self.__dict__, "_reader": None}
 
     @property
     def n_transition_features(self) -> int:
@@ -91,18 +97,21 @@ class TemplateExtractor(NumberedFeatures):
             transition_rows, self.transition_index, self._transition_first = self._numbered(
                 X, self.transition_templates
             )
-        self._training = X
+        self._training = X.only(*self.columns_read) if X.n_tokens else X
         return Features(X.indptr, rows, transition_rows)
 
     def transform(self, X: Columns) -> Features:
         """The known features of any sequences."""
-        rows = _rows(template_matrix(X, self.templates, self.resources, self.index, intern=False))
-        if not self.transition_templates:
-            return Features(X.indptr, rows)
-        on_transitions = template_matrix(
-            X, self.transition_templates, self.resources, self.transition_index, intern=False
-        )
-        return Features(X.indptr, rows, _rows(on_transitions))
+        return self.read(X).features(0, X.n_sequences)
+
+    def read(self, X: Columns) -> ReadTokens:
+        """The sequences with their tokens looked up, which is all that needs the interpreter lock."""
+        groups = [(self.templates, self.index)]
+        if self.transition_templates:
+            groups.append((self.transition_templates, self.transition_index))
+        if self._reader is None or self._reader.groups != groups:
+            self._reader = TokenReader(groups, self.resources)
+        return self._reader.read(X)
 
     def keep(self, used: BoolVector) -> "TemplateExtractor | None":
         """An extractor of the `used` features only."""
@@ -151,7 +160,7 @@ class TemplateExtractor(NumberedFeatures):
     def _numbered(self, columns: Columns, templates: Sequence[Template]) -> tuple[Rows, FeatureIndex, LongVector]:
         """The rows of training sequences, a fresh index of their features, and where each feature first occurs."""
         index = self._new_index()
-        numbers = template_matrix(columns, templates, self.resources, index, intern=True)
+        numbers = template_matrix(columns, templates, self.resources, index)
         index, numbers = self._frequent(index, numbers)
         first = np.empty(index.size + 1, dtype=np.int64)
         # Assigned from the last to the first, so that the first occurrence stays; −1 lands in the spare last entry.
