@@ -3,11 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, ClassVar, Generic, Literal
 
 import numpy as np
 
+from widemargin._threads import run, share_ends
 from widemargin._types import FloatMatrix, IntVector, LongVector
 from widemargin.core.problem import in_shares, predict
 from widemargin.core.sparse import boundaries
@@ -79,20 +82,42 @@ class TokenModel(Answers, Probable, Generic[E]):
     def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
         """The predicted spans of every sequence, each with the probability that it is right."""
 
-    def decode(self, examples: E, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
-        """The codes of all positions of the examples."""
-        if constraints is None:
-            return np.concatenate(predict(examples, self.weights, n_threads))
-        return self.constrained(examples, constraints).decode(n_threads)
+    @abstractmethod
+    def looked_up(self, X: Any) -> Any:
+        """Inputs with their strings looked up (`text.extractor.LookedUp`)."""
+
+    @abstractmethod
+    def best(self, features: Any) -> IntVector:
+        """The codes of the best outputs of sequences with these features, end to end."""
+
+    @property
+    @abstractmethod
+    def token_work(self) -> float:
+        """About how many microseconds the features and the decoding of a token take."""
 
     def predict_codes(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
         """The codes of all positions, sequences end to end."""
-        return self.decode(self.examples(X), n_threads, constraints)
+        return self._best(X, n_threads, constraints)[0]
 
     def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[Any]]:
         """The best output for every sequence."""
-        examples = self.examples(X)
-        return self.outputs(self.decode(examples, n_threads, constraints), boundaries(examples.lengths))
+        return self.outputs(*self._best(X, n_threads, constraints))
+
+    def _best(self, X: Any, n_threads: int, constraints: Constraints | None) -> tuple[IntVector, LongVector]:
+        """The codes of all positions, and where each sequence begins.
+
+        Strings are looked up under the interpreter lock. All else is kernels, and shared among threads.
+        """
+        if constraints is not None:
+            examples = self.examples(X)
+            return self.constrained(examples, constraints).decode(n_threads), boundaries(examples.lengths)
+        found = self.looked_up(X)
+
+        def label(first: int, last: int) -> IntVector:
+            return self.best(found.features(first, last))
+
+        ends = share_ends(found.indptr, self.token_work, n_threads)
+        return np.concatenate(run([partial(label, *share) for share in pairwise(ends)])), found.indptr
 
     def predict_best(
         self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
@@ -214,7 +239,7 @@ class TokenModel(Answers, Probable, Generic[E]):
         begin = perf_counter()
         examples = self.examples(X)
         extracted = perf_counter()
-        codes = self.decode(examples, n_threads)
+        codes = np.concatenate(predict(examples, self.weights, n_threads))
         seconds = {"features": extracted - begin, "decoding": perf_counter() - extracted}
         names = self.code_names
         gold = [spelt(labels) for labels in self.gold_labels(X, y)]

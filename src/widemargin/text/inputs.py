@@ -10,7 +10,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ def as_columns(X: Columns | Sequence[Sequence[Any]]) -> Columns:
     if isinstance(X, Columns):
         return X
     sequences = _checked(X)
-    indptr = boundaries(map(_length, sequences))
+    indptr = np.fromiter(accumulate(map(_length, sequences), initial=0), dtype=np.int64, count=len(sequences) + 1)
     flat = list(chain.from_iterable(sequences))
     kinds = set(map(type, flat))
     if kinds <= {str}:
@@ -121,6 +121,8 @@ def _is_token(token: Any, names: Sequence[str]) -> bool:
 
 
 def _checked(X: Any) -> Any:
+    if type(X) is list and set(map(type, X)) <= {list, tuple}:
+        return X  # the usual case, found out quickly
     if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__"):
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
     for i, sequence in enumerate(X):
@@ -130,7 +132,7 @@ def _checked(X: Any) -> Any:
 
 
 def _length(sequence: Any) -> int:
-    return int(sequence.shape[0]) if _is_matrix(sequence) else len(sequence)
+    return len(sequence) if type(sequence) is list or not _is_matrix(sequence) else int(sequence.shape[0])
 
 
 def lengths(X: Any) -> list[int]:

@@ -11,7 +11,7 @@ from widemargin.core.sparse import Rows, binary, boundaries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.alphabet import Alphabet
-from widemargin.text.extractor import HASH_BITS, Features, NumberedFeatures, selected
+from widemargin.text.extractor import HASH_BITS, Extracted, Features, NumberedFeatures, selected
 from widemargin.text.hashing import hash_strings
 
 
@@ -37,6 +37,10 @@ class RecordExtractor(NumberedFeatures):
         """The known features of any sequences."""
         strings, codes, values, counts, indptr = _flatten(X)
         return _assembled(self._numbers(self.index.lookup(hash_strings(strings)), codes), values, counts, indptr)
+
+    def read(self, X: Sequence[Any]) -> Extracted:
+        """The known features of any sequences, whole or in shares."""
+        return Extracted(self.transform(X))
 
     def keep(self, used: BoolVector) -> "RecordExtractor | None":
         """An extractor of the `used` features only."""

@@ -11,25 +11,26 @@ as a part of lexicon entries.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntMatrix, IntVector, KeyVector, LongVector
+from widemargin._types import FloatVector, IntMatrix, IntVector, KeyMatrix, KeyVector, LongVector
 from widemargin.core.sparse import Rows
 from widemargin.text.alphabet import FeatureIndex, number_of
-from widemargin.text.attributes import Attributes, Resources
-from widemargin.text.columns import Column, Columns
+from widemargin.text.attributes import Attributes, Resources, WordFunction, function_of, is_mark
+from widemargin.text.columns import Columns
 from widemargin.text.extractor import Features
-from widemargin.text.hashing import combine, combined, hash_strings, hash_values
+from widemargin.text.hashing import combined, hash_strings, hash_values
 from widemargin.text.templates import AFTER, BEFORE, Atom, Template, check_attributes
 from widemargin.text.vocabulary import Tables, Token, Vocabulary
 
 Field = tuple[str, str]
 """A column and an attribute of it."""
 
-BIAS = "bias"
+BIAS, VALUE = "bias", "value"
 NO_VALUES: FloatVector = np.empty(0)
 
 
@@ -79,7 +80,7 @@ def _rows(
     first: int,
     last: int,
     known: IntMatrix,
-    keys: KeyVector,
+    keys: KeyMatrix,
     seeds: KeyVector,
     starts: IntVector,
     offsets: IntVector,
@@ -113,6 +114,19 @@ def _rows(
     return ends, features[:write]
 
 
+@kernel
+def _numbers(
+    keys: KeyMatrix, alone: LongVector, seeds: KeyVector, slots: KeyVector, numbers: IntVector, size: int
+) -> IntMatrix:
+    """For each token, the numbers of the features of the fields `alone`, −1 for none."""
+    found = np.full((keys.shape[1], len(alone)), -1, dtype=np.int32)
+    for t in range(keys.shape[1]):
+        for k in range(len(alone)):
+            if keys[alone[k], t] != 0:
+                found[t, k] = number_of(combined(seeds[k], keys[alone[k], t]), slots, numbers, size)
+    return found
+
+
 class Group(NamedTuple):
     """Templates that share an index of features; `alone` are the fields of those with one atom, `seeds` their seeds."""
 
@@ -129,11 +143,9 @@ class Group(NamedTuple):
         alone = [fields.index(_field(templates[k].atoms[0])) for k in of_one]
         return cls(plan, index, np.array(alone, dtype=np.int64), plan.seeds[of_one])
 
-    def numbers(self, keys: KeyVector) -> IntMatrix:
-        """The features of the templates with one atom, a row per token, of which `keys` has a key for each field."""
-        values = keys[self.alone]
-        features = np.where(values == 0, values, combine(self.seeds[:, None], values))
-        return self.index.lookup(features.ravel()).reshape(values.shape).T
+    def numbers(self, keys: KeyMatrix) -> IntMatrix:
+        """The features of the templates with one atom, a row per token, whose keys are a row per field."""
+        return _numbers(keys, self.alone, self.seeds, *self.index.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +182,11 @@ class TokenReader:
         # Fields of conjunctions come first, because only their keys are kept.
         templates.sort(key=lambda template: len(template.atoms) == 1)
         fields = list(dict.fromkeys(_field(atom) for template in templates for atom in template.atoms))
-        joined = {_field(atom) for template in templates if len(template.atoms) > 1 for atom in template.atoms}
-        self._fields, self._n_joined, self._resources = fields, len(joined), resources
-        self._marks = [field for field in fields if _is_mark(field)]
-        self._columns = sorted({field[0] for field in fields if not _is_mark(field) and field[1] != BIAS})
-        self.groups = groups
+        self._n_joined = len({_field(atom) for each in templates if len(each.atoms) > 1 for atom in each.atoms})
+        self.groups, self._resources = groups, resources
         self._groups = [Group.of(*group, fields) for group in groups]
+        self._parts = list(dict.fromkeys(_part(*field) for field in fields if field[1] != BIAS))
+        self._functions = [_function(*field, self._parts, resources) for field in fields]
         outside = np.repeat(hash_strings([BEFORE, AFTER])[None], len(fields), axis=0)
         self._vocabulary = Vocabulary(self._work_out, self._tables(outside))
 
@@ -185,26 +196,24 @@ class TokenReader:
         return ReadTokens(X.indptr, tokens, tables, self._groups)
 
     def _tokens(self, X: Columns) -> Sequence[Token]:
-        """Each token as the tuple of its strings and marks; as a string if it is one."""
-        strings: list[list[Any]] = [X.strings(name) for name in self._columns]
-        if self._marks:
-            attributes = Attributes(X, self._resources)
-            strings += [attributes.of(*field).strings() for field in self._marks]
-        if len(strings) == 1:
-            return strings[0]
-        return list(zip(*strings, strict=True)) if strings else [()] * X.n_tokens
+        """Each token as the tuple of its parts; a single part is not put into a tuple."""
+        attributes = Attributes(X, self._resources)
+        parts = [
+            attributes.of(column, attribute).strings() if is_mark(attribute) else X.strings(column)
+            for column, attribute in self._parts
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return list(zip(*parts, strict=True)) if parts else [()] * X.n_tokens
 
     def _work_out(self, tokens: Sequence[Any]) -> Tables:
-        strings = [tokens] if len(self._columns) + len(self._marks) == 1 else list(zip(*tokens, strict=True))
-        each = np.arange(len(tokens), dtype=np.int32)
-        columns = {name: Column(each, list(given)) for name, given in zip(self._columns, strings, strict=False)}
-        attributes = Attributes(Columns(columns, np.array([0, len(tokens)])), self._resources)
-        marks = dict(zip(self._marks, strings[len(self._columns) :], strict=True))
-        values = [marks[field] if field in marks else attributes.of(*field).strings() for field in self._fields]
-        keys = hash_values([value for strings in values for value in strings])
-        return self._tables(keys.reshape(len(values), len(tokens)))
+        parts = list(zip(*tokens, strict=True)) if len(self._parts) > 1 else [tokens]
+        lower = [[] if is_mark(name) else [*map(str.lower, each)] for (_, name), each in zip(self._parts, parts)] or [[]]
+        values = chain.from_iterable(function(parts[k], lower[k]) for k, function in self._functions)
+        keys = hash_values(list(values))
+        return self._tables(keys.reshape(len(self._functions), len(tokens)))
 
-    def _tables(self, keys: KeyVector) -> Tables:
+    def _tables(self, keys: KeyMatrix) -> Tables:
         """What is kept of tokens, given the keys of their fields, a row per field."""
         return keys[: self._n_joined].T, *(group.numbers(keys) for group in self._groups)
 
@@ -213,5 +222,14 @@ def _field(atom: Atom) -> Field:
     return atom.column, atom.attribute
 
 
-def _is_mark(field: Field) -> bool:
-    return field[1].startswith("lexicon(")
+def _part(column: str, attribute: str) -> Field:
+    """What has to be known of a token to work out an attribute."""
+    return column, attribute if is_mark(attribute) else VALUE
+
+
+def _function(
+    column: str, attribute: str, parts: Sequence[Field], resources: Resources
+) -> tuple[int, WordFunction]:
+    """The part of tokens that an attribute is worked out from, and how."""
+    part = 0 if attribute == BIAS else parts.index(_part(column, attribute))
+    return part, function_of(VALUE if is_mark(attribute) else attribute, resources)

@@ -92,6 +92,16 @@ class SegmentModel(TokenModel[SegmentExamples]):
         shape = self.shape
         return SegmentExamples(shape, *self.extractor.transform(as_columns(X), shape.longest))
 
+    def looked_up(self, X: Any) -> Any:
+        raise NotImplementedError
+
+    def best(self, features: Any) -> IntVector:
+        raise NotImplementedError
+
+    @property
+    def token_work(self) -> float:
+        return 1.0
+
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
         """The templates of tokens."""

@@ -22,11 +22,11 @@ from widemargin.tasks.margins import Margins
 from widemargin.tasks.probabilities import above_least
 from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
 from widemargin.tasks.tag.constrained import ConstrainedChain
-from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.examples import ChainExamples, best_labels, microseconds
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
-from widemargin.text.extractor import Extractor
+from widemargin.text.extractor import Extractor, Features, LookedUp
 from widemargin.text.inputs import describe, prepared, restore
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import judged_label, judged_spans, spelt
@@ -35,6 +35,8 @@ from widemargin.text.spans import spans
 from widemargin.text.template_extractor import TemplateExtractor
 
 DENSE = ("transition", "begin", "end", "conditional")
+USUAL_FEATURES = 20
+"""About how many features a token has."""
 
 
 @dataclass
@@ -85,6 +87,19 @@ class Tagger(TokenModel[ChainExamples]):
         """Sequences as examples to be decoded."""
         features = self.extractor.transform(prepared(X, self.extractor))
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
+
+    def looked_up(self, X: Any) -> LookedUp:
+        """Sequences with their strings looked up."""
+        return self.extractor.read(prepared(X, self.extractor))
+
+    def best(self, features: Features) -> IntVector:
+        """The best labels of sequences with these features."""
+        return best_labels(self.weights, *features)
+
+    @property
+    def token_work(self) -> float:
+        """About how many microseconds the features and the label of a token take."""
+        return microseconds(len(self.labels), USUAL_FEATURES)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
