@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
-from typing import Any, ClassVar, Generic, Literal
+from typing import Any, ClassVar, Generic, Literal, Protocol
 
 import numpy as np
 
@@ -27,6 +27,20 @@ from widemargin.tasks.token_scores import label_evaluation
 from widemargin.text.columns import Column, Columns, Notation, split
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import spelt
+
+
+class Predictor(Protocol):
+    """What a model prepares once to find the outputs of new sequences without delay."""
+
+    @property
+    def token_work(self) -> float:
+        """About how many microseconds a token takes."""
+
+    def looked_up(self, X: Any) -> Any:
+        """Sequences that begin at `indptr`, their strings looked up."""
+
+    def label(self, found: Any, first: int, last: int) -> IntVector:
+        """The codes of the best outputs of the sequences first:last, end to end."""
 
 
 @dataclass
@@ -82,18 +96,10 @@ class TokenModel(Answers, Probable, Generic[E]):
     def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
         """The predicted spans of every sequence, each with the probability that it is right."""
 
-    @abstractmethod
-    def looked_up(self, X: Any) -> Any:
-        """Inputs with their strings looked up (`text.extractor.LookedUp`)."""
-
-    @abstractmethod
-    def best(self, features: Any) -> IntVector:
-        """The codes of the best outputs of sequences with these features, end to end."""
-
     @property
     @abstractmethod
-    def token_work(self) -> float:
-        """About how many microseconds the features and the decoding of a token take."""
+    def predictor(self) -> Predictor:
+        """What finds the outputs of new sequences."""
 
     def predict_codes(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
         """The codes of all positions, sequences end to end."""
@@ -111,13 +117,11 @@ class TokenModel(Answers, Probable, Generic[E]):
         if constraints is not None:
             examples = self.examples(X)
             return self.constrained(examples, constraints).decode(n_threads), boundaries(examples.lengths)
-        found = self.looked_up(X)
-
-        def label(first: int, last: int) -> IntVector:
-            return self.best(found.features(first, last))
-
-        ends = share_ends(found.indptr, self.token_work, n_threads)
-        return np.concatenate(run([partial(label, *share) for share in pairwise(ends)])), found.indptr
+        predictor = self.predictor
+        found = predictor.looked_up(X)
+        ends = share_ends(found.indptr, predictor.token_work, n_threads)
+        parts = run([partial(predictor.label, found, *share) for share in pairwise(ends)])
+        return np.concatenate(parts), found.indptr
 
     def predict_best(
         self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None

@@ -108,9 +108,14 @@ class Columns:
 
     def alone(self, i: int) -> "Columns":
         """Sequence i alone."""
-        begin, end = self.indptr[i : i + 2].tolist()
-        cut = {name: Column(column.codes[begin:end], column.values) for name, column in self.by_name.items()}
-        return Columns(cut, np.array([0, end - begin]), self.source)
+        return self.part(i, i + 1)
+
+    def part(self, first: int, last: int) -> "Columns":
+        """The sequences first:last alone."""
+        indptr = self.indptr[first : last + 1]
+        here = slice(int(indptr[0]), int(indptr[-1]))
+        cut = {name: Column(column.codes[here], column.values) for name, column in self.by_name.items()}
+        return Columns(cut, indptr - indptr[0], self.source)
 
     def strings(self, name: str) -> list[str]:
         """The column `name` as one string per token; a column that is made on first use need not be made for it."""

@@ -27,7 +27,7 @@ from widemargin.text.templates import (
     spell,
     template_matrix,
 )
-from widemargin.text.token_rows import ReadTokens, TokenReader
+from widemargin.text.token_rows import Field, OwnScores, ReadTokens, TokenReader
 
 FIELDS = {**HASH_BITS, "templates": TEMPLATES}
 RESOURCES = record({"lexicons": mapping(many(text())), "clusters": mapping(mapping(text()))})
@@ -104,14 +104,20 @@ class TemplateExtractor(NumberedFeatures):
         """The known features of any sequences."""
         return self.read(X).features(0, X.n_sequences)
 
-    def read(self, X: Columns) -> ReadTokens:
-        """The sequences with their tokens looked up, which is all that needs the interpreter lock."""
-        groups = [(self.templates, self.index)]
-        if self.transition_templates:
-            groups.append((self.transition_templates, self.transition_index))
-        if self._reader is None or self._reader.groups != groups:
-            self._reader = TokenReader(groups, self.resources)
+    def read(self, X: Columns, fields: Sequence[Field] = ()) -> ReadTokens:
+        """The sequences with their tokens, and the keys of `fields` of these, looked up; kernels do the rest."""
+        if self._reader is None or self._reader.made_for != (self._groups, fields):
+            self._reader = self.reader(fields=fields)
         return self._reader.read(X)
+
+    def reader(self, own: OwnScores | None = None, fields: Sequence[Field] = ()) -> TokenReader:
+        """A reader for the features as they are numbered now (`text.token_rows`)."""
+        return TokenReader(self._groups, self.resources, own, fields)
+
+    @property
+    def _groups(self) -> list[tuple[tuple[Template, ...], FeatureIndex]]:
+        groups = [(self.templates, self.index)]
+        return [*groups, (self.transition_templates, self.transition_index)] if self.transition_templates else groups
 
     def keep(self, used: BoolVector) -> "TemplateExtractor | None":
         """An extractor of the `used` features only."""

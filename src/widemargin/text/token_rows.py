@@ -9,7 +9,7 @@ A token is what templates read of it: the strings of its columns and, since thes
 as a part of lexicon entries.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntMatrix, IntVector, KeyMatrix, KeyVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, KeyMatrix, KeyVector, LongVector
 from widemargin.core.sparse import Rows
 from widemargin.text.alphabet import FeatureIndex, number_of
 from widemargin.text.attributes import Attributes, Resources, WordFunction, function_of, is_mark
@@ -32,6 +32,9 @@ Field = tuple[str, str]
 
 BIAS, VALUE = "bias", "value"
 NO_VALUES: FloatVector = np.empty(0)
+NO_OWN: tuple[IntVector, FloatMatrix] = np.empty(0, dtype=np.int32), np.empty((0, 0))
+OwnScores = Callable[[IntMatrix], FloatMatrix]
+"""From the numbers of the features of tokens, a row per token, −1 for none, to a row of scores for each."""
 
 
 class Plan(NamedTuple):
@@ -45,6 +48,12 @@ class Plan(NamedTuple):
     starts: IntVector
     offsets: IntVector
     places: IntVector
+
+    @property
+    def n_own(self) -> int:
+        """How many leading templates look at nothing but the token at hand."""
+        alone = (np.diff(self.starts) == 1) & (self.offsets[self.starts[:-1]] == 0)
+        return len(alone) if alone.all() else int(np.argmin(alone))
 
     @classmethod
     def of(cls, templates: Sequence[Template], fields: Sequence[Field]) -> "Plan":
@@ -79,6 +88,7 @@ def _rows(
     indptr: LongVector,
     first: int,
     last: int,
+    skipped: int,
     known: IntMatrix,
     keys: KeyMatrix,
     seeds: KeyVector,
@@ -89,13 +99,13 @@ def _rows(
     numbers: IntVector,
     size: int,
 ) -> tuple[LongVector, IntVector]:
-    """The features of the tokens of the sequences first:last, in the order of the templates."""
+    """The features of the tokens of the sequences first:last, in the order of the templates after those `skipped`."""
     n, write = indptr[last] - indptr[first], indptr[0]
-    ends, features = np.zeros(n + 1, dtype=np.int64), np.empty(n * len(seeds), dtype=np.int32)
+    ends, features = np.zeros(n + 1, dtype=np.int64), np.empty(n * (len(seeds) - skipped), dtype=np.int32)
     for i in range(first, last):
         begin, end = indptr[i], indptr[i + 1]
         for t in range(begin, end):
-            for k in range(len(seeds)):
+            for k in range(skipped, len(seeds)):
                 a, number = starts[k], -1
                 if starts[k + 1] == a + 1:
                     number = known[_row_at(tokens, t + offsets[a], begin, end), places[a]]
@@ -156,15 +166,27 @@ class ReadTokens:
     tokens: IntVector
     tables: Tables
     groups: Sequence[Group]
+    n_own: int
+
+    @property
+    def keys(self) -> KeyMatrix:
+        """The keys that are kept, a row per number of a token."""
+        return self.tables[0]
 
     def features(self, first: int, last: int) -> Features:
-        """The features of the sequences first:last."""
-        keys, *known = self.tables
-        found = [
-            _rows(self.tokens, self.indptr, first, last, numbers, keys, *group.plan, *group.index.table)
-            for numbers, group in zip(known, self.groups, strict=True)
-        ]
-        return Features(self.indptr[first : last + 1] - self.indptr[first], *(Rows(*each, NO_VALUES) for each in found))
+        """The features of the sequences first:last, but for those that count in their tokens' own scores."""
+        keys, _, *known = self.tables
+        rows = []
+        for skipped, numbers, group in zip((self.n_own, 0), known, self.groups, strict=False):
+            found = _rows(self.tokens, self.indptr, first, last, skipped, numbers, keys, *group.plan, *group.index.table)
+            rows.append(Rows(*found, NO_VALUES))
+        return Features(self.indptr[first : last + 1] - self.indptr[first], *rows)
+
+    def own(self, first: int, last: int) -> tuple[IntVector, FloatMatrix]:
+        """For each token of the sequences first:last the row of its own scores, and the rows; both may be empty."""
+        if not self.n_own:
+            return NO_OWN
+        return self.tokens[self.indptr[first] : self.indptr[last]], self.tables[1]
 
 
 class TokenReader:
@@ -174,26 +196,34 @@ class TokenReader:
     ----------
     groups : templates and the index of their features: those of positions, then perhaps those of transitions
     resources : the lexicons and word clusters that templates refer to
+    own : what scores tokens by the features of leading templates that look at nothing else; None counts them as others
+    fields : fields of tokens whose keys are wanted, too; they come first among `ReadTokens.keys`
     """
 
-    def __init__(self, groups: Sequence[tuple[Sequence[Template], FeatureIndex]], resources: Resources) -> None:
+    def __init__(
+        self,
+        groups: Sequence[tuple[Sequence[Template], FeatureIndex]],
+        resources: Resources,
+        own: OwnScores | None = None,
+        fields: Sequence[Field] = (),
+    ) -> None:
         templates = [template for group, _ in groups for template in group]
         check_attributes(templates, resources)
-        # Fields of conjunctions come first, because only their keys are kept.
-        templates.sort(key=lambda template: len(template.atoms) == 1)
-        fields = list(dict.fromkeys(_field(atom) for template in templates for atom in template.atoms))
-        self._n_joined = len({_field(atom) for each in templates if len(each.atoms) > 1 for atom in each.atoms})
-        self.groups, self._resources = groups, resources
-        self._groups = [Group.of(*group, fields) for group in groups]
-        self._parts = list(dict.fromkeys(_part(*field) for field in fields if field[1] != BIAS))
-        self._functions = [_function(*field, self._parts, resources) for field in fields]
-        outside = np.repeat(hash_strings([BEFORE, AFTER])[None], len(fields), axis=0)
+        joined = [atom for template in templates if len(template.atoms) > 1 for atom in template.atoms]
+        kept = dict.fromkeys([*fields, *map(_field, joined)])
+        every = list(dict.fromkeys([*kept, *(_field(atom) for template in templates for atom in template.atoms)]))
+        self.made_for, self._resources, self._n_kept = (groups, fields), resources, len(kept)
+        self._groups = [Group.of(*group, every) for group in groups]
+        self._parts = list(dict.fromkeys(_part(*field) for field in every if field[1] != BIAS))
+        self._functions = [_function(*field, self._parts, resources) for field in every]
+        self._own, self._n_own = own, 0 if own is None else self._groups[0].plan.n_own
+        outside = np.repeat(hash_strings([BEFORE, AFTER])[None], len(every), axis=0)
         self._vocabulary = Vocabulary(self._work_out, self._tables(outside))
 
     def read(self, X: Columns) -> ReadTokens:
         """The sequences with their tokens looked up."""
         tokens, tables = self._vocabulary.look_up(self._tokens(X) if X.n_tokens else [])
-        return ReadTokens(X.indptr, tokens, tables, self._groups)
+        return ReadTokens(X.indptr, tokens, tables, self._groups, self._n_own)
 
     def _tokens(self, X: Columns) -> Sequence[Token]:
         """Each token as the tuple of its parts; a single part is not put into a tuple."""
@@ -215,7 +245,9 @@ class TokenReader:
 
     def _tables(self, keys: KeyMatrix) -> Tables:
         """What is kept of tokens, given the keys of their fields, a row per field."""
-        return keys[: self._n_joined].T, *(group.numbers(keys) for group in self._groups)
+        numbers = [group.numbers(keys) for group in self._groups]
+        own = np.empty((keys.shape[1], 0)) if self._own is None else self._own(numbers[0][:, : self._n_own])
+        return keys[: self._n_kept].T, own, *numbers
 
 
 def _field(atom: Atom) -> Field:

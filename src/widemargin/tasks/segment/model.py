@@ -5,6 +5,7 @@ Model files call its structure ``segment``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from widemargin.tasks.segment.constrained import ConstrainedSegments
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
 from widemargin.tasks.segment.labels import as_labels, bio_names, decode_segments
+from widemargin.tasks.segment.predict import Segmenter
 from widemargin.tasks.segment.risk import least_risk, likely_segments, token_probabilities
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_by_label
@@ -92,15 +94,10 @@ class SegmentModel(TokenModel[SegmentExamples]):
         shape = self.shape
         return SegmentExamples(shape, *self.extractor.transform(as_columns(X), shape.longest))
 
-    def looked_up(self, X: Any) -> Any:
-        raise NotImplementedError
-
-    def best(self, features: Any) -> IntVector:
-        raise NotImplementedError
-
-    @property
-    def token_work(self) -> float:
-        return 1.0
+    @cached_property
+    def predictor(self) -> Segmenter:
+        """What finds the segments of new sequences."""
+        return Segmenter(self.extractor, self.weights, self.shape)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:

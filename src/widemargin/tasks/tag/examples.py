@@ -110,29 +110,6 @@ def _difference(
     return errors, Rows(psi.indptr, psi.indices[:end], psi.values[:end])
 
 
-def microseconds(n_labels: int, n_features: float) -> float:
-    """About how long decoding takes per position, which has `n_features` on average."""
-    # Measured: a nanosecond for 6 label pairs and for 2 weights of features, ten to fetch a feature's weights.
-    return (n_labels**2 / 6 + n_features * (10 + n_labels / 2)) / 1000
-
-
-_NO_GOLD: IntVector = np.empty(0, dtype=np.int32)
-_NO_COSTS: FloatMatrix = np.empty((0, 0))
-
-
-def best_labels(
-    weights: ChainWeights, indptr: LongVector, features: Rows, transition_features: Rows | None
-) -> IntVector:
-    """The best label sequences, end to end; the features are right because an extractor has found them.
-
-    `ChainExamples` prepare and check more than is needed here, which takes longer than to label a sentence.
-    """
-    data = ChainData(indptr, features, transition_features or NO_ROWS, _NO_GOLD, _NO_GOLD, _NO_COSTS)
-    n, labels = len(indptr) - 1, np.empty(indptr[-1], dtype=np.int32)
-    _decode(data, weights, np.arange(n, dtype=np.int32), indptr, np.zeros(n), labels)
-    return labels
-
-
 class ChainExamples:
     """Sequences with their gold labels (or without, for prediction only), compiled to arrays.
 
@@ -171,7 +148,10 @@ class ChainExamples:
         self.n_examples = len(indptr) - 1
         self.n_weights = chain.n_weights
         self.lengths = self.n_positions = np.diff(indptr)
-        self.work = self.lengths * microseconds(chain.n_labels, len(features.indices) / max(indptr[-1], 1))
+        # Measured: a nanosecond for 6 label pairs and for 2 weights of features, ten to fetch a feature's weights.
+        n_features = len(features.indices) / max(indptr[-1], 1)
+        per_position = (chain.n_labels**2 / 6 + n_features * (10 + chain.n_labels / 2)) / 1000
+        self.work = self.lengths * per_position
         self._check()
 
     def _check(self) -> None:

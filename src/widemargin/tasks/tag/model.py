@@ -5,6 +5,7 @@ Model files call its structure ``chain``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,11 +23,12 @@ from widemargin.tasks.margins import Margins
 from widemargin.tasks.probabilities import above_least
 from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
 from widemargin.tasks.tag.constrained import ConstrainedChain
-from widemargin.tasks.tag.examples import ChainExamples, best_labels, microseconds
+from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.label import Labeller
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
-from widemargin.text.extractor import Extractor, Features, LookedUp
+from widemargin.text.extractor import Extractor
 from widemargin.text.inputs import describe, prepared, restore
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import judged_label, judged_spans, spelt
@@ -35,8 +37,6 @@ from widemargin.text.spans import spans
 from widemargin.text.template_extractor import TemplateExtractor
 
 DENSE = ("transition", "begin", "end", "conditional")
-USUAL_FEATURES = 20
-"""About how many features a token has."""
 
 
 @dataclass
@@ -88,18 +88,10 @@ class Tagger(TokenModel[ChainExamples]):
         features = self.extractor.transform(prepared(X, self.extractor))
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
 
-    def looked_up(self, X: Any) -> LookedUp:
-        """Sequences with their strings looked up."""
-        return self.extractor.read(prepared(X, self.extractor))
-
-    def best(self, features: Features) -> IntVector:
-        """The best labels of sequences with these features."""
-        return best_labels(self.weights, *features)
-
-    @property
-    def token_work(self) -> float:
-        """About how many microseconds the features and the label of a token take."""
-        return microseconds(len(self.labels), USUAL_FEATURES)
+    @cached_property
+    def predictor(self) -> Labeller:
+        """What finds the labels of new sequences."""
+        return Labeller(self.extractor, self.weights)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
