@@ -99,7 +99,7 @@ def fitted():
 
 
 def test_little_is_kept_and_nothing_changes_when_the_table_is_full(fitted, monkeypatch):
-    monkeypatch.setattr(vocabulary, "LIMIT", 8)
+    monkeypatch.setattr(vocabulary, "MOST_BYTES", 8 * 220)
     extractor, words = fitted
     for begin, end in ((0, 3), (2, 7), (1, 9), (0, 50), (4, 6), (10, 18), (17, 19)):
         X = as_columns([words[begin:end]])
@@ -108,7 +108,7 @@ def test_little_is_kept_and_nothing_changes_when_the_table_is_full(fitted, monke
 
 
 def test_several_threads_find_what_one_does(fitted, monkeypatch):
-    monkeypatch.setattr(vocabulary, "LIMIT", 20)
+    monkeypatch.setattr(vocabulary, "MOST_BYTES", 20 * 220)
     extractor, words = fitted
     sentences = [as_columns([words[k % 43 : k % 43 + 7]]) for k in range(200)]
     wanted = [known_of(X, extractor) for X in sentences]
@@ -126,7 +126,8 @@ def test_rows_stay_where_they_are_while_others_are_added():
     words.look_up(["x" * k for k in range(100)])
     assert before[numbers, 0].tolist() == [1, 2]
     again, (after,) = words.look_up(["bc", "a"])
-    assert again.tolist() == numbers.tolist()[::-1] and after[again, 0].tolist() == [2, 1]
+    assert again.tolist() == numbers.tolist()[::-1]
+    assert after[again, 0].tolist() == [2, 1]
 
 
 def test_what_was_looked_up_is_not_pickled(fitted):

@@ -109,6 +109,11 @@ class NumberedFeatures:
         self.min_count, self.hash_bits = min_count, hash_bits
         self.index = self._new_index()
         self._spell: Callable[[], list[str]] | None = None
+        self._reader: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but what has been looked up, which copies and other processes look up again."""
+        return {**self.__dict__, "_reader": None}
 
     @property
     def n_features(self) -> int:

@@ -27,7 +27,8 @@ from widemargin.text.templates import (
     spell,
     template_matrix,
 )
-from widemargin.text.token_rows import Field, OwnScores, ReadTokens, TokenReader
+from widemargin.text.token_reader import OwnScores, ReadTokens, TokenReader
+from widemargin.text.token_rows import Field
 
 FIELDS = {**HASH_BITS, "templates": TEMPLATES}
 RESOURCES = record({"lexicons": mapping(many(text())), "clusters": mapping(mapping(text()))})
@@ -59,12 +60,7 @@ class TemplateExtractor(NumberedFeatures):
         self.resources = resources or Resources()
         self.transition_index: FeatureIndex = self._new_index() if self.transition_templates else Alphabet()
         self._training: Columns | None = None
-        self._reader: TokenReader | None = None
         self._first = self._transition_first = np.empty(0, dtype=np.int64)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but what has been looked up, which copies and other processes look up again."""
-        return {**self.__dict__, "_reader": None}
 
     @property
     def n_transition_features(self) -> int:
@@ -108,7 +104,8 @@ class TemplateExtractor(NumberedFeatures):
         """The sequences with their tokens, and the keys of `fields` of these, looked up; kernels do the rest."""
         if self._reader is None or self._reader.made_for != (self._groups, fields):
             self._reader = self.reader(fields=fields)
-        return self._reader.read(X)
+        found: ReadTokens = self._reader.read(X)
+        return found
 
     def reader(self, own: OwnScores | None = None, fields: Sequence[Field] = ()) -> TokenReader:
         """A reader for the features as they are numbered now (`text.token_rows`)."""

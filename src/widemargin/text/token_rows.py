@@ -1,40 +1,32 @@
-"""Rows of template features for prediction: a dictionary lookup per token, and one kernel for the rest.
+"""Rows of template features by one kernel, for tokens of which is known what each contributes (`text.token_reader`).
 
-A template of one atom has a feature that depends on a single token, so its number is kept with the token
-(`text.vocabulary`), and the kernel only fetches it from the token `offset` positions away. Of a conjunction the keys of
-its atoms are kept; the kernel combines them and finds the number of the result. Beyond the ends of a sequence stand
-two rows that belong to no token.
-
-A token is what templates read of it: the strings of its columns and, since these depend on its neighbours, its marks
-as a part of lexicon entries.
+The feature of a template with one atom depends on a single token, so its number is kept with that token, and the kernel
+only fetches it from the token `offset` positions away. Of a conjunction the keys of its atoms are kept; the kernel
+combines them and finds the number of the result. Beyond the ends of a sequence stand two rows that belong to no token.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, KeyMatrix, KeyVector, LongVector
+from widemargin._types import FloatVector, IntMatrix, IntVector, KeyMatrix, KeyVector, LongVector
 from widemargin.core.sparse import Rows
 from widemargin.text.alphabet import FeatureIndex, number_of
-from widemargin.text.attributes import Attributes, Resources, WordFunction, function_of, is_mark
-from widemargin.text.columns import Columns
-from widemargin.text.extractor import Features
-from widemargin.text.hashing import combined, hash_strings, hash_values
-from widemargin.text.templates import AFTER, BEFORE, Atom, Template, check_attributes
-from widemargin.text.vocabulary import Tables, Token, Vocabulary
+from widemargin.text.hashing import combined, hash_strings
+from widemargin.text.templates import Atom, Template
 
 Field = tuple[str, str]
 """A column and an attribute of it."""
 
-BIAS, VALUE = "bias", "value"
-NO_VALUES: FloatVector = np.empty(0)
-NO_OWN: tuple[IntVector, FloatMatrix] = np.empty(0, dtype=np.int32), np.empty((0, 0))
-OwnScores = Callable[[IntMatrix], FloatMatrix]
-"""From the numbers of the features of tokens, a row per token, −1 for none, to a row of scores for each."""
+_ONES: FloatVector = np.empty(0)
+
+
+def field_of(atom: Atom) -> Field:
+    """What an atom reads of a token, near or far."""
+    return atom.column, atom.attribute
 
 
 class Plan(NamedTuple):
@@ -65,7 +57,7 @@ class Plan(NamedTuple):
                 places.append(n_alone)
                 n_alone += 1
             else:
-                places += [fields.index(_field(atom)) for atom in template.atoms]
+                places += [fields.index(field_of(atom)) for atom in template.atoms]
         return cls(
             hash_strings([template.text for template in templates]),
             np.cumsum([0, *(len(template.atoms) for template in templates)], dtype=np.int32),
@@ -137,7 +129,8 @@ def _numbers(
     return found
 
 
-class Group(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Group:
     """Templates that share an index of features; `alone` are the fields of those with one atom, `seeds` their seeds."""
 
     plan: Plan
@@ -150,118 +143,26 @@ class Group(NamedTuple):
         """The group of these templates, which read these fields."""
         plan = Plan.of(templates, fields)
         of_one = [k for k, template in enumerate(templates) if len(template.atoms) == 1]
-        alone = [fields.index(_field(templates[k].atoms[0])) for k in of_one]
+        alone = [fields.index(field_of(templates[k].atoms[0])) for k in of_one]
         return cls(plan, index, np.array(alone, dtype=np.int64), plan.seeds[of_one])
 
     def numbers(self, keys: KeyMatrix) -> IntMatrix:
-        """The features of the templates with one atom, a row per token, whose keys are a row per field."""
+        """The features of the templates with one atom, a row per token, given a row of keys per field."""
         return _numbers(keys, self.alone, self.seeds, *self.index.table)
 
-
-@dataclass(frozen=True, slots=True)
-class ReadTokens:
-    """Sequences whose tokens have been looked up: the features of any share of them can be had in any thread."""
-
-    indptr: LongVector
-    tokens: IntVector
-    tables: Tables
-    groups: Sequence[Group]
-    n_own: int
-
-    @property
-    def keys(self) -> KeyMatrix:
-        """The keys that are kept, a row per number of a token."""
-        return self.tables[0]
-
-    def features(self, first: int, last: int) -> Features:
-        """The features of the sequences first:last, but for those that count in their tokens' own scores."""
-        keys, _, *known = self.tables
-        rows = []
-        for skipped, numbers, group in zip((self.n_own, 0), known, self.groups, strict=False):
-            found = _rows(self.tokens, self.indptr, first, last, skipped, numbers, keys, *group.plan, *group.index.table)
-            rows.append(Rows(*found, NO_VALUES))
-        return Features(self.indptr[first : last + 1] - self.indptr[first], *rows)
-
-    def own(self, first: int, last: int) -> tuple[IntVector, FloatMatrix]:
-        """For each token of the sequences first:last the row of its own scores, and the rows; both may be empty."""
-        if not self.n_own:
-            return NO_OWN
-        return self.tokens[self.indptr[first] : self.indptr[last]], self.tables[1]
-
-
-class TokenReader:
-    """Looks up the tokens of sequences, for templates whose features have been numbered.
-
-    Parameters
-    ----------
-    groups : templates and the index of their features: those of positions, then perhaps those of transitions
-    resources : the lexicons and word clusters that templates refer to
-    own : what scores tokens by the features of leading templates that look at nothing else; None counts them as others
-    fields : fields of tokens whose keys are wanted, too; they come first among `ReadTokens.keys`
-    """
-
-    def __init__(
+    def rows(
         self,
-        groups: Sequence[tuple[Sequence[Template], FeatureIndex]],
-        resources: Resources,
-        own: OwnScores | None = None,
-        fields: Sequence[Field] = (),
-    ) -> None:
-        templates = [template for group, _ in groups for template in group]
-        check_attributes(templates, resources)
-        joined = [atom for template in templates if len(template.atoms) > 1 for atom in template.atoms]
-        kept = dict.fromkeys([*fields, *map(_field, joined)])
-        every = list(dict.fromkeys([*kept, *(_field(atom) for template in templates for atom in template.atoms)]))
-        self.made_for, self._resources, self._n_kept = (groups, fields), resources, len(kept)
-        self._groups = [Group.of(*group, every) for group in groups]
-        self._parts = list(dict.fromkeys(_part(*field) for field in every if field[1] != BIAS))
-        self._functions = [_function(*field, self._parts, resources) for field in every]
-        self._own, self._n_own = own, 0 if own is None else self._groups[0].plan.n_own
-        outside = np.repeat(hash_strings([BEFORE, AFTER])[None], len(every), axis=0)
-        self._vocabulary = Vocabulary(self._work_out, self._tables(outside))
+        tokens: IntVector,
+        indptr: LongVector,
+        first: int,
+        last: int,
+        keys: KeyMatrix,
+        numbers: IntMatrix,
+        skipped: int = 0,
+    ) -> Rows:
+        """The features of the sequences first:last, given keys and numbers of tokens; `skipped` templates are left out.
 
-    def read(self, X: Columns) -> ReadTokens:
-        """The sequences with their tokens looked up."""
-        tokens, tables = self._vocabulary.look_up(self._tokens(X) if X.n_tokens else [])
-        return ReadTokens(X.indptr, tokens, tables, self._groups, self._n_own)
-
-    def _tokens(self, X: Columns) -> Sequence[Token]:
-        """Each token as the tuple of its parts; a single part is not put into a tuple."""
-        attributes = Attributes(X, self._resources)
-        parts = [
-            attributes.of(column, attribute).strings() if is_mark(attribute) else X.strings(column)
-            for column, attribute in self._parts
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        return list(zip(*parts, strict=True)) if parts else [()] * X.n_tokens
-
-    def _work_out(self, tokens: Sequence[Any]) -> Tables:
-        parts = list(zip(*tokens, strict=True)) if len(self._parts) > 1 else [tokens]
-        lower = [[] if is_mark(name) else [*map(str.lower, each)] for (_, name), each in zip(self._parts, parts)] or [[]]
-        values = chain.from_iterable(function(parts[k], lower[k]) for k, function in self._functions)
-        keys = hash_values(list(values))
-        return self._tables(keys.reshape(len(self._functions), len(tokens)))
-
-    def _tables(self, keys: KeyMatrix) -> Tables:
-        """What is kept of tokens, given the keys of their fields, a row per field."""
-        numbers = [group.numbers(keys) for group in self._groups]
-        own = np.empty((keys.shape[1], 0)) if self._own is None else self._own(numbers[0][:, : self._n_own])
-        return keys[: self._n_kept].T, own, *numbers
-
-
-def _field(atom: Atom) -> Field:
-    return atom.column, atom.attribute
-
-
-def _part(column: str, attribute: str) -> Field:
-    """What has to be known of a token to work out an attribute."""
-    return column, attribute if is_mark(attribute) else VALUE
-
-
-def _function(
-    column: str, attribute: str, parts: Sequence[Field], resources: Resources
-) -> tuple[int, WordFunction]:
-    """The part of tokens that an attribute is worked out from, and how."""
-    part = 0 if attribute == BIAS else parts.index(_part(column, attribute))
-    return part, function_of(VALUE if is_mark(attribute) else attribute, resources)
+        The conjunctions' keys are a column per field, the numbers those of `numbers`.
+        """
+        found = _rows(tokens, indptr, first, last, skipped, numbers, keys, *self.plan, *self.index.table)
+        return Rows(*found, _ONES)

@@ -1,7 +1,7 @@
-"""What has been worked out about tokens: a row of arrays for every distinct token, kept from one prediction to the next.
+"""What has been worked out about tokens: a row of arrays for every distinct one, kept from one prediction to the next.
 
 Texts repeat their words, so most tokens of a new sentence are found in a dictionary and only the rest is worked out.
-The table holds a limited number of tokens. A text that would fill it beyond that starts a new one.
+The table holds a limited number of bytes. A text that would fill it beyond that starts a new one.
 
 Predictions may run in several threads. Rows are only ever added, and before their tokens are entered, so a reader needs
 no lock: whoever finds a token finds its row in the arrays asked for afterwards. A new table leaves the old one, which
@@ -19,8 +19,8 @@ from widemargin._types import AnyArray, IntVector
 Token: TypeAlias = Hashable
 Tables: TypeAlias = tuple[AnyArray, ...]
 
-LIMIT = 1 << 15
-"""How many tokens are kept. The default templates take 112 bytes for each, beside the string."""
+MOST_BYTES, BYTES_PER_ENTRY = 1 << 23, 200
+"""How much is kept, and about how much a token takes beside its row: a string, and an entry of the dictionary."""
 
 
 class _Table:
@@ -47,11 +47,12 @@ class Vocabulary:
     Parameters
     ----------
     work_out : rows for tokens that are not yet known, a row for each in every array
-    first : rows that precede those of tokens, for what is not a token
+    first : rows that precede those of tokens, for what is not a token; one at least, as a sample
     """
 
     def __init__(self, work_out: Callable[[Sequence[Any]], Tables], first: Tables) -> None:
         self._work_out, self._first = work_out, first
+        self._limit = MOST_BYTES // (BYTES_PER_ENTRY + sum(array[:1].nbytes for array in first))
         self._table = _Table(first)
         self._adding = Lock()
 
@@ -69,10 +70,10 @@ class Vocabulary:
         with self._adding:
             table, distinct = self._table, dict.fromkeys(tokens)
             new = [token for token in distinct if token not in table.numbers]
-            if len(table.numbers) + len(new) > LIMIT:
+            if len(table.numbers) + len(new) > self._limit:
                 table, new = _Table(self._first), list(distinct)
             table.add(new, self._work_out(new))
-            if len(new) <= LIMIT:
+            if len(new) <= self._limit:
                 self._table = table
             return table
 

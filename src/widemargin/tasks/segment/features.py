@@ -33,7 +33,8 @@ from widemargin.text.hashing import combine, hash_strings, rolled
 from widemargin.text.lexicons import Lexicon, Words
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.templates import Atom, Atoms
-from widemargin.text.token_rows import Field, ReadTokens
+from widemargin.text.token_reader import ReadTokens
+from widemargin.text.token_rows import Field
 
 LEVELS = (0.5, 0.75, 1.0)
 """How similar a span and a lexicon entry must be for each feature of similarity."""
@@ -130,9 +131,7 @@ class SegmentExtractor:
             if known:
                 self._learn(atoms, name, *map(np.concatenate, zip(*known, strict=True)))
         spans = span_boundaries(X.indptr, longest)
-        return SegmentFeatures(
-            X.indptr, rows, self.segment_rows(self.read(X, longest), 0, X.n_sequences, spans)
-        )
+        return SegmentFeatures(X.indptr, rows, self.segment_rows(self.read(X, longest), 0, X.n_sequences, spans))
 
     def transform(self, X: Columns, longest: int) -> SegmentFeatures:
         """The known features of any sequences."""

@@ -24,7 +24,7 @@ from widemargin.tasks.segment.constrained import ConstrainedSegments
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
 from widemargin.tasks.segment.labels import as_labels, bio_names, decode_segments
-from widemargin.tasks.segment.predict import Segmenter
+from widemargin.tasks.segment.predict import SegmentPredictor
 from widemargin.tasks.segment.risk import least_risk, likely_segments, token_probabilities
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_by_label
@@ -95,9 +95,9 @@ class SegmentModel(TokenModel[SegmentExamples]):
         return SegmentExamples(shape, *self.extractor.transform(as_columns(X), shape.longest))
 
     @cached_property
-    def predictor(self) -> Segmenter:
+    def predictor(self) -> SegmentPredictor:
         """What finds the segments of new sequences."""
-        return Segmenter(self.extractor, self.weights, self.shape)
+        return SegmentPredictor(self.extractor, self.weights, self.shape)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:

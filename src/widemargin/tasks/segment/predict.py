@@ -1,4 +1,4 @@
-"""Segments of new sequences: what a trained segmenter is asked most, without the checks and gold segments of training."""
+"""Segments of new sequences: what a trained segmenter is asked most, without the checks and gold of training."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from widemargin.text.inputs import as_columns
 _NO_GOLD: IntVector = np.empty(0, dtype=np.int32)
 
 
-class Segmenter:
+class SegmentPredictor:
     """The segmentations that a model gives to sequences, as codes."""
 
     def __init__(self, extractor: SegmentExtractor, weights: SegmentWeights, shape: Segmentation) -> None:
@@ -56,6 +56,7 @@ class Segmenter:
 
     @property
     def token_work(self) -> float:
-        """About how many microseconds a token takes; measured: a nanosecond for 6 label pairs, 8 for a label of a span."""
+        """About how many microseconds a token takes."""
+        # Measured: a nanosecond for 6 label pairs, 8 for each label of a span, 100 for its features.
         n_labels = len(self.weights.begin)
         return 0.5 + n_labels**2 / 6000 + self.longest * (8 * n_labels + 100) / 1000

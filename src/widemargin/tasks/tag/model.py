@@ -24,7 +24,7 @@ from widemargin.tasks.probabilities import above_least
 from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.label import Labeller
+from widemargin.tasks.tag.predict import TagPredictor
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
@@ -89,9 +89,9 @@ class Tagger(TokenModel[ChainExamples]):
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
 
     @cached_property
-    def predictor(self) -> Labeller:
+    def predictor(self) -> TagPredictor:
         """What finds the labels of new sequences."""
-        return Labeller(self.extractor, self.weights)
+        return TagPredictor(self.extractor, self.weights)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:

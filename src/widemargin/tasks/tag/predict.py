@@ -20,7 +20,7 @@ from widemargin.tasks.tag.weights import ChainWeights
 from widemargin.text.extractor import Extractor, LookedUp
 from widemargin.text.inputs import prepared
 from widemargin.text.template_extractor import TemplateExtractor
-from widemargin.text.token_rows import NO_OWN, ReadTokens
+from widemargin.text.token_reader import NO_OWN, ReadTokens
 
 MOST_LABELS = 100
 """With more labels, the sums would take more memory than they are worth."""
@@ -76,7 +76,7 @@ def _label(
             viterbi(emission[:n], transition[:n], weights.begin, weights.end, arrival, labels[first : first + n])
 
 
-class Labeller:
+class TagPredictor:
     """The labels that a model gives to sequences, as numbers."""
 
     def __init__(self, extractor: Extractor, weights: ChainWeights) -> None:
@@ -87,7 +87,7 @@ class Labeller:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies begin anew: what has been looked up is not worth keeping."""
-        return Labeller, (self.extractor, self.weights)
+        return TagPredictor, (self.extractor, self.weights)
 
     def looked_up(self, X: Any) -> LookedUp:
         """Sequences with their strings looked up."""
