@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, starmap
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,7 @@ class RecordExtractor(NumberedFeatures):
         return self._reader[1]
 
     def _work_out(self, items: Sequence[tuple[Any, Any]]) -> Tables:
-        if any(isinstance(value, COLLECTIONS) for _, value in items):
-            raise TypeError("an item with several features")
-        names, values = zip(*(entry for item in items for entry in _entries(dict([item]))), strict=True)
+        names, values = zip(*starmap(_entry, items), strict=True)
         return self.index.lookup(hash_strings(names)), np.array(values, dtype=np.float64)
 
     def keep(self, used: BoolVector) -> "RecordExtractor | None":
@@ -185,27 +184,33 @@ def _entries(record: Any) -> Iterator[tuple[str, float]]:
     """The (name, value) pairs of one record of any of python-crfsuite's forms."""
     if isinstance(record, Mapping):
         for name, value in record.items():
-            prefix = _name(name)
-            if isinstance(value, str):
-                yield f"{prefix}:{value}", 1.0
-            elif isinstance(value, COLLECTIONS):
-                yield from ((f"{prefix}:{inner}", number) for inner, number in _entries(value))
+            if isinstance(value, COLLECTIONS):
+                yield from ((f"{_name(name)}:{inner}", number) for inner, number in _entries(value))
             else:
-                yield prefix, _number(prefix, value)
+                yield _entry(name, value)
     elif isinstance(record, list | tuple | set | frozenset):
         yield from ((_name(name), 1.0) for name in record)
     else:
         raise DataError(f"features must be a list of names or a dict, not {record!r}")
 
 
+def _entry(name: Any, value: Any) -> tuple[str, float]:
+    """The name and the value of the one feature that an item stands for."""
+    if isinstance(value, str):
+        return f"{_name(name)}:{value}", 1.0
+    if isinstance(value, COLLECTIONS):
+        raise TypeError("an item with several features")
+    return _name(name), _number(name, value)
+
+
 def _number(name: str, value: Any) -> float:
     try:
-        if isinstance(value, bytes | bytearray):  # which float() would read as text
+        if isinstance(value, (bytes, bytearray)):  # which float() would read as text
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         shown = f"{value!r:.60}"
         raise DataError(f"the feature {name!r} has the value {shown}; a number, bool or string is wanted") from None
-    if not np.isfinite(number):
+    if not isfinite(number):
         raise DataError(f"the feature {name!r} is {number}; values must be finite")
     return number

@@ -121,11 +121,11 @@ def _numbers(
     keys: KeyMatrix, alone: LongVector, seeds: KeyVector, slots: KeyVector, numbers: IntVector, size: int
 ) -> IntMatrix:
     """For each token, the numbers of the features of the fields `alone`, −1 for none."""
-    found = np.full((keys.shape[1], len(alone)), -1, dtype=np.int32)
+    found = np.empty((keys.shape[1], len(alone)), dtype=np.int32)
     for t in range(keys.shape[1]):
         for k in range(len(alone)):
-            if keys[alone[k], t] != 0:
-                found[t, k] = number_of(combined(seeds[k], keys[alone[k], t]), slots, numbers, size)
+            key = keys[alone[k], t]
+            found[t, k] = -1 if key == 0 else number_of(combined(seeds[k], key), slots, numbers, size)
     return found
 
 

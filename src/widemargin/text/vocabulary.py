@@ -9,6 +9,7 @@ others may be reading, as it is.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from itertools import filterfalse
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -68,10 +69,10 @@ class Vocabulary:
 
     def _table_with(self, tokens: Sequence[Token]) -> _Table:
         with self._adding:
-            table, distinct = self._table, dict.fromkeys(tokens)
-            new = [token for token in distinct if token not in table.numbers]
+            table = self._table
+            new = list(dict.fromkeys(filterfalse(table.numbers.__contains__, tokens)))
             if len(table.numbers) + len(new) > self._limit:
-                table, new = _Table(self._first), list(distinct)
+                table, new = _Table(self._first), list(dict.fromkeys(tokens))
             table.add(new, self._work_out(new))
             if len(new) <= self._limit:
                 self._table = table

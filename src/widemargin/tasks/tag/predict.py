@@ -13,9 +13,8 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, IntMatrix, IntVector, LongVector
-from widemargin.core.sparse import NO_ROWS, Rows, add_features
+from widemargin.core.sparse import NO_ROWS, Rows, add_features, add_thin_features
 from widemargin.decoders.viterbi import viterbi
-from widemargin.tasks.tag.scores import add_emission, copy_matrix
 from widemargin.tasks.tag.weights import ChainWeights
 from widemargin.text.extractor import Extractor, LookedUp
 from widemargin.text.inputs import prepared
@@ -27,10 +26,10 @@ MOST_LABELS = 100
 
 
 @kernel
-def _own_scores(weights: ChainWeights, features: IntMatrix) -> FloatMatrix:
+def _own_scores(weights: Rows, n_labels: int, features: IntMatrix) -> FloatMatrix:
     """The scores of labels by these features, a row per token; −1 is no feature."""
     n, width = features.shape
-    scores = np.zeros((n, len(weights.begin)))
+    scores = np.zeros((n, n_labels))
     row = Rows(np.zeros(2, dtype=np.int64), np.empty(width, dtype=np.int32), np.empty(0))
     for t in range(n):
         size = row.indptr[0]
@@ -39,7 +38,7 @@ def _own_scores(weights: ChainWeights, features: IntMatrix) -> FloatMatrix:
                 row.indices[size] = features[t, k]
                 size += 1
         row.indptr[1] = size
-        add_emission(row, row.indptr[0], weights, scores[t])
+        add_thin_features(row, row.indptr[0], weights, scores[t])
     return scores
 
 
@@ -60,17 +59,19 @@ def _label(
     conditional = len(weights.conditional) > 0
     flat = weights.conditional.reshape(len(weights.conditional), n_labels * n_labels)
     emission, arrival = np.empty((longest, n_labels)), np.empty((longest, n_labels))
-    transition = np.empty((longest if conditional else 1, n_labels, n_labels))
-    copy_matrix(weights.transition, transition[0])
+    shared = weights.transition.reshape(1, n_labels, n_labels)
+    transition = np.empty((longest, n_labels, n_labels)) if conditional else shared
     for i in range(len(indptr) - 1):
         first, n = indptr[i], indptr[i + 1] - indptr[i]
         for t in range(n):
             row = emission[t]
             for label in range(n_labels):
                 row[label] = own[tokens[first + t], label] if len(tokens) > 0 else 0.0
-            add_emission(features, first + t, weights, row)
-            if conditional and t > 0:
-                copy_matrix(weights.transition, transition[t])
+            add_thin_features(features, first + t, weights.thin_emission, row)
+            if conditional:
+                for k in range(n_labels):
+                    for label in range(n_labels):
+                        transition[t, k, label] = shared[0, k, label]
                 add_features(transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
         if n > 0:
             viterbi(emission[:n], transition[:n], weights.begin, weights.end, arrival, labels[first : first + n])
@@ -80,10 +81,12 @@ class TagPredictor:
     """The labels that a model gives to sequences, as numbers."""
 
     def __init__(self, extractor: Extractor, weights: ChainWeights) -> None:
-        self.extractor, self.weights = extractor, weights
+        self.extractor = extractor
+        self.weights = weights.thinned() if len(weights.emission) else weights
         self._reader: Any = extractor
-        if isinstance(extractor, TemplateExtractor) and len(weights.begin) <= MOST_LABELS:
-            self._reader = extractor.reader(partial(_own_scores, weights))
+        n_labels = len(weights.begin)
+        if isinstance(extractor, TemplateExtractor) and n_labels <= MOST_LABELS:
+            self._reader = extractor.reader(partial(_own_scores, self.weights.thin_emission, n_labels))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies begin anew: what has been looked up is not worth keeping."""

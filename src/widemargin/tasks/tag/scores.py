@@ -30,8 +30,7 @@ class ChainData(NamedTuple):
 
 
 @kernel
-def copy_matrix(source: FloatMatrix, target: FloatMatrix) -> None:
-    """target[:] = source."""
+def _copy(source: FloatMatrix, target: FloatMatrix) -> None:
     # Loops, here and below: array expressions would compile NumPy's shape errors as well, which takes seconds.
     for i in range(source.shape[0]):
         for j in range(source.shape[1]):
@@ -48,17 +47,8 @@ def new_scores(data: ChainData, weights: ChainWeights, batch: IntVector) -> tupl
     for i in batch:
         longest = max(longest, data.indptr[i + 1] - data.indptr[i])
     transition = np.empty((longest if len(weights.conditional) > 0 else 1, n_labels, n_labels))
-    copy_matrix(weights.transition, transition[0])
+    _copy(weights.transition, transition[0])
     return np.empty((longest, n_labels)), transition
-
-
-@kernel
-def add_emission(features: Rows, t: int, weights: ChainWeights, out: FloatVector) -> None:
-    """out[l] += Σ_f x_tf W[f, l]."""
-    if len(weights.emission) > 0:
-        add_features(features, t, weights.emission, out)
-    else:
-        add_thin_features(features, t, weights.thin_emission, out)
 
 
 @kernel
@@ -76,9 +66,12 @@ def part_scores(
         if error_scale != 0.0:
             for label in range(n_labels):
                 emission[t, label] = error_scale * data.costs[data.truth[first + t], label]
-        add_emission(data.features, first + t, weights, emission[t])
+        if len(weights.emission) > 0:
+            add_features(data.features, first + t, weights.emission, emission[t])
+        else:
+            add_thin_features(data.features, first + t, weights.thin_emission, emission[t])
         if conditional and t > 0:
-            copy_matrix(weights.transition, transition[t])
+            _copy(weights.transition, transition[t])
             add_features(data.transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
     return n
 
