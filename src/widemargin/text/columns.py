@@ -7,7 +7,7 @@ all sequences end to end, with `indptr` marking where each begins. Strings are t
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -137,6 +137,15 @@ def numbered(values: Sequence[T]) -> tuple[IntVector, list[T]]:
     distinct = list(dict.fromkeys(values))
     code = dict(zip(distinct, range(len(distinct)), strict=True))
     return np.fromiter(map(code.__getitem__, values), dtype=np.int32, count=len(values)), distinct
+
+
+def places(sequences: Iterable[Sequence[T]]) -> LongVector:
+    """Where sequences begin when laid end to end, and where the last one ends; quick for a few.
+
+    >>> places(["to", "", "be"]).tolist()
+    [0, 2, 2, 4]
+    """
+    return np.fromiter(accumulate(map(len, sequences), initial=0), dtype=np.int64)
 
 
 def split(flat: Sequence[T], indptr: LongVector) -> list[list[T]]:

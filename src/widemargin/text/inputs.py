@@ -10,7 +10,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from widemargin.core.sparse import boundaries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.attributes import Resources
-from widemargin.text.columns import Column, Columns, LazyColumns
+from widemargin.text.columns import Column, Columns, LazyColumns, places
 from widemargin.text.extractor import Extractor
 from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.records import RecordExtractor
@@ -77,7 +77,7 @@ def as_columns(X: Columns | Sequence[Sequence[Any]]) -> Columns:
     if isinstance(X, Columns):
         return X
     sequences = _checked(X)
-    indptr = np.fromiter(accumulate(map(_length, sequences), initial=0), dtype=np.int64, count=len(sequences) + 1)
+    indptr = places(sequences)
     flat = list(chain.from_iterable(sequences))
     kinds = set(map(type, flat))
     if kinds <= {str}:
@@ -132,7 +132,7 @@ def _checked(X: Any) -> Any:
 
 
 def _length(sequence: Any) -> int:
-    return len(sequence) if type(sequence) is list or not _is_matrix(sequence) else int(sequence.shape[0])
+    return int(sequence.shape[0]) if _is_matrix(sequence) else len(sequence)
 
 
 def lengths(X: Any) -> list[int]:

@@ -10,10 +10,11 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
-from widemargin.core.sparse import Rows, boundaries
+from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.alphabet import Alphabet
+from widemargin.text.columns import places
 from widemargin.text.extractor import HASH_BITS, Extracted, Features, NumberedFeatures, selected
 from widemargin.text.hashing import hash_strings
 from widemargin.text.vocabulary import Tables, Vocabulary
@@ -74,7 +75,7 @@ class RecordExtractor(NumberedFeatures):
         else:
             return None
         counts = np.fromiter(map(len, records), dtype=np.int64, count=len(records))
-        return _assembled(numbers, values, counts, boundaries(map(len, X)))
+        return _assembled(numbers, values, counts, places(X))
 
     @property
     def _vocabulary(self) -> Vocabulary:
@@ -170,7 +171,7 @@ def _flatten(X: Sequence[Sequence[Any]]) -> tuple[list[str], IntVector, FloatVec
         np.array(codes, dtype=np.int32),
         np.array(values, dtype=np.float64),
         np.array(counts, dtype=np.int64),
-        boundaries(map(len, X)),
+        places(X),
     )
 
 
