@@ -119,6 +119,7 @@ def test_several_threads_find_what_one_does(fitted, monkeypatch):
 
 def test_rows_stay_where_they_are_while_others_are_added():
     def work_out(tokens):
+        assert tokens
         return (np.array([[len(token)] for token in tokens]),)
 
     words = Vocabulary(work_out, (np.zeros((2, 1), dtype=np.int64),))
@@ -128,6 +129,7 @@ def test_rows_stay_where_they_are_while_others_are_added():
     again, (after,) = words.look_up(["bc", "a"])
     assert again.tolist() == numbers.tolist()[::-1]
     assert after[again, 0].tolist() == [2, 1]
+    assert words._table_with(["a"]) is words._table  # as when another thread has added it in the meantime
 
 
 def test_what_was_looked_up_is_not_pickled(fitted):

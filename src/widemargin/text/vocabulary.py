@@ -73,7 +73,8 @@ class Vocabulary:
             new = list(dict.fromkeys(filterfalse(table.numbers.__contains__, tokens)))
             if len(table.numbers) + len(new) > self._limit:
                 table, new = _Table(self._first), list(dict.fromkeys(tokens))
-            table.add(new, self._work_out(new))
+            if new:  # unless another thread has just added them
+                table.add(new, self._work_out(new))
             if len(new) <= self._limit:
                 self._table = table
             return table
