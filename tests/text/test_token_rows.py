@@ -129,7 +129,18 @@ def test_rows_stay_where_they_are_while_others_are_added():
     again, (after,) = words.look_up(["bc", "a"])
     assert again.tolist() == numbers.tolist()[::-1]
     assert after[again, 0].tolist() == [2, 1]
-    assert words._table_with(["a"]) is words._table  # as when another thread has added it in the meantime
+    assert words._add(words._table, ["a"])  # as when another thread has added it in the meantime
+
+
+def test_a_table_that_another_thread_has_replaced_is_left_alone():
+    words = Vocabulary(lambda tokens: (np.array([len(token) for token in tokens]),), (np.zeros(1, dtype=np.int64),))
+    words.look_up(["a"])
+    old = words._table
+    words._start(["bc"])
+    assert not words._add(old, ["def"])
+    numbers, (lengths,) = words.look_up(["a", "bc", "def"])
+    assert lengths[numbers].tolist() == [1, 2, 3]
+    assert list(old.numbers) == ["a"]
 
 
 def test_what_was_looked_up_is_not_pickled(fitted):

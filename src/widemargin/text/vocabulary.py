@@ -9,7 +9,7 @@ others may be reading, as it is.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import filterfalse
+from itertools import repeat
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -32,7 +32,12 @@ class _Table:
         self.size = len(first[0])
         self.arrays = first
 
+    def find(self, tokens: Sequence[Token]) -> IntVector:
+        """The numbers of tokens, −1 for those that have none."""
+        return np.fromiter(map(self.numbers.get, tokens, repeat(-1)), dtype=np.int32, count=len(tokens))
+
     def add(self, tokens: Sequence[Token], rows: Tables) -> None:
+        """Add new tokens with their rows."""
         size = self.size + len(tokens)
         if size > len(self.arrays[0]):
             self.arrays = tuple(_with_room(each, 2 * size) for each in self.arrays)
@@ -55,33 +60,40 @@ class Vocabulary:
         self._work_out, self._first = work_out, first
         self._limit = MOST_BYTES // (BYTES_PER_ENTRY + sum(array[:1].nbytes for array in first))
         self._table = _Table(first)
-        self._adding = Lock()
+        self._changing = Lock()
 
     def look_up(self, tokens: Sequence[Token]) -> tuple[IntVector, Tables]:
         """For each token the number of its row, and the arrays."""
         table = self._table
-        try:
-            numbers = _numbers(table, tokens)
-        except KeyError:
-            table = self._table_with(tokens)
-            numbers = _numbers(table, tokens)
+        numbers = table.find(tokens)
+        missing = np.flatnonzero(numbers < 0)
+        if len(missing):
+            new = [tokens[k] for k in missing.tolist()]
+            if self._add(table, new):
+                numbers[missing] = table.find(new)
+            else:
+                table = self._start(tokens)
+                numbers = table.find(tokens)
         return numbers, table.arrays
 
-    def _table_with(self, tokens: Sequence[Token]) -> _Table:
-        with self._adding:
-            table = self._table
-            new = list(dict.fromkeys(filterfalse(table.numbers.__contains__, tokens)))
-            if len(table.numbers) + len(new) > self._limit:
-                table, new = _Table(self._first), list(dict.fromkeys(tokens))
-            if new:  # unless another thread has just added them
+    def _add(self, table: _Table, tokens: Sequence[Token]) -> bool:
+        """Add tokens to the table in use; False if they do not fit in, or another thread has begun a new table."""
+        with self._changing:
+            new = [token for token in dict.fromkeys(tokens) if token not in table.numbers]
+            if table is not self._table or len(table.numbers) + len(new) > self._limit:
+                return False
+            if new:
                 table.add(new, self._work_out(new))
-            if len(new) <= self._limit:
+            return True
+
+    def _start(self, tokens: Sequence[Token]) -> _Table:
+        """A new table with these tokens, for later predictions, too, unless there are too many."""
+        table, distinct = _Table(self._first), list(dict.fromkeys(tokens))
+        table.add(distinct, self._work_out(distinct))
+        if len(distinct) <= self._limit:
+            with self._changing:
                 self._table = table
-            return table
-
-
-def _numbers(table: _Table, tokens: Sequence[Token]) -> IntVector:
-    return np.fromiter(map(table.numbers.__getitem__, tokens), dtype=np.int32, count=len(tokens))
+        return table
 
 
 def _with_room(array: AnyArray, n: int) -> AnyArray:
