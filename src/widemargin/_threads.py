@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector
+from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.errors import WidemarginError
 
 T = TypeVar("T")
@@ -78,6 +78,19 @@ def shares(batch: IntVector, work: FloatVector | None, n_threads: int) -> list[I
     each = (done[-1] - WAKING) / n_threads
     ends = np.searchsorted(done, done[-1] - each * np.arange(n_threads - 1, 0, -1), side="right")
     return [part for part in np.split(batch, ends) if len(part)]
+
+
+def share_ends(indptr: LongVector, work: float, n_threads: int) -> list[int]:
+    """Where `shares` would split sequences that begin at `indptr`, with `work` µs for each of their parts.
+
+    >>> share_ends(np.array([0, 900, 1200, 1500, 1800]), 1.0, 2)
+    [0, 1, 4]
+    """
+    n = len(indptr) - 1
+    if n_threads == 1 or n < 2:
+        return [0, n]
+    parts = shares(np.arange(n, dtype=np.int32), work * np.diff(indptr), n_threads)
+    return [0, *(int(part[-1]) + 1 for part in parts)]
 
 
 @lru_cache(maxsize=1)

@@ -3,11 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from time import perf_counter
-from typing import Any, ClassVar, Generic, Literal
+from typing import Any, ClassVar, Generic, Literal, Protocol
 
 import numpy as np
 
+from widemargin._threads import run, share_ends
 from widemargin._types import FloatMatrix, IntVector, LongVector
 from widemargin.core.problem import in_shares, predict
 from widemargin.core.sparse import boundaries
@@ -24,6 +27,20 @@ from widemargin.tasks.token_scores import label_evaluation
 from widemargin.text.columns import Column, Columns, Notation, split
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import spelt
+
+
+class Predictor(Protocol):
+    """What a model prepares once to find the outputs of new sequences without delay."""
+
+    @property
+    def token_work(self) -> float:
+        """About how many microseconds a token takes."""
+
+    def looked_up(self, X: Any) -> Any:
+        """Sequences that begin at `indptr`, their strings looked up."""
+
+    def label(self, found: Any, first: int, last: int) -> IntVector:
+        """The codes of the best outputs of the sequences first:last, end to end."""
 
 
 @dataclass
@@ -79,20 +96,32 @@ class TokenModel(Answers, Probable, Generic[E]):
     def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
         """The predicted spans of every sequence, each with the probability that it is right."""
 
-    def decode(self, examples: E, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
-        """The codes of all positions of the examples."""
-        if constraints is None:
-            return np.concatenate(predict(examples, self.weights, n_threads))
-        return self.constrained(examples, constraints).decode(n_threads)
+    @property
+    @abstractmethod
+    def predictor(self) -> Predictor:
+        """What finds the outputs of new sequences."""
 
     def predict_codes(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
         """The codes of all positions, sequences end to end."""
-        return self.decode(self.examples(X), n_threads, constraints)
+        return self._best(X, n_threads, constraints)[0]
 
     def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[Any]]:
         """The best output for every sequence."""
-        examples = self.examples(X)
-        return self.outputs(self.decode(examples, n_threads, constraints), boundaries(examples.lengths))
+        return self.outputs(*self._best(X, n_threads, constraints))
+
+    def _best(self, X: Any, n_threads: int, constraints: Constraints | None) -> tuple[IntVector, LongVector]:
+        """The codes of all positions, and where each sequence begins.
+
+        Strings are looked up under the interpreter lock. All else is kernels, and shared among threads.
+        """
+        if constraints is not None:
+            examples = self.examples(X)
+            return self.constrained(examples, constraints).decode(n_threads), boundaries(examples.lengths)
+        predictor = self.predictor
+        found = predictor.looked_up(X)
+        ends = share_ends(found.indptr, predictor.token_work, n_threads)
+        parts = run([partial(predictor.label, found, *share) for share in pairwise(ends)])
+        return np.concatenate(parts), found.indptr
 
     def predict_best(
         self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
@@ -214,7 +243,7 @@ class TokenModel(Answers, Probable, Generic[E]):
         begin = perf_counter()
         examples = self.examples(X)
         extracted = perf_counter()
-        codes = self.decode(examples, n_threads)
+        codes = np.concatenate(predict(examples, self.weights, n_threads))
         seconds = {"features": extracted - begin, "decoding": perf_counter() - extracted}
         names = self.code_names
         gold = [spelt(labels) for labels in self.gold_labels(X, y)]

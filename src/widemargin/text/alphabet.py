@@ -12,6 +12,8 @@ from widemargin._types import IntVector, KeyVector
 from widemargin.errors import WidemarginError
 
 MOST_BITS = 30
+_NO_SLOTS: KeyVector = np.empty(0, dtype=np.uint64)
+_NO_NUMBERS: IntVector = np.empty(0, dtype=np.int32)
 
 
 class FeatureIndex(Protocol):
@@ -20,6 +22,10 @@ class FeatureIndex(Protocol):
     @property
     def size(self) -> int:
         """How many rows the weight matrix needs."""
+
+    @property
+    def table(self) -> tuple[KeyVector, IntVector, int]:
+        """What kernels find numbers with (`number_of`)."""
 
     def intern(self, keys: KeyVector) -> IntVector:
         """The number of every key; new keys get the next numbers."""
@@ -36,6 +42,15 @@ def _place(slots: KeyVector, key: np.uint64) -> int:
     while slots[place] != 0 and slots[place] != key:
         place = (place + 1) & mask
     return place
+
+
+@kernel
+def number_of(key: np.uint64, slots: KeyVector, numbers: IntVector, size: int) -> int:
+    """The number of one key, −1 if it has none; the rest is the `table` of an index."""
+    if len(slots) == 0:
+        return int(key & np.uint64(size - 1))
+    place = _place(slots, key)
+    return numbers[place] if slots[place] != 0 else -1
 
 
 @kernel
@@ -80,6 +95,11 @@ class Alphabet:
         out, _ = _find(keys, self._slots, self._numbers, self.size, False)
         return out
 
+    @property
+    def table(self) -> tuple[KeyVector, IntVector, int]:
+        """What kernels find numbers with (`number_of`)."""
+        return self._slots, self._numbers, self.size
+
     def keys(self) -> KeyVector:
         """All keys, in the order of their numbers."""
         out = np.empty(self.size, dtype=np.uint64)
@@ -105,6 +125,11 @@ class HashedIndex:
             raise WidemarginError(f"hash_bits must be a whole number from 1 to {MOST_BITS}, not {bits!r}")
         self.bits = int(bits)
         self.size = 1 << self.bits
+
+    @property
+    def table(self) -> tuple[KeyVector, IntVector, int]:
+        """What kernels find numbers with (`number_of`); there are no slots, because numbers are bits of keys."""
+        return _NO_SLOTS, _NO_NUMBERS, self.size
 
     def intern(self, keys: KeyVector) -> IntVector:
         """The row of every key; nothing needs to be remembered."""

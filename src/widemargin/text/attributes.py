@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from widemargin.errors import WidemarginError
 from widemargin.text.columns import Column, Columns
 
 AFFIX = re.compile(r"(prefix|suffix)([1-9]\d*)")
+WordFunction: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[str | None]]
 RUNS = [(re.compile(pattern), sign) for pattern, sign in (("[a-z]+", "a"), ("[A-Z]+", "A"), ("[0-9]+", "0"))]
 
 
@@ -66,11 +67,29 @@ def _class(character: str) -> str:
     return "0" if character.isdigit() else character
 
 
-OF_WORDS: dict[str, Callable[[Sequence[str]], Iterable[str]]] = {
-    "value": iter,
-    "lower": partial(map, str.lower),
-    "shape": shapes,
-}
+def function_of(attribute: str, resources: Resources) -> WordFunction:
+    """What gives words, as they are and in lower case, their values of an attribute; not for lexicons."""
+    if attribute == "bias":
+        return lambda words, lower: [""] * len(words)
+    if attribute == "value":
+        return lambda words, lower: [*words]
+    if attribute == "lower":
+        return lambda words, lower: [*lower]
+    if attribute == "shape":
+        return lambda words, lower: [*shapes(words)]
+    if match := AFFIX.fullmatch(attribute):
+        n = int(match[2])
+        cut = slice(None, n) if match[1] == "prefix" else slice(-n, None)
+        return lambda words, lower: [word[cut] for word in lower]
+    name, *length = _argument(attribute)
+    return partial(_clusters, resources.clusters[name], int(length[0]) if length else None)
+
+
+def _clusters(
+    clusters: Mapping[str, str], n_bits: int | None, words: Sequence[str], lower: Sequence[str]
+) -> list[str | None]:
+    found = (clusters.get(word) or clusters.get(low) for word, low in zip(words, lower, strict=True))
+    return [cluster[:n_bits] if cluster else None for cluster in found]
 
 
 class Attribute(NamedTuple):
@@ -79,6 +98,11 @@ class Attribute(NamedTuple):
     codes: IntVector
     values: list[str | None]
 
+    def strings(self) -> list[str | None]:
+        """The values of all tokens."""
+        values = self.values
+        return [values[code] for code in self.codes.tolist()]
+
 
 class Attributes:
     """The attributes of one set of columns, each worked out once."""
@@ -86,6 +110,7 @@ class Attributes:
     def __init__(self, columns: Columns, resources: Resources) -> None:
         self.columns, self.resources = columns, resources
         self._known: dict[tuple[str, str], Attribute] = {}
+        self._lowered: dict[str, Column] = {}
 
     def of(self, column: str, attribute: str) -> Attribute:
         """The attribute's values over the tokens."""
@@ -98,22 +123,22 @@ class Attributes:
         if attribute == "bias":
             return Attribute(np.zeros(self.columns.n_tokens, dtype=np.int32), [""])
         codes, words = self.columns[column].codes, self.columns[column].values
-        if attribute in OF_WORDS:
-            return Attribute(codes, [*OF_WORDS[attribute](words)])
-        if match := AFFIX.fullmatch(attribute):
-            n = int(match[2])
-            cut = slice(None, n) if match[1] == "prefix" else slice(-n, None)
-            return Attribute(codes, [word[cut] for word in self._lower(column)])
-        name, *length = _argument(attribute)
-        if attribute.startswith("lexicon("):
-            lower = Column(codes, self._lower(column))
-            return _lexicon_matches(self.columns.indptr, lower, self.resources.lexicons[name])
-        clusters, n_bits = self.resources.clusters[name], int(length[0]) if length else None
-        found = (clusters.get(word) or clusters.get(word.lower()) for word in words)
-        return Attribute(codes, [cluster[:n_bits] if cluster else None for cluster in found])
+        if is_mark(attribute):
+            (name,) = _argument(attribute)
+            return _lexicon_matches(self.columns.indptr, self._lower(column), self.resources.lexicons[name])
+        lower = words if attribute == "value" else self._lower(column).values
+        return Attribute(codes, function_of(attribute, self.resources)(words, lower))
 
-    def _lower(self, column: str) -> list[str]:
-        return cast("list[str]", self.of(column, "lower").values)
+    def _lower(self, column: str) -> Column:
+        if column not in self._lowered:
+            given = self.columns[column]
+            self._lowered[column] = Column(given.codes, [*map(str.lower, given.values)])
+        return self._lowered[column]
+
+
+def is_mark(attribute: str) -> bool:
+    """Whether the attribute of a token depends on its neighbours."""
+    return attribute.startswith("lexicon(")
 
 
 def check_attribute(attribute: str, resources: Resources) -> None:

@@ -10,6 +10,7 @@
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,6 +31,39 @@ class Features(NamedTuple):
     transition_rows: Rows | None = None
 
 
+class LookedUp(Protocol):
+    """Sequences whose strings have been looked up: what is left of feature extraction runs in any thread."""
+
+    @property
+    def indptr(self) -> LongVector:
+        """Where each sequence begins among the positions."""
+
+    def features(self, first: int, last: int) -> Features:
+        """The features of the sequences first:last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """Sequences whose features have been found when they were looked up."""
+
+    whole: Features
+
+    @property
+    def indptr(self) -> LongVector:
+        """Where each sequence begins among the positions."""
+        return self.whole.indptr
+
+    def features(self, first: int, last: int) -> Features:
+        """The features of the sequences first:last; for extractors without features on transitions."""
+        (indptr, rows, _), n = self.whole, len(self.indptr) - 1
+        if (first, last) == (0, n):
+            return self.whole
+        ends = rows.indptr[indptr[first] : indptr[last] + 1]
+        here = slice(ends[0], ends[-1])
+        part = Rows(ends - ends[0], rows.indices[here], rows.values[here] if len(rows.values) else rows.values)
+        return Features(indptr[first : last + 1] - indptr[first], part)
+
+
 class Extractor(Protocol):
     """Turns sequences into rows of features."""
 
@@ -46,6 +80,9 @@ class Extractor(Protocol):
 
     def transform(self, X: Any) -> Features:
         """The known features of any sequences."""
+
+    def read(self, X: Any) -> LookedUp:
+        """Any sequences with their strings looked up, on the way to their known features."""
 
     def names(self) -> list[str]:
         """The features' names in the order of their numbers, those on transitions last."""
@@ -72,6 +109,11 @@ class NumberedFeatures:
         self.min_count, self.hash_bits = min_count, hash_bits
         self.index = self._new_index()
         self._spell: Callable[[], list[str]] | None = None
+        self._reader: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but what has been looked up, which copies and other processes look up again."""
+        return {**self.__dict__, "_reader": None}
 
     @property
     def n_features(self) -> int:

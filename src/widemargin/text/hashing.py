@@ -1,18 +1,73 @@
 """64-bit keys of strings and of combinations of keys: the identity of a feature, equal in every process.
 
 A string's key is the sum of its UTF-8 bytes, each times a 64-bit number that depends on its position (multilinear
-hashing), for all strings at once; a finaliser spreads the bits. Two of n features share a key with a probability of
-about n² / 2⁶⁵: for a million features, 3 in 10⁸.
+hashing); a finaliser spreads the bits. Two of n features share a key with a probability of about n² / 2⁶⁵: for a
+million features, 3 in 10⁸.
 """
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from widemargin._types import KeyVector, LongVector
+from widemargin._jit import kernel
+from widemargin._types import ByteVector, KeyVector, LongVector
 
 PRIME = np.uint64(0x100000001B3)
+ZERO, ONE = np.uint64(0), np.uint64(1)
+LOW, HALF, SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(33)
 MULTIPLIERS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+
+
+@kernel
+def _times(a: np.uint64, b: np.uint64) -> np.uint64:
+    """a · b modulo 2⁶⁴, by halves: of interpreted kernels, NumPy would report the overflow of a plain product."""
+    low = (a & LOW) * (b & LOW)
+    high = ((a >> HALF) * (b & LOW) & LOW) + ((a & LOW) * (b >> HALF) & LOW) + (low >> HALF)
+    return (high << HALF) | (low & LOW)
+
+
+@kernel
+def _plus(a: np.uint64, b: np.uint64) -> np.uint64:
+    """a + b modulo 2⁶⁴, by halves."""
+    low = (a & LOW) + (b & LOW)
+    return (((a >> HALF) + (b >> HALF) + (low >> HALF)) << HALF) | (low & LOW)
+
+
+@kernel
+def _mixed(key: np.uint64) -> np.uint64:
+    """`mix` for one key."""
+    for multiplier in MULTIPLIERS:
+        key = _times(key ^ (key >> SHIFT), multiplier)
+    key ^= key >> SHIFT
+    return key if key != 0 else ONE
+
+
+@kernel
+def combined(key: np.uint64, other: np.uint64) -> np.uint64:
+    """`combine` for one pair."""
+    return _mixed(_times(key, PRIME) ^ other)
+
+
+@kernel
+def _hash(text: ByteVector, lengths: LongVector) -> KeyVector:
+    """The keys of strings, given by their UTF-8 bytes, end to end, and their numbers of characters."""
+    keys, factors = np.empty(len(lengths), dtype=np.uint64), np.empty(len(text), dtype=np.uint64)
+    at, n_factors = 0, 0
+    for i in range(len(lengths)):
+        total, begin, left = ZERO, at, lengths[i]
+        while at < len(text):
+            begins_character = text[at] & 0xC0 != 0x80
+            if begins_character and left == 0:
+                break
+            left -= begins_character
+            place = at - begin
+            if place == n_factors:
+                factors[place] = _mixed(np.uint64(place + 1)) | ONE
+                n_factors += 1
+            total = _plus(total, _times(np.uint64(text[at]) + ONE, factors[place]))
+            at += 1
+        keys[i] = _mixed(total)
+    return keys
 
 
 def hash_strings(strings: Sequence[str]) -> KeyVector:
@@ -21,28 +76,24 @@ def hash_strings(strings: Sequence[str]) -> KeyVector:
     >>> hash_strings(["", "a", "b", "ab"]).tolist()
     [1, 4997812038790984084, 17235859931259094078, 2481092388468547593]
     """
-    lengths = np.fromiter(map(len, strings), dtype=np.int64, count=len(strings))
-    joined = "".join(strings)
-    if not joined.isascii():
-        # Only an ASCII character is a single byte.
-        for i, string in enumerate(strings):
-            if not string.isascii():
-                lengths[i] = len(string.encode("utf-8", "surrogatepass"))
-    begins = np.cumsum(lengths) - lengths
-    text = np.frombuffer(joined.encode("utf-8", "surrogatepass"), dtype=np.uint8).astype(np.uint64)
-    factors = mix(np.arange(1, lengths.max(initial=0) + 1, dtype=np.uint64)) | np.uint64(1)
-    products = (text + np.uint64(1)) * factors[np.arange(len(text)) - np.repeat(begins, lengths)]
-    # Differences of running sums are right for empty strings, too.
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(products, dtype=np.uint64)])
-    return mix(sums[begins + lengths] - sums[begins])
+    text = np.frombuffer("".join(strings).encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    return _hash(text, np.fromiter(map(len, strings), dtype=np.int64, count=len(strings)))
+
+
+def hash_values(values: Sequence[str | None]) -> KeyVector:
+    """A key for every string, and 0 for None, which marks absence."""
+    keys = hash_strings([value or "" for value in values])
+    if None in values:
+        keys[[value is None for value in values]] = 0
+    return keys
 
 
 def mix(keys: KeyVector) -> KeyVector:
     """Spread the bits of every key over all 64 (the finaliser of MurmurHash3), avoiding 0, which marks absence."""
     for multiplier in MULTIPLIERS:
-        keys = (keys ^ (keys >> np.uint64(33))) * multiplier
-    keys = keys ^ (keys >> np.uint64(33))
-    return np.where(keys == 0, np.uint64(1), keys)
+        keys = (keys ^ (keys >> SHIFT)) * multiplier
+    keys = keys ^ (keys >> SHIFT)
+    return np.where(keys == 0, ONE, keys)
 
 
 def combine(keys: KeyVector, others: KeyVector) -> KeyVector:

@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -20,7 +21,7 @@ from widemargin.core.sparse import boundaries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.attributes import Resources
-from widemargin.text.columns import Column, Columns
+from widemargin.text.columns import Column, Columns, LazyColumns, places
 from widemargin.text.extractor import Extractor
 from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.records import RecordExtractor
@@ -76,11 +77,11 @@ def as_columns(X: Columns | Sequence[Sequence[Any]]) -> Columns:
     if isinstance(X, Columns):
         return X
     sequences = _checked(X)
-    indptr = boundaries(map(_length, sequences))
+    indptr = places(sequences)
     flat = list(chain.from_iterable(sequences))
     kinds = set(map(type, flat))
     if kinds <= {str}:
-        return Columns({"word": Column.of(flat)}, indptr)
+        return Columns(LazyColumns({"word": partial(list, flat)}, {}), indptr)
     names = list(flat[0]) if isinstance(flat[0], Mapping) else []
     for place, token in enumerate(flat):
         if not _is_token(token, names):
@@ -88,8 +89,8 @@ def as_columns(X: Columns | Sequence[Sequence[Any]]) -> Columns:
             wanted = f"a dict with strings as {', '.join(map(repr, names))}" if names else "a string"
             raise DataError(f"sequence {i}, position {place - indptr[i]}: {wanted} is wanted, not {token!r:.60}")
     if not names:
-        return Columns({"word": Column.of(map(str, flat))}, indptr)
-    return Columns({name: Column.of(token[name] for token in flat) for name in names}, indptr)
+        return Columns(LazyColumns({"word": partial(list, [*map(str, flat)])}, {}), indptr)
+    return Columns(LazyColumns({name: partial(_strings, flat, name) for name in names}, {}), indptr)
 
 
 def as_tagged(X: Any) -> Columns:
@@ -109,6 +110,10 @@ def as_tagged(X: Any) -> Columns:
     return Columns({name: Column.of(map(str, flat)) for name, flat in parts}, boundaries(len(words) for words, _ in X))
 
 
+def _strings(tokens: Sequence[Mapping[str, str]], name: str) -> list[str]:
+    return [token[name] for token in tokens]
+
+
 def _is_token(token: Any, names: Sequence[str]) -> bool:
     if not names:
         return isinstance(token, str)
@@ -116,6 +121,8 @@ def _is_token(token: Any, names: Sequence[str]) -> bool:
 
 
 def _checked(X: Any) -> Any:
+    if type(X) is list and set(map(type, X)) <= {list, tuple}:
+        return X  # the usual case, found out quickly
     if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__"):
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
     for i, sequence in enumerate(X):

@@ -10,7 +10,7 @@ from widemargin.core.header import whole
 from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
-from widemargin.text.extractor import Features
+from widemargin.text.extractor import Extracted, Features
 
 WIDEST = 2**31 - 1
 """The most columns of a matrix: their numbers have 32 bits."""
@@ -66,6 +66,10 @@ class MatrixExtractor:
             joined = joined[:, self.columns]
         joined.eliminate_zeros()
         return Features(boundaries(lengths), binary(_rows(joined)))
+
+    def read(self, X: Sequence[Any]) -> Extracted:
+        """The known features of any sequences, whole or in shares."""
+        return Extracted(self.transform(X))
 
     def rows(self, X: Any) -> Rows:
         """The non-zero entries of one matrix whose rows are examples, not positions of sequences."""

@@ -2,17 +2,25 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, starmap
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
-from widemargin.core.sparse import Rows, binary, boundaries
+from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.alphabet import Alphabet
-from widemargin.text.extractor import HASH_BITS, Features, NumberedFeatures, selected
+from widemargin.text.columns import places
+from widemargin.text.extractor import HASH_BITS, Extracted, Features, NumberedFeatures, selected
 from widemargin.text.hashing import hash_strings
+from widemargin.text.vocabulary import Tables, Vocabulary
+
+COLLECTIONS = (Mapping, list, tuple, set, frozenset)
+_ONES: FloatVector = np.empty(0)
 
 
 class RecordExtractor(NumberedFeatures):
@@ -35,8 +43,50 @@ class RecordExtractor(NumberedFeatures):
 
     def transform(self, X: Sequence[Sequence[Any]]) -> Features:
         """The known features of any sequences."""
+        found = self._of_plain_records(X)
+        if found is not None:
+            return found
         strings, codes, values, counts, indptr = _flatten(X)
         return _assembled(self._numbers(self.index.lookup(hash_strings(strings)), codes), values, counts, indptr)
+
+    def read(self, X: Sequence[Any]) -> Extracted:
+        """The known features of any sequences, whole or in shares."""
+        return Extracted(self.transform(X))
+
+    def _of_plain_records(self, X: Sequence[Sequence[Any]]) -> Features | None:
+        """The known features if all records are lists of names, or all are dicts without lists or dicts in them.
+
+        These are taken apart without a loop in Python. Anything else, mistakes included, is left to `_flatten`.
+        """
+        records = list(chain.from_iterable(X))
+        kinds = set(map(type, records))
+        if kinds <= {list, tuple}:
+            names = list(chain.from_iterable(records))
+            if not set(map(type, names)) <= {str}:
+                return None
+            numbers, values = self.index.lookup(hash_strings(names)), _ONES
+        elif kinds <= {dict}:
+            items = list(chain.from_iterable(map(dict.items, records)))
+            try:
+                rows, tables = self._vocabulary.look_up(items)
+            except (TypeError, WidemarginError):
+                return None
+            numbers, values = (table[rows] for table in tables)
+        else:
+            return None
+        counts = np.fromiter(map(len, records), dtype=np.int64, count=len(records))
+        return _assembled(numbers, values, counts, places(X))
+
+    @property
+    def _vocabulary(self) -> Vocabulary:
+        """The number and the value of every item of dicts."""
+        if self._reader is None or self._reader[0] is not self.index:
+            self._reader = self.index, Vocabulary(self._work_out, (np.full(1, -1, dtype=np.int32), np.zeros(1)))
+        return self._reader[1]
+
+    def _work_out(self, items: Sequence[tuple[Any, Any]]) -> Tables:
+        names, values = zip(*starmap(_entry, items), strict=True)
+        return self.index.lookup(hash_strings(names)), np.array(values, dtype=np.float64)
 
     def keep(self, used: BoolVector) -> "RecordExtractor | None":
         """An extractor of the `used` features only."""
@@ -74,10 +124,26 @@ def _in_order(strings: Sequence[str], numbers: IntVector, size: int) -> list[str
 
 def _assembled(numbers: IntVector, values: FloatVector, counts: LongVector, indptr: LongVector) -> Features:
     """Rows from a number (−1: unknown) and a value per entry, and the number of entries per position."""
-    present = numbers >= 0
-    ends = np.concatenate([[0], np.cumsum(present)])[np.cumsum(counts)] if len(counts) else np.empty(0, dtype=np.int64)
-    rows = Rows(np.concatenate([[0], ends]).astype(np.int64), numbers[present], values[present])
-    return Features(indptr, binary(rows))
+    return Features(indptr, Rows(*_known(numbers, values, counts)))
+
+
+@kernel
+def _known(numbers: IntVector, values: FloatVector, counts: LongVector) -> tuple[LongVector, IntVector, FloatVector]:
+    """The entries of every position that have a number; no values stand for ones, before and after."""
+    ends, features = np.zeros(len(counts) + 1, dtype=np.int64), np.empty(len(numbers), dtype=np.int32)
+    kept, binary = np.empty(len(values)), True
+    write = k = ends[0]
+    for position in range(len(counts)):
+        for _ in range(counts[position]):
+            if numbers[k] >= 0:
+                features[write] = numbers[k]
+                if len(values) > 0:
+                    kept[write] = values[k]
+                    binary &= values[k] == 1.0
+                write += 1
+            k += 1
+        ends[position + 1] = write
+    return ends, features[:write], kept[: 0 if binary else write]
 
 
 def _flatten(X: Sequence[Sequence[Any]]) -> tuple[list[str], IntVector, FloatVector, LongVector, LongVector]:
@@ -105,7 +171,7 @@ def _flatten(X: Sequence[Sequence[Any]]) -> tuple[list[str], IntVector, FloatVec
         np.array(codes, dtype=np.int32),
         np.array(values, dtype=np.float64),
         np.array(counts, dtype=np.int64),
-        boundaries(map(len, X)),
+        places(X),
     )
 
 
@@ -119,27 +185,33 @@ def _entries(record: Any) -> Iterator[tuple[str, float]]:
     """The (name, value) pairs of one record of any of python-crfsuite's forms."""
     if isinstance(record, Mapping):
         for name, value in record.items():
-            prefix = _name(name)
-            if isinstance(value, str):
-                yield f"{prefix}:{value}", 1.0
-            elif isinstance(value, Mapping | list | tuple | set | frozenset):
-                yield from ((f"{prefix}:{inner}", number) for inner, number in _entries(value))
+            if isinstance(value, COLLECTIONS):
+                yield from ((f"{_name(name)}:{inner}", number) for inner, number in _entries(value))
             else:
-                yield prefix, _number(prefix, value)
+                yield _entry(name, value)
     elif isinstance(record, list | tuple | set | frozenset):
         yield from ((_name(name), 1.0) for name in record)
     else:
         raise DataError(f"features must be a list of names or a dict, not {record!r}")
 
 
+def _entry(name: Any, value: Any) -> tuple[str, float]:
+    """The name and the value of the one feature that an item stands for."""
+    if isinstance(value, str):
+        return f"{_name(name)}:{value}", 1.0
+    if isinstance(value, COLLECTIONS):
+        raise TypeError("an item with several features")
+    return _name(name), _number(name, value)
+
+
 def _number(name: str, value: Any) -> float:
     try:
-        if isinstance(value, bytes | bytearray):  # which float() would read as text
+        if isinstance(value, (bytes, bytearray)):  # which float() would read as text
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         shown = f"{value!r:.60}"
         raise DataError(f"the feature {name!r} has the value {shown}; a number, bool or string is wanted") from None
-    if not np.isfinite(number):
+    if not isfinite(number):
         raise DataError(f"the feature {name!r} is {number}; values must be finite")
     return number

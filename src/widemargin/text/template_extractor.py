@@ -27,6 +27,8 @@ from widemargin.text.templates import (
     spell,
     template_matrix,
 )
+from widemargin.text.token_reader import OwnScores, ReadTokens, TokenReader
+from widemargin.text.token_rows import Field
 
 FIELDS = {**HASH_BITS, "templates": TEMPLATES}
 RESOURCES = record({"lexicons": mapping(many(text())), "clusters": mapping(mapping(text()))})
@@ -91,18 +93,28 @@ class TemplateExtractor(NumberedFeatures):
             transition_rows, self.transition_index, self._transition_first = self._numbered(
                 X, self.transition_templates
             )
-        self._training = X
+        self._training = X.only(*self.columns_read) if X.n_tokens else X
         return Features(X.indptr, rows, transition_rows)
 
     def transform(self, X: Columns) -> Features:
         """The known features of any sequences."""
-        rows = _rows(template_matrix(X, self.templates, self.resources, self.index, intern=False))
-        if not self.transition_templates:
-            return Features(X.indptr, rows)
-        on_transitions = template_matrix(
-            X, self.transition_templates, self.resources, self.transition_index, intern=False
-        )
-        return Features(X.indptr, rows, _rows(on_transitions))
+        return self.read(X).features(0, X.n_sequences)
+
+    def read(self, X: Columns, fields: Sequence[Field] = ()) -> ReadTokens:
+        """The sequences with their tokens, and the keys of `fields` of these, looked up; kernels do the rest."""
+        if self._reader is None or self._reader.made_for != (self._groups, fields):
+            self._reader = self.reader(fields=fields)
+        found: ReadTokens = self._reader.read(X)
+        return found
+
+    def reader(self, own: OwnScores | None = None, fields: Sequence[Field] = ()) -> TokenReader:
+        """A reader for the features as they are numbered now (`text.token_rows`)."""
+        return TokenReader(self._groups, self.resources, own, fields)
+
+    @property
+    def _groups(self) -> list[tuple[tuple[Template, ...], FeatureIndex]]:
+        groups = [(self.templates, self.index)]
+        return [*groups, (self.transition_templates, self.transition_index)] if self.transition_templates else groups
 
     def keep(self, used: BoolVector) -> "TemplateExtractor | None":
         """An extractor of the `used` features only."""
@@ -151,7 +163,7 @@ class TemplateExtractor(NumberedFeatures):
     def _numbered(self, columns: Columns, templates: Sequence[Template]) -> tuple[Rows, FeatureIndex, LongVector]:
         """The rows of training sequences, a fresh index of their features, and where each feature first occurs."""
         index = self._new_index()
-        numbers = template_matrix(columns, templates, self.resources, index, intern=True)
+        numbers = template_matrix(columns, templates, self.resources, index)
         index, numbers = self._frequent(index, numbers)
         first = np.empty(index.size + 1, dtype=np.int64)
         # Assigned from the last to the first, so that the first occurrence stays; −1 lands in the spare last entry.

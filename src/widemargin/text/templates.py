@@ -27,7 +27,7 @@ from widemargin.errors import WidemarginError
 from widemargin.text.alphabet import FeatureIndex
 from widemargin.text.attributes import AFFIX, Attributes, Resources, check_attribute
 from widemargin.text.columns import Columns
-from widemargin.text.hashing import combine, hash_strings
+from widemargin.text.hashing import combine, hash_strings, hash_values
 
 DEFAULT_TEMPLATES = (
     "bias",
@@ -175,10 +175,7 @@ class Atoms:
         if name not in self._unshifted:
             codes, known = self._attributes.of(*name)
             values = [*known, BEFORE, AFTER]
-            keys = hash_strings([value or "" for value in values])
-            if None in values:
-                keys[[value is None for value in values]] = 0
-            self._unshifted[name] = Part(codes, keys, values)
+            self._unshifted[name] = Part(codes, hash_values(values), values)
         codes, keys, values = self._unshifted[name]
         if atom.offset:
             source, before, after = self._shift(atom.offset)
@@ -211,15 +208,9 @@ def template_matrix(
     templates: Sequence[Template],
     resources: Resources,
     index: FeatureIndex,
-    *,
-    intern: bool,
 ) -> NDArray[np.int32]:
-    """The features of every token, a column of feature numbers per template, −1 where a template has none.
-
-    With `intern` new features are numbered (training); without it they are −1 (prediction).
-    """
+    """The features of every token, numbered by `index`: a column per template, −1 where a template has none."""
     check_attributes(templates, resources)
-    find = index.intern if intern else index.lookup
     atoms = Atoms(columns, resources)
     numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)
     if columns.n_tokens == 0:
@@ -233,9 +224,9 @@ def template_matrix(
             # Once per distinct value, and only for values that occur at this offset.
             present = (np.bincount(codes, minlength=len(keys)) > 0) & (keys != 0)
             wanted = np.where(present, combine(np.full(len(keys), seeds[t]), keys), np.uint64(0))
-            numbers[:, t] = find(wanted)[codes]
+            numbers[:, t] = index.intern(wanted)[codes]
         else:
-            numbers[:, t] = find(_conjunction(seeds[t], parts))
+            numbers[:, t] = index.intern(_conjunction(seeds[t], parts))
     return numbers
 
 

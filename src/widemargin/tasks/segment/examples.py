@@ -28,7 +28,7 @@ from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 
 
 @kernel
-def _decode(
+def decode_batch(
     data: SegmentData,
     weights: SegmentWeights,
     batch: IntVector,
@@ -36,6 +36,7 @@ def _decode(
     scales: FloatVector,
     codes: IntVector,
 ) -> None:
+    """Write the codes of the best segmentations of the batch, errors counted `scales` times."""
     tokens, segment = new_scores(data, weights, batch)
     arrival, best = np.empty((len(tokens), len(weights.begin))), np.empty((len(tokens), len(weights.begin)))
     for position in range(len(batch)):
@@ -148,7 +149,7 @@ class SegmentExamples:
     ) -> IntVector:
         starts = boundaries(self.lengths[batch])
         codes = np.empty(starts[-1], dtype=np.int32)
-        _decode(data, self.parts(w), batch, starts, per_example(error_scale, batch), codes)
+        decode_batch(data, self.parts(w), batch, starts, per_example(error_scale, batch), codes)
         return codes
 
     def decode_best(

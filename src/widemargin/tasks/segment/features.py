@@ -13,7 +13,7 @@ heart and nothing that holds elsewhere, so a feature needs `min_count` segments,
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from widemargin.core.sparse import Rows, boundaries
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
 from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
+from widemargin.tasks.segment.span_rows import SpanPlan, span_rows
 from widemargin.tasks.segment.spans import span_boundaries
 from widemargin.text.alphabet import Alphabet
 from widemargin.text.columns import Columns
@@ -32,6 +33,8 @@ from widemargin.text.hashing import combine, hash_strings, rolled
 from widemargin.text.lexicons import Lexicon, Words
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.templates import Atom, Atoms
+from widemargin.text.token_reader import ReadTokens
+from widemargin.text.token_rows import Field
 
 LEVELS = (0.5, 0.75, 1.0)
 """How similar a span and a lexicon entry must be for each feature of similarity."""
@@ -45,6 +48,27 @@ class SegmentFeatures(NamedTuple):
     indptr: LongVector
     rows: Rows
     segment_rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSegments:
+    """Sequences whose tokens have been looked up: the features of any share of them can be had in any thread."""
+
+    X: Columns
+    tokens: ReadTokens
+    longest: int
+    extractor: "SegmentExtractor"
+
+    @property
+    def indptr(self) -> LongVector:
+        """Where each sequence begins among the tokens."""
+        return self.X.indptr
+
+    def features(self, first: int, last: int) -> SegmentFeatures:
+        """The features of the sequences first:last."""
+        indptr, rows, _ = self.tokens.features(first, last)
+        spans = span_boundaries(indptr, self.longest)
+        return SegmentFeatures(indptr, rows, self.extractor.segment_rows(self, first, last, spans))
 
 
 class SegmentExtractor:
@@ -106,11 +130,16 @@ class SegmentExtractor:
             ]
             if known:
                 self._learn(atoms, name, *map(np.concatenate, zip(*known, strict=True)))
-        return SegmentFeatures(X.indptr, rows, self._segment_rows(X, longest))
+        spans = span_boundaries(X.indptr, longest)
+        return SegmentFeatures(X.indptr, rows, self.segment_rows(self.read(X, longest), 0, X.n_sequences, spans))
 
     def transform(self, X: Columns, longest: int) -> SegmentFeatures:
         """The known features of any sequences."""
-        return SegmentFeatures(X.indptr, self.tokens.transform(X).rows, self._segment_rows(X, longest))
+        return self.read(X, longest).features(0, X.n_sequences)
+
+    def read(self, X: Columns, longest: int) -> ReadSegments:
+        """The sequences with their tokens looked up, which is all that needs the interpreter lock but for lexicons."""
+        return ReadSegments(X, self.tokens.read(X, self._fields), longest, self)
 
     def keep(self, used: BoolVector, used_in_segments: BoolVector) -> "SegmentExtractor":
         """An extractor of the `used` features only; features of tokens are kept if hashed, those of lexicons always."""
@@ -145,7 +174,7 @@ class SegmentExtractor:
         indptr = atoms.columns.indptr
         for name, attribute in _ATTRIBUTES.items():
             if name in self.segment_features and atoms.columns.n_tokens:
-                keys, seed = _token_keys(atoms, attribute), hash_strings([f"segment {name}"])
+                keys, seed = _token_keys(atoms, attribute), hash_strings([_seed(name)])
                 runs = _outermost(keys, indptr, longest) if name == "ends" else rolled(keys, indptr, longest)
                 yield name, ((starts, combine(np.broadcast_to(seed, len(each)), each)) for starts, each in runs)
 
@@ -159,28 +188,40 @@ class SegmentExtractor:
             words = [values[code] or "" for code in codes[starts[at] : starts[at] + lengths[at]].tolist()]
             self._names.append(f"{name}={' … '.join([words[0], words[-1]]) if name == 'ends' else ' '.join(words)}")
 
-    def _segment_rows(self, X: Columns, longest: int) -> Rows:
-        atoms, spans = Atoms(X, self.tokens.resources), span_boundaries(X.indptr, longest)
-        found = list(chain(self._found(atoms, spans, longest), self._found_in_lexicons(atoms, spans, longest)))
-        if not found:
-            return Rows(np.zeros(spans[-1] + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
-        rows, numbers = map(np.concatenate, zip(*found, strict=True))
-        order = np.argsort(rows, kind="stable")
-        counts = np.bincount(rows, minlength=spans[-1])
-        return Rows(boundaries(counts), numbers[order].astype(np.int32), np.empty(0))
+    @property
+    def _fields(self) -> tuple[Field, ...]:
+        """The fields of tokens whose keys the features of words are made of."""
+        used = (_ATTRIBUTES[name] for name in _ATTRIBUTES if name in self.segment_features)
+        return tuple(dict.fromkeys(("word", attribute) for attribute in used))
 
-    def _found(self, atoms: Atoms, spans: LongVector, longest: int) -> Iterator[tuple[LongVector, IntVector]]:
-        """Spans and the numbers of the features of words that they have."""
-        for _, by_length in self._runs(atoms, longest):
-            for length, (starts, keys) in enumerate(by_length, 1):
-                numbers = self.index.lookup(keys)
-                yield spans[starts[numbers >= 0]] + length - 1, numbers[numbers >= 0]
+    @property
+    def _plan(self) -> SpanPlan:
+        names = [name for name in _ATTRIBUTES if name in self.segment_features]
+        places = [self._fields.index(("word", _ATTRIBUTES[name])) for name in names]
+        return SpanPlan(
+            hash_strings([_seed(name) for name in names]),
+            np.array(places, dtype=np.int32),
+            np.array([name == "ends" for name in names], dtype=np.bool_),
+        )
+
+    def segment_rows(self, found: ReadSegments, first: int, last: int, spans: LongVector) -> Rows:
+        """The features of the candidate spans of the sequences first:last, which `spans` numbers."""
+        tokens, longest, n_spans = found.tokens, found.longest, int(spans[-1])
+        ends, numbers = span_rows(
+            tokens.tokens, found.indptr, first, last, longest, n_spans, tokens.keys, *self._plan, *self.index.table
+        )
+        if not self.lexicons or not n_spans:
+            return Rows(ends, numbers, np.empty(0))
+        atoms = Atoms(found.X.only("word").part(first, last), self.tokens.resources)
+        places = np.repeat(np.arange(n_spans), np.diff(ends))
+        pairs = [(places, numbers), *self._found_in_lexicons(atoms, spans, longest)]
+        rows, numbers = map(np.concatenate, zip(*pairs, strict=True))
+        order = np.argsort(rows, kind="stable")
+        return Rows(boundaries(np.bincount(rows, minlength=n_spans)), numbers[order].astype(np.int32), np.empty(0))
 
     def _found_in_lexicons(
         self, atoms: Atoms, spans: LongVector, longest: int
     ) -> Iterator[tuple[LongVector, LongVector]]:
-        if not self.lexicons or not atoms.columns.n_tokens:
-            return
         words = Words.of(atoms.columns.indptr, _token_keys(atoms, "lower"))
         number = self.index.size
         if "lexicon" in self.segment_features:
@@ -194,6 +235,10 @@ class SegmentExtractor:
                 level = np.searchsorted(LEVELS, lexicon.similarities(words, spans), side="right") - 1
                 similar = np.flatnonzero(level >= 0)
                 yield similar, number + k * len(LEVELS) + level[similar]
+
+
+def _seed(name: str) -> str:
+    return f"segment {name}"
 
 
 def _token_keys(atoms: Atoms, attribute: str) -> KeyVector:

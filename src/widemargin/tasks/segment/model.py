@@ -5,6 +5,7 @@ Model files call its structure ``segment``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from widemargin.tasks.segment.constrained import ConstrainedSegments
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
 from widemargin.tasks.segment.labels import as_labels, bio_names, decode_segments
+from widemargin.tasks.segment.predict import SegmentPredictor
 from widemargin.tasks.segment.risk import least_risk, likely_segments, token_probabilities
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_by_label
@@ -91,6 +93,11 @@ class SegmentModel(TokenModel[SegmentExamples]):
         """Sequences as examples to be decoded."""
         shape = self.shape
         return SegmentExamples(shape, *self.extractor.transform(as_columns(X), shape.longest))
+
+    @cached_property
+    def predictor(self) -> SegmentPredictor:
+        """What finds the segments of new sequences."""
+        return SegmentPredictor(self.extractor, self.weights, self.shape)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:

@@ -5,6 +5,7 @@ Model files call its structure ``chain``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from widemargin.tasks.probabilities import above_least
 from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.predict import TagPredictor
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
@@ -85,6 +87,11 @@ class Tagger(TokenModel[ChainExamples]):
         """Sequences as examples to be decoded."""
         features = self.extractor.transform(prepared(X, self.extractor))
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
+
+    @cached_property
+    def predictor(self) -> TagPredictor:
+        """What finds the labels of new sequences."""
+        return TagPredictor(self.extractor, self.weights)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
