@@ -17,7 +17,7 @@ the same weights.
 """
 
 from dataclasses import dataclass, field
-from math import log
+from math import ceil, log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,8 +31,9 @@ from widemargin.solvers.dual import DualState, growing, value
 from widemargin.solvers.interior import Interior, InteriorState
 from widemargin.solvers.programme import MOST_OPERATIONS, n_operations
 
-MICROSECONDS_PER_ENTRY = 0.005  # to read an entry of a cut and change w there
+MICROSECONDS_PER_ENTRY = 0.0025  # to read an entry of a cut and change w there
 MICROSECONDS_PER_CALL = 1000.0  # of a decoder that does not say how long it takes
+MICROSECONDS_PER_BATCH, MICROSECONDS_PER_SWEEP = 200.0, 50.0  # whatever is in them
 MICROSECONDS_PER_EPOCH = 2000.0  # whatever is done in it
 STEPS_AT_ONCE = 75  # on the programme of all blocks in about six rounds; in more with many weights for few blocks
 MICROSECONDS_PER_STEP, OPERATIONS_PER_MICROSECOND = 200.0, 2500.0
@@ -124,7 +125,7 @@ class Auto(Interior):
         state.sweeps += 1
         if state.sweeps % self.period:
             blocks = self._holding_most(state.cached_gap, blocks)
-        work = MICROSECONDS_PER_ENTRY * state.store.n_entries_of(blocks)
+        work = MICROSECONDS_PER_SWEEP + MICROSECONDS_PER_ENTRY * state.store.n_entries_of(blocks)
         view = state.view._replace(gap=state.cached_gap)
         gain, _ = sweep(rng.permutation(blocks), view, SLIGHT, SLIGHT, self.steps)
         return gain, work
@@ -136,14 +137,14 @@ class Auto(Interior):
             chosen = self._holding_most(problem.per_example(state.gap), examples)
             examples = np.sort(chosen)
         gain, work = 0.0, 0.0
-        size = self.batch_size or growing(problem, state.age)
+        size = self.batch_size or max(growing(problem, state.age), _worth_asking(problem))
         order = rng.permutation(examples)
         for begin in range(0, len(order), size):
             batch = order[begin : begin + size]
             cuts = state.store.reserve(problem.cuts(state.w, batch))
             rise, _ = absorb(cuts, state.view, SLIGHT, SLIGHT, self.steps)
             gain += rise
-            work += MICROSECONDS_PER_ENTRY * state.store.n_entries_of(cuts.block)
+            work += MICROSECONDS_PER_BATCH + MICROSECONDS_PER_ENTRY * state.store.n_entries_of(cuts.block)
         decoding = problem.examples.work
         work += MICROSECONDS_PER_CALL * len(order) if decoding is None else float(decoding[order].sum())
         state.oracle_rate = gain / max(work, SLIGHT)
@@ -156,3 +157,9 @@ class Auto(Interior):
         order = np.argsort(-gap[numbers], kind="stable")
         held = np.cumsum(np.maximum(gap[numbers[order]], 0.0))
         return numbers[order[: 1 + int(np.searchsorted(held, self.share * held[-1]))]]
+
+
+def _worth_asking(problem: Problem) -> int:
+    """The number of examples that take as long to decode as it takes to ask for them."""
+    work = problem.examples.work
+    return 1 if work is None or not len(work) else ceil(MICROSECONDS_PER_BATCH / max(float(work.mean()), 1e-9))
