@@ -22,7 +22,7 @@ from widemargin.core.cuts import (
     product,
     violation,
 )
-from widemargin.core.sparse import new_table
+from widemargin.core.lookup import new_lookup
 
 pytestmark = pytest.mark.interpreted
 
@@ -77,7 +77,7 @@ class Pair:
                 slot = add(sets, block, b, given.a, begin, end)
                 assert slot == sets.first[block]
                 if self.store.products:
-                    add_products(sets, slot, new_table(end - begin))
+                    add_products(sets, slot, new_lookup(end - begin))
                 self.naive[block].insert(0, [b, a, 0.0])
 
     def move(self, alphas):

@@ -25,7 +25,8 @@ from widemargin.core.cuts import (
     drop_idle,
     violation,
 )
-from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, plus, table_for
+from widemargin.core.lookup import lookup_for
+from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, plus
 
 BYTES_PER_ENTRY = 12
 MERGE_SHARE = 8  # merging works in an eighth of the pool
@@ -82,12 +83,12 @@ def _slacks(sets: WorkingSets, blocks: IntVector, w: FloatVector) -> FloatVector
 @kernel
 def _add_all(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool, idle: bool) -> None:
     """Add the cuts with a positive α, and the others if `idle`."""
-    table = table_for(cuts.a)
+    lookup = lookup_for(cuts.a)
     for k in range(len(alpha)):
         if alpha[k] > 0.0 or idle:
             slot = add(sets, cuts.block[k], cuts.b[k], cuts.a, cuts.a.indptr[k], cuts.a.indptr[k + 1])
             if products:
-                add_products(sets, slot, table)
+                add_products(sets, slot, lookup)
             sets.alpha[slot] = alpha[k]
             sets.mass[cuts.block[k]] += alpha[k]
 

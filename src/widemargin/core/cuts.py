@@ -14,7 +14,8 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.core.sparse import Rows, clear, dot, dot_entered, enter, fitting, stack
+from widemargin.core.lookup import Lookup, dot_entered, enter, leave
+from widemargin.core.sparse import Rows, dot, stack
 
 NOTHING_MISSED: FloatVector = np.empty(0)
 
@@ -143,22 +144,21 @@ def keep_products(sets: WorkingSets, newest: int) -> None:
 
 
 @kernel
-def add_products(sets: WorkingSets, newest: int, table: IntVector) -> None:
+def add_products(sets: WorkingSets, newest: int, lookup: Lookup) -> None:
     """Give the cut that `add` has just put into the slot `newest` its place and its products with the older cuts.
 
-    `table` comes from `sparse.new_table`, is large enough for the cut, and is all −1 before and after.
+    `lookup` is large enough for the cut, and empty before and after.
     """
     take_place(sets, newest)
     begin, end = sets.begin[newest], sets.end[newest]
-    used = fitting(table, end - begin)
-    enter(sets.indices, begin, end, used)
+    enter(sets.indices, sets.values, begin, end, lookup)
     slot = sets.after[newest]
     while slot >= 0:
         sets.values[end + sets.place[slot]] = dot_entered(
-            sets.indices, sets.values, sets.begin[slot], sets.end[slot], begin, used
+            sets.indices, sets.values, sets.begin[slot], sets.end[slot], lookup
         )
         slot = sets.after[slot]
-    clear(used)
+    leave(sets.indices, begin, end, lookup)
     keep_products(sets, newest)
 
 

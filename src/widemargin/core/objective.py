@@ -14,7 +14,7 @@ import numpy as np
 
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.cuts import Cuts
-from widemargin.core.examples import Bounded, Examples, Totals
+from widemargin.core.examples import Examples, Totals
 
 Kind = Literal["maximum", "smooth"]
 
@@ -79,9 +79,8 @@ class Margin(Objective):
         """The cut ψ, Δ of each example's loss-augmented argmax."""
         outputs = examples.decode(w, batch, error_scale=self.error_scale)
         errors, psi = examples.difference(batch, outputs)
-        if isinstance(examples, Bounded):
-            return Cuts(batch, errors, psi, examples.excess(batch, outputs))
-        return Cuts(batch, errors, psi)
+        excess = getattr(examples, "excess", None)  # `Bounded`; asking its protocol takes longer than some oracles
+        return Cuts(batch, errors, psi) if excess is None else Cuts(batch, errors, psi, excess(batch, outputs))
 
     def best_cuts(self, k: int, examples: Any, w: FloatVector, batch: IntVector) -> Cuts:
         """The cuts of the `k` best outputs of each example, best first; the examples offer `KBest`."""

@@ -147,66 +147,10 @@ def fitting(table: IntVector, n: int) -> IntVector:
 
 
 @kernel
-def enter(indices: IntVector, begin: int, end: int, table: IntVector) -> None:
-    """Enter the row with the distinct indices [begin:end] into `table`, which is all −1 and large enough."""
-    mask = len(table) - 1
-    for k in range(begin, end):
-        h = (int(indices[k]) * 40503) & mask
-        while table[h] >= 0:
-            h = (h + 1) & mask
-        table[h] = k - begin
-
-
-@kernel
-def dot_entered(indices: IntVector, values: FloatVector, begin: int, end: int, entered: int, table: IntVector) -> float:
-    """⟨a, a'⟩ for a = (indices, values)[begin:end] and the row that begins at `entered`, which `table` holds."""
-    mask = len(table) - 1
-    total = 0.0
-    for k in range(begin, end):
-        index = indices[k]
-        h = (int(index) * 40503) & mask
-        while table[h] >= 0 and indices[entered + table[h]] != index:
-            h = (h + 1) & mask
-        if table[h] >= 0:
-            total += values[k] * values[entered + table[h]]
-    return total
-
-
-@kernel
 def clear(table: IntVector) -> None:
     """Set every entry back to −1."""
     for k in range(len(table)):
         table[k] = -1
-
-
-@kernel
-def products(rows: Rows, first: int, last: int, table: IntVector, K: FloatMatrix) -> None:
-    """K[p, q] = ⟨a, a'⟩ of the rows first + p and first + q, for all rows [first:last].
-
-    `table` comes from `new_table`, is large enough for each row, and is all −1 before and after.
-    """
-    indptr, indices, values = rows.indptr, rows.indices, rows.values
-    for p in range(first, last):
-        norm = 0.0
-        for k in range(indptr[p], indptr[p + 1]):
-            norm += values[k] * values[k]
-        K[p - first, p - first] = norm
-        if p + 1 < last:
-            used = fitting(table, indptr[p + 1] - indptr[p])
-            enter(indices, indptr[p], indptr[p + 1], used)
-            for q in range(p + 1, last):
-                product = dot_entered(indices, values, indptr[q], indptr[q + 1], indptr[p], used)
-                K[p - first, q - first] = K[q - first, p - first] = product
-            clear(used)
-
-
-@kernel
-def table_for(rows: Rows) -> IntVector:
-    """An empty hash table for any of the rows."""
-    longest = rows.indptr[0]
-    for r in range(len(rows.indptr) - 1):
-        longest = max(longest, rows.indptr[r + 1] - rows.indptr[r])
-    return new_table(longest)
 
 
 @kernel

@@ -17,7 +17,7 @@ the same weights.
 """
 
 from dataclasses import dataclass, field
-from math import log
+from math import ceil, log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,12 +31,14 @@ from widemargin.solvers.dual import DualState, growing, value
 from widemargin.solvers.interior import Interior, InteriorState
 from widemargin.solvers.programme import MOST_OPERATIONS, n_operations
 
-MICROSECONDS_PER_ENTRY = 0.005  # to read an entry of a cut and change w there
+MICROSECONDS_PER_ENTRY = 0.0025  # to read an entry of a cut and change w there
 MICROSECONDS_PER_CALL = 1000.0  # of a decoder that does not say how long it takes
+MICROSECONDS_PER_BATCH, MICROSECONDS_PER_SWEEP = 200.0, 50.0  # whatever is in them
 MICROSECONDS_PER_EPOCH = 2000.0  # whatever is done in it
 STEPS_AT_ONCE = 75  # on the programme of all blocks in about six rounds; in more with many weights for few blocks
 MICROSECONDS_PER_STEP, OPERATIONS_PER_MICROSECOND = 200.0, 2500.0
 MOST_WEIGHTS_A_BLOCK = 8  # with more, blocks share few of their weights: ascent then waits for new cuts, not for itself
+FEW = 64  # batches of this share of all examples hardly ever need more epochs than single examples
 CLOSE = 0.01  # the relative gap that both ways are compared at
 
 
@@ -95,15 +97,16 @@ class Auto(Interior):
         state.point, state.best, state.least = np.empty(0), np.empty(0), np.inf
         if not len(state.cached_gap):
             state.cached_gap = np.full(problem.n_blocks, np.inf)
-        before, work = value(state), 0.0
+        rise, work = 0.0, 0.0
         for _ in range(self.most_sweeps):
             gain, spent = self._sweep(state, rng)
-            work += spent
+            rise, work = rise + gain, work + spent
             if gain <= state.oracle_rate * spent:
                 break
-        work += self._ask(problem, state, rng)
+        gain, spent = self._ask(problem, state, rng)
+        state.oracle_rate = gain / max(spent, SLIGHT)
         state.epochs += 1
-        state.at_once = state.epochs > 1 and self._is_slow(problem, state, value(state) - before, work)
+        state.at_once = state.epochs > 1 and self._is_slow(problem, state, rise + gain, work + spent)
 
     def _is_slow(self, problem: Problem, state: AutoState, rise: float, work: float) -> bool:
         """Whether ascent, at the pace of this epoch, would take longer than solving all blocks at once."""
@@ -124,35 +127,46 @@ class Auto(Interior):
         state.sweeps += 1
         if state.sweeps % self.period:
             blocks = self._holding_most(state.cached_gap, blocks)
-        work = MICROSECONDS_PER_ENTRY * state.store.n_entries_of(blocks)
+        work = MICROSECONDS_PER_SWEEP + MICROSECONDS_PER_ENTRY * state.store.n_entries_of(blocks)
         view = state.view._replace(gap=state.cached_gap)
         gain, _ = sweep(rng.permutation(blocks), view, SLIGHT, SLIGHT, self.steps)
         return gain, work
 
-    def _ask(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> float:
-        """Ask the oracle for all examples, or for those that hold most of the gap; return the work in µs."""
+    def _ask(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> tuple[float, float]:
+        """Ask the oracle for all examples, or for those with most of the gap; return the gain and the work in µs."""
         examples = problem.weighted
         if state.epochs % self.period and state.age > self.period:
             chosen = self._holding_most(problem.per_example(state.gap), examples)
             examples = np.sort(chosen)
-        gain, work = 0.0, 0.0
-        size = self.batch_size or growing(problem, state.age)
+        gain, visited = 0.0, []
+        size = self.batch_size or max(growing(problem, state.age), _worth_asking(problem))
         order = rng.permutation(examples)
         for begin in range(0, len(order), size):
             batch = order[begin : begin + size]
             cuts = state.store.reserve(problem.cuts(state.w, batch))
             rise, _ = absorb(cuts, state.view, SLIGHT, SLIGHT, self.steps)
             gain += rise
-            work += MICROSECONDS_PER_ENTRY * state.store.n_entries_of(cuts.block)
-        decoding = problem.examples.work
-        work += MICROSECONDS_PER_CALL * len(order) if decoding is None else float(decoding[order].sum())
-        state.oracle_rate = gain / max(work, SLIGHT)
+            visited.append(cuts.block)
         new = np.isinf(state.cached_gap)
         state.cached_gap[new] = state.gap[new]
-        return work
+        decoding = problem.examples.work
+        work = MICROSECONDS_PER_CALL * len(order) if decoding is None else float(decoding[order].sum())
+        work += MICROSECONDS_PER_ENTRY * state.store.n_entries_of(np.concatenate(visited))
+        return gain, work + MICROSECONDS_PER_BATCH * len(visited)
 
     def _holding_most(self, gap: FloatVector, numbers: IntVector) -> IntVector:
         """The fewest of these blocks or examples that hold `share` of their gap."""
         order = np.argsort(-gap[numbers], kind="stable")
         held = np.cumsum(np.maximum(gap[numbers[order]], 0.0))
         return numbers[order[: 1 + int(np.searchsorted(held, self.share * held[-1]))]]
+
+
+def _worth_asking(problem: Problem) -> int:
+    """The fewest examples to ask for at a time: as many as take as long to decode as a batch takes in any case.
+
+    If nobody knows how long decoding takes, so few that no cut is stale.
+    """
+    work = problem.examples.work
+    if work is None:
+        return ceil(problem.examples.n_examples / FEW)
+    return ceil(MICROSECONDS_PER_BATCH / max(float(work.mean()), SLIGHT)) if len(work) else 1

@@ -17,7 +17,8 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, drop_idle, find, largest, product, violation
-from widemargin.core.sparse import add_scaled, dot, table_for
+from widemargin.core.lookup import Lookup, lookup_for
+from widemargin.core.sparse import add_scaled, dot
 from widemargin.solvers.dual import Dual, DualState
 from widemargin.solvers.qp import pair_steps
 
@@ -120,7 +121,7 @@ def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: 
 
 
 @kernel
-def meet(k: int, cuts: Cuts, dual: Dual, threshold: float, room: Room, table: IntVector) -> int:
+def meet(k: int, cuts: Cuts, dual: Dual, threshold: float, room: Room, lookup: Lookup) -> int:
     """Lay out the block of new cut k, and the cut as well if it is admitted: if the block's spread exceeds `threshold`.
 
     Returns the number of cuts laid out; −1 if the block needs no solving.
@@ -134,7 +135,7 @@ def meet(k: int, cuts: Cuts, dual: Dual, threshold: float, room: Room, table: In
         return -1
     if F > 0.0 and find(dual.sets, i, cuts.b[k], cuts.a, begin, end) < 0:
         slot = add(dual.sets, i, cuts.b[k], cuts.a, begin, end)
-        add_products(dual.sets, slot, table)
+        add_products(dual.sets, slot, lookup)
         n = append(slot, F, dual.sets, room, n)
     return n
 
@@ -151,12 +152,12 @@ def absorb(cuts: Cuts, dual: Dual, threshold: float, tolerance: float, max_steps
 
     With `max_steps` 0 cuts are admitted and nothing is solved. Returns the gain of all visits and the largest spread.
     """
-    table = table_for(cuts.a)
+    lookup = lookup_for(cuts.a)
     room = new_room(largest(dual.sets))
     gain, spread = 0.0, 0.0
     for k in range(len(cuts.b)):
         room = room_for(cuts.block[k], dual, room)
-        n = meet(k, cuts, dual, threshold, room, table)
+        n = meet(k, cuts, dual, threshold, room, lookup)
         spread = max(spread, room.found[SPREAD])
         if n >= 0 and max_steps > 0:
             gain += settle(cuts.block[k], dual, room, n, tolerance, max_steps)

@@ -18,9 +18,10 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.core.choices import Loss
 from widemargin.core.cuts import Cuts, add, add_products, drop_idle, find, largest
+from widemargin.core.lookup import lookup_for
 from widemargin.core.problem import Problem
 from widemargin.core.solver import number
-from widemargin.core.sparse import add_scaled, dot, table_for
+from widemargin.core.sparse import add_scaled, dot
 from widemargin.solvers.blocks import append, gather, new_room
 from widemargin.solvers.dual import Dual, DualSolver, DualState, growing, value
 
@@ -54,7 +55,7 @@ def _best_step(dual: Dual, i: int, F: FloatVector, alpha: FloatVector, K: FloatM
 @kernel
 def _frank_wolfe(cuts: Cuts, dual: Dual, u: FloatVector, t: int, sums: FloatVector) -> None:
     """Make a step for the block of every cut. `sums` holds Σ bα and the lazy part of its average."""
-    table = table_for(cuts.a)
+    lookup = lookup_for(cuts.a)
     sets = dual.sets
     room = new_room(largest(sets))
     for position in range(len(cuts.b)):
@@ -71,7 +72,7 @@ def _frank_wolfe(cuts: Cuts, dual: Dual, u: FloatVector, t: int, sums: FloatVect
                     corner = k
             if slot < 0:
                 slot = add(sets, i, cuts.b[position], cuts.a, begin, end)
-                add_products(sets, slot, table)
+                add_products(sets, slot, lookup)
                 corner = n
                 n = append(slot, F, sets, room, n)
         gamma = _best_step(dual, i, room.F, room.alpha, room.K, n, corner)

@@ -58,9 +58,9 @@ class Interior(DualSolver):
         primal = problem.regulariser(at) + problem.C * problem.losses(seen, problem.slacks[seen])
         if primal < state.least:
             state.best, state.least = at.copy(), primal
-        tolerance = self.precision * max(state.least - self.dual(problem, state), 0.0)
-        state.point, bound = solve_at_once(problem, state, tolerance)
-        state.bound = max(state.bound, bound)
+        reached = self.dual(problem, state)  # by ascent, maybe, and the programme is solved loosely
+        state.point, bound = solve_at_once(problem, state, self.precision * max(state.least - reached, 0.0))
+        state.bound = max(reached, bound)
         state.epochs += 1
 
     def weights(self, state: Any) -> FloatVector:

@@ -26,10 +26,11 @@ from widemargin._types import FloatVector
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import KBest
+from widemargin.core.lookup import new_lookup, products
 from widemargin.core.objective import BestCuts
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number
-from widemargin.core.sparse import dot, new_table, products
+from widemargin.core.sparse import dot
 from widemargin.solvers import averaging
 from widemargin.solvers.averaging import AveragedState, add_averaged
 from widemargin.solvers.qp import pair_steps
@@ -47,14 +48,14 @@ def _update(w: FloatVector, u: FloatVector, t: int, cuts: Cuts, c: FloatVector, 
         size = size + 1 if k > 0 and cuts.block[k] == cuts.block[k - 1] else 1
         most, longest = max(most, size), max(longest, indptr[k + 1] - indptr[k])
     K, F, alpha = np.empty((most + 1, most + 1)), np.empty(most + 1), np.empty(most + 1)
-    table = new_table(longest)
+    lookup = new_lookup(longest)
     steps, first = 0, 0
     while first < n:
         last = first + 1
         while last < n and cuts.block[last] == cuts.block[first]:
             last += 1
         size, cap = last - first, c[cuts.block[first]]
-        products(cuts.a, first, last, table, K)
+        products(cuts.a, first, last, lookup, K)
         for k in range(size):
             F[k] = cuts.b[first + k] - dot(cuts.a.indices, cuts.a.values, indptr[first + k], indptr[first + k + 1], w)
             K[k, size] = K[size, k] = alpha[k] = 0.0

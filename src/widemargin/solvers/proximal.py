@@ -25,9 +25,9 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core.choices import Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, drop_idle, largest
+from widemargin.core.lookup import lookup_for
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
-from widemargin.core.sparse import table_for
 from widemargin.solvers.blocks import SLIGHT, SPREAD, Room, gather, look, meet, new_room, room_for
 from widemargin.solvers.dual import Dual, growing, limits
 from widemargin.solvers.qp import pair_steps
@@ -94,11 +94,11 @@ def _settle(i: int, dual: Dual, z: FloatVector, rho: float, room: Room, n: int, 
 @kernel
 def _absorb(cuts: Cuts, dual: Dual, z: FloatVector, rho: float, max_steps: int) -> None:
     """Visit the block of every new cut; admit the cut if it is violated, and solve the block."""
-    table = table_for(cuts.a)
+    lookup = lookup_for(cuts.a)
     room = new_room(largest(dual.sets))
     for k in range(len(cuts.b)):
         room = room_for(cuts.block[k], dual, room)
-        n = meet(k, cuts, dual, SLIGHT, room, table)
+        n = meet(k, cuts, dual, SLIGHT, room, lookup)
         if n >= 0:
             _settle(cuts.block[k], dual, z, rho, room, n, max_steps)
 
