@@ -121,4 +121,4 @@ def test_a_kernel_may_call_itself():
 def test_what_python_does_not_call_is_no_machine_code():
     total(pair())
     assert not entry.overloads
-    assert len(entry.body.overloads) == len(total.overloads) == 1
+    assert len(entry._compiler.body.overloads) == len(total.overloads) == 1

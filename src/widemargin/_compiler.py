@@ -11,26 +11,27 @@ this was more than half. Here
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, cast
-
-from numba.core import codegen, compiler, dispatcher, ir, registry, types, typed_passes
-from numba.core.compiler_machinery import register_pass
+from functools import cached_property
+from importlib import import_module
+from typing import Any
 
 OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
 """`fastmath` is limited to reassociation and contraction, which let sums vectorise: the full flag assumes that there
 are no infinities, but constraints are written as −inf."""
 
-# Numba has no types.
-base: Any = registry.CPUDispatcher
-library: Any = codegen.JITCodeLibrary
-function_compiler: Any = dispatcher._FunctionCompiler
-lowering: Any = typed_passes.NativeLowering
-pipeline: Any = compiler.CompilerBase
-passes: Any = compiler.DefaultPassBuilder
+compiler: Any = import_module("numba.core.compiler")  # Numba has no types
+dispatcher: Any = import_module("numba.core.dispatcher")
+ir: Any = import_module("numba.core.ir")
+passes: Any = import_module("numba.core.typed_passes")
+types: Any = import_module("numba.core.types")
+Machine: Any = import_module("numba.core.codegen").JITCodeLibrary
+Counting: Any = import_module("numba.core.runtime.context").NRTContext
+Dispatcher: Any = import_module("numba.core.registry").CPUDispatcher
+register_pass: Any = import_module("numba.core.compiler_machinery").register_pass
 
 
-class Linkable(library):  # type: ignore[misc]
-    """The intermediate code of a body and of all that it calls; no machine code is made of it."""
+class Linkable(Machine):  # type: ignore[misc]
+    """The intermediate code of a function and of all that it calls; no machine code is made of it."""
 
     def finalize(self) -> None:
         """Link in what is called."""
@@ -40,87 +41,105 @@ class Linkable(library):  # type: ignore[misc]
         self._finalized = True
 
 
+class References(Counting):  # type: ignore[misc]
+    """Counts references, but not to NamedTuples of which a body makes none: they come from its caller, who holds them.
+
+    Their arrays are counted when they are taken out.
+    """
+
+    def __init__(self, context: Any, made: Iterable[Any]) -> None:
+        super().__init__(context, True)
+        self.made = {each.instance_class for each in _parts(made) if isinstance(each, types.BaseNamedTuple)}
+
+    def _call_incref_decref(self, builder: Any, typ: Any, value: Any, funcname: str) -> None:
+        if not isinstance(typ, types.BaseNamedTuple) or typ.instance_class in self.made:
+            super()._call_incref_decref(builder, typ, value, funcname)
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
-class BodyLowering(lowering):  # type: ignore[misc]
+class BodyLowering(passes.NativeLowering):  # type: ignore[misc]
     """From typed statements to intermediate code."""
 
     _name = "widemargin_body_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        """Count references only where something is allocated or returned."""
+        """Make the code; references are counted only if any value that holds some is made or returned."""
+        context = state.targetctx
         made = [state.return_type, *(state.typemap[name] for name in _made(state.func_ir))]
-        if not any(_holds_references(state.targetctx, each) for each in made):
-            state.flags.nrt = state.targetctx.enable_nrt = False
+        if any(context.data_model_manager[each].contains_nrt_meminfo() for each in made):
+            context.nrt = References(context, made)
+        else:
+            state.flags.nrt = context.enable_nrt = False
         state.flags.no_compile = True
-        state.library = Linkable(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = Linkable(context.codegen(), state.func_id.func_qualname)
         return bool(super().run_pass(state))
 
 
+READING = {"getattr", "getitem", "static_getitem", "typed_getitem", "exhaust_iter", "cast", "phi"}
+READING |= {"getiter", "iternext", "pair_first", "pair_second"}
+
+
 def _made(function: Any) -> Iterable[str]:
-    """The variables whose values are not merely read from others."""
-    reading = (
-        "getattr",
-        "static_getitem",
-        "getitem",
-        "typed_getitem",
-        "exhaust_iter",
-        "cast",
-        "phi",
-        "getiter",
-        "iternext",
-        "pair_first",
-        "pair_second",
-    )
+    """The variables whose values are more than parts of others."""
     for block in function.blocks.values():
         for each in block.find_insts(ir.Assign):
-            if isinstance(each.value, ir.Expr) and each.value.op not in reading:
+            if isinstance(each.value, ir.Expr) and each.value.op not in READING:
                 yield each.target.name
 
 
-def _holds_references(context: Any, kind: Any) -> bool:
-    return bool(context.data_model_manager[kind].contains_nrt_meminfo())
+def _parts(kinds: Iterable[Any]) -> Iterable[Any]:
+    """Types, and those of their parts."""
+    for each in kinds:
+        yield each
+        if isinstance(each, types.BaseTuple):
+            yield from _parts(each)
 
 
-class BodyPipeline(pipeline):  # type: ignore[misc]
+class BodyPipeline(compiler.CompilerBase):  # type: ignore[misc]
     """Numba's passes, up to intermediate code."""
 
     def define_pipelines(self) -> list[Any]:
         """The passes, with ours before code is made."""
         manager = compiler.PassManager("kernel")
-        manager.passes += passes.define_untyped_pipeline(self.state).passes
-        manager.passes += passes.define_typed_pipeline(self.state).passes
-        manager.add_pass(typed_passes.NoPythonSupportedFeatureValidation, "refuse what cannot be compiled")
-        manager.add_pass(typed_passes.IRLegalization, "delete variables after their last use")
+        manager.passes += compiler.DefaultPassBuilder.define_untyped_pipeline(self.state).passes
+        manager.passes += compiler.DefaultPassBuilder.define_typed_pipeline(self.state).passes
+        manager.add_pass(passes.NoPythonSupportedFeatureValidation, "refuse what cannot be compiled")
+        manager.add_pass(passes.IRLegalization, "delete variables after their last use")
         manager.add_pass(BodyLowering, "make intermediate code")
-        manager.add_pass(typed_passes.NoPythonBackend, "collect the result")
+        manager.add_pass(passes.NoPythonBackend, "collect the result")
         manager.finalize()
         return [manager]
 
 
-class Body(base):  # type: ignore[misc]
+class Body(Dispatcher):  # type: ignore[misc]
     """A kernel as other kernels call it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         options = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         super().__init__(function, targetoptions=options, pipeline_class=BodyPipeline)
 
-    def add_overload(self, cres: Any) -> None:
-        """Tell callers where to find the code for some types; there is nothing that Python could call."""
-        body = cres._replace(entry_point=object())
-        self.targetctx.insert_user_function(body.entry_point, body.fndesc, [body.library])
-        self.overloads[tuple(body.signature.args)] = body
+    def compile(self, sig: Any) -> None:
+        """Compile the body for some types, and tell callers where to find it."""
+        if sig not in self.overloads:
+            with self._compiling_counter:
+                body = self._compiler.compile(sig, None)._replace(entry_point=object())
+            self.targetctx.insert_user_function(body.entry_point, body.fndesc, [body.library])
+            self.overloads[sig] = body
 
 
-class KernelCompiler(function_compiler):  # type: ignore[misc]
+class KernelCompiler(dispatcher._FunctionCompiler):  # type: ignore[misc]
     """Wraps bodies for Python."""
 
-    body: Body
+    @cached_property
+    def body(self) -> Body:
+        """The kernel as other kernels call it, made when the first of them is compiled."""
+        return Body(self.py_func)
 
     def compile(self, args: Any, return_type: Any) -> Any:
         """Machine code for these types."""
         self.body.compile(args)
         body = self.body.overloads[args]
-        context = body.target_context
+        context = body.target_context  # as the body, the wrapper counts references or not
         linked = context.codegen().create_library(body.fndesc.qualname)
         linked.enable_object_caching()
         linked.add_linking_library(body.library)
@@ -129,14 +148,13 @@ class KernelCompiler(function_compiler):  # type: ignore[misc]
         return body._replace(library=linked, entry_point=entry, metadata={})
 
 
-class Kernel(base):  # type: ignore[misc]
+class Kernel(Dispatcher):  # type: ignore[misc]
     """A kernel as Python calls it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function, targetoptions=OPTIONS)
         self._compiler = KernelCompiler(function, self.targetdescr, OPTIONS, {}, None)
-        self._compiler.body = self.body = Body(function)
 
     @property
     def _numba_type_(self) -> Any:
-        return types.Dispatcher(self.body)
+        return types.Dispatcher(self._compiler.body)
