@@ -43,6 +43,11 @@ def _cache_directory() -> Path | None:
 _DIRECTORY = _cache_directory()
 
 
+def kernel_directory() -> Path | None:
+    """The folder of compiled kernels; None if they are not kept, or not compiled at all."""
+    return None if config.DISABLE_JIT else _DIRECTORY
+
+
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` without the GIL, cached across processes."""
     if config.DISABLE_JIT:

@@ -96,14 +96,14 @@ class KernelCache(caching._Cache):
         return loaded(target_context, *parts) if kept == key else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a kernel, unless it holds objects of this process or the disk is full."""
-        called = [each for each in data._find_referenced_environments() if each is not data.environment]
-        if data.library.has_dynamic_globals or data.lifted or any(each.consts for each in called):
+        """Keep a kernel, unless it holds addresses of this process or the disk is full."""
+        if data.library.has_dynamic_globals or data.lifted:
             LOG.warning("the kernel %s cannot be kept: it refers to objects of this process", self.name)
             return
         key = self._key(sig, data.codegen)
         data.fndesc.typemap = data.fndesc.calltypes = None  # large, and needed for compiling only
-        parts = (data.library._get_compiled_object(), data.fndesc, data.environment, data.signature)
+        constants = [each for each in data._find_referenced_environments() if each.consts]
+        parts = (data.library._get_compiled_object(), data.fndesc, data.environment, data.signature, constants)
         try:
             write_content(self._path(key), dumps((key, parts)))
         except OSError as error:
@@ -126,8 +126,8 @@ class KernelCache(caching._Cache):
         return self.directory / f"{readable}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.kernel"
 
 
-def loaded(context: Any, code: bytes, fndesc: Any, environment: Any, signature: Any) -> Any:
-    """A kernel made ready to be called; `code` is its machine code.
+def loaded(context: Any, code: bytes, fndesc: Any, environment: Any, signature: Any, constants: list[Any]) -> Any:
+    """A kernel made ready to be called; `code` is its machine code, `constants` are those of functions that it calls.
 
     Numba's own way also reads and scans intermediate code, for functions that call this one: ours call bodies instead.
     """
@@ -136,6 +136,8 @@ def loaded(context: Any, code: bytes, fndesc: Any, environment: Any, signature: 
     library._set_compiled_object(code)
     library._finalize_final_module()
     library.codegen._engine._defined_symbols.add(fndesc.llvm_cpython_wrapper_name)
+    for each in constants:
+        library.codegen.set_env(each.env_name, each)
     return compile_result(
         target_context=context,
         typing_context=context.typing_context,
