@@ -27,7 +27,7 @@ def answer(x):
 
 if "full" in sys.argv:  # of everything that is written, only the first bytes reach the disk
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-print(answer(20), sum(answer.stats.cache_hits.values()), _DIRECTORY)
+print(answer(twice(10)), sum(answer.stats.cache_hits.values()), _DIRECTORY)
 """
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX permissions")

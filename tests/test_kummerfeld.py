@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.coreference import small_texts
-from helpers.task_files import labelled, reviews
+from widemargin.data.samples import labelled, reviews, small_texts
 from widemargin.data.treebanks import treebank
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"

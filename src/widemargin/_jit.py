@@ -1,7 +1,7 @@
 """The one kernel decorator: how the library's hot loops are compiled, and where the compiled code is kept.
 
 The cache is in the user's own folder, which also serves installations that cannot be written to. `_kernel_cache` says
-what is in it.
+what is in it, `_compiler` how it is made.
 """
 
 import os
@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numba
 from numba.core import event as numba_event
 
+from widemargin._compiler import Kernel
 from widemargin._kernel_cache import KernelCache, private_directory
 
 P = ParamSpec("P")
@@ -42,14 +43,17 @@ def _cache_directory() -> Path | None:
 _DIRECTORY = _cache_directory()
 
 
-def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile `function` without the GIL, cached across processes.
+def kernel_directory() -> Path | None:
+    """The folder of compiled kernels; None if they are not kept, or not compiled at all."""
+    return None if config.DISABLE_JIT else _DIRECTORY
 
-    `fastmath` is limited to reassociation and contraction, which let sums vectorise: the full flag assumes that there
-    are no infinities, but constraints are written as −inf.
-    """
-    compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})(function)
-    if _DIRECTORY is not None and not config.DISABLE_JIT:
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` without the GIL, cached across processes."""
+    if config.DISABLE_JIT:
+        return function
+    compiled = Kernel(function)
+    if _DIRECTORY is not None:
         compiled._cache = KernelCache(function, _DIRECTORY)
     return cast("Callable[P, R]", compiled)
 

@@ -73,30 +73,3 @@ def error_of(examples, m, back):
     if back == 0:
         return examples.costs.false_new if right else 0.0
     return 0.0 if back in right else examples.costs.wrong_link if right else examples.costs.false_anaphor
-
-
-NAMES = (("Ada", "she", "her"), ("Carl", "he", "him"), ("Eva", "she", "her"), ("Gustav", "he", "him"))
-
-
-def small_texts(n=6):
-    """CoNLL-U with documents of two sentences about two people and a dog."""
-    lines = []
-    for k in range(n):
-        (one, she, _), (two, _, him) = NAMES[k % 4], NAMES[(k + 1) % 4]
-        sentences = [
-            [(one, "PROPN", "(1)"), ("met", "VERB", ""), (two, "PROPN", "(2)"), ("and", "CCONJ", "")],
-            [("the", "DET", "(3"), ("dog", "NOUN", "3)"), (".", "PUNCT", "")],
-            [(she.title(), "PRON", "(1)"), ("liked", "VERB", ""), (him, "PRON", "(2)"), ("and", "CCONJ", "")],
-            [("the", "DET", "(3"), ("old", "ADJ", ""), ("dog", "NOUN", "3)"), (".", "PUNCT", "")],
-        ]
-        lines.append(f"# newdoc id = text {k}")
-        for begin in (0, 2):
-            tokens = [token for sentence in sentences[begin : begin + 2] for token in sentence]
-            for t, (word, tag, brackets) in enumerate(tokens, start=1):
-                misc = f"Entity={brackets}" if brackets else "_"
-                head, relation = (
-                    (0, "root") if tag == "VERB" else (t + 1, "det") if tag in ("DET", "ADJ") else (2, "dep")
-                )
-                lines.append(f"{t}\t{word}\t{word.lower()}\t{tag}\t_\t_\t{head}\t{relation}\t_\t{misc}")
-            lines.append("")
-    return "\n".join(lines) + "\n"

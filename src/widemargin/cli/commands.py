@@ -267,3 +267,15 @@ def inspect(**options: Any) -> int | None:
 def demo(**options: Any) -> int | None:
     """See it learn to read postal addresses."""
     return run("demo", options)
+
+
+@main.command(epilog=example("widemargin warm", "widemargin warm tag parse"))
+@click.argument("tasks", nargs=-1, metavar="[TASK]…")
+@quiet
+def warm(**options: Any) -> int | None:
+    """Compile all that the tasks need, so that first runs start at once.
+
+    Without a TASK, all are warmed up. Run it when installing, or while building the image of a container: what it
+    compiles is kept in the user's cache, or in the folder that NUMBA_CACHE_DIR names, for the processor it runs on.
+    """
+    return run("warm", options)

@@ -50,7 +50,7 @@ def run(*, out: str, sequences: int, seed: int, quiet: bool) -> int | None:
     printer.line(Text(f"widemargin {__version__}: finding the fields of postal addresses", style="bold"))
     printer.prose(
         f"{len(X):,} noisy addresses to learn from ({sum(map(len, X)):,} tokens), {len(X_test):,} others to test on. "
-        "The first run also compiles, which takes about 20 seconds."
+        "The first run also compiles, which takes about ten seconds."
     )
     kind = task("tag").kinds["chain"]
     parameters = kind.load("parameters")(verbose=not quiet)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from widemargin.data._address_words import GRAMMAR, LAYOUTS
 from widemargin.errors import WidemarginError
@@ -152,6 +151,8 @@ def matchings(
     """
     _check_not_negative("n", n)
     _check_not_negative("noise", noise)
+    from scipy.optimize import linear_sum_assignment  # slow to import, and only needed here
+
     smallest, largest = size
     if not 1 <= smallest <= largest:
         raise WidemarginError(f"size is the fewest and the most nodes on a side, at least 1, but {size} was given")

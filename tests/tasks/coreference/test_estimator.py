@@ -8,9 +8,9 @@ import pytest
 
 import widemargin
 from helpers.command_line import fail, succeed
-from helpers.coreference import small_texts
 from widemargin import CoreferenceResolver
 from widemargin.clusterings import by_first
+from widemargin.data.samples import small_texts
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
 from widemargin.tasks.coreference.entities import Entities, entity_scores
 from widemargin.tasks.coreference.files import read_texts

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from helpers.coreference import small_texts
 from widemargin.clusterings import by_first
+from widemargin.data.samples import small_texts
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.base import Reading
 from widemargin.tasks.coreference.files import read_texts

@@ -1,0 +1,160 @@
+"""How kernels are compiled: every body once, machine code only for those that Python calls.
+
+Numba compiles a function that other compiled functions call as if Python called it, too: it optimises it, wraps it for
+Python and makes machine code of it, all of which is thrown away, since the callers optimise it again as a part of
+theirs. Arrays that go through it are counted in and out, field by field where they come in a NamedTuple. Of a first fit
+this was more than half. Here
+
+* a kernel that kernels call (`Body`) stops at LLVM's intermediate code, which its callers link in;
+* a kernel that Python calls (`Kernel`) is a wrapper around its body, and all of it is optimised together, once;
+* a body that allocates nothing and returns no array counts no references: its caller holds all that it is given.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
+"""`fastmath` is limited to reassociation and contraction, which let sums vectorise: the full flag assumes that there
+are no infinities, but constraints are written as −inf."""
+
+compiler: Any = import_module("numba.core.compiler")  # Numba has no types
+dispatcher: Any = import_module("numba.core.dispatcher")
+ir: Any = import_module("numba.core.ir")
+passes: Any = import_module("numba.core.typed_passes")
+types: Any = import_module("numba.core.types")
+Machine: Any = import_module("numba.core.codegen").JITCodeLibrary
+Counting: Any = import_module("numba.core.runtime.context").NRTContext
+Dispatcher: Any = import_module("numba.core.registry").CPUDispatcher
+register_pass: Any = import_module("numba.core.compiler_machinery").register_pass
+
+
+class Linkable(Machine):  # type: ignore[misc]
+    """The intermediate code of a function and of all that it calls; no machine code is made of it."""
+
+    def finalize(self) -> None:
+        """Link in what is called."""
+        for each in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(each._reload_init)
+            self._final_module.link_in(each._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+class References(Counting):  # type: ignore[misc]
+    """Counts references, but not to NamedTuples of which a body makes none: they come from its caller, who holds them.
+
+    Their arrays are counted when they are taken out.
+    """
+
+    def __init__(self, context: Any, made: Iterable[Any]) -> None:
+        super().__init__(context, True)
+        self.made = {each.instance_class for each in _parts(made) if isinstance(each, types.BaseNamedTuple)}
+
+    def _call_incref_decref(self, builder: Any, typ: Any, value: Any, funcname: str) -> None:
+        if not isinstance(typ, types.BaseNamedTuple) or typ.instance_class in self.made:
+            super()._call_incref_decref(builder, typ, value, funcname)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class BodyLowering(passes.NativeLowering):  # type: ignore[misc]
+    """From typed statements to intermediate code."""
+
+    _name = "widemargin_body_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Make the code; references are counted only if any value that holds some is made or returned."""
+        context = state.targetctx
+        made = [state.return_type, *(state.typemap[name] for name in _made(state.func_ir))]
+        if any(context.data_model_manager[each].contains_nrt_meminfo() for each in made):
+            context.nrt = References(context, made)
+        else:
+            state.flags.nrt = context.enable_nrt = False
+        state.flags.no_compile = True
+        state.library = Linkable(context.codegen(), state.func_id.func_qualname)
+        return bool(super().run_pass(state))
+
+
+READING = {"getattr", "getitem", "static_getitem", "typed_getitem", "exhaust_iter", "cast", "phi"}
+READING |= {"getiter", "iternext", "pair_first", "pair_second"}
+
+
+def _made(function: Any) -> Iterable[str]:
+    """The variables whose values are more than parts of others."""
+    for block in function.blocks.values():
+        for each in block.find_insts(ir.Assign):
+            if isinstance(each.value, ir.Expr) and each.value.op not in READING:
+                yield each.target.name
+
+
+def _parts(kinds: Iterable[Any]) -> Iterable[Any]:
+    """Types, and those of their parts."""
+    for each in kinds:
+        yield each
+        if isinstance(each, types.BaseTuple):
+            yield from _parts(each)
+
+
+class BodyPipeline(compiler.CompilerBase):  # type: ignore[misc]
+    """Numba's passes, up to intermediate code."""
+
+    def define_pipelines(self) -> list[Any]:
+        """The passes, with ours before code is made."""
+        manager = compiler.PassManager("kernel")
+        manager.passes += compiler.DefaultPassBuilder.define_untyped_pipeline(self.state).passes
+        manager.passes += compiler.DefaultPassBuilder.define_typed_pipeline(self.state).passes
+        manager.add_pass(passes.NoPythonSupportedFeatureValidation, "refuse what cannot be compiled")
+        manager.add_pass(passes.IRLegalization, "delete variables after their last use")
+        manager.add_pass(BodyLowering, "make intermediate code")
+        manager.add_pass(passes.NoPythonBackend, "collect the result")
+        manager.finalize()
+        return [manager]
+
+
+class Body(Dispatcher):  # type: ignore[misc]
+    """A kernel as other kernels call it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        options = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        super().__init__(function, targetoptions=options, pipeline_class=BodyPipeline)
+
+    def compile(self, sig: Any) -> None:
+        """Compile the body for some types, and tell callers where to find it."""
+        if sig not in self.overloads:
+            with self._compiling_counter:
+                body = self._compiler.compile(sig, None)._replace(entry_point=object())
+            self.targetctx.insert_user_function(body.entry_point, body.fndesc, [body.library])
+            self.overloads[sig] = body
+
+
+class KernelCompiler(dispatcher._FunctionCompiler):  # type: ignore[misc]
+    """Wraps bodies for Python."""
+
+    @cached_property
+    def body(self) -> Body:
+        """The kernel as other kernels call it, made when the first of them is compiled."""
+        return Body(self.py_func)
+
+    def compile(self, args: Any, return_type: Any) -> Any:
+        """Machine code for these types."""
+        self.body.compile(args)
+        body = self.body.overloads[args]
+        context = body.target_context  # as the body, the wrapper counts references or not
+        linked = context.codegen().create_library(body.fndesc.qualname)
+        linked.enable_object_caching()
+        linked.add_linking_library(body.library)
+        context.create_cpython_wrapper(linked, body.fndesc, body.environment, body.call_helper, release_gil=True)
+        entry = context.get_executable(linked, body.fndesc, body.environment)
+        return body._replace(library=linked, entry_point=entry, metadata={})
+
+
+class Kernel(Dispatcher):  # type: ignore[misc]
+    """A kernel as Python calls it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function, targetoptions=OPTIONS)
+        self._compiler = KernelCompiler(function, self.targetdescr, OPTIONS, {}, None)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self._compiler.body)

@@ -1,0 +1,124 @@
+"""Kernels that call kernels: the same results as in Python, and every array is freed once."""
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from widemargin._jit import config, kernel
+
+compiled = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="looks at compiled kernels")
+
+
+class Pair(NamedTuple):
+    """Two arrays."""
+
+    first: np.ndarray
+    second: np.ndarray
+
+
+@kernel
+def entry(pair, row, column):
+    return pair.first[row][column] + pair.second[column]
+
+
+@kernel
+def total(pair):
+    result = 0.0
+    for row in range(len(pair.first)):
+        for column in range(len(pair.second)):
+            result += entry(pair, row, column)
+    return result
+
+
+@kernel
+def same(pair):
+    return pair
+
+
+@kernel
+def part(values, begin):
+    return values[begin:]
+
+
+@kernel
+def doubled(values):
+    result = np.empty(len(values))
+    for k in range(len(values)):
+        result[k] = 2.0 * values[k]
+    return result
+
+
+@kernel
+def through_all(pair, begin):
+    """Arrays that are passed on, cut, allocated and dropped."""
+    kept = same(pair).second
+    result = doubled(part(kept, begin))
+    for _ in range(3):
+        result = doubled(part(result, 0))
+    return same(pair), result
+
+
+@kernel
+def checked(values, at):
+    if at >= len(values):
+        raise IndexError("there is no such value")
+    return values[at]
+
+
+@kernel
+def factorial(n):
+    return 1 if n <= 1 else n * factorial(n - 1)
+
+
+@kernel
+def second(values):
+    return checked(values, 1)
+
+
+def pair():
+    return Pair(np.arange(12.0).reshape(3, 4), np.arange(4.0))
+
+
+def test_a_kernel_is_the_same_from_python_and_from_kernels():
+    values = pair()
+    assert part(values.second, 2).tolist() == [2.0, 3.0]
+    assert total(values) == np.sum(values.first + values.second)
+
+
+def test_arrays_are_freed_once():
+    values = pair()
+    before = [sys.getrefcount(each) for each in values]
+    for _ in range(20):
+        kept, result = through_all(values, 1)
+        assert result.tolist() == [16.0, 32.0, 48.0]
+        assert kept.second.tolist() == [0.0, 1.0, 2.0, 3.0]
+        assert total(kept) == total(values)
+    del kept, result
+    assert [sys.getrefcount(each) for each in values] == before
+
+
+def test_a_part_outlives_its_array():
+    values = np.arange(1000.0)
+    view = part(values, 990)
+    del values
+    np.full(1000, -1.0)
+    assert view.tolist() == list(range(990, 1000))
+
+
+def test_errors_come_through():
+    assert second(np.arange(2.0)) == 1.0
+    with pytest.raises(IndexError, match="no such value"):
+        second(np.arange(1.0))
+
+
+def test_a_kernel_may_call_itself():
+    assert factorial(5) == 120
+
+
+@compiled
+def test_what_python_does_not_call_is_no_machine_code():
+    total(pair())
+    assert not entry.overloads
+    assert len(entry._compiler.body.overloads) == len(total.overloads) == 1
