@@ -14,7 +14,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, IntMatrix, IntVector, LongVector
 from widemargin.core.sparse import NO_ROWS, Rows, add_features, add_thin_features
-from widemargin.decoders.viterbi import viterbi
+from widemargin.decoders.viterbi import reach_of, viterbi
 from widemargin.tasks.tag.weights import ChainWeights
 from widemargin.text.extractor import Extractor, LookedUp
 from widemargin.text.inputs import prepared
@@ -61,6 +61,7 @@ def _label(
     emission, arrival = np.empty((longest, n_labels)), np.empty((longest, n_labels))
     shared = weights.transition.reshape(1, n_labels, n_labels)
     transition = np.empty((longest, n_labels, n_labels)) if conditional else shared
+    reach = reach_of(transition)
     for i in range(len(indptr) - 1):
         first, n = indptr[i], indptr[i + 1] - indptr[i]
         for t in range(n):
@@ -74,7 +75,8 @@ def _label(
                         transition[t, k, label] = shared[0, k, label]
                 add_features(transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
         if n > 0:
-            viterbi(emission[:n], transition[:n], weights.begin, weights.end, arrival, labels[first : first + n])
+            out = labels[first : first + n]
+            viterbi(emission[:n], transition[:n], reach, weights.begin, weights.end, arrival, out)
 
 
 class TagPredictor:
