@@ -5,17 +5,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks.latent_parameters import LatentParameters
-from widemargin.tasks.parameters import parameter
+from widemargin.tasks.parameters import Parameters, changed, parameter
 from widemargin.tasks.token_parameters import TokenParameters
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class TaggerParameters(LatentParameters, TokenParameters):
-    """Parameters of sequence taggers; without `templates`, sequences may also be ready-made features."""
+    """Parameters of sequence taggers; without `templates`, sequences may also be ready-made features.
+
+    On development data of six corpora, scores had stopped moving at a gap of 5 %; the default leaves a margin.
+    """
 
     hidden: ClassVar[str] = "unknown labels"
     usual_smooth_C: ClassVar[float] = 2.0
 
+    tol: float | None = changed(Parameters, "tol", 0.03)
     costs: "Mapping[Any, float] | None" = parameter(
         None,
         "The cost of predicting one label for another; 1 unless named.",
