@@ -27,7 +27,7 @@ from widemargin.core.cut_store import CutStore
 from widemargin.core.problem import Problem
 from widemargin.core.solver import number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
-from widemargin.solvers.dual import DualState, growing, value
+from widemargin.solvers.dual import SETTLED, DualState, growing, value
 from widemargin.solvers.interior import Interior, InteriorState
 from widemargin.solvers.programme import MOST_OPERATIONS, n_operations
 
@@ -38,6 +38,7 @@ MICROSECONDS_PER_EPOCH = 2000.0  # whatever is done in it
 STEPS_AT_ONCE = 75  # on the programme of all blocks in about six rounds; in more with many weights for few blocks
 MICROSECONDS_PER_STEP, OPERATIONS_PER_MICROSECOND = 200.0, 2500.0
 MOST_WEIGHTS_A_BLOCK = 8  # with more, blocks share few of their weights: ascent then waits for new cuts, not for itself
+EARLY = 8  # the first batches are smaller by this factor
 FEW = 64  # batches of this share of all examples hardly ever need more epochs than single examples
 CLOSE = 0.01  # the relative gap that both ways are compared at
 
@@ -139,7 +140,7 @@ class Auto(Interior):
             chosen = self._holding_most(problem.per_example(state.gap), examples)
             examples = np.sort(chosen)
         gain, visited = 0.0, []
-        size = self.batch_size or max(growing(problem, state.age), _worth_asking(problem))
+        size = self.batch_size or max(growing(problem, state.age), _worth_asking(problem, state.age))
         order = rng.permutation(examples)
         for begin in range(0, len(order), size):
             batch = order[begin : begin + size]
@@ -161,12 +162,13 @@ class Auto(Interior):
         return numbers[order[: 1 + int(np.searchsorted(held, self.share * held[-1]))]]
 
 
-def _worth_asking(problem: Problem) -> int:
+def _worth_asking(problem: Problem, epochs: int) -> int:
     """The fewest examples to ask for at a time: as many as take as long to decode as a batch takes in any case.
 
-    If nobody knows how long decoding takes, so few that no cut is stale.
+    Fewer at first, as `growing` has it; and if nobody knows how long decoding takes, so few that no cut is stale.
     """
     work = problem.examples.work
     if work is None:
         return ceil(problem.examples.n_examples / FEW)
-    return ceil(MICROSECONDS_PER_BATCH / max(float(work.mean()), SLIGHT)) if len(work) else 1
+    worth = MICROSECONDS_PER_BATCH / (1.0 if epochs >= SETTLED else EARLY)
+    return ceil(worth / max(float(work.mean()), SLIGHT)) if len(work) else 1

@@ -419,8 +419,12 @@ def test_empty_development_data_score_zero():
 
 
 def test_empty_sequences():
-    estimator = small().fit([[], *X, [], []], [[], *Y, [], []])
-    assert estimator.solution_.primal == pytest.approx(small().fit(X, Y).solution_.primal, rel=0.1)
+    estimator = small(max_epochs=100).fit([[], *X, [], []], [[], *Y, [], []])
+    without = small(max_epochs=100).fit(X, Y)
+    # Both are proven to be within 1 % of the same optimum; before that, the order of the examples decides.
+    assert estimator.solution_.certified
+    assert without.solution_.certified
+    assert estimator.solution_.primal == pytest.approx(without.solution_.primal, rel=0.011)
     assert estimator.predict([[], X[0], []])[::2] == [[], []]
     assert estimator.predict([]) == []
     assert estimator.predict([[]]) == [[]]
