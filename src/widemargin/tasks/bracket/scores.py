@@ -110,9 +110,11 @@ def new_slots(pairs: PairKeys) -> IntVector:
 @kernel
 def _single_scores(table: FloatVector, keys: IntMatrix, begin: int, n: int, n_labels: int, mask: int) -> FloatMatrix:
     """(n, L) sums of the features of single tokens."""
-    scores = np.zeros((n, n_labels))
+    scores, slots = np.zeros((n, n_labels)), np.empty(keys.shape[1], dtype=np.int32)
     for t in range(n):
-        add_rows(table, keys[begin + t] & mask, scores[t])
+        for template in range(len(slots)):
+            slots[template] = keys[begin + t, template] & mask
+        add_rows(table, slots, scores[t])
     return scores
 
 

@@ -80,19 +80,17 @@ def add_arcs(
     keys: TreeKeys,
     t: int,
     key: int,
-    first: int,
-    low: int,
-    high: int,
+    modifier: int,
     steps: LongVector,
     w: FloatVector,
     mask: int,
     row: FloatVector,
 ) -> None:
-    """Add the weights of a template's features of the arcs to the modifiers m = low … high − 1 to row[m].
+    """Add the weights of a template's features to a row of arcs, whose modifiers have the rows from `modifier` on.
 
     `key` is the sum of the keys of all other roles. Sums that do not wait for one another let fetches overlap.
     """
-    for m in range(low, high):
-        slot = np.uint64((key + keys.modifier[np.uint64(first + m), np.uint64(t)]) & mask)
+    for m in range(len(row)):
+        slot = np.uint64((key + keys.modifier[np.uint64(modifier + m), np.uint64(t)]) & mask)
         step = np.uint64(1 + steps[np.uint64(m)])
         row[np.uint64(m)] += w[slot] + w[slot + step]

@@ -71,9 +71,9 @@ def _add_between(
         for node in range(1, n):
             key = keys.head[head, t] + keys.other[first + node, t]
             if node > h and nearest[0, node] <= h:
-                add_arcs(keys, t, key, first, node + 1, n + 1, steps, w, data.mask, row)
+                add_arcs(keys, t, key, first + node + 1, steps[node + 1 :], w, data.mask, row[node + 1 :])
             elif node < h and nearest[1, node] >= h:
-                add_arcs(keys, t, key, first, 1, node, steps, w, data.mask, row)
+                add_arcs(keys, t, key, first + 1, steps[1:node], w, data.mask, row[1:node])
 
 
 @kernel
@@ -88,7 +88,7 @@ def arc_scores(data: TreeData, w: FloatVector, i: int, scores: FloatMatrix) -> N
         row[1:] = 0.0
         steps_from(h, n, steps)
         for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
-            add_arcs(keys, t, keys.head[row_of(first, h), t], first, 1, n + 1, steps, w, data.mask, row)
+            add_arcs(keys, t, int(keys.head[row_of(first, h), t]), first + 1, steps[1:], w, data.mask, row[1:])
         if has_between:
             _add_between(data, w, first, h, nearest, steps, row)
         if h > 0:
@@ -156,14 +156,14 @@ def sibling_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int
         for row, other in zip(whatever_head, (0, first + s)):  # noqa: B905 — Numba knows no `strict`
             row[:] = 0.0
             for t in range(keys.edges[SIBLING], keys.with_head):
-                add_arcs(keys, t, keys.other[other, t], first, 1, n + 1, steps, w, mask, row)
+                add_arcs(keys, t, int(keys.other[other, t]), first + 1, steps[1:], w, mask, row[1:])
         for h in range(n + 1) if s > 0 else range(1):
             row, other = scores[h, s], 0 if s == h else first + s
             low, high = 1 if s <= h else s + 1, n + 1 if s >= h else s
             row[low:high] = whatever_head[0 if s == h else 1, low:high]
             for t in range(keys.with_head, keys.edges[SIBLING + 1]):
                 key = keys.head[row_of(first, h), t] + keys.other[other, t]
-                add_arcs(keys, t, key, first, low, high, steps, w, mask, row)
+                add_arcs(keys, t, key, first + low, steps[low:high], w, mask, row[low:high])
 
 
 @kernel
