@@ -73,6 +73,17 @@ def factorial(n):
 
 
 @kernel
+def at(values, k):
+    return values[k]
+
+
+@kernel
+def several(values, places):
+    """Whole numbers as they come: known ones, short ones, long ones."""
+    return at(values, 0) + at(values, -2) + at(values, places[1]) + at(values, len(values) - 1)
+
+
+@kernel
 def second(values):
     return checked(values, 1)
 
@@ -122,3 +133,14 @@ def test_what_python_does_not_call_is_no_machine_code():
     total(pair())
     assert not entry.overloads
     assert len(entry._compiler.body.overloads) == len(total.overloads) == 1
+
+
+def test_whole_numbers_of_all_widths():
+    values, places = np.array([1.0, 10.0, 100.0]), np.array([0, 1], dtype=np.int32)
+    assert several(values, places) == 121.0
+
+
+@compiled
+def test_one_version_serves_whole_numbers_of_all_widths():
+    several(np.arange(3.0), np.array([0, 1], dtype=np.int32))
+    assert [str(k) for _, k in at._compiler.body.overloads] == ["int64"]

@@ -118,6 +118,11 @@ class Body(Dispatcher):  # type: ignore[misc]
         options = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         super().__init__(function, targetoptions=options, pipeline_class=BodyPipeline)
 
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """The types to call it with; every whole number is passed as int64, so that one version serves them all."""
+        _, folded = self.fold_argument_types(args, kws)
+        return super().get_call_template(tuple(map(_widened, folded)), {})
+
     def compile(self, sig: Any) -> None:
         """Compile the body for some types, and tell callers where to find it."""
         if sig not in self.overloads:
@@ -125,6 +130,12 @@ class Body(Dispatcher):  # type: ignore[misc]
                 body = self._compiler.compile(sig, None)._replace(entry_point=object())
             self.targetctx.insert_user_function(body.entry_point, body.fndesc, [body.library])
             self.overloads[sig] = body
+
+
+def _widened(kind: Any) -> Any:
+    """The type without a known value; int64 for narrower ones."""
+    kind = types.unliteral(kind)
+    return types.int64 if isinstance(kind, types.Integer) and kind.signed else kind
 
 
 class KernelCompiler(dispatcher._FunctionCompiler):  # type: ignore[misc]
