@@ -31,7 +31,7 @@ def dense(labels, n=30, length=8, n_features=8, n_labels=4, seed=0):
 def test_the_default_converges_at_any_c(labels, objective, loss, C):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tagger = SequenceTagger(C=C, objective=objective, loss=loss, max_epochs=50).fit(*dense(labels))
+        tagger = SequenceTagger(C=C, objective=objective, loss=loss, max_epochs=50, tol=0.01).fit(*dense(labels))
     assert tagger.solution_.gap <= 0.01
     assert tagger.solution_.certified
 
@@ -51,7 +51,7 @@ def test_interior_points_with_few_blocks(C, loss, objective):
 @pytest.mark.parametrize("solver", ["auto", "dcd", "dcd-light", "sdm", "ocp", "cpd", "n-slack", "bcfw", "one-slack"])
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_a_run_cut_short_is_no_worse_than_zero(solver, epochs):
-    tagger = SequenceTagger(solver=solver, C=1e3, max_epochs=epochs)
+    tagger = SequenceTagger(solver=solver, C=1e3, max_epochs=epochs, tol=0.01)
     X, y = dense("random")
     with pytest.warns(
         ConvergenceWarning, match=r"has not converged: the gap is .*% after . epochs, above the 1% wanted"
