@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from widemargin._compiler import Kernel
 from widemargin._jit import config, kernel
 
 compiled = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="looks at compiled kernels")
@@ -128,19 +129,18 @@ def test_a_kernel_may_call_itself():
     assert factorial(5) == 120
 
 
-@compiled
-def test_what_python_does_not_call_is_no_machine_code():
-    total(pair())
-    assert not entry.overloads
-    assert len(entry._compiler.body.overloads) == len(total.overloads) == 1
-
-
 def test_whole_numbers_of_all_widths():
     values, places = np.array([1.0, 10.0, 100.0]), np.array([0, 1], dtype=np.int32)
     assert several(values, places) == 121.0
 
 
 @compiled
-def test_one_version_serves_whole_numbers_of_all_widths():
-    several(np.arange(3.0), np.array([0, 1], dtype=np.int32))
-    assert [str(k) for _, k in at._compiler.body.overloads] == ["int64"]
+def test_kernels_that_python_does_not_call_have_one_version_and_no_machine_code():
+    called = Kernel(at.py_func)  # not kept, and so compiled here
+
+    def calling(values, places):
+        return called(values, 0) + called(values, -2) + called(values, places[1]) + called(values, len(values) - 1)
+
+    assert Kernel(calling)(np.arange(3.0), np.array([0, 1], dtype=np.int32)) == 4.0
+    assert not called.overloads
+    assert [str(k) for _, k in called._compiler.body.overloads] == ["int64"]
