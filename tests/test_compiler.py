@@ -1,5 +1,6 @@
 """Kernels that call kernels: the same results as in Python, and every array is freed once."""
 
+import gc
 import sys
 from typing import NamedTuple
 
@@ -8,6 +9,11 @@ import pytest
 
 from widemargin._compiler import Kernel
 from widemargin._jit import config, kernel
+from widemargin.core.loop import Stop, fit
+from widemargin.data.generators import addresses
+from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.training import Data, chosen, problem_of
 
 compiled = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="looks at compiled kernels")
 
@@ -62,6 +68,12 @@ def through_all(pair, begin):
 
 
 @kernel
+def doubled_second(pair):
+    """A new array from a NamedTuple that is the caller's."""
+    return doubled(pair.second)
+
+
+@kernel
 def checked(values, at):
     if at >= len(values):
         raise IndexError("there is no such value")
@@ -109,6 +121,26 @@ def test_arrays_are_freed_once():
         assert total(kept) == total(values)
     del kept, result
     assert [sys.getrefcount(each) for each in values] == before
+
+
+def test_what_is_only_read_is_let_go():
+    values = pair()
+    before = [sys.getrefcount(each) for each in values]
+    for _ in range(20):
+        assert doubled_second(values).tolist() == [0.0, 2.0, 4.0, 6.0]
+    assert [sys.getrefcount(each) for each in values] == before
+
+
+@pytest.mark.parametrize("solver", ["auto", "dcd", "sdm", "bcfw", "one-slack", "perceptron", "mira", "adagrad", "crf"])
+def test_training_lets_go_of_its_data(solver):
+    parameters = TaggerParameters(solver=solver, max_epochs=3, tol=None)
+    compiled = compile_tags(parameters, Data(*addresses(10)))
+    arrays = [compiled.examples.data.indptr, *compiled.examples.data.features, compiled.examples.data.gold]
+    before = [sys.getrefcount(each) for each in arrays]
+    for _ in range(2):
+        fit(problem_of(parameters, compiled.examples), chosen(parameters).solver, stop=Stop(epochs=3, gap=None))
+    gc.collect()
+    assert [sys.getrefcount(each) for each in arrays] == before
 
 
 def test_a_part_outlives_its_array():

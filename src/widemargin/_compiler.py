@@ -151,6 +151,8 @@ class KernelCompiler(dispatcher._FunctionCompiler):  # type: ignore[misc]
         self.body.compile(args)
         body = self.body.overloads[args]
         context = body.target_context  # as the body, the wrapper counts references or not
+        if context.enable_nrt:
+            context.nrt = Counting(context, True)  # but all of them: it holds what it hands over, and lets go of it
         linked = context.codegen().create_library(body.fndesc.qualname)
         linked.enable_object_caching()
         linked.add_linking_library(body.library)
