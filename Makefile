@@ -22,6 +22,12 @@ check: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/chain.py
+	$(BIN)/python benchmarks/defaults.py
+	$(BIN)/python benchmarks/likelihood.py
+	$(BIN)/python benchmarks/small.py
+	$(BIN)/python benchmarks/latency.py
+	$(BIN)/python benchmarks/first_run.py
+	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/solvers.py
 	$(BIN)/python benchmarks/objectives.py
 	$(BIN)/python benchmarks/trees.py

@@ -190,6 +190,7 @@ def commands(folder: Path) -> dict[str, list[object]]:
         "calibrate": [model, data, "--out", "calibrated.wm"],
         "inspect": [model],
         "demo": ["--out", "demo", "--sequences", "20"],
+        "warm": ["classify"],
     }
 
 

@@ -19,6 +19,9 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector
 
 
+MOST = 1e308  # more than any score, but not infinite: forbidden labels score −∞, and ∞ − ∞ is nothing
+
+
 class Reach(NamedTuple):
     """The highest and the lowest score of a transition from each label, and room for the labels that are `kept`."""
 
@@ -31,7 +34,7 @@ class Reach(NamedTuple):
 def reach_of(transition: FloatMatrix) -> Reach:
     """The reach of (1, L, L) transitions, which all positions share; of others, which differ, nothing is known."""
     n_labels = transition.shape[1]
-    reach = Reach(np.full(n_labels, np.inf), np.full(n_labels, -np.inf), np.empty(n_labels, dtype=np.int32))
+    reach = Reach(np.full(n_labels, MOST), np.full(n_labels, -MOST), np.empty(n_labels, dtype=np.int32))
     if transition.shape[0] == 1:
         for p in range(n_labels):
             highest, lowest = -np.inf, np.inf

@@ -28,7 +28,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return Summariser(length=10).fit(*data)
+    return Summariser(length=10, tol=0.001).fit(*data)  # at 1 % two of the sentences are as good as each other
 
 
 def test_summaries_keep_to_the_limit_and_say_what_references_say(data, fitted):
@@ -141,7 +141,7 @@ def test_the_command_line(tmp_path, fitted):
     row = TASK_FILES["summarise"]()
     train, model, page = tmp_path / row.name, tmp_path / "a.wm", tmp_path / "page.html"
     train.write_text(row.text.replace("week 0", "week <0> & more"))
-    succeed("train", "summarise", "--train", train, "--out", model, "--quiet", *row.options)
+    succeed("train", "summarise", "--train", train, "--out", model, "--quiet", "--tol", 0.001, *row.options)
     lines = succeed("predict", model, train).splitlines()
     assert json.loads(lines[0])["references"] == ["The battery is very long.\nMy screen is bright."]
     assert succeed("predict", model, train, "--draw", page) == ""
