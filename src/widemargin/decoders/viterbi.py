@@ -18,7 +18,6 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector
 
-
 MOST = 1e308  # more than any score, but not infinite: forbidden labels score −∞, and ∞ − ∞ is nothing
 
 
