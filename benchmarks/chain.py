@@ -175,23 +175,18 @@ def role_threads(data: Path, model: Path) -> dict[str, Any]:
     from widemargin import Problem, Stop, fit
     from widemargin.files.formats import read
     from widemargin.solvers import SOLVERS
-    from widemargin.tasks.tag.examples import ChainExamples
-    from widemargin.tasks.tag.weights import Chain
-    from widemargin.text.labels import encode_labels
-    from widemargin.text.template_extractor import TemplateExtractor
-    from widemargin.text.templates import DEFAULT_TEMPLATES
+    from widemargin.tasks.tag.compile import compile_tags
+    from widemargin.tasks.tag.parameters import TaggerParameters
+    from widemargin.tasks.training import Data
 
     columns = read(data / "train.conllu").columns
-    labels, gold = encode_labels(columns, columns["xpos"])
-    features = TemplateExtractor(DEFAULT_TEMPLATES).fit(columns)
-    chain = Chain(len(labels), int(features.rows.indices.max()) + 1)
-    examples = ChainExamples(chain, features.indptr, features.rows, gold)
+    examples = compile_tags(TaggerParameters(), Data(columns.only("word"), columns["xpos"])).examples
     seconds: dict[int, list[float]] = {1: [], 2: []}
     weights = {}
     for _ in range(2):
         for n_threads, each in seconds.items():
             problem = Problem(examples, n_threads=n_threads)
-            solution = fit(problem, SOLVERS["auto"], stop=Stop(epochs=60))
+            solution = fit(problem, SOLVERS["auto"], stop=Stop(epochs=60, gap=TaggerParameters().tol))
             each.append(problem.meter.seconds)
             weights[n_threads] = solution.w
     assert np.array_equal(weights[1], weights[2]), "the number of threads changed the result"
