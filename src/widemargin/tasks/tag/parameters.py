@@ -13,7 +13,7 @@ from widemargin.tasks.token_parameters import TokenParameters
 class TaggerParameters(LatentParameters, TokenParameters):
     """Parameters of sequence taggers; without `templates`, sequences may also be ready-made features.
 
-    On development data of six corpora, scores had stopped moving at a gap of 5 %; the default leaves a margin.
+    On development data of five corpora, scores had stopped moving at a gap of 5 %; the default leaves a margin.
     """
 
     hidden: ClassVar[str] = "unknown labels"
