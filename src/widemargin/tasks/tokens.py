@@ -30,7 +30,7 @@ from widemargin.text.partial import spelt
 
 
 class Predictor(Protocol):
-    """What a model prepares once to find the outputs of new sequences without delay."""
+    """Prepared once per model, it finds the outputs of new sequences without delay."""
 
     @property
     def token_work(self) -> float:

@@ -140,7 +140,7 @@ class ArcExtractor:
 
     @cached_property
     def _prepared(self) -> tuple[RoleHasher, IntMatrix, LongVector, int]:
-        """What the keys of any corpus need: the hasher, and what `TreeKeys` says of measures and groups."""
+        """The hasher, and the measures and groups of `TreeKeys`: the keys of any corpus need them."""
         templates = [template for group in GROUPS for template in self.groups[group]]
         measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
         edges = boundaries(len(self.groups[group]) for group in GROUPS)
