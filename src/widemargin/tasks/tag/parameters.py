@@ -13,7 +13,8 @@ from widemargin.tasks.token_parameters import TokenParameters
 class TaggerParameters(LatentParameters, TokenParameters):
     """Parameters of sequence taggers; without `templates`, sequences may also be ready-made features.
 
-    On development data of five corpora, scores had stopped moving at a gap of 5 %; the default leaves a margin.
+    On development data of five corpora, scores had stopped moving at a gap of 5 %; the default leaves a margin
+    (docs/tagging.md).
     """
 
     hidden: ClassVar[str] = "unknown labels"
