@@ -22,7 +22,10 @@ def run(*, tasks: Sequence[str], quiet: bool) -> int | None:
         raise WidemarginError(f"there is no task {unknown[0]!r} to warm up; there are {', '.join(SAMPLES)}")
     directory = kernel_directory()
     if directory is None:
-        raise WidemarginError("compiled kernels cannot be kept here, so that there is nothing to warm up")
+        raise WidemarginError(
+            "compiled kernels are not kept: compiling is switched off, or no folder can be written to; NUMBA_CACHE_DIR "
+            "names one"
+        )
     printer = Printer(enabled=not quiet)
     for name in dict.fromkeys(tasks or SAMPLES):
         before = seconds_compiling()

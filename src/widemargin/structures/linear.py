@@ -45,9 +45,7 @@ def _products(
     width = residual.shape[1]
     at_bias = n_features * width
     at_rest = at_bias + width if intercept != 0.0 else at_bias
-    # Not the literal 0, which would compile the callee a second time.
-    room = write = features.indptr[0]
-    room += len(rest.indices)
+    room, write = len(rest.indices), 0
     for position in range(len(batch)):
         count = 0
         for label in range(width):

@@ -116,8 +116,7 @@ def append_difference(
     """Append ψ of a segmentation of example i to a draft that ends at `end`; return it, its new end and the error."""
     first, n = data.indptr[i], len(codes)
     gold = data.gold[first : first + n]
-    # Not the literal −1, because Numba would compile every callee a second time for it.
-    none = data.indptr[0] - 1
+    none = -1
     draft = with_room(draft, end, _room(data, first, gold, codes))
     error = missed = 0.0
     write, right_start, start = end, 0, 0

@@ -71,8 +71,7 @@ def _difference(
     data: ChainData, n_labels: int, n_features: int, batch: IntVector, starts: LongVector, labels: IntVector
 ) -> tuple[FloatVector, Rows]:
     errors = np.zeros(len(batch))
-    # Not the literal 0, because Numba would compile every callee a second time for it.
-    room = most = at_emission = data.indptr[0]
+    room = most = at_emission = 0
     for position in range(len(batch)):
         first, shift = data.indptr[batch[position]], starts[position]
         size = 4
