@@ -224,6 +224,8 @@ class Model(ABC):
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
         if self.calibration is not None:
             about["calibration"] = self.calibration.described()
+            if self.calibration.beta is not None:
+                about["beta"] = self.calibration.beta
         write_model(path, about, tensors)
 
     @classmethod
@@ -238,10 +240,10 @@ class Model(ABC):
         header = stored.checked({"structure": text()})
         if header["structure"] != cls.kind:
             raise ModelFileError(f"the model {name} predicts {header['structure']!r:.60}, not {cls.predicts}")
-        stored.checked({**cls.fields, "summary": SUMMARY}, {"calibration": CALIBRATION})
+        stored.checked({**cls.fields, "summary": SUMMARY}, {"calibration": CALIBRATION, "beta": number(at_least=0)})
         model = stored.made(cls._restored, stored)
         if "calibration" in header:
-            model.calibration = Calibration.restored(header["calibration"])
+            model.calibration = Calibration.restored(header["calibration"], header.get("beta"))
         return model
 
 

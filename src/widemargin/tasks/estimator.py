@@ -183,7 +183,7 @@ def _warn(solution: Solution) -> None:
 
 
 class ProbableEstimator(Estimator[M]):
-    """An estimator whose model gives probabilities, if it was trained with `likelihood` (`tasks.probabilities`)."""
+    """An estimator whose model gives probabilities, by its objective or by calibration (`tasks.probabilities`)."""
 
     def predict_minimum_risk(self, X: Any) -> Any:
         """The outputs with the least expected error: those whose parts are likely, each by itself."""
@@ -228,15 +228,27 @@ class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A]):
     def predict_proba(self, X: Any, constraints: Constraints | None = None) -> list[FloatMatrix]:
         """For each token of every sequence, the probability of each of the `classes_`, under the `constraints`.
 
-        The model must have been trained with `likelihood` or `softmax-margin`.
+        The model must be calibrated, or trained with `likelihood` or `softmax-margin`.
         """
         order = self._order
         return [each[:, order] for each in self._ask("predict_proba", X, constraints=constraints)]
 
-    def predict_spans(self, X: Any, constraints: Constraints | None = None) -> list[list[SureSpan]]:
-        """The predicted spans of every sequence, each with the probability that it is right.
+    def predict_marginals(self, X: Any, constraints: Constraints | None = None) -> list[list[dict[Any, float]]]:
+        """As `predict_proba`, with a dict from labels to probabilities for each token."""
+        labels = self.classes_.tolist() if self.__sklearn_is_fitted__() else []
+        return [
+            [dict(zip(labels, row, strict=True)) for row in rows.tolist()]
+            for rows in self.predict_proba(X, constraints)
+        ]
 
-        The model must be calibrated, and its labels must mark spans.
+    def predict_marginals_single(self, x: Any, constraints: Constraints | None = None) -> list[dict[Any, float]]:
+        """As `predict_marginals`, for one sequence."""
+        return self.predict_marginals([x], constraints)[0]
+
+    def predict_spans(self, X: Any, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+        """The predicted spans of every sequence, each with the probability that it is right; None if not calibrated.
+
+        The labels must mark spans.
         """
         return self._ask("predict_spans", X, constraints=constraints)
 

@@ -35,6 +35,9 @@ def _learns_online(estimator: Any) -> bool:
 
 
 def _has_probabilities(estimator: Any) -> bool:
+    calibration = getattr(getattr(estimator, "model_", None), "calibration", None)
+    if calibration is not None and calibration.beta is not None:
+        return True
     try:
         return chosen(estimator).objective.kind == "smooth"
     except WidemarginError:
@@ -55,7 +58,10 @@ class LinearEstimator(Estimator[M]):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_proba(self, X: Any) -> FloatMatrix:
-        """The probability of every label for every row; for the objectives `likelihood` and `softmax-margin`."""
+        """The probability of every label for every row.
+
+        For the objectives `likelihood` and `softmax-margin`, and for calibrated models of classes.
+        """
         return self._ask("predict_proba", X)
 
     def _fitted(self, model: M, solution: Solution | None = None) -> Self:

@@ -176,11 +176,15 @@ class SegmentModel(TokenModel[SegmentExamples]):
         """Where the candidate spans of each sequence begin."""
         return examples.data.spans[examples.data.indptr]
 
-    def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatMatrix]:
-        """For each token of every sequence, the probability that it is in a segment with each of the `labels`."""
-        examples, found = self.probabilities(X, n_threads, constraints)
+    @property
+    def label_numbers(self) -> dict[str, int]:
+        """The number of the segment's label that each BIO label names."""
+        return {name: code // 2 for code, name in enumerate(self.code_names)}
+
+    def of_tokens(self, examples: SegmentExamples, probabilities: list[FloatMatrix]) -> list[FloatMatrix]:
+        """For each token, the probability that it is in a segment with each of the `labels`."""
         sizes, longest = examples.lengths.tolist(), self.shape.longest
-        return [token_probabilities(each, n, longest) for each, n in zip(found, sizes, strict=True)]
+        return [token_probabilities(each, n, longest) for each, n in zip(probabilities, sizes, strict=True)]
 
     def span_proba(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, least: float = LEAST
@@ -217,7 +221,11 @@ class SegmentModel(TokenModel[SegmentExamples]):
             for words, spans in zip(X.sequences("word"), found, strict=True)
         ]
 
-    def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+    def spans_in(self, outputs: list[list[Any]]) -> list[list[Span]]:
+        """The outputs themselves."""
+        return outputs
+
+    def sure_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
         """The predicted spans of every sequence, each with the probability that it is right."""
         curve = self.curve("spans")
         return [
@@ -227,7 +235,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
 
     def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """Spans with the confidence in each."""
-        found = self.predict_spans(X, n_threads, constraints)
+        found = self.sure_spans(X, n_threads, constraints)
         return [{"spans": [span._asdict() for span in each]} for each in found]
 
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
