@@ -155,6 +155,15 @@ class Model(ABC):
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest weights of each part of the model, for the labels with the `chosen` numbers."""
 
+    def numbers_of(self, labels: Sequence[Any]) -> list[int]:
+        """The numbers of these labels, or of all if there are none."""
+        known = [str(label) for label in self.labels]
+        for label in labels:
+            if str(label) not in known:
+                raise WidemarginError(f"the model has no label {label!r}; it has {', '.join(map(repr, known))}")
+        wanted = set(map(str, labels))
+        return [number for number, label in enumerate(known) if not wanted or label in wanted]
+
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """The corpus reduced to one input; `sentence` counts from 1."""
         raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")

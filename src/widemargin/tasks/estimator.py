@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from widemargin._threads import count_threads
-from widemargin._types import FloatMatrix
+from widemargin._types import AnyArray, FloatMatrix
 from widemargin.core.loop import Callback
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
@@ -23,6 +23,7 @@ from widemargin.tasks.answers import Answers, Ranked, SureSpan
 from widemargin.tasks.base import Model, load_model
 from widemargin.tasks.calibration import CalibrationReport
 from widemargin.tasks.constraints import Constraints
+from widemargin.tasks.strongest import Learnt, of_label
 from widemargin.tasks.training import Compiled, Data, Pieces, compare_solvers, train, train_path, train_piece
 
 if TYPE_CHECKING:
@@ -129,6 +130,21 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
             self._solution = model.solution
         return self._solution
 
+    def strongest(self, label: Any = None, n: int = 10) -> Learnt:
+        """The `n` largest and the `n` smallest weights of each part of the model, by name; they print as a table.
+
+        Parameters
+        ----------
+        label : one of the labels; None for all
+        n : how many weights of either sign
+        """
+        self._check_fitted()
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise WidemarginError(f"n must be a whole number of at least 1, not {n!r}")
+        model = self.model_
+        parts = model.strongest(model.numbers_of([] if label is None else [label]), int(n))
+        return Learnt(parts if label is None else of_label(parts, str(label)))
+
     @property
     def n_unreachable_(self) -> int:
         """How many gold outputs of the training data the model can never predict (`core.examples.Unreachable`)."""
@@ -182,6 +198,15 @@ def _warn(solution: Solution) -> None:
         warnings.warn(f"training has not converged: {solution.shortfall}; {REMEDIES}", ConvergenceWarning, stacklevel=3)
 
 
+class NamedEstimator(Estimator[M]):
+    """An estimator whose features have names."""
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """The names of the features, in the order of their weights; `input_features` is there for scikit-learn's sake."""
+        self._check_fitted()
+        return np.array(self.model_.extractor.names(), dtype=object)
+
+
 class ProbableEstimator(Estimator[M]):
     """An estimator whose model gives probabilities, by its objective or by calibration (`tasks.probabilities`)."""
 
@@ -222,7 +247,7 @@ class AnsweringEstimator(Estimator[A]):
         return self._ask("calibrate", X, y)
 
 
-class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A]):
+class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A], NamedEstimator[A]):
     """An estimator that labels tokens, and hence marks spans."""
 
     def predict_proba(self, X: Any, constraints: Constraints | None = None) -> list[FloatMatrix]:
@@ -232,6 +257,18 @@ class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A]):
         """
         order = self._order
         return [each[:, order] for each in self._ask("predict_proba", X, constraints=constraints)]
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float]:
+        """{(feature, label): weight}, as far as weights are not zero."""
+        found: dict[tuple[str, Any], float] = self.model_.state_features()
+        return found
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """{(label, next label): weight}, as far as weights are not zero."""
+        found: dict[tuple[Any, Any], float] = self.model_.transition_features()
+        return found
 
     def predict_marginals(self, X: Any, constraints: Constraints | None = None) -> list[list[dict[Any, float]]]:
         """As `predict_proba`, with a dict from labels to probabilities for each token."""

@@ -227,6 +227,15 @@ class TokenModel(Answers, Probable, Generic[E]):
 
         return Tempered(probabilities, right)
 
+    @abstractmethod
+    def state_features(self) -> dict[tuple[str, Any], float]:
+        """The weights that are not zero of features and labels, by their names."""
+
+    def transition_features(self) -> dict[tuple[Any, Any], float]:
+        """The weights that are not zero of neighbouring labels."""
+        pairs = zip(*(each.tolist() for each in np.nonzero(self.weights.transition)), strict=True)
+        return {(self.labels[i], self.labels[j]): float(self.weights.transition[i, j]) for i, j in pairs}
+
     @property
     @abstractmethod
     def label_numbers(self) -> dict[str, int]:

@@ -20,7 +20,7 @@ from widemargin.tasks.classify.labels import indicators
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.classify.parameters import ClassifierParameters, MultilabelParameters
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.estimator import AnsweringEstimator, Estimator
+from widemargin.tasks.estimator import AnsweringEstimator, NamedEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.training import Data, chosen
 
@@ -44,8 +44,13 @@ def _has_probabilities(estimator: Any) -> bool:
         return False
 
 
-class LinearEstimator(Estimator[M]):
+class LinearEstimator(NamedEstimator[M]):
     """Base of both classifiers."""
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """The names of the columns that training was given, or else their numbers."""
+        self._check_fitted()
+        return getattr(self, "feature_names_in_", super().get_feature_names_out())
 
     @available_if(_learns_online)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -21,7 +21,16 @@ from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.margins import Margins
 from widemargin.tasks.probabilities import above_least
-from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
+from widemargin.tasks.strongest import (
+    Part,
+    by_name_and_label,
+    label_parts,
+    masked,
+    pair_name,
+    pairs_with,
+    strongest,
+    strongest_by_label,
+)
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.predict import TagPredictor
@@ -119,6 +128,11 @@ class Tagger(TokenModel[ChainExamples]):
             "features_on_transitions": Part("Features on transitions", on_transitions),
             **rest,
         }
+
+    def state_features(self) -> dict[tuple[str, Any], float]:
+        """The weights that are not zero of features and labels, by their names."""
+        names = self.extractor.names()[: self.extractor.n_features]
+        return by_name_and_label(self.weights.thin_emission, names, self.labels)
 
     def constrained(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
         """The sequences under constraints."""
