@@ -18,6 +18,7 @@ from widemargin.core.loop import Callback
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.errors import ModelFileError, WidemarginError
+from widemargin.metrics import sequence_scorer
 from widemargin.tasks import kinds
 from widemargin.tasks.answers import Answers, Ranked, SureSpan
 from widemargin.tasks.base import Model, load_model
@@ -107,7 +108,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
 
     def predict(self, X: Any) -> Any:
         """The best output for every input."""
-        return self._ask("predict", X)
+        return _joinable(self._ask("predict", X))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file `path`, to be read by `widemargin.load`."""
@@ -192,6 +193,25 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         return self._fitted(pieces.model, pieces.solution)
 
 
+class NestedOutputs(list[Any]):
+    """A list of outputs that are themselves lists; NumPy takes it for one row of objects, whatever their lengths.
+
+    So scikit-learn can join the outputs of several folds, as `cross_val_predict` does.
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        found = np.empty(len(self), dtype=object)
+        for k, output in enumerate(self):
+            found[k] = output
+        return found if dtype is None else found.astype(dtype)
+
+
+def _joinable(outputs: Any) -> Any:
+    """The outputs in a form that scikit-learn can join."""
+    nested = isinstance(outputs, list) and outputs and isinstance(outputs[0], list | tuple)
+    return NestedOutputs(outputs) if nested else outputs
+
+
 def _warn(solution: Solution) -> None:
     """Say so, as scikit-learn does, if training has not converged."""
     if solution.shortfall is not None:
@@ -202,9 +222,10 @@ class NamedEstimator(Estimator[M]):
     """An estimator whose features have names."""
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """The names of the features, in the order of their weights; `input_features` is there for scikit-learn's sake."""
+        """The names of the features, in the order of their weights; `input_features` is for scikit-learn's sake."""
         self._check_fitted()
-        return np.array(self.model_.extractor.names(), dtype=object)
+        model: Any = self.model_
+        return np.array(model.extractor.names(), dtype=object)
 
 
 class ProbableEstimator(Estimator[M]):
@@ -224,7 +245,7 @@ class AnsweringEstimator(Estimator[A]):
 
     def predict(self, X: Any, constraints: Constraints | None = None) -> Any:
         """The best output for every input, among those that meet the `constraints`."""
-        return self._ask("predict", X, constraints=constraints)
+        return _joinable(self._ask("predict", X, constraints=constraints))
 
     def predict_best(self, X: Any, k: int, constraints: Constraints | None = None) -> list[list[Ranked]]:
         """The `k` best outputs for every input with their scores, best first; fewer if fewer exist."""
@@ -261,14 +282,22 @@ class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A], NamedEstimator
     @property
     def state_features_(self) -> dict[tuple[str, Any], float]:
         """{(feature, label): weight}, as far as weights are not zero."""
-        found: dict[tuple[str, Any], float] = self.model_.state_features()
+        model: Any = self.model_
+        found: dict[tuple[str, Any], float] = model.state_features()
         return found
 
     @property
     def transition_features_(self) -> dict[tuple[Any, Any], float]:
         """{(label, next label): weight}, as far as weights are not zero."""
-        found: dict[tuple[Any, Any], float] = self.model_.transition_features()
+        model: Any = self.model_
+        found: dict[tuple[Any, Any], float] = model.transition_features()
         return found
+
+    def _score(self, metric: str, X: Any, y: Any, sample_weight: Any) -> float:
+        X = self._inputs(X)
+        model: Any = self.model_
+        gold, predicted = model.gold_and_predicted(X, y, count_threads(self.n_jobs))
+        return sequence_scorer(metric).measure(gold, predicted, sample_weight)
 
     def predict_marginals(self, X: Any, constraints: Constraints | None = None) -> list[list[dict[Any, float]]]:
         """As `predict_proba`, with a dict from labels to probabilities for each token."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, LongVector
+from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows
 
 Strongest = dict[str, list[dict[str, Any]]]
@@ -23,8 +23,8 @@ class Part(NamedTuple):
 class Learnt(dict[str, Any]):
     """The strongest weights of a model, part by part, for people and programs.
 
-    Each part is a dict: under ``"for"`` the largest weights, under ``"against"`` the smallest, as pairs (name, weight). A
-    part that differs by label has such a dict for each label.
+    Each part is a dict: under ``"for"`` the largest weights, under ``"against"`` the smallest, as pairs (name, weight).
+    A part that differs by label has such a dict for each label.
     """
 
     def __init__(self, parts: Mapping[str, Part]) -> None:
@@ -95,10 +95,10 @@ def by_name_and_label(rows: Rows, names: Sequence[str], labels: Sequence[Any]) -
     return {(names[k], labels[j]): weight for k, j, weight in found if weight != 0.0}
 
 
-def _places(rows: Rows, n_names: int, n_labels: int) -> tuple[LongVector, LongVector]:
+def _places(rows: Rows, n_names: int, n_labels: int) -> tuple[LongVector, IntVector]:
     """The number of the name and of the label of each weight."""
     n_rows = len(rows.indptr) - 1
-    row = np.repeat(np.arange(n_rows), np.diff(rows.indptr))
+    row: LongVector = np.repeat(np.arange(n_rows, dtype=np.int64), np.diff(rows.indptr))
     return row * (n_names // max(n_rows, 1)) + rows.indices // n_labels, rows.indices % n_labels
 
 

@@ -295,13 +295,22 @@ class TokenModel(Answers, Probable, Generic[E]):
         extracted = perf_counter()
         codes = np.concatenate(predict(examples, self.weights, n_threads))
         seconds = {"features": extracted - begin, "decoding": perf_counter() - extracted}
-        names = self.code_names
-        gold = [spelt(labels) for labels in self.gold_labels(X, y)]
-        predicted = split([names[code] for code in codes.tolist()], boundaries(examples.lengths))
+        gold, predicted = self._spelt(X, y), self._named(codes, boundaries(examples.lengths))
         errors = {}
         if self.calibration is not None:
             errors = {kind: each.after for kind, each in self.judge_confidence(X, y, n_threads).items()}
-        return label_evaluation(gold, predicted, names, errors, seconds)
+        return label_evaluation(gold, predicted, self.code_names, errors, seconds)
+
+    def gold_and_predicted(self, X: Any, y: Any, n_threads: int = 1) -> tuple[list[list[Any]], list[list[str]]]:
+        """The right labels of tokens, and the predicted ones, as strings."""
+        return self._spelt(X, y), self._named(*self._best(X, n_threads, None))
+
+    def _spelt(self, X: Any, y: Any) -> list[list[Any]]:
+        return [spelt(labels) for labels in self.gold_labels(X, y)]
+
+    def _named(self, codes: IntVector, indptr: LongVector) -> list[list[str]]:
+        names = self.code_names
+        return split([names[code] for code in codes.tolist()], indptr)
 
     def gold_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
         """Gold outputs as labels of tokens."""

@@ -10,13 +10,12 @@ from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.weights import Chain
-from widemargin.tasks.token_scores import dev_score
+from widemargin.tasks.token_scores import dev_score, metric_for
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.extractor import Extractor, Features
 from widemargin.text.inputs import check_templates, choose_extractor, prepared
 from widemargin.text.labels import Encoded, as_sequences, checked_labels, cost_matrix, encode_labels
-from widemargin.text.spans import is_bio
 
 
 def compile_tags(
@@ -37,9 +36,7 @@ def compile_tags(
     features = extractor.fit(X)
     chain = Chain(len(known), extractor.n_features, extractor.n_transition_features)
     costs = cost_matrix(parameters.costs, known)
-    metric = parameters.dev_metric
-    if metric == "auto":
-        metric = "f1" if isinstance(known[0], str) and is_bio(known) else "accuracy"
+    metric = metric_for(parameters.dev_metric, known)
     score = None
     if data.dev is not None:
         X_dev = prepared(data.dev[0], extractor)

@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin.metrics import accuracy
 from widemargin.tasks.estimator import TokenEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.token_scores import metric_for
 from widemargin.tasks.training import Data
-from widemargin.text.inputs import prepared
-from widemargin.text.labels import as_sequences
 
 
 @documented(Tagger)
@@ -58,7 +56,9 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
         return self._learn(Data(X, y, sample_weight), classes)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of right labels; 0 if there are no labels."""
+        """The score that `dev_metric` names: by default F1 of spans if labels are BIO, else the share of right labels.
+
+        `sample_weight` has a weight per sequence. The score of nothing is 0.
+        """
         self._check_fitted()
-        X = prepared(X, self.model_.extractor)
-        return accuracy(as_sequences(X, y), self.predict(X), sample_weight)
+        return self._score(metric_for(self.dev_metric, self.classes_.tolist()), X, y, sample_weight)
