@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from widemargin import ConstituencyParser, DependencyParser, LinearClassifier, Segmenter, SequenceTagger, scorers
+from widemargin import ConstituencyParser, DependencyParser, LinearClassifier, Segmenter, SequenceTagger, load, scorers
 from widemargin.data.generators import addresses
 from widemargin.errors import DataError, WidemarginError
 from widemargin.metrics import accuracy, sequence_accuracy, sequence_scorer, span_scores
@@ -155,3 +155,24 @@ def test_scores_of_folds_and_searches():
     assert search.best_score_ == found["test_f1"].mean()
     assert search.predict(X[:2]) == search.best_estimator_.predict(X[:2])
     assert search.score(X, Y) == search.best_estimator_.score(X, Y)
+
+
+# What is shown
+
+
+def test_notebooks_show_the_certificate(tagger, tmp_path):
+    for html in (tagger._repr_html_(), tagger._repr_mimebundle_()["text/html"]):
+        assert "SequenceTagger" in html
+        assert str(tagger.solution_) in html
+        assert "proven to be within" in html
+    assert "certificate" not in SequenceTagger()._repr_html_()
+    tagger.save(tmp_path / "model.wm")
+    assert str(tagger.solution_) in load(tmp_path / "model.wm")._repr_html_()
+    assert "SequenceTagger" in make_pipeline(tagger)._repr_html_()
+
+
+def test_the_number_of_epochs(tagger, tmp_path):
+    assert tagger.n_iter_ == len(tagger.solution_.trace) > 0
+    tagger.save(tmp_path / "model.wm")
+    assert load(tmp_path / "model.wm").n_iter_ == tagger.n_iter_
+    assert not hasattr(SequenceTagger(), "n_iter_")

@@ -6,6 +6,8 @@ An estimator is a dataclass of parameters that wraps a trained model, `model_`.
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -25,7 +27,7 @@ from widemargin.tasks.base import Model, load_model
 from widemargin.tasks.calibration import CalibrationReport
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.strongest import Learnt, of_label
-from widemargin.tasks.training import Compiled, Data, Pieces, compare_solvers, train, train_path, train_piece
+from widemargin.tasks.training import Compiled, Data, Pieces, Warm, compare_solvers, train, train_path, train_piece
 
 if TYPE_CHECKING:
     from widemargin.report.comparison import Comparison
@@ -42,7 +44,9 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
     _compile: ClassVar[Callable[..., Compiled[Any]]]
     _pieces: Pieces[M] | None = None
     _solution: Solution | None = None
+    _warm: Warm | None = None
 
+    warm_start: bool
     n_jobs: int | None
 
     def fit(
@@ -70,9 +74,11 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         """
         self._pieces = None
         data = Data(*self._checked(X, y, sample_weight), dev)
+        warm = self._last_run()
         options = {"checkpoint": checkpoint, "resume": resume}
-        model, solution = train(self._compile, self._parameters, data, callbacks, **options)
+        model, solution = train(self._compile, self._parameters, data, callbacks, warm, **options)
         _warn(solution)
+        self._warm = warm
         return self._fitted(model, solution)
 
     def fit_path(
@@ -147,6 +153,30 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         return Learnt(parts if label is None else of_label(parts, str(label)))
 
     @property
+    def n_iter_(self) -> int:
+        """The number of training epochs."""
+        return len(self.model_.summary["solution"]["trace"])
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """What notebooks show: the parameters and, once fitted, the certificate."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._certificate()
+        return bundle
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        shown = super()._repr_html_
+        return lambda: shown() + self._certificate()
+
+    def _certificate(self) -> str:
+        if not self.__sklearn_is_fitted__() or "solution" not in self.model_.summary:
+            return ""
+        # Without the weights, which a loaded model would have to assemble.
+        solution = Solution.restored(np.empty(0), self.model_.summary["solution"])
+        return f'<p class="widemargin-certificate">{escape(str(solution))}</p>'
+
+    @property
     def n_unreachable_(self) -> int:
         """How many gold outputs of the training data the model can never predict (`core.examples.Unreachable`)."""
         return sum(self.model_.summary.get("unreachable", {}).values())
@@ -158,6 +188,14 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
     def _parameters(self) -> Any:
         """The estimator itself, which is the dataclass of its parameters."""
         return self
+
+    def _last_run(self) -> Warm | None:
+        """The run that the next one continues, perhaps that of a loaded model; None for a cold start."""
+        if not self.warm_start:
+            return None
+        last = Warm() if self._warm is None else replace(self._warm)
+        last.model = getattr(self, "model_", None)
+        return last
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """The data given to `fit`, in the form that training takes."""

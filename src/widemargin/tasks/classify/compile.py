@@ -56,6 +56,7 @@ def compile_classes(
         "accuracy",
         weight,
         lambda more: compile_classes(parameters, more, known, piece=True),
+        carried=partial(_carried, known, extractor, examples.linear),
     )
 
 
@@ -82,6 +83,7 @@ def compile_sets(
         "f1",
         data.sample_weight,
         lambda more: compile_sets(parameters, more, known, piece=True),
+        carried=partial(_carried, known, extractor, examples.linear),
     )
 
 
@@ -96,6 +98,21 @@ def _model(
     W, pairs = solution.w[: linear.n_linear].reshape(-1, len(labels)), solution.w[linear.n_linear :]
     bias = linear.intercept * W[-1] if linear.intercept else np.zeros(len(labels))
     return kind(labels, extractor, W[: linear.n_features].copy(), bias, pairs.copy(), summary=summary)
+
+
+def _carried(labels: list[Any], extractor: MatrixExtractor, linear: LinearScores, model: LinearModel) -> FloatVector:
+    """The weights of another classifier, as far as labels and columns are the same."""
+    from widemargin.tasks.warm import moved, places  # seldom needed
+
+    codes = places(labels, model.labels)
+    W = moved(model.W, places(extractor.names(), model.extractor.names()), codes)
+    bias = [moved(model.bias, codes) / linear.intercept] if linear.intercept else []
+    n, pairs = len(model.labels), np.zeros(linear.n_weights - linear.n_linear)
+    if len(pairs) and len(model.pairs):
+        table = np.zeros((n, n))
+        table[np.triu_indices(n, 1)] = model.pairs
+        pairs = moved(table + table.T, codes, codes)[np.triu_indices(len(labels), 1)]
+    return np.concatenate([W.ravel(), *bias, pairs])
 
 
 def _intercept(parameters: LinearParameters) -> float:

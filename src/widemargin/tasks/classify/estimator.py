@@ -73,7 +73,6 @@ class LinearEstimator(NamedEstimator[M]):
         super()._fitted(model, solution)
         self.classes_ = np.array(model.labels)
         self.n_features_in_ = model.extractor.width
-        self.n_iter_ = len(self.solution_.trace) if solution is not None else len(model.summary["solution"]["trace"])
         return self
 
     @abstractmethod
@@ -106,8 +105,8 @@ class LinearClassifier(
         The classes.
     coef_, intercept_ : ndarray
         A row and a number per class; for two classes, those of the second minus those of the first.
-    n_features_in_, n_iter_ : int
-        The number of features, and the number of training epochs.
+    n_features_in_ : int
+        The number of features.
 
     Examples
     --------
@@ -169,8 +168,8 @@ class MultilabelClassifier(
     ----------
     classes_ : ndarray
         The labels, in the order of the columns that `predict` returns.
-    n_features_in_, n_iter_ : int
-        The number of features, and the number of training epochs.
+    n_features_in_ : int
+        The number of features.
 
     Examples
     --------

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from widemargin._types import FloatMatrix
+from widemargin._types import FloatMatrix, FloatVector
 from widemargin.core.solution import Solution
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.token_scores import dev_score, metric_for
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
@@ -52,7 +52,24 @@ def compile_tags(
         metric,
         sample_weight,
         followed_by=partial(_followed_by, known, extractor, chain, costs),
+        carried=partial(_carried, known, extractor),
     )
+
+
+def _carried(labels: list[Any], extractor: Extractor, model: Tagger) -> FloatVector:
+    """The weights of another tagger, as far as labels and names of features are the same."""
+    from widemargin.tasks.warm import moved, places  # seldom needed
+
+    own, old = model.chain.parts(model.w), model.extractor
+    names, before, n, m = extractor.names(), old.names(), extractor.n_features, old.n_features
+    codes = places(labels, model.labels)
+    return ChainWeights(
+        moved(own.emission, places(names[:n], before[:m]), codes),
+        moved(own.transition, codes, codes),
+        moved(own.begin, codes),
+        moved(own.end, codes),
+        moved(own.conditional, places(names[n:], before[m:]), codes, codes),
+    ).flat()
 
 
 def _tagger(
