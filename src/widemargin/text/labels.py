@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin._types import BoolMatrix, FloatMatrix, IntVector
+from widemargin._types import AnyArray, BoolMatrix, FloatMatrix, FloatVector, IntVector
 from widemargin.errors import DataError
 from widemargin.text.columns import Column, Columns, split
 from widemargin.text.inputs import lengths
@@ -130,6 +130,31 @@ def cost_matrix(
         columns = [number[named[1]]] if len(named) == 2 else [j for j in range(len(labels)) if j != row]
         matrix[row, columns] = cost
     return matrix
+
+
+def label_weights(
+    class_weight: Mapping[Any, float] | str | None, labels: Sequence[Any], counts: AnyArray
+) -> FloatVector:
+    """The weight of each label; `counts` tell how much there is of each.
+
+    >>> label_weights("balanced", ["a", "b"], np.array([1.0, 3.0])).tolist()
+    [2.0, 0.6666666666666666]
+    >>> label_weights({"b": 5}, ["a", "b"], np.array([1.0, 3.0])).tolist()
+    [1.0, 5.0]
+    """
+    weights = np.ones(len(labels))
+    if class_weight == "balanced":
+        return np.where(counts > 0, counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1.0)), 1.0)
+    if isinstance(class_weight, Mapping):
+        for label, weight in class_weight.items():
+            if label not in labels:
+                raise DataError(f"class_weight names the class {label!r}, which the training data do not have")
+            if not is_cost(weight):
+                raise DataError(f"class_weight[{label!r}] is {weight!r}; weights are finite and not negative")
+            weights[labels.index(label)] = weight
+    elif class_weight is not None:
+        raise DataError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r:.60}")
+    return weights
 
 
 def checked_labels(classes: Any) -> list[Any]:

@@ -22,7 +22,7 @@ from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelM
 from widemargin.tasks.classify.multilabel import multilabel_kind
 from widemargin.tasks.classify.parameters import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.training import Compiled, Data
-from widemargin.text.labels import cost_matrix
+from widemargin.text.labels import cost_matrix, label_weights
 from widemargin.text.matrices import MatrixExtractor, as_matrix
 
 M = TypeVar("M", bound=LinearModel)
@@ -130,17 +130,7 @@ def _weighed(class_weight: Mapping[Any, float] | str | None, y: Any, sample_weig
         return sample_weight
     labels, gold = class_numbers(y)
     weight = checked_weights(sample_weight, len(gold))
-    of_class = np.ones(len(labels))
-    if class_weight == "balanced":
-        sums = np.bincount(gold, weight, len(labels))
-        of_class = sums.sum() / (np.count_nonzero(sums) * np.where(sums > 0, sums, 1.0))
-    elif isinstance(class_weight, Mapping):
-        for label, each in class_weight.items():
-            if label not in labels:
-                raise DataError(f"class_weight names the class {label!r}, which the training data do not have")
-            of_class[labels.index(label)] = each
-    else:
-        raise DataError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r:.60}")
+    of_class: FloatVector = label_weights(class_weight, labels, np.bincount(gold, weight, len(labels)))
     return weight * of_class[gold]
 
 
