@@ -19,7 +19,7 @@ from widemargin._types import AnyArray, FloatMatrix
 from widemargin.core.loop import Callback
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
-from widemargin.errors import ModelFileError, WidemarginError
+from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.metrics import sequence_scorer
 from widemargin.tasks import kinds
 from widemargin.tasks.answers import Answers, Ranked, SureSpan
@@ -28,6 +28,7 @@ from widemargin.tasks.calibration import CalibrationReport
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.strongest import Learnt, of_label
 from widemargin.tasks.training import Compiled, Data, Pieces, Warm, compare_solvers, train, train_path, train_piece
+from widemargin.text.inputs import drained
 
 if TYPE_CHECKING:
     from widemargin.report.comparison import Comparison
@@ -73,7 +74,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         resume : continue from the checkpoint, if it exists, exactly as its run would have continued
         """
         self._pieces = None
-        data = Data(*self._checked(X, y, sample_weight), dev)
+        data = self._data(X, y, sample_weight, dev)
         warm = self._last_run()
         options = {"checkpoint": checkpoint, "resume": resume}
         model, solution = train(self._compile, self._parameters, data, callbacks, warm, **options)
@@ -89,7 +90,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         Features are compiled once. Each training run starts where the one with the next smaller C ended. After Ctrl-C,
         values that were not reached are missing; the parameter `C` of each clone tells its value.
         """
-        path = train_path(self._compile, self._parameters, Data(*self._checked(X, y, sample_weight), dev), C)
+        path = train_path(self._compile, self._parameters, self._data(X, y, sample_weight, dev), C)
         for _, solution in path:
             _warn(solution)
         return [
@@ -109,7 +110,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
 
         The estimator is unchanged. The result has tables; its `save` writes them, with pictures, into a folder.
         """
-        data = Data(*self._checked(X, y, sample_weight), dev)
+        data = self._data(X, y, sample_weight, dev)
         return compare_solvers(self._compile, self._parameters, data, solvers)
 
     def predict(self, X: Any) -> Any:
@@ -197,6 +198,19 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         last.model = getattr(self, "model_", None)
         return last
 
+    def _data(self, X: Any, y: Any, sample_weight: Any, dev: Any = None) -> Data:
+        """The data given to `fit`, checked; whatever can be read only once has been read."""
+        if dev is not None:
+            dev = tuple(drained(dev))
+            if len(dev) != 2:
+                raise DataError(f"dev must be a pair (X, y), not {len(dev)} things")
+            dev = self._read(dev[0]), self._read(dev[1])
+        return Data(*self._checked(self._read(X), self._read(y), drained(sample_weight)), dev)
+
+    def _read(self, values: Any) -> Any:
+        """Inputs or outputs; iterators as lists."""
+        return drained(values)
+
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """The data given to `fit`, in the form that training takes."""
         return X, y, sample_weight
@@ -214,7 +228,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
     def _inputs(self, X: Any) -> Any:
         """The inputs of a prediction, checked."""
         self._check_fitted()
-        return X
+        return self._read(X)
 
     def _ask(self, question: str, X: Any, *more: Any, **options: Any) -> Any:
         X = self._inputs(X)
@@ -303,11 +317,14 @@ class AnsweringEstimator(Estimator[A]):
 
         `save` keeps the calibration, `fit` discards it. The report says how well confidence and truth agree afterwards.
         """
-        return self._ask("calibrate", X, y)
+        return self._ask("calibrate", X, self._read(y))
 
 
 class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A], NamedEstimator[A]):
     """An estimator that labels tokens, and hence marks spans."""
+
+    def _read(self, values: Any) -> Any:
+        return drained(values, nested=True)
 
     def predict_proba(self, X: Any, constraints: Constraints | None = None) -> list[FloatMatrix]:
         """For each token of every sequence, the probability of each of the `classes_`, under the `constraints`.
@@ -334,7 +351,7 @@ class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A], NamedEstimator
     def _score(self, metric: str, X: Any, y: Any, sample_weight: Any) -> float:
         X = self._inputs(X)
         model: Any = self.model_
-        gold, predicted = model.gold_and_predicted(X, y, count_threads(self.n_jobs))
+        gold, predicted = model.gold_and_predicted(X, self._read(y), count_threads(self.n_jobs))
         return sequence_scorer(metric).measure(gold, predicted, sample_weight)
 
     def predict_marginals(self, X: Any, constraints: Constraints | None = None) -> list[list[dict[Any, float]]]:

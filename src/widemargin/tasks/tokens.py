@@ -303,7 +303,8 @@ class TokenModel(Answers, Probable, Generic[E]):
 
     def gold_and_predicted(self, X: Any, y: Any, n_threads: int = 1) -> tuple[list[list[Any]], list[list[str]]]:
         """The right labels of tokens, and the predicted ones, as strings."""
-        return self._spelt(X, y), self._named(*self._best(X, n_threads, None))
+        named = self._named(*self._best(X, n_threads, None))
+        return self._spelt(X, y), named
 
     def _spelt(self, X: Any, y: Any) -> list[list[Any]]:
         return [spelt(labels) for labels in self.gold_labels(X, y)]

@@ -12,7 +12,7 @@ import numpy as np
 from widemargin._types import AnyArray, BoolMatrix, FloatMatrix, FloatVector, IntVector
 from widemargin.errors import DataError
 from widemargin.text.columns import Column, Columns, split
-from widemargin.text.inputs import lengths
+from widemargin.text.inputs import is_frame, lengths
 from widemargin.text.partial import Cell, checked_cell, labels_in
 
 
@@ -87,14 +87,19 @@ def as_sequences(X: Any, y: Any) -> list[list[Any]]:
         if not isinstance(X, Columns):
             raise DataError("labels can be given as a column only together with tokens in columns")
         return split(y.cells(), X.indptr)
-    if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
+    if isinstance(y, str | bytes | Mapping) or not hasattr(y, "__len__"):
         raise DataError(f"y must be a list of label lists, not {y!r:.60}")
+    if is_frame(y):
+        raise DataError("y is a data frame; widemargin.data.from_frame makes sequences of labels from one")
     sizes = lengths(X)
-    if len(y) != len(sizes):
+    labels = all(isinstance(each, str | int | np.generic) for each in y)
+    if len(y) != len(sizes) and not (labels and len(y)):
         raise DataError(f"X has {len(sizes)} sequences, but y has {len(y)}")
-    for i, (sequence, size) in enumerate(zip(y, sizes, strict=True)):
+    for i, sequence in enumerate(y):
         if isinstance(sequence, str | bytes | Mapping) or not hasattr(sequence, "__len__"):
-            raise DataError(f"y[{i}] must be a list of labels, not {sequence!r:.60}")
+            remedy = "; the labels of a single sequence are given as [y]" if labels else ""
+            raise DataError(f"y[{i}] must be a list of labels, not {sequence!r:.60}{remedy}")
+    for i, (sequence, size) in enumerate(zip(y, sizes, strict=True)):
         if len(sequence) != size:
             raise DataError(f"sequence {i} has {size} positions, but {len(sequence)} labels")
     return [list(sequence) for sequence in y]

@@ -56,6 +56,6 @@ class ConstituencyParser(BracketerParameters, ProbableEstimator[Bracketer]):
 
     def score(self, X: Any, y: Any) -> float:
         """The score that `dev_metric` names, by default F1 of labelled brackets."""
-        columns = as_tagged(X)
+        columns, y = as_tagged(self._inputs(X)), self._read(y)
         scores = bracket_scores(as_trees(columns, y), self.predict(columns))
         return scores.exact if self.dev_metric == "exact" else scores.micro.f1

@@ -23,8 +23,12 @@ from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.estimator import AnsweringEstimator, NamedEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.training import Data, chosen
+from widemargin.text.inputs import drained
 
 M = TypeVar("M", bound=LinearModel)
+
+KINDS = (np.float64, np.float32)
+"""Numbers that are taken as they are: a copy of a large matrix in another kind may not fit into memory."""
 
 
 def _learns_online(estimator: Any) -> bool:
@@ -58,7 +62,7 @@ class LinearEstimator(NamedEstimator[M]):
 
         `classes` are, in the first call, all labels that will ever occur; None takes those of its `y`.
         """
-        data = Data(*self._checked(X, y, sample_weight, reset=self._pieces is None))
+        data = Data(*self._checked(drained(X), drained(y), drained(sample_weight), reset=self._pieces is None))
         return self._learn(data, None if classes is None else np.unique(classes).tolist())
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
@@ -81,7 +85,7 @@ class LinearEstimator(NamedEstimator[M]):
 
     def _inputs(self, X: Any) -> Any:
         self._check_fitted()
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return validate_data(self, drained(X), accept_sparse="csr", dtype=KINDS, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -143,7 +147,7 @@ class LinearClassifier(
         return self.model_
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=reset)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=KINDS, reset=reset)
         check_classification_targets(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X)
@@ -195,7 +199,7 @@ class MultilabelClassifier(
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
         if y is None:
             validate_data(self, X, y, accept_sparse="csr", reset=reset)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
+        X = validate_data(self, X, accept_sparse="csr", dtype=KINDS, reset=reset)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X)
         if hasattr(y, "__array__"):

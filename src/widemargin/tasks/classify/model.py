@@ -32,7 +32,7 @@ from widemargin.tasks.margins import Margins
 from widemargin.tasks.probabilities import Probable, above_least, tempered
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.inputs import describe
-from widemargin.text.matrices import MatrixExtractor
+from widemargin.text.matrices import MatrixExtractor, in_shares
 
 
 @dataclass
@@ -72,7 +72,8 @@ class LinearModel(Model):
 
     def predict_codes(self, X: Any, n_threads: int = 1) -> Any:
         """The outputs of all rows of the matrix `X`, in the encoding of the structure."""
-        return np.concatenate(predict(self.examples(X), self.w, n_threads))
+        w = self.w
+        return np.concatenate([each for part in in_shares(X) for each in predict(self.examples(part), w, n_threads)])
 
     def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
         """An svmlight file, without features not seen in training."""
@@ -176,8 +177,11 @@ class Classifier(LinearModel, Answers, Probable):
 
     def scores(self, X: Any) -> FloatMatrix:
         """The score of every class for every row."""
-        examples = self.examples(X)
-        return examples.max_marginals(self.w, np.arange(examples.n_examples, dtype=np.int32))
+        w, found = self.w, []
+        for part in in_shares(X):
+            examples = self.examples(part)
+            found.append(examples.max_marginals(w, np.arange(examples.n_examples, dtype=np.int32)))
+        return np.concatenate(found)
 
     def gold(self, data: Any) -> list[str]:
         """The one label of every example."""
@@ -337,8 +341,11 @@ class MultilabelModel(LinearModel, Probable):
 
     def predict_proba(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """The probability of every label for every row."""
-        examples = self.examples(X)
-        return examples.label_probabilities(tempered(self.w, self.beta), np.arange(examples.n_examples, dtype=np.int32))
+        w, found = tempered(self.w, self.beta), []
+        for part in in_shares(X):
+            examples = self.examples(part)
+            found.append(examples.label_probabilities(w, np.arange(examples.n_examples, dtype=np.int32)))
+        return np.concatenate(found)
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
         """The labels that are more probable than not: the fewest wrong ones on average."""

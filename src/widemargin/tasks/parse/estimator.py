@@ -51,7 +51,7 @@ class DependencyParser(ParserParameters, ProbableEstimator[Parser]):
 
     def score(self, X: Any, y: Any) -> float:
         """The score that `dev_metric` names, by default the share of tokens with the right head and label (LAS)."""
-        columns = as_columns(X)
+        columns, y = as_columns(self._inputs(X)), self._read(y)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
         scores = attachment_scores(gold, self.predict(columns)).overall
         return scores.uas if self.dev_metric == "uas" else scores.las

@@ -9,7 +9,6 @@ from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.token_scores import metric_for
-from widemargin.tasks.training import Data
 
 
 @documented(Tagger)
@@ -53,7 +52,7 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
         X, y, sample_weight : as in `fit`; features not seen in the first call are ignored unless `hash_bits` is set
         classes : in the first call, all labels that will ever occur; None takes those of its `y`
         """
-        return self._learn(Data(X, y, sample_weight), classes)
+        return self._learn(self._data(X, y, sample_weight), classes)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score that `dev_metric` names: by default F1 of spans if labels are BIO, else the share of right labels.
