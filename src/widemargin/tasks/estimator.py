@@ -185,6 +185,12 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn should know: `fit` needs outputs, and inputs are no single matrix."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required, tags.input_tags.two_d_array = True, False
+        return tags
+
     @property
     def _parameters(self) -> Any:
         """The estimator itself, which is the dataclass of its parameters."""

@@ -89,7 +89,7 @@ class LinearEstimator(NamedEstimator[M]):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.two_d_array = True
         return tags
 
 
