@@ -8,7 +8,8 @@ from scipy.special import softmax
 
 import widemargin
 from widemargin import Constraints, LinearClassifier, MotifFinder, Segmenter, SequenceTagger
-from widemargin.errors import UnsupportedError
+from widemargin.core.model_file import read_model, write_model
+from widemargin.errors import ModelFileError, UnsupportedError
 from widemargin.metrics import expected_calibration_error
 from widemargin.tasks.answers import SureSpan
 from widemargin.tasks.calibration import Tempered
@@ -113,6 +114,25 @@ def test_labels_known_in_part_and_unseen_ones_calibrate_too():
     beta = tagger.model_.beta
     tagger.calibrate([*X, ["a", "b", "c"]], [*y, [None, "B-NEW", {"O", "B-X", "B-Y"}]])
     assert tagger.model_.beta == pytest.approx(beta, rel=0.05)
+
+
+@pytest.mark.parametrize("beta", ["1", None, -1.0, float("nan"), float("inf"), [1.0]])
+def test_a_damaged_scale_is_refused(fitted, beta, tmp_path):
+    fitted.save(tmp_path / "model.wm")
+    header, tensors = read_model(tmp_path / "model.wm")
+    write_model(tmp_path / "bad.wm", {**header, "beta": beta}, tensors)
+    with pytest.raises(ModelFileError, match=r"bad.wm is damaged: .*beta"):
+        widemargin.load(tmp_path / "bad.wm")
+
+
+def test_models_calibrated_before_there_was_a_scale_still_load(fitted, tmp_path):
+    fitted.save(tmp_path / "model.wm")
+    header, tensors = read_model(tmp_path / "model.wm")
+    write_model(tmp_path / "old.wm", {name: value for name, value in header.items() if name != "beta"}, tensors)
+    old = widemargin.load(tmp_path / "old.wm")
+    assert old.predict_spans(TEST[0]) == fitted.predict_spans(TEST[0])
+    with pytest.raises(UnsupportedError, match="calibrate the model"):
+        old.predict_proba(TEST[0])
 
 
 def test_classes():

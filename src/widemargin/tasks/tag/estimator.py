@@ -33,8 +33,22 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     --------
     >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"]] * 3
     >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"]] * 3
-    >>> SequenceTagger(templates=["lower", "suffix1"]).fit(X, y).predict([["the", "cat", "barks"]])
+    >>> tagger = SequenceTagger(templates=["lower", "suffix1"]).fit(X, y)
+    >>> tagger.predict([["the", "cat", "barks"]])
     [['DET', 'NOUN', 'VERB']]
+    >>> tagger.score(X, y)
+    1.0
+    >>> tagger.strongest("VERB", 1)
+    Features for and against VERB
+      +0.260 suffix1=s  -0.089 lower=dog
+    Transitions
+      +0.163 NOUN → VERB  -0.194 VERB → DET
+    First label
+        -0.108 VERB
+    Last label
+      +0.260 VERB
+    >>> round(tagger.transition_features_["DET", "NOUN"], 3), tagger.get_feature_names_out()[0]
+    (0.166, 'lower=the')
     """
 
     _compile = staticmethod(compile_tags)
