@@ -147,19 +147,25 @@ def label_weights(
     >>> label_weights({"b": 5}, ["a", "b"], np.array([1.0, 3.0])).tolist()
     [1.0, 5.0]
     """
-    weights = np.ones(len(labels))
     if class_weight == "balanced":
         return np.where(counts > 0, counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1.0)), 1.0)
-    if isinstance(class_weight, Mapping):
-        for label, weight in class_weight.items():
-            if label not in labels:
-                raise DataError(f"class_weight names the class {label!r}, which the training data do not have")
-            if not is_cost(weight):
-                raise DataError(f"class_weight[{label!r}] is {weight!r}; weights are finite and not negative")
-            weights[labels.index(label)] = weight
-    elif class_weight is not None:
-        raise DataError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r:.60}")
-    return weights
+    if class_weight is None or isinstance(class_weight, Mapping):
+        return values_by_label(class_weight or {}, labels, "class_weight", of="class", values="weights")
+    raise DataError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r:.60}")
+
+
+def values_by_label(
+    given: Mapping[Any, float], labels: Sequence[Any], parameter: str, *, of: str = "label", values: str = "costs"
+) -> FloatVector:
+    """A number for each label, 1 unless it is given; `parameter`, `of` and `values` are words for errors."""
+    found = np.ones(len(labels))
+    for label, value in given.items():
+        if label not in labels:
+            raise DataError(f"{parameter} names the {of} {label!r}, which the training data do not have")
+        if not is_cost(value):
+            raise DataError(f"{parameter}[{label!r}] is {value!r}; {values} are finite and not negative")
+        found[labels.index(label)] = value
+    return found
 
 
 def checked_labels(classes: Any) -> list[Any]:
