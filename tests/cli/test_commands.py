@@ -14,6 +14,7 @@ from helpers.command_line import LOADED, fail, python, run, succeed, written
 from widemargin import SequenceTagger
 from widemargin.cli.commands import main
 from widemargin.cli.given import read_clusters
+from widemargin.cli.train import Keep
 from widemargin.core import model_file as model_module
 from widemargin.core.solution import Epoch
 from widemargin.files.formats import read
@@ -232,7 +233,7 @@ def test_ctrl_c_saves_the_model(folder: Path, tmp_path: Path, monkeypatch: pytes
 def test_training_is_resumed_where_ctrl_c_left_it(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(self: Progress, epoch: Epoch) -> None:
+    def interrupt(self: Keep, epoch: Epoch) -> None:
         if epoch.epoch == 2:
             signal.raise_signal(signal.SIGINT)
 
@@ -240,7 +241,7 @@ def test_training_is_resumed_where_ctrl_c_left_it(
     train = ["train", "tag", "--train", folder / "train.tsv", "--dev", folder / "dev.tsv", "--epochs", "4", "--quiet"]
     succeed(*train, "--out", whole)
     resumable = [*train, "--out", part, "--checkpoint", checkpoint, "--resume"]
-    monkeypatch.setattr(Progress, "on_epoch", interrupt)
+    monkeypatch.setattr(Keep, "on_epoch", interrupt)
     assert run(*resumable).exit_code == 130
     monkeypatch.undo()
     assert checkpoint.exists()
