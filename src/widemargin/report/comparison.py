@@ -165,6 +165,10 @@ class Comparison:
         """The solvers that were not measured, and why."""
         return [(run.name, run.failure) for run in self.runs if run.failure]
 
+    def conclusions(self) -> list[str]:
+        """Who is fastest and who predicts best, a sentence each."""
+        return conclusions(self.verdicts)
+
     def remark(self, function: Function) -> str:
         """How well the optimum of `function` is known."""
         verdicts = [verdict for verdict in self.verdicts if verdict.run.function == function]
@@ -257,4 +261,4 @@ class Comparison:
             sections.append(Section("Not measured", rows=failed))
         facts = {**self.data, **self.settings, "interrupted": self.interrupted}
         said = [(name, str(value)) for name, value in facts.items()]
-        return page("Solvers compared", conclusions(self.verdicts), said, sections)
+        return page("Solvers compared", self.conclusions(), said, sections)
