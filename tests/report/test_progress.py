@@ -133,6 +133,15 @@ def test_lines_tell_of_compiling(monkeypatch):
     ]
 
 
+def test_kernels_are_logged_for_those_who_listen(monkeypatch, caplog):
+    compiler = Compiler(monkeypatch)
+    with compiler.compiles(1.0):
+        pass
+    with caplog.at_level("DEBUG", logger="widemargin"), compiler.compiles(1.5), compiler.compiles(0.5):
+        pass
+    assert caplog.messages == [f"compiled {__name__}.Compiler in 2.00 s"]
+
+
 def until(true):
     end = time.monotonic() + 30.0
     while not true():

@@ -1,5 +1,6 @@
 """A comparison as one self-contained web page, which opens with the verdict; pictures are inside."""
 
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -74,7 +75,7 @@ class Section(NamedTuple):
 
 def page(title: str, verdict: Sequence[str], facts: Iterable[tuple[str, str]], sections: Iterable[Section]) -> str:
     """The whole page."""
-    said = "".join(f"<p>{escape(sentence)}</p>\n" for sentence in verdict)
+    said = "".join(f"<p>{_prose(sentence)}</p>\n" for sentence in verdict)
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>\n" for name, value in facts)
     body = (
         f'<h1>{escape(title)}</h1>\n<div class="verdict">\n{said}</div>\n{"".join(map(_section, sections))}'
@@ -83,10 +84,15 @@ def page(title: str, verdict: Sequence[str], facts: Iterable[tuple[str, str]], s
     return web_page(title, body, STYLE)
 
 
+def _prose(text: str) -> str:
+    """Sentences whose numbers are not torn from their units."""
+    return re.sub(r"(?<=\d) (?=[%s]\b|%)", "&nbsp;", escape(text))
+
+
 def _section(section: Section) -> str:
     parts = [f"<h2>{escape(section.heading)}</h2>\n"]
     if section.remark:
-        parts.append(f"<p>{escape(section.remark)}</p>\n")
+        parts.append(f"<p>{_prose(section.remark)}</p>\n")
     if section.rows:
         parts.append(_table(section.rows))
     if section.curves:
