@@ -6,11 +6,14 @@ what is in it, `_compiler` how it is made.
 
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
+from types import FrameType
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -64,12 +67,49 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 events: Any = numba_event
 
 
+def in_callback(frame: FrameType | None) -> bool:
+    """Whether LLVM has called Python, as it does when it has made machine code: an error raised there is lost."""
+    while frame is not None:
+        if frame.f_code.co_name.startswith("_raw_object_cache"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+class _CtrlC:
+    """Ctrl-C while a kernel is being compiled: what would be lost in a callback is raised when the kernel is done.
+
+    Only where Python's own handler is in force; others know what they do.
+    """
+
+    def __init__(self) -> None:
+        self._ours = self._pressed = False
+
+    def begin(self) -> None:
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._ours, self._pressed = True, False
+            signal.signal(signal.SIGINT, self._answer)
+
+    def end(self) -> None:
+        if self._ours:
+            self._ours = False
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if self._pressed:
+                raise KeyboardInterrupt
+
+    def _answer(self, number: int, frame: FrameType | None) -> None:
+        if not in_callback(frame):
+            raise KeyboardInterrupt
+        self._pressed = True
+
+
 class _Clock(events.Listener):  # type: ignore[misc]  # Numba has no types
     """Counts the seconds that kernels took to compile; those compiled on behalf of others are counted once."""
 
     def __init__(self) -> None:
         self.watchers: list[Callable[[bool], None]] = []
-        self._depth = 0
+        self._depth, self._ctrl_c = 0, _CtrlC()
         self._counted: tuple[float, float | None] = 0.0, None  # the seconds before, and when the running ones began
 
     @property
@@ -87,6 +127,7 @@ class _Clock(events.Listener):  # type: ignore[misc]  # Numba has no types
         self._depth += 1
         if self._depth == 1:
             self._counted = self.seconds, perf_counter()
+            self._ctrl_c.begin()
             self._tell(True)
 
     def on_end(self, event: Any) -> None:
@@ -98,6 +139,7 @@ class _Clock(events.Listener):  # type: ignore[misc]  # Numba has no types
                 function = event.data["dispatcher"].py_func
                 name = f"{function.__module__}.{function.__qualname__}"
                 LOG.debug("compiled %s in %.2f s", name, self.seconds - before)
+            self._ctrl_c.end()
 
     def _tell(self, begins: bool) -> None:
         for watcher in list(self.watchers):

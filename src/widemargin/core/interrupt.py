@@ -44,10 +44,8 @@ def interruption() -> Iterator[threading.Event]:
     if in_main_thread and _taken_over is not None:
         yield _taken_over
         return
-    from widemargin._jit import (
-        is_compiling,
-        watched_compiler,
-    )  # slow, and the command line listens to signals before all else
+    # The command line listens to signals before it imports anything slow.
+    from widemargin._jit import in_callback, is_compiling, watched_compiler
 
     flag = Interruption()
     before = signal.getsignal(signal.SIGINT)
@@ -56,7 +54,7 @@ def interruption() -> Iterator[threading.Event]:
     def answer(number: int, frame: FrameType | None) -> None:
         flag.set()  # other threads may be training, too
         signal.signal(signal.SIGINT, before)
-        if is_compiling() and not flag.learnt and not _in_callback(frame):
+        if is_compiling() and not flag.learnt and not in_callback(frame):
             raise KeyboardInterrupt
 
     def answer_late(begins: bool) -> None:
@@ -71,12 +69,3 @@ def interruption() -> Iterator[threading.Event]:
     finally:
         if ours:
             signal.signal(signal.SIGINT, before)
-
-
-def _in_callback(frame: FrameType | None) -> bool:
-    """Whether LLVM has called Python, as it does when it has made machine code: an error raised there would be lost."""
-    while frame is not None:
-        if frame.f_code.co_name.startswith("_raw_object_cache"):
-            return True
-        frame = frame.f_back
-    return False
