@@ -16,9 +16,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatMatrix
-from widemargin.core.loop import Callback
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Callback
 from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.metrics import sequence_scorer
 from widemargin.tasks import kinds

@@ -121,7 +121,9 @@ class Parameters:
     warm_start: bool = parameter(
         False, "Let another `fit` of the same estimator begin where the last one ended.", option=None
     )
-    verbose: bool = parameter(False, "Show progress.", option=None)
+    verbose: bool = parameter(
+        False, "Show progress on standard error: a bar on a terminal, a line per epoch elsewhere.", option=None
+    )
 
 
 def documented(model: type) -> Callable[[type[T]], type[T]]:
