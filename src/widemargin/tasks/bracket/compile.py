@@ -11,6 +11,7 @@ from widemargin.core.loop import Score
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.errors import WidemarginError
+from widemargin.files.brackets import columns_of
 from widemargin.tasks.bracket.binary import Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import (
@@ -30,10 +31,14 @@ from widemargin.text.inputs import as_tagged
 from widemargin.text.roles import RoleTemplate
 from widemargin.text.trees import Tree
 
+METRICS = ("f1", "exact")
+
 
 def compile_brackets(parameters: BracketerParameters, data: Data) -> Compiled[Bracketer]:
     """Compile features and trees to arrays."""
     hash_bits = checked_bits(parameters.hash_bits)
+    if parameters.dev_metric not in METRICS:
+        raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
     columns = as_tagged(data.X)
     trees = as_trees(columns, data.y)
     given = parameters.templates
@@ -82,14 +87,13 @@ def _score(
     columns: Columns,
     gold: list[Tree],
 ) -> Score:
-    if parameters.dev_metric not in ("f1", "exact"):
-        raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are 'f1' and 'exact'")
     n_threads, exact = count_threads(parameters.n_jobs), parameters.dev_metric == "exact"
     keys = BracketHasher(templates).keys(columns)
     examples = BracketExamples(bracketing, hash_bits, columns.indptr, keys, source=columns.source)
+    words = columns_of(gold)  # with gold tags, which say what counts as punctuation
 
     def score(w: FloatVector) -> float:
-        predicted = spelt(bracketing, np.concatenate(predict(examples, w, n_threads)), columns)
+        predicted = spelt(bracketing, np.concatenate(predict(examples, w, n_threads)), words)
         scores = bracket_scores(gold, predicted)
         return scores.exact if exact else scores.micro.f1
 

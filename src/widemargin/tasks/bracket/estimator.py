@@ -7,8 +7,7 @@ from widemargin._types import FloatMatrix
 from widemargin.tasks.answers import Ranked
 from widemargin.tasks.bracket.binary import as_trees
 from widemargin.tasks.bracket.compile import compile_brackets
-from widemargin.tasks.bracket.metrics import bracket_scores
-from widemargin.tasks.bracket.model import Bracketer
+from widemargin.tasks.bracket.model import Bracketer, scores_of
 from widemargin.tasks.bracket.parameters import BracketerParameters
 from widemargin.tasks.estimator import TreeEstimator
 from widemargin.tasks.parameters import documented
@@ -60,4 +59,4 @@ class ConstituencyParser(BracketerParameters, TreeEstimator[Bracketer]):
     def score(self, X: Any, y: Any) -> float:
         """F1 of labelled brackets."""
         columns = as_tagged(X)
-        return bracket_scores(as_trees(columns, y), self.predict(columns)).micro.f1
+        return scores_of(as_trees(columns, y), self.predict(columns)).micro.f1

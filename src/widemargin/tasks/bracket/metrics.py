@@ -51,8 +51,6 @@ def bracket_scores(
 ) -> BracketScores:
     """Scores of labelled brackets; two trees are compared only if they have the same words.
 
-    The tags of the gold trees say which words are taken out, since predicted tags may be wrong.
-
     >>> gold, predicted = Tree.parse("(S (NP (N dogs)) (VP (V bark)))"), Tree.parse("(S (NP (N dogs) (V bark)))")
     >>> bracket_scores([gold], [predicted]).micro
     Score(precision=0.5, recall=0.3333333333333333, f1=0.4, support=3)
@@ -66,8 +64,7 @@ def bracket_scores(
     for i, (g, p) in enumerate(zip(gold, predicted, strict=True)):
         if g.words() != p.words():
             raise DataError(f"the gold tree of sentence {i + 1} and the predicted one are not over the same words")
-        tags = g.tags()
-        g_brackets, p_brackets = (brackets(tree, conventions, tags) for tree in (g, p))
+        g_brackets, p_brackets = brackets(g, conventions), brackets(p, conventions)
         for counts, each in ((right, g_brackets & p_brackets), (found, p_brackets), (wanted, g_brackets)):
             for bracket, n in each.items():
                 counts[bracket.label] += n
@@ -84,20 +81,17 @@ class Bracket(NamedTuple):
     label: str
 
 
-def brackets(tree: Tree, conventions: Conventions = COLLINS, tags: Sequence[str] | None = None) -> Counter[Bracket]:
+def brackets(tree: Tree, conventions: Conventions = COLLINS) -> Counter[Bracket]:
     """The brackets of a tree that count; in a chain of single children each one does, repeated labels too.
-
-    `tags` are used instead of those of the tree.
 
     >>> sorted(brackets(Tree.parse("(TOP (S (S (UH yes)) (. .)))")).elements())
     [Bracket(start=0, end=1, label='S'), Bracket(start=0, end=1, label='S')]
     """
     found: Counter[Bracket] = Counter()
-    left = iter(tree.tags() if tags is None else tags)
 
     def end_of(part: Tree, start: int) -> int:
         if part.word is not None:
-            return start + (next(left) not in conventions.deleted)
+            return start + (part.label not in conventions.deleted)
         end = start
         for child in part.children:
             assert isinstance(child, Tree), "only tags have words as children"

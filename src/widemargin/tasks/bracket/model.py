@@ -15,7 +15,7 @@ from widemargin.core.header import Fields, flag, many, names, optional, text
 from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
-from widemargin.files.brackets import Brackets, text_of
+from widemargin.files.brackets import Brackets, retagged, text_of
 from widemargin.files.document import Document
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.explain import Explanation, Question, compared, listed
@@ -26,7 +26,7 @@ from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse_bracket_templates
-from widemargin.tasks.bracket.metrics import bracket_scores
+from widemargin.tasks.bracket.metrics import BracketScores, bracket_scores
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
@@ -162,7 +162,7 @@ class Bracketer(TreeModel, Alternatives):
         columns = self.settled(X)
         gold = as_trees(columns, y)
         predicted, seconds = self.timed(columns, n_threads)
-        scores = bracket_scores(gold, predicted)
+        scores = scores_of(gold, predicted)
         tags, told = self.told(columns)
         results = {
             **tags,
@@ -248,6 +248,11 @@ class Bracketer(TreeModel, Alternatives):
         texts = tuple(header["templates"])
         model = cls(labels, bracketing, texts, hash_bits, weights=weights, summary=header["summary"])
         return model.with_carried(stored)
+
+
+def scores_of(gold: Sequence[Tree], predicted: Sequence[Tree]) -> BracketScores:
+    """Scores of predicted trees, whose tags may be predicted, too: gold tags say what counts as punctuation."""
+    return bracket_scores(gold, [retagged(tree, of.tags()) for tree, of in zip(predicted, gold, strict=True)])
 
 
 def spelt(bracketing: Bracketing, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:
