@@ -16,7 +16,14 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.jackknife import offered, tagged
 from widemargin.tasks.parse.dependencies import Dependencies, as_dependencies
 from widemargin.tasks.parse.examples import TreeExamples, Trees
-from widemargin.tasks.parse.features import ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, ArcExtractor, readable
+from widemargin.tasks.parse.features import (
+    ARC_TEMPLATES,
+    LABEL_TEMPLATES,
+    SIBLING_TEMPLATES,
+    ArcExtractor,
+    readable,
+    without_lemmas,
+)
 from widemargin.tasks.parse.model import Parser
 from widemargin.tasks.parse.parameters import ParserParameters
 from widemargin.tasks.training import Compiled, Data
@@ -27,8 +34,7 @@ from widemargin.text.templates import listed
 
 METRICS = ("las", "uas")
 PREDICTABLE = ("word", "upos", "xpos")
-"""The columns that default templates read if tags are predicted: a tagger cannot learn lemmas, and has too many values
-to choose from in feats."""
+"""The columns that default templates read if tags are predicted: lemmas are no tags, and feats have too many values."""
 
 
 def compile_trees(parameters: ParserParameters, data: Data) -> Compiled[Parser]:
@@ -80,7 +86,8 @@ def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtract
     chosen = {}
     for part, default in defaults.items():
         given = getattr(parameters, f"{part}_templates")
-        chosen[part] = readable(default, names) if given is None else listed(given)
+        usual = without_lemmas(default) if parameters.tags == "predicted" else default
+        chosen[part] = readable(usual, names) if given is None else listed(given)
     if parameters.order == 1:
         chosen["sibling"] = ()
     return ArcExtractor(**chosen, hash_bits=checked_bits(parameters.hash_bits))
