@@ -12,6 +12,7 @@ import numpy as np
 
 from widemargin._types import IntVector, LongVector
 from widemargin.errors import DataError, WidemarginError
+from widemargin.report.progress import Progress
 from widemargin.tasks.carried import Fills, blanks, check_filled, is_blank, kind_of_taggers, settled
 from widemargin.tasks.training import Data, train
 from widemargin.tasks.tree_parameters import TAGS, TreeParameters
@@ -57,8 +58,8 @@ def tagged(parameters: TreeParameters, X: Columns, dev: Columns | None, read: Se
             if dev is not None:
                 check_filled(dev, name, FILL, everywhere=name in filled)
         return Tagged(X, dev, {}, filled)
-    if not tags:
-        return Tagged(X, dev, {}, [])
+    for name in tags:
+        _check_learnable(X, name)
     by_name = {name: jackknifed(parameters, X, name) for name in tags}
     taggers = {name: tagger for name, (tagger, _) in by_name.items()}
     columns = {"word": X["word"], **{name: column for name, (_, column) in by_name.items()}}
@@ -67,22 +68,17 @@ def tagged(parameters: TreeParameters, X: Columns, dev: Columns | None, read: Se
 
 def jackknifed(parameters: TreeParameters, X: Columns, name: str) -> tuple[Fills, Column]:
     """A tagger for a column, and the column as taggers see it that have not learnt from the sentence at hand."""
-    n_values = len(np.unique(X[name].codes))
-    if n_values > MOST_VALUES:
-        raise WidemarginError(
-            f"the column {name} of {X.source} has {n_values:,} values, and taggers learn at most {MOST_VALUES}: leave "
-            "out the templates that read it, or take the tags that are given"
-        )
     part = parts(X.indptr, parameters.tag_folds)
     labels = Column(X[name].codes, X[name].values, Notation(unknown=None))
     words = X.only("word")
-    whole = _tagger(parameters, words, labels)
+    whole = _tagger(parameters, words, labels, f"tagger of {name}")
     number = {label: code for code, label in enumerate(whole.labels)}
     codes = np.empty(X.n_tokens, dtype=np.int32)
     of_token = np.repeat(part, np.diff(X.indptr))
     for k in range(part.max() + 1):
         rest, here = of_token != k, np.flatnonzero(part == k)
-        tagger = _tagger(parameters, words.chosen(np.flatnonzero(part != k)), _only(labels, rest), **QUICK)
+        others, called = words.chosen(np.flatnonzero(part != k)), f"tagger of {name}, without part {k + 1}"
+        tagger = _tagger(parameters, others, _only(labels, rest), called, **QUICK)
         known = np.array([number[label] for label in tagger.labels], dtype=np.int32)
         codes[~rest] = known[tagger.predict_codes(words.chosen(here))]
     return whole, Column(codes, whole.labels)
@@ -112,14 +108,24 @@ def _check(parameters: TreeParameters) -> None:
         raise WidemarginError(f"tags must be {' or '.join(map(repr, TAGS))}, not {parameters.tags!r}")
 
 
+def _check_learnable(X: Columns, name: str) -> None:
+    n_values = len(np.unique(X[name].codes))
+    if n_values > MOST_VALUES:
+        raise WidemarginError(
+            f"the column {name} of {X.source} has {n_values:,} values, and taggers learn at most {MOST_VALUES}: leave "
+            "out the templates that read it, or take the tags that are given"
+        )
+
+
 def _only(column: Column, tokens: Any) -> Column:
     return Column(column.codes[tokens], column.values, column.notation)
 
 
-def _tagger(parameters: TreeParameters, X: Columns, y: Column, **options: Any) -> Any:
+def _tagger(parameters: TreeParameters, X: Columns, y: Column, called: str, **options: Any) -> Any:
     kind = kind_of_taggers()
     chosen = kind.load("parameters")(n_jobs=parameters.n_jobs, random_state=parameters.random_state, **options)
-    tagger, solution = train(kind.load("compile"), chosen, Data(X, y))
+    with Progress(prefix=called, keep=False, enabled=bool(parameters.verbose)) as progress:
+        tagger, solution = train(kind.load("compile"), chosen, Data(X, y), [progress])
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt  # there is no parser yet that could be kept
     return tagger
