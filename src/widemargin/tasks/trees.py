@@ -135,6 +135,8 @@ class TreeModel(Probable):
             return X
         columns = self.columns(X)
         found = settled(columns, {} if tags == "given" else self.taggers)
+        if not columns.n_tokens:
+            return found  # without tokens, there may be no columns
         read = [name for name in self.columns_read if name not in (*found.predicted, "word")]
         if "pos" in read and "pos" not in columns:
             found = settled(Columns({**columns.by_name, "pos": _pos(columns)}, columns.indptr, columns.source), {})
