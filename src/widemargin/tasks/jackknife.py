@@ -5,14 +5,15 @@ trusts tags too much. Hence each of k parts of the sentences is tagged by a tagg
 (jack-knifing). The taggers that the parser then carries have learnt from all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._types import IntVector, LongVector
+from widemargin.core.stop import Callback
 from widemargin.errors import DataError, WidemarginError
-from widemargin.report.progress import Progress
 from widemargin.tasks.carried import Fills, blanks, check_filled, is_blank, kind_of_taggers, settled
 from widemargin.tasks.training import Data, train
 from widemargin.tasks.tree_parameters import TAGS, TreeParameters
@@ -121,11 +122,23 @@ def _only(column: Column, tokens: Any) -> Column:
     return Column(column.codes[tokens], column.values, column.notation)
 
 
+@contextmanager
+def _progress(parameters: TreeParameters, called: str) -> Iterator[list[Callback]]:
+    """Callbacks that show the progress of a tagger, if progress is to be shown."""
+    if not parameters.verbose:
+        yield []
+        return
+    from widemargin.report.progress import Progress  # needed only if something is shown
+
+    with Progress(prefix=called, keep=False) as progress:
+        yield [progress]
+
+
 def _tagger(parameters: TreeParameters, X: Columns, y: Column, called: str, **options: Any) -> Any:
     kind = kind_of_taggers()
     chosen = kind.load("parameters")(n_jobs=parameters.n_jobs, random_state=parameters.random_state, **options)
-    with Progress(prefix=called, keep=False, enabled=bool(parameters.verbose)) as progress:
-        tagger, solution = train(kind.load("compile"), chosen, Data(X, y), [progress])
+    with _progress(parameters, called) as shown:
+        tagger, solution = train(kind.load("compile"), chosen, Data(X, y), shown)
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt  # there is no parser yet that could be kept
     return tagger
