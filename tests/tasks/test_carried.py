@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import widemargin
-from helpers.command_line import fail, succeed
+from helpers.command_line import LOADED, fail, python, succeed
 from helpers.models import FIXTURES
 from widemargin import ConstituencyParser, DependencyParser
 from widemargin.core.model_file import read_model, write_model
@@ -282,6 +282,14 @@ def test_from_raw_text_to_trees(folder):
     assert columns_in(filled, 0, 1, 2, 5, 8, 9) == columns_in((folder / "test.conllu").read_text(), 0, 1, 2, 5, 8, 9)
     kept = succeed("predict", own, folder / "test.conllu", "--tags", "given")
     assert columns_in(kept, 3, 4) == columns_in((folder / "test.conllu").read_text(), 3, 4)
+
+
+def test_predicting_with_taggers_loads_nothing_of_training(folder):
+    code = LOADED.replace('.partition(".")[0]', "")
+    *_, modules = python(code, "predict", folder / "own.wm", folder / "raw.txt", "--text").splitlines()
+    assert "widemargin.tasks.tag.model" in modules.split()
+    others = {"sklearn", "matplotlib", "rich", "widemargin.tasks.training", "widemargin.tasks.jackknife"}
+    assert others.isdisjoint(modules.split())
 
 
 def test_raw_text_is_drawn_with_its_tags(folder):
