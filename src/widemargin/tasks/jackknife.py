@@ -23,7 +23,7 @@ MOST_VALUES = 300
 """The time of a tagger grows with the square of the number of its labels."""
 
 QUICK = {"tol": 0.3}
-"""The training of the taggers of parts: half the time of the usual one, and tags nearly as good (docs/parsing.md)."""
+"""The training of the taggers of parts: half the time of the usual one, and tags nearly as good."""
 
 FILL = "fill it in, or leave out the templates that read it"
 
