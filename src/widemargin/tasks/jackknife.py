@@ -5,14 +5,12 @@ trusts tags too much. Hence each of k parts of the sentences is tagged by a tagg
 (jack-knifing). The taggers that the parser then carries have learnt from all of them.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._types import IntVector, LongVector
-from widemargin.core.stop import Callback
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.carried import Fills, blanks, check_filled, is_blank, kind_of_taggers, settled
 from widemargin.tasks.training import Data, train
@@ -72,14 +70,13 @@ def jackknifed(parameters: TreeParameters, X: Columns, name: str) -> tuple[Fills
     part = parts(X.indptr, parameters.tag_folds)
     labels = Column(X[name].codes, X[name].values, Notation(unknown=None))
     words = X.only("word")
-    whole = _tagger(parameters, words, labels, f"tagger of {name}")
+    whole = _tagger(parameters, words, labels)
     number = {label: code for code, label in enumerate(whole.labels)}
     codes = np.empty(X.n_tokens, dtype=np.int32)
     of_token = np.repeat(part, np.diff(X.indptr))
     for k in range(part.max() + 1):
         rest, here = of_token != k, np.flatnonzero(part == k)
-        others, called = words.chosen(np.flatnonzero(part != k)), f"tagger of {name}, without part {k + 1}"
-        tagger = _tagger(parameters, others, _only(labels, rest), called, **QUICK)
+        tagger = _tagger(parameters, words.chosen(np.flatnonzero(part != k)), _only(labels, rest), **QUICK)
         known = np.array([number[label] for label in tagger.labels], dtype=np.int32)
         codes[~rest] = known[tagger.predict_codes(words.chosen(here))]
     return whole, Column(codes, whole.labels)
@@ -122,23 +119,10 @@ def _only(column: Column, tokens: Any) -> Column:
     return Column(column.codes[tokens], column.values, column.notation)
 
 
-@contextmanager
-def _progress(parameters: TreeParameters, called: str) -> Iterator[list[Callback]]:
-    """Callbacks that show the progress of a tagger, if progress is to be shown."""
-    if not parameters.verbose:
-        yield []
-        return
-    from widemargin.report.progress import Progress  # needed only if something is shown
-
-    with Progress(prefix=called, keep=False) as progress:
-        yield [progress]
-
-
-def _tagger(parameters: TreeParameters, X: Columns, y: Column, called: str, **options: Any) -> Any:
+def _tagger(parameters: TreeParameters, X: Columns, y: Column, **options: Any) -> Any:
     kind = kind_of_taggers()
     chosen = kind.load("parameters")(n_jobs=parameters.n_jobs, random_state=parameters.random_state, **options)
-    with _progress(parameters, called) as shown:
-        tagger, solution = train(kind.load("compile"), chosen, Data(X, y), shown)
+    tagger, solution = train(kind.load("compile"), chosen, Data(X, y))
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt  # there is no parser yet that could be kept
     return tagger
