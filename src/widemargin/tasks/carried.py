@@ -17,7 +17,7 @@ from widemargin.errors import DataError
 from widemargin.tasks import FILLS_COLUMNS, Kind, task
 from widemargin.text.columns import VALUED, Column, Columns, place_of
 
-BLANK = ("_", "")
+BLANK = frozenset({"_", ""})
 
 TAGGERS = mapping(record({"labels": names()}))
 """The taggers in the header of a model file; their labels are the texts of a column."""
@@ -99,8 +99,10 @@ def is_blank(X: Columns, name: str) -> bool:
 
 def check_filled(X: Columns, name: str, remedy: str, *, everywhere: bool) -> None:
     """Raise if a column that a model reads has no values, or not `everywhere`; `remedy` says what to do then."""
+    if BLANK.isdisjoint(X[name].values) or (name in VALUED and not everywhere):
+        return  # found out quickly, since single sentences come this way
     blank = blanks(X, name)
-    if len(blank) and blank.all() and (everywhere or name not in VALUED):
+    if len(blank) and blank.all():
         raise DataError(f"the column {name} of {X.source} is blank, and the model reads it; {remedy}")
     if everywhere and blank.any():
         where = place_of(int(blank.argmax()), X.indptr, X.source)
