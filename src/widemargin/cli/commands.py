@@ -20,6 +20,7 @@ from widemargin.cli.options import (
     names,
     quiet,
     span,
+    tags,
     task_options,
     together,
     train_files,
@@ -163,6 +164,7 @@ main.add_command(
 @model
 @click.argument("file")
 @data_options
+@tags
 @click.option("--no-punctuation", is_flag=True, help="Leave punctuation out of the scores of dependency trees.")
 @jobs
 @as_json
@@ -175,7 +177,7 @@ def evaluate(**options: Any) -> int | None:
 @main.command(
     epilog=example(
         "widemargin predict upos.wm new.conllu --out labelled.conllu",
-        "echo 'Time flies' | widemargin predict upos.wm - --text",
+        "echo 'Time flies like an arrow' | widemargin predict english.wm - --text",
     )
 )
 @model
@@ -188,6 +190,7 @@ def evaluate(**options: Any) -> int | None:
     "the terminal.",
 )
 @click.option("--text", is_flag=True, help="FILE is plain text: one sequence per line, spaces between tokens.")
+@tags
 @click.option("--best", type=click.IntRange(1), metavar="K", help="Write JSON lines with the K best outputs.")
 @click.option("--confidence", is_flag=True, help="Write JSON lines with the probability that each answer is right.")
 @click.option("--probabilities", is_flag=True, help="Write JSON lines with the probabilities of all likely parts.")
@@ -203,9 +206,10 @@ def predict(**options: Any) -> int | None:
     """Label a file, leaving the rest of it untouched, or parse it.
 
     FILE may be - for standard input. Labels go into the column that the model was trained on, or else the format's own;
-    a conll file without labels gets a new last column. Dependency trees go into the columns head and deprel. Trees of
-    constituents are written as brackets, one per line. --confidence needs a calibrated model; --probabilities and
-    --minimum-risk need one that was trained with the objective likelihood or softmax-margin.
+    a conll file without labels gets a new last column. Dependency trees go into the columns head and deprel, and tags
+    that the parser predicts into theirs. Trees of constituents are written as brackets, one per line. --confidence
+    needs a calibrated model; --probabilities and --minimum-risk need one that was trained with the objective likelihood
+    or softmax-margin.
     """
     return run("predict", options)
 

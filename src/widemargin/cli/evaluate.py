@@ -10,15 +10,17 @@ from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Model, Reading, load_model
 
 
-def run(*, model: str, file: str, no_punctuation: bool, jobs: int, as_json: bool, quiet: bool, **reading: Any) -> None:
+def run(*, model: str, file: str, no_punctuation: bool, jobs: int, as_json: bool, quiet: bool, **choices: Any) -> None:
     """Predict, compare, print."""
     predictor: Model = load_model(model)
+    reading = Reading(**choices)
+    predictor.check_reading(reading)
     options = {"punctuation": False} if no_punctuation else {}
     if not options.keys() <= predictor.evaluation_options:
         raise UnsupportedError(f"the model predicts {predictor.predicts}; --no-punctuation is about dependency trees")
     predictor.warm_up()
     begin = perf_counter()
-    corpus = predictor.read(file, Reading(**reading), gold=True)
+    corpus = predictor.read(file, reading, gold=True)
     seconds = {"reading": perf_counter() - begin}
     evaluation = predictor.evaluate(corpus.X, corpus.y, count_threads(jobs), **options)
     seconds |= evaluation.seconds

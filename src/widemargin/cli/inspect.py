@@ -62,6 +62,7 @@ def run(
         },
         "labels": known,
         "templates": templates.get("", templates) or None,
+        "remarks": dict(predictor.remarks()),
         "data": predictor.about,
         "parameters": parameters,
         "C": summary.get("C", parameters.get("C")),

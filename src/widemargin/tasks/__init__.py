@@ -24,6 +24,9 @@ TASKS = {
 }
 """The package of each task, by its name on the command line."""
 
+FILLS_COLUMNS = "tag"
+"""The task whose models fill in columns that the models of other tasks read (`tasks.carried`)."""
+
 
 class Kind(NamedTuple):
     """One kind of trained model: where its parts are, each as ``module.name`` within the folder of the task.

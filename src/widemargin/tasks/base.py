@@ -80,7 +80,7 @@ class Corpus(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The user's choices for reading a file; None means unspecified."""
+    """The user's choices for reading a file; None means unspecified. `tags` are ``"predicted"`` or ``"given"``."""
 
     label: str | None = None
     format: str | None = None
@@ -88,6 +88,7 @@ class Reading(NamedTuple):
     text: bool = False
     unknown: str | None = None
     alternatives: str | None = None
+    tags: str | None = None
 
 
 @dataclass
@@ -115,8 +116,12 @@ class Model(ABC):
     """The options that `evaluate` takes."""
     exports: ClassVar[Mapping[str, str]] = {}
     """Other formats that it can be written in: what they hold, by the suffixes of their files."""
+    takes_tags: ClassVar[bool] = False
+    """Whether the tags of its inputs may be given or predicted."""
     fields: ClassVar[Fields]
     """The fields of its header, beside those that all models have."""
+    perhaps: ClassVar[Fields] = {}
+    """The fields that its header may have."""
 
     labels: list[Any]
     summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
@@ -137,6 +142,11 @@ class Model(ABC):
     @abstractmethod
     def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
         """A file as this model takes it, with its gold outputs or without."""
+
+    def check_reading(self, reading: Reading) -> None:
+        """Raise if the user's choices do not apply to this kind of model."""
+        if reading.tags is not None and not self.takes_tags:
+            raise UnsupportedError(f"the model predicts {self.predicts}; --tags is about parsers")
 
     @abstractmethod
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
@@ -227,15 +237,19 @@ class Model(ABC):
     def _restored(cls, stored: Stored) -> Self:
         """The inverse of `_described`; the header has the `fields`, and tensors are checked as they are taken."""
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file `path`, without features whose weights are all zero."""
+    def described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """The whole model as a JSON header and arrays, without features whose weights are all zero."""
         header, tensors = self.compacted()._described()
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
         if self.calibration is not None:
             about["calibration"] = self.calibration.described()
             if self.calibration.beta is not None:
                 about["beta"] = self.calibration.beta
-        write_model(path, about, tensors)
+        return about, tensors
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file `path`, without features whose weights are all zero."""
+        write_model(path, *self.described())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -245,11 +259,16 @@ class Model(ABC):
     @classmethod
     def from_file(cls, file: ModelFile, name: str) -> Self:
         """The model in a file that has been read."""
-        stored = Stored(Place(f"the model {name}"), *file)
+        return cls.from_stored(Stored(Place(f"the model {name}"), *file))
+
+    @classmethod
+    def from_stored(cls, stored: Stored) -> Self:
+        """The model that `described` described."""
         header = stored.checked({"structure": text()})
         if header["structure"] != cls.kind:
-            raise ModelFileError(f"the model {name} predicts {header['structure']!r:.60}, not {cls.predicts}")
-        stored.checked({**cls.fields, "summary": SUMMARY}, {"calibration": CALIBRATION, "beta": number(at_least=0)})
+            raise stored.place.error(f"predicts {header['structure']!r:.60}, not {cls.predicts}")
+        calibrated = {"calibration": CALIBRATION, "beta": number(at_least=0)}
+        stored.checked({**cls.fields, "summary": SUMMARY}, {**cls.perhaps, **calibrated})
         model = stored.made(cls._restored, stored)
         if "calibration" in header:
             model.calibration = Calibration.restored(header["calibration"], header.get("beta"))

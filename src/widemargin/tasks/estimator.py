@@ -298,6 +298,23 @@ class ProbableEstimator(Estimator[M]):
         return self._ask("expected_counts", X)[:, self._order]
 
 
+class TreeEstimator(ProbableEstimator[M]):
+    """An estimator of trees, whose model may tag words by itself (`tasks.trees`)."""
+
+    tags: Any
+
+    @property
+    def taggers_(self) -> dict[str, Model]:
+        """The taggers that the model carries, by the column that each fills in."""
+        self._check_fitted()
+        return dict(self.model_.taggers)  # type: ignore[attr-defined]  # only models of trees have them
+
+    def _inputs(self, X: Any) -> Any:
+        """Sentences with their tags, predicted or given as the parameter `tags` says."""
+        self._check_fitted()
+        return self.model_.settled(self._read(X), self.tags)  # type: ignore[attr-defined]
+
+
 class AnsweringEstimator(Estimator[A]):
     """An estimator whose model also gives alternatives, confidence and constrained outputs (`tasks.answers`)."""
 

@@ -11,11 +11,10 @@ from widemargin.tasks.answers import Limits
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.files import Files, gold_column, known_columns, open_tokens, size_of
-from widemargin.text.columns import Notation
+from widemargin.text.columns import VALUED, Notation
 from widemargin.text.templates import DEFAULT_TEMPLATES, listed
 
 FREE = ("*", "_", "")
-VALUED = ("feats", "misc")  # columns of CoNLL-U where _ says that a token has none, not that it is unknown which
 BITS = re.compile("[01]+")
 PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
 

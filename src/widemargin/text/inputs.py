@@ -101,7 +101,8 @@ def as_tagged(X: Any) -> Columns:
     """
     if isinstance(X, Columns):
         return X
-    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in _checked(X)):
+    # Two words may come as a tuple, too.
+    if not all(isinstance(pair, tuple) and len(pair) == 2 and not isinstance(pair[0], str) for pair in _checked(X)):
         return as_columns(X)
     for i, (words, tags) in enumerate(X):
         if len(words) != len(tags):

@@ -15,7 +15,7 @@ from widemargin.tasks.parse.dependencies import arc_lists, arcs
 from widemargin.tasks.parse.metrics import attachment_scores
 from widemargin.text.trees import Tree
 
-OPTIONS = ("--epochs", "3", "--hash-bits", "16", "--quiet", "--json")
+OPTIONS = ("--epochs", "3", "--hash-bits", "16", "--tags", "given", "--quiet", "--json")
 
 
 @pytest.fixture(scope="module")
