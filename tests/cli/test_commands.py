@@ -101,7 +101,7 @@ def test_labels_are_appended_where_there_are_none(folder: Path) -> None:
 
 def test_plain_text_becomes_columns(folder: Path) -> None:
     out = succeed("predict", folder / "conllu.wm", "-", "--text", stdin="12  High Street\n\nParis\u00a0 France\r\n")
-    assert [line.split("\t")[0] for line in out.split("\n")] == ["12", "High", "Street", "", "Paris", "France", ""]
+    assert [line.split("\t")[0] for line in out.split("\n")] == ["12", "High", "Street", "", "Paris", "France", "", ""]
     tagger = Tagger.load(folder / "conllu.wm")
     assert [line.split("\t")[1] for line in out.split("\n")[:3]] == tagger.predict([["12", "High", "Street"]])[0]
 

@@ -6,8 +6,9 @@ task's model is in its ``model.py``; estimators wrap it.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,8 @@ from widemargin.core.solution import SOLUTION, Solution
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
+from widemargin.files.pieces import Cut, pieces
+from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.tasks import kinds
@@ -79,6 +82,19 @@ class Corpus(NamedTuple):
     document: Any
 
 
+class Piece(NamedTuple):
+    """A piece of a file, and how many lines of it come before."""
+
+    corpus: Corpus
+    source: str = ""
+    first: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in it to predict."""
+        return not any(self.corpus.size.values())
+
+
 class Reading(NamedTuple):
     """The user's choices for reading a file; None means unspecified."""
 
@@ -135,8 +151,20 @@ class Model(ABC):
     # With files at hand.
 
     @abstractmethod
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file as this model takes it, with its gold outputs or without."""
+
+    def pieces(self, path: str, reading: Reading) -> Iterator[Piece]:
+        """A file for prediction, piece by piece; all at once if it is a folder or cannot be cut."""
+        if os.path.isdir(path):
+            yield Piece(self.read(path, reading, gold=False))
+            return
+        for raw in pieces(path, partial(self.cut, reading=reading)):
+            yield Piece(self.read(raw, reading, gold=False), raw.source, raw.first)
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """How to cut a file that begins like this into pieces; None to read it all at once."""
+        return None
 
     @abstractmethod
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:

@@ -2,12 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from widemargin.errors import WidemarginError
 from widemargin.files.document import Document, label_column
-from widemargin.files.formats import guess, parse
-from widemargin.files.raw import RawText
+from widemargin.files.formats import FORMATS, guess, parse
+from widemargin.files.pieces import Cut, every_line
+from widemargin.files.raw import RawText, Source
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.text.columns import Columns
 
@@ -44,7 +46,7 @@ class Opened(NamedTuple):
 
 
 def open_tokens(
-    path: str, reading: Reading, about: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]] | None = None
+    path: Source, reading: Reading, about: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Opened:
     """Read a document of tokens: as the user says, else as the model remembers, else as the file looks.
 
@@ -58,9 +60,13 @@ def open_tokens(
     if names is None and chosen == about.get("format") == "conll":
         before: Sequence[str] = about.get("columns") or []
         # A file without labels lacks one column.
-        if len(before) - _width(raw) in (0, 1):
-            names = before
+        names = before if raw.judged("is like", lambda: len(before) - _width(raw) in (0, 1)) else None
     return Opened(parse(raw, chosen, names, **(options or {}).get(chosen, {})), chosen)
+
+
+def cut_tokens(head: RawText, reading: Reading) -> Cut | None:
+    """How to cut a file that `open_tokens` reads into pieces."""
+    return every_line if reading.text else FORMATS[reading.format or guess(head)].cut
 
 
 def gold_column(document: Document, wanted: str | None, before: str | None = None) -> str:
@@ -92,8 +98,8 @@ def sequence_alone(corpus: Corpus, number: int, what: str, columns: Sequence[str
 
 def _as_columns(raw: RawText) -> Document:
     """Plain text, one sequence per line, as a one-column document to which labels can be appended."""
-    tokens = "\n".join("\n".join(line.split()) + "\n" for line in raw.lines if line.strip())
-    return parse(RawText.of(tokens, raw.source), "conll")
+    tokens = "".join("\n".join(line.split()) + "\n\n" for line in raw.lines if line.strip())
+    return parse(replace(raw, lines=tokens.split("\n"), has_byte_order_mark=False), "conll")
 
 
 def _width(raw: RawText) -> int:

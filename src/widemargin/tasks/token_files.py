@@ -7,6 +7,7 @@ from typing import Any
 
 from widemargin.errors import WidemarginError
 from widemargin.files.document import Document, label_column
+from widemargin.files.raw import Source
 from widemargin.tasks.answers import Limits
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.constraints import Constraints
@@ -55,7 +56,7 @@ def default_templates(lexicons: Mapping[str, Any], clusters: Mapping[str, Mappin
 
 
 def read_tokens(
-    path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, columns: Sequence[str] = ()
+    path: Source, reading: Reading, about: Mapping[str, Any], *, gold: bool, columns: Sequence[str] = ()
 ) -> Corpus:
     """A file of tokens; with `gold`, labels are in the wanted column, else that of training, else the format's own."""
     document, format_ = open_tokens(path, reading, about)

@@ -16,9 +16,12 @@ from widemargin.core.limits import check_memory
 from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
+from widemargin.files.document import Document
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
 from widemargin.report.svg import Picture, page
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Opened, known_columns, open_tokens, sequence_alone, size_of
+from widemargin.tasks.files import Opened, cut_tokens, known_columns, open_tokens, sequence_alone, size_of
 from widemargin.tasks.probabilities import Probable
 from widemargin.text.columns import Column, Columns
 from widemargin.text.roles import KEY_BITS
@@ -86,10 +89,10 @@ class TreeModel(Probable):
             numbers = range(begin, min(begin + n_threads, examples.n_examples))
             yield from run([partial(examples.probabilities, self.weights, i) for i in numbers])
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of sentences, with its trees or without."""
         document, format_ = open_sentences(path, reading, self.about)
-        X = self.sentences(document.columns)
+        X = self.sentences(document)
         y = self.gold(document, X) if gold else None
         return Corpus(X, y, {"format": format_}, size_of(X, "sentences"), document)
 
@@ -97,10 +100,17 @@ class TreeModel(Probable):
     def gold(self, document: Any, X: Columns) -> Any:
         """The trees in a document."""
 
-    def sentences(self, X: Columns) -> Columns:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two sentences."""
+        return cut_tokens(head, reading)
+
+    def sentences(self, document: Document) -> Columns:
         """The columns that the model reads; without a column `pos`, tags come from another column of the format."""
+        X = document.columns
         if "pos" in self.columns_read and "pos" not in X:
-            tags = next((name for name in TAGS if name in X and X[name].values != ["_"]), None)
+            tags = document.raw.judged(
+                "tags", lambda: next((name for name in TAGS if name in X and X[name].values != ["_"]), None)
+            )
             if tags is None or X[tags] is X["word"]:
                 raise DataError(f"{X.source} has no tags, which the model reads; name them pos or xpos")
             X = Columns({**X.by_name, "pos": X[tags]}, X.indptr, X.source)
@@ -128,7 +138,7 @@ class TreeModel(Probable):
         self.predict(Columns(dict.fromkeys(["word", *self.columns_read], two), np.array([0, 2], dtype=np.int64)))
 
 
-def open_sentences(path: str, reading: Reading, about: Mapping[str, Any]) -> Opened:
+def open_sentences(path: Source, reading: Reading, about: Mapping[str, Any]) -> Opened:
     """Read a document of sentences; bracketed trees keep function tags if the training data did."""
     if reading.label is not None:
         raise WidemarginError("trees are not in a label column; leave out --label")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from widemargin.errors import WidemarginError
-from widemargin.files.raw import RawText
+from widemargin.files.raw import RawText, Source
 from widemargin.files.svmlight import SvmlightData, parse
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files
@@ -32,7 +32,7 @@ class ClassifyFiles(Files):
         return given | {"class_weight": "balanced" if given.pop("balanced") else None}
 
 
-def read_svmlight(path: str, reading: Reading) -> SvmlightData:
+def read_svmlight(path: Source, reading: Reading) -> SvmlightData:
     """Read an svmlight file; options for other formats are errors."""
     if reading.format not in (None, "svmlight"):
         raise WidemarginError(f"classifiers read svmlight files, not {reading.format}")

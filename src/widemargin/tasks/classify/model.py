@@ -17,6 +17,9 @@ from widemargin.core.problem import predict
 from widemargin.core.sparse import NO_ROWS, Matrix, taken
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
+from widemargin.files.svmlight import cut
 from widemargin.metrics import Scores, label_scores, quotient, set_scores
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
@@ -74,7 +77,11 @@ class LinearModel(Model):
         """The outputs of all rows of the matrix `X`, in the encoding of the structure."""
         return np.concatenate(predict(self.examples(X), self.w, n_threads))
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two examples."""
+        return cut
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """An svmlight file, without features not seen in training."""
         data = read_svmlight(path, reading)
         X, y = data.matrix(self.extractor.width or 0), self.gold(data) if gold else None

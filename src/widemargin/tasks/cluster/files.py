@@ -6,7 +6,8 @@ from typing import Any
 from widemargin.errors import WidemarginError
 from widemargin.files import mentions as mention_files
 from widemargin.files.formats import guess
-from widemargin.files.raw import RawText
+from widemargin.files.pieces import Cut, every_line
+from widemargin.files.raw import RawText, Source
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.cluster import pair_files, record_files
 from widemargin.tasks.files import Files
@@ -28,8 +29,16 @@ class ClusterFiles(Files):
         return read_documents(path, reading, about, gold=gold)
 
 
+def cut(head: RawText, reading: Reading) -> Cut | None:
+    """How to cut a file into pieces; None if lines of one document may be anywhere in it."""
+    chosen = reading.format or guess(head)
+    if chosen == "jsonl":
+        return every_line if record_files.is_nested(head) else None
+    return None if chosen == "svmlight" else mention_files.cut
+
+
 def read_documents(
-    path: str, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
+    path: Source, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
 ) -> Corpus:
     """The documents of a file, and the cluster of every item if `gold`; `about` are facts about similar files."""
     reading = reading or Reading()

@@ -17,6 +17,8 @@ from widemargin.core.problem import predict
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation, plain, score_table
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.report.numbers import share
@@ -25,7 +27,7 @@ from widemargin.structures.pairs import Documents, pair_scores
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.cluster.correlation import CorrelationExamples
 from widemargin.tasks.cluster.features import PairExtractor
-from widemargin.tasks.cluster.files import read_documents
+from widemargin.tasks.cluster.files import cut, read_documents
 from widemargin.tasks.cluster.pictures import cluster_lines, cluster_pictures, described_items
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.columns import split
@@ -106,7 +108,11 @@ class ClusterModel(Model):
 
     # With files at hand.
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two documents."""
+        return cut(head, reading)
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of documents."""
         width = {"width": getattr(self.extractor.inner, "width", None)} if self.extractor.kind == "pairs" else {}
         return read_documents(path, reading, {**self.about, **width}, gold=gold)

@@ -8,7 +8,8 @@ from widemargin.clusterings import clusters_of
 from widemargin.errors import WidemarginError
 from widemargin.files import mention_lines, mention_trees, mentions
 from widemargin.files.formats import guess
-from widemargin.files.raw import RawText
+from widemargin.files.pieces import Cut, every_line
+from widemargin.files.raw import RawText, Source
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.coreference.entities import Entities
 from widemargin.tasks.files import Files
@@ -62,8 +63,14 @@ class Text(NamedTuple):
         return str(self.document.marked(spans, entities))
 
 
+def cut(head: RawText, reading: Reading) -> Cut | None:
+    """How to cut a file into pieces; None for trees in brackets, which are all one document."""
+    chosen = reading.format or guess(head)
+    return {"jsonl": every_line, "conllu": mentions.cut, "conll": mentions.cut}.get(chosen)
+
+
 def read_texts(
-    path: str, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
+    path: Source, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
 ) -> Corpus:
     """The documents of a file, and the entities of their mentions if `gold`; `about` are facts about similar files.
 

@@ -16,6 +16,8 @@ from widemargin.core.header import Fields, flag, names, one_of, optional, whole
 from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
 from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation, plain, score_table
 from widemargin.report.explain import Explanation, Question
 from widemargin.report.numbers import share
@@ -24,7 +26,7 @@ from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.coreference.entities import entity_scores
 from widemargin.tasks.coreference.examples import AntecedentExamples
 from widemargin.tasks.coreference.features import LinkExtractor
-from widemargin.tasks.coreference.files import read_texts
+from widemargin.tasks.coreference.files import cut, read_texts
 from widemargin.tasks.coreference.marginals import posteriors
 from widemargin.tasks.coreference.pictures import text_lines, text_page
 from widemargin.tasks.coreference.truth import NEW
@@ -160,7 +162,11 @@ class CoreferenceModel(Model):
 
     # With files at hand.
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two documents."""
+        return cut(head, reading)
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of texts."""
         return read_texts(path, reading, self.about, gold=gold)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files import fasta, sequences
-from widemargin.files.raw import RawText
+from widemargin.files.raw import RawText, Source
 from widemargin.files.sequences import LABEL, SequenceData
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files
@@ -42,7 +42,7 @@ class MotifFiles(Files):
         return {name: value for name, value in given.items() if name not in OTHERS}
 
 
-def read_sequences(path: str, reading: Reading) -> SequenceData:
+def read_sequences(path: Source, reading: Reading) -> SequenceData:
     """Read a file of sequences, in the format that is asked for or that it looks like."""
     if reading.format not in (None, *READERS):
         raise WidemarginError(f"motifs are in {' or '.join(READERS)} files, not {reading.format}")
@@ -53,7 +53,7 @@ def read_sequences(path: str, reading: Reading) -> SequenceData:
     return READERS[chosen](raw, reading.label)
 
 
-def read_corpus(path: str, reading: Reading, *, gold: bool) -> Corpus:
+def read_corpus(path: Source, reading: Reading, *, gold: bool) -> Corpus:
     """A file for prediction or evaluation."""
     data = read_sequences(path, reading)
     return _corpus(data.sequences, labels_of(data) if gold else None, reading, data)

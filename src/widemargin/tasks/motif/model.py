@@ -14,6 +14,7 @@ from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
 from widemargin.decoders.windows import window_scores
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.files.raw import Source
 from widemargin.metrics import area_under_curve, label_scores
 from widemargin.report.evaluation import Evaluation, overall, plain, score_table, spelt_f1
 from widemargin.report.numbers import share
@@ -189,7 +190,7 @@ class MotifModel(Answers):
 
     # With files at hand.
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of sequences."""
         return read_corpus(path, reading, gold=gold)
 

@@ -4,7 +4,7 @@ Model files call its structure ``tree``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,6 @@ from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
 from widemargin.files.conllu import parse as parse_conllu
 from widemargin.files.document import Document
-from widemargin.files.raw import RawText
 from widemargin.report.evaluation import Evaluation, Table, by_support, plain, score_table
 from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.report.numbers import share
@@ -241,4 +240,5 @@ def _as_conllu(document: Document) -> Document:
         "".join(f"{t}\t{word}" + "\t_" * 8 + "\n" for t, word in enumerate(words, 1))
         for words in document.columns.sequences("word")
     ]
-    return parse_conllu(RawText.of("\n".join(lines), document.raw.source))
+    text = "".join(line + "\n" for line in lines)
+    return parse_conllu(replace(document.raw, lines=text.split("\n")))

@@ -1,6 +1,6 @@
 """Files of documents to rank: the svmlight format with queries, or with LightGBM's query files next to it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,11 +9,11 @@ import numpy as np
 from widemargin._types import IntVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError, WidemarginError
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import RawText, Source, shortened
 from widemargin.files.svmlight import SvmlightData, parse
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files
-from widemargin.tasks.rank.queries import HIGHEST_GRADE, Queries, apart
+from widemargin.tasks.rank.queries import HIGHEST_GRADE, Queries
 
 
 class RankFiles(Files):
@@ -31,7 +31,7 @@ class Graded(NamedTuple):
     indptr: LongVector
 
 
-def read_documents(path: str, reading: Reading, width: int | None, *, gold: bool, grouped: bool = True) -> Corpus:
+def read_documents(path: Source, reading: Reading, width: int | None, *, gold: bool, grouped: bool = True) -> Corpus:
     """Read documents; a file without queries is one query, unless its documents must be `grouped`."""
     if reading.format not in (None, "svmlight"):
         raise WidemarginError(f"rankers read svmlight files, not {reading.format}")
@@ -39,7 +39,7 @@ def read_documents(path: str, reading: Reading, width: int | None, *, gold: bool
         raise WidemarginError("svmlight files have no columns of tokens; leave out --label, --columns and --text")
     data = parse(RawText.load(path))
     width = data.width if width is None else width
-    indptr, grades = _queries(data, path, grouped=grouped), _grades(data) if gold else None
+    indptr, grades = _queries(data, grouped=grouped), _grades(data) if gold else None
     size = {"queries": len(indptr) - 1, "documents": len(data.lines)}
     found = {"format": "svmlight", "width": width}
     return Corpus(Queries(data.matrix(width), indptr), grades, found, size, Graded(data, indptr))
@@ -62,19 +62,41 @@ def _grades(data: SvmlightData) -> IntVector:
     return grades
 
 
-def _queries(data: SvmlightData, path: str, *, grouped: bool) -> LongVector:
+def cut(lines: Sequence[str]) -> int:
+    """The lines of whole queries (`files.pieces`): up to the last line with another `qid` than the end has."""
+    found = ((k, query) for k in range(len(lines) - 1, -1, -1) if (query := _query(lines[k])) is not None)
+    _, last = next(found, (0, ""))
+    return next((k + 1 for k, query in found if query != last), 0)
+
+
+def has_queries(head: RawText) -> bool:
+    """Whether the first document of a file has a `qid`."""
+    return bool(next((query for line in head.lines if (query := _query(line)) is not None), ""))
+
+
+def _query(line: str) -> str | None:
+    """The query of the document on a line: None without a document, "" without a query."""
+    words = line.partition("#")[0].split()
+    return next((word for word in words if word.startswith("qid:")), "") if words else None
+
+
+def _queries(data: SvmlightData, *, grouped: bool) -> LongVector:
     """Where the queries of a file begin: by qid, else by a query file, else (unless `grouped`) all at once."""
     n, named = len(data.queries), data.queries >= 0
     if named.all():
-        begins = np.flatnonzero(np.concatenate([[True], data.queries[1:] != data.queries[:-1]]))
-        twice = apart(data.queries[begins])
-        if twice is not None:
-            line, query = int(data.lines[begins[twice]]), data.queries[begins[twice]]
-            raise data.raw.fault(line, f"documents of the query {query} stand further up, too; sort them by query")
+        begins = np.flatnonzero(np.concatenate([[True], data.queries[1:] != data.queries[:-1]])[:n])
+        before: set[int] = data.raw.judged("queries", set)
+        for begin in begins.tolist():
+            query = int(data.queries[begin])
+            if query in before:
+                raise data.raw.fault(
+                    int(data.lines[begin]), f"documents of the query {query} stand further up, too; sort them by query"
+                )
+            before.add(query)
         return np.append(begins, n).astype(np.int64)
-    if named.any():
+    if named.any() or data.raw.first:
         raise data.raw.fault(int(data.lines[np.flatnonzero(~named)[0]]), "other lines have qid:n, but this one has not")
-    beside = _beside(path)
+    beside = _beside(data.raw.source)
     if beside is None:
         if grouped:
             raise DataError(f"{data.raw.source} does not tell queries apart: neither by qid:n nor by a .query file")
@@ -84,8 +106,6 @@ def _queries(data: SvmlightData, path: str, *, grouped: bool) -> LongVector:
 
 def _beside(path: str) -> Path | None:
     """The query file of a data file: train.query or train.svm.query for train.svm."""
-    if path == "-":
-        return None
     given = Path(path)
     return next((each for each in (given.with_suffix(".query"), Path(f"{path}.query")) if each.is_file()), None)
 

@@ -1,6 +1,6 @@
 """Trained summarisers: settings and weights. Model files call their structure ``summaries``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -13,15 +13,17 @@ from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
 from widemargin.decoders.coverage import Limits
 from widemargin.errors import WidemarginError
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation, overall, score_table
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.report.numbers import share
 from widemargin.summaries import mean_rouge
-from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.base import Corpus, Model, Piece, Reading
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.tasks.summarise.examples import ExtractExamples
 from widemargin.tasks.summarise.features import NAMES, Candidates, Settings, candidates_of
-from widemargin.tasks.summarise.files import read_topics
+from widemargin.tasks.summarise.files import cut, is_utf8, read_topics
 from widemargin.tasks.summarise.pictures import summary_lines, summary_page
 from widemargin.tasks.summarise.topics import Summary, Topic, as_references, as_topics
 
@@ -100,7 +102,18 @@ class SummaryModel(Model):
 
     # With files at hand.
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two topics."""
+        return cut(head, reading)
+
+    def pieces(self, path: str, reading: Reading) -> Iterator[Piece]:
+        """A file of topics piece by piece, if it is in UTF-8."""
+        if is_utf8(self.about):
+            yield from super().pieces(path, reading)
+        else:
+            yield Piece(self.read(path, reading, gold=False))
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file or folder of topics."""
         return read_topics(path, reading, self.about, gold=gold)
 
