@@ -174,6 +174,32 @@ def evaluate(**options: Any) -> int | None:
 
 @main.command(
     epilog=example(
+        "widemargin score test.conllu predicted.conllu --label upos",
+        "widemargin score test.mrg predicted.mrg --quiet",
+    )
+)
+@click.argument("gold")
+@click.argument("predicted")
+@click.option(
+    "--task",
+    type=click.Choice(list(TASKS)),
+    help="What to compare. [default: by the format, the label column and what is in the file]",
+)
+@data_options
+@click.option("--no-punctuation", is_flag=True, help="Leave punctuation out of the scores of dependency trees.")
+@as_json
+@click.option("--quiet", is_flag=True, help="Print only the main score.")
+def score(**options: Any) -> int | None:
+    """Compare the outputs in PREDICTED with those in GOLD, a file about the same inputs, without a model.
+
+    The scores are those of `evaluate`: labels and spans, dependency trees, brackets, classes, rankings, clusters,
+    coreference, summaries.
+    """
+    return run("score", options)
+
+
+@main.command(
+    epilog=example(
         "widemargin predict upos.wm new.conllu --out labelled.conllu",
         "echo 'Time flies' | widemargin predict upos.wm - --text",
     )

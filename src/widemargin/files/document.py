@@ -54,6 +54,10 @@ class Document(ABC):
         """Write `text(replaced)` to a path, atomically, to `-` for the standard output, or to an open text file."""
         write_text(target, self.text(replaced))
 
+    def place(self, sequence: int, token: int) -> str:
+        """Where a token is, for messages; both numbers count from 0."""
+        return f"{self.raw.source}, sequence {sequence + 1}, token {token + 1}"
+
     @abstractmethod
     def _with_column(self, lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
         """Replace the column `name` in `lines`: those of the file, perhaps with other columns replaced already."""

@@ -50,6 +50,10 @@ class JsonLines(Document):
     keys: dict[str, str]
     type_key: str | None = None
 
+    def place(self, sequence: int, token: int) -> str:
+        """The line of a sequence."""
+        return f"{self.raw.source}, line {self.raw.first + self.object_lines[sequence] + 1}, token {token + 1}"
+
     def _with_column(self, lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
         key = self.keys.get(name, name)
         written = list(lines)

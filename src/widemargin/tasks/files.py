@@ -3,15 +3,26 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from enum import IntEnum
 from typing import Any, NamedTuple
 
-from widemargin.errors import WidemarginError
+from widemargin.errors import DataError, WidemarginError
 from widemargin.files.document import Document, label_column
 from widemargin.files.formats import FORMATS, guess, parse
 from widemargin.files.pieces import Cut, every_line
-from widemargin.files.raw import RawText, Source
+from widemargin.files.raw import RawText, Source, shortened
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.text.columns import Columns
+
+
+class Likeness(IntEnum):
+    """How likely a file belongs to a task."""
+
+    NONE = 0
+    POSSIBLE = 1
+    LIKELY = 2
+    CERTAIN = 3
 
 
 class Files(ABC):
@@ -36,6 +47,24 @@ class Files(ABC):
     def kind(self, kinds: Sequence[str], corpus: Corpus) -> str:
         """The kind of model to learn from a file: the only one, unless a task with several says otherwise."""
         return kinds[0]
+
+    def predicted(self, path: str, reading: Reading, gold: Corpus, **own: Any) -> Corpus:
+        """A file of predictions for the inputs of `gold`."""
+        return self.read(path, reading, gold.about, gold=True, **own)
+
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """How likely a file is one of this task's."""
+        return Likeness.NONE
+
+    def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
+        """Raise an error unless two files are about the same inputs; where nothing else tells, there are as many."""
+        for what, count in gold.size.items():
+            if predicted.size[what] != count:
+                raise DataError(f"there are {predicted.size[what]} {what}, but {count} in the gold file")
+
+    @abstractmethod
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """How well the outputs in one file agree with those in another, which is about the same inputs."""
 
 
 class Opened(NamedTuple):
@@ -74,6 +103,27 @@ def gold_column(document: Document, wanted: str | None, before: str | None = Non
     if wanted is None and before is not None and before in document.columns:
         wanted = before
     return label_column(document, wanted)
+
+
+def check_same_words(gold: Document, predicted: Document) -> None:
+    """Raise an error that names the first place where two files have different words."""
+    wanted, found = (document.columns.sequences("word") for document in (gold, predicted))
+    for i, (right, words) in enumerate(zip(wanted, found, strict=False)):
+        if right == words:
+            continue
+        for t, (one, other) in enumerate(zip(right, words, strict=False)):
+            if one != other:
+                raise DataError(
+                    f"{predicted.place(i, t)}: the word is {shortened(other)!r}, but {shortened(one)!r} in "
+                    f"{gold.place(i, t)}"
+                )
+        raise DataError(
+            f"{predicted.place(i, 0)}: there are {len(words)} tokens, but {len(right)} in {gold.place(i, 0)}"
+        )
+    if len(wanted) != len(found):
+        raise DataError(
+            f"{predicted.raw.source} has {len(found)} sequences of tokens, but {gold.raw.source} has {len(wanted)}"
+        )
 
 
 def size_of(X: Columns, sequences: str) -> dict[str, int]:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from widemargin.errors import DataError
 from widemargin.metrics import Score, Scores, counted, quotient
+from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.numbers import share
 from widemargin.text.trees import Tree
 
 
@@ -71,6 +73,20 @@ def bracket_scores(
         exact += g_brackets == p_brackets
     scores: Scores = counted(right, found, wanted)
     return BracketScores(scores.by_label, scores.micro, quotient(exact, len(gold)))
+
+
+def bracket_evaluation(gold: Sequence[Tree], predicted: Sequence[Tree], seconds: dict[str, float]) -> Evaluation:
+    """The scores as an evaluation."""
+    scores = bracket_scores(gold, predicted)
+    results = {
+        **overall(scores.micro),
+        "brackets": scores.micro.support,
+        "exact": scores.exact,
+        "by_label": plain(scores.by_label),
+    }
+    facts = [spelt_f1(scores.micro), ("trees", f"{share(scores.exact)} all right")]
+    tables = [score_table("Brackets by label", "label", by_support(scores.by_label))]
+    return Evaluation(results, "f1", facts, tables, seconds)
 
 
 class Bracket(NamedTuple):

@@ -17,16 +17,15 @@ from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.brackets import Brackets, text_of
 from widemargin.files.document import Document
-from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.report.svg import Picture
 from widemargin.tasks.answers import Alternatives, Ranked, checked_k
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse_bracket_templates
-from widemargin.tasks.bracket.metrics import bracket_scores
+from widemargin.tasks.bracket.metrics import bracket_evaluation
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
@@ -158,16 +157,7 @@ class Bracketer(TreeModel, Alternatives):
         columns = as_tagged(X)
         gold = as_trees(columns, y)
         predicted, seconds = self.timed(columns, n_threads)
-        scores = bracket_scores(gold, predicted)
-        results = {
-            **overall(scores.micro),
-            "brackets": scores.micro.support,
-            "exact": scores.exact,
-            "by_label": plain(scores.by_label),
-        }
-        facts = [spelt_f1(scores.micro), ("trees", f"{share(scores.exact)} all right")]
-        tables = [score_table("Brackets by label", "label", by_support(scores.by_label))]
-        return Evaluation(results, "f1", facts, tables, seconds)
+        return bracket_evaluation(gold, predicted, seconds)
 
     def gold(self, document: Document, X: Columns) -> list[Tree]:
         """The trees of a file in brackets."""

@@ -20,14 +20,13 @@ from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.files.svmlight import cut
-from widemargin.metrics import Scores, label_scores, quotient, set_scores
-from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.classify.classes import ClassExamples
+from widemargin.tasks.classify.evaluation import class_evaluation
 from widemargin.tasks.classify.files import read_svmlight
 from widemargin.tasks.classify.multilabel import MultilabelExamples, multilabel_kind
 from widemargin.tasks.constraints import Constraints, check_possible
@@ -103,10 +102,6 @@ class LinearModel(Model):
             return text
         return "".join(f"{label}\n" for label in labels)
 
-    @abstractmethod
-    def _scored(self, gold: Any, predicted: Any) -> Scores:
-        """The scores of outputs against gold, both as strings."""
-
     def _calibration_errors(self, X: Any, y: Any) -> dict[str, float]:
         """How far confidence is from the truth; empty unless the model is calibrated."""
         return {}
@@ -116,19 +111,8 @@ class LinearModel(Model):
         begin = perf_counter()
         outputs = self.predict(X, n_threads)
         seconds = {"classifying": perf_counter() - begin}
-        gold, predicted = self.spelt(y), self.spelt(outputs)
-        scores = self._scored(gold, predicted)
-        right = quotient(sum(set(g) == set(p) for g, p in zip(gold, predicted, strict=True)), len(gold))
-        results = {"accuracy": right, **overall(scores.micro), "by_label": plain(scores.by_label)}
-        facts = [("accuracy", share(right) + (" of the sets are all right" if self.several else ""))]
-        if self.several:
-            facts.append(spelt_f1(scores.micro))
         errors = self._calibration_errors(X, y)
-        if errors:
-            results["calibration"] = errors
-            facts += [("expected calibration error", f"{error:.4f}") for error in errors.values()]
-        tables = [score_table("By label", "label", by_support(scores.by_label))]
-        return Evaluation(results, "f1" if self.several else "accuracy", facts, tables, seconds)
+        return class_evaluation(self.spelt(y), self.spelt(outputs), errors, seconds, several=self.several)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest features, biases and pairs of labels."""
@@ -194,9 +178,6 @@ class Classifier(LinearModel, Answers, Probable):
     def spelt(self, outputs: Any) -> list[list[str]]:
         """The class of every example, as a list of one string."""
         return [[str(label)] for label in outputs]
-
-    def _scored(self, gold: Any, predicted: Any) -> Scores:
-        return label_scores(gold, predicted)
 
     def _calibration_errors(self, X: Any, y: Any) -> dict[str, float]:
         if self.calibration is None:
@@ -360,6 +341,3 @@ class MultilabelModel(LinearModel, Probable):
     def spelt(self, outputs: Any) -> list[list[str]]:
         """The labels of every example as strings."""
         return [list(map(str, each)) for each in outputs]
-
-    def _scored(self, gold: Any, predicted: Any) -> Scores:
-        return set_scores(gold, predicted)

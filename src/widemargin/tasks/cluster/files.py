@@ -8,9 +8,10 @@ from widemargin.files import mentions as mention_files
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.cluster import pair_files, record_files
-from widemargin.tasks.files import Files
+from widemargin.tasks.files import Files, Likeness
 
 READERS: dict[str, Callable[..., Any]] = {
     "jsonl": record_files.read,
@@ -27,6 +28,17 @@ class ClusterFiles(Files):
     def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """The documents of a file, and the cluster of every item."""
         return read_documents(path, reading, about, gold=gold)
+
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """JSON lines of records."""
+        is_records = (reading.format or guess(raw)) == "jsonl" and record_files.are_records(raw)
+        return Likeness.LIKELY if is_records else Likeness.NONE
+
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """All scores of clusters."""
+        from widemargin.tasks.cluster.evaluation import cluster_evaluation
+
+        return cluster_evaluation(gold.y, predicted.y, {})
 
 
 def cut(head: RawText, reading: Reading) -> Cut | None:

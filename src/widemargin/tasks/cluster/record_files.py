@@ -60,8 +60,17 @@ def read(raw: RawText, chosen: str, names: Sequence[str] | None, about: Mapping[
 
 def is_nested(head: RawText) -> bool:
     """Whether every line is a document."""
+    return "records" in _first(head)
+
+
+def are_records(head: RawText) -> bool:
+    """Whether the first line has records with clusters, or is such a record."""
+    return bool({"records", "cluster"} & _first(head).keys())
+
+
+def _first(head: RawText) -> dict[str, Any]:
     number = next((number for number, line in enumerate(head.lines) if line.strip()), None)
-    return number is not None and "records" in json_object(head, number)
+    return {} if number is None else json_object(head, number)
 
 
 def _nested(raw: RawText, objects: Mapping[int, dict[str, Any]], *, gold: bool) -> RecordFile:

@@ -5,10 +5,14 @@ from typing import Any
 
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files import fasta, sequences
+from widemargin.files.formats import guess
 from widemargin.files.raw import RawText, Source
 from widemargin.files.sequences import LABEL, SequenceData
+from widemargin.metrics import accuracy, label_scores
+from widemargin.report.evaluation import Evaluation, by_support, plain, score_table
+from widemargin.report.numbers import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files
+from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.motif.sites import Site
 from widemargin.text.sequences import Sequences
 
@@ -40,6 +44,18 @@ class MotifFiles(Files):
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         """Drop the names of other files."""
         return {name: value for name, value in given.items() if name not in OTHERS}
+
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """Files of sequences."""
+        return Likeness.LIKELY if (reading.format or guess(raw)) in READERS else Likeness.NONE
+
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """How many labels are right."""
+        right, found = [gold.y], [predicted.y]
+        by_label, share_right = label_scores(right, found).by_label, accuracy(right, found)
+        results = {"accuracy": share_right, "by_label": plain(by_label)}
+        tables = [score_table("By label", "label", by_support(by_label))]
+        return Evaluation(results, "accuracy", [("accuracy", share(share_right))], tables, {})
 
 
 def read_sequences(path: Source, reading: Reading) -> SequenceData:

@@ -15,18 +15,17 @@ from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
 from widemargin.files.conllu import parse as parse_conllu
 from widemargin.files.document import Document
-from widemargin.report.evaluation import Evaluation, Table, by_support, plain, score_table
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.report.svg import Picture
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.parse.decode import DECODERS
 from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, as_dependencies
+from widemargin.tasks.parse.evaluation import tree_evaluation
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.explain import ArcExplainer
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.parse.marginals import best_heads
-from widemargin.tasks.parse.metrics import Attachment, attachment_scores
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
 from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.tasks.probabilities import LEAST
@@ -135,32 +134,7 @@ class Parser(TreeModel):
         columns = as_columns(X)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
         predicted, seconds = self.timed(columns, n_threads)
-        scores = attachment_scores(gold, predicted, None if punctuation else columns.sequences("word"))
-        results = {
-            **_shares(scores.overall),
-            "exact": scores.exact,
-            "by_relation": plain(scores.by_relation),
-            "by_length": plain(scores.by_length),
-            "by_sentence_length": {length: _shares(each) for length, each in scores.by_sentence_length.items()},
-        }
-        of, n_tokens = scores.overall, scores.overall.n_tokens
-        facts = [
-            *([("scored", f"{n_tokens:,} tokens, all but punctuation")] if n_tokens < columns.n_tokens else []),
-            ("UAS", f"{share(of.uas)} of the heads are right"),
-            ("LAS", f"{share(of.las)} of the heads with their relation"),
-            ("relations", share(of.labels)),
-            ("trees", f"{share(scores.exact)} all right"),
-        ]
-        rows = [
-            [length, share(each.uas), share(each.las), f"{each.n_tokens:,}"]
-            for length, each in scores.by_sentence_length.items()
-        ]
-        tables = [
-            score_table("By relation, with the right head", "relation", by_support(scores.by_relation)),
-            score_table("Heads by the length of arcs", "length", scores.by_length),
-            Table("By the length of sentences", ["tokens", "UAS", "LAS", "number"], rows),
-        ]
-        return Evaluation(results, "las", facts, tables, seconds)
+        return tree_evaluation(gold, predicted, columns.sequences("word"), seconds, punctuation=punctuation)
 
     def gold(self, document: Document, X: Columns) -> Dependencies:
         """The trees in the columns `head` and `deprel`."""
@@ -228,10 +202,6 @@ class Parser(TreeModel):
             raise stored.place.damaged(f"it is of order {trees.order}, which does not fit its sibling templates")
         weights = stored_weights(stored, trees.n_weights)
         return cls(labels, trees, extractor, weights=weights, summary=header["summary"])
-
-
-def _shares(scores: Attachment) -> dict[str, Any]:
-    return {"uas": scores.uas, "las": scores.las, "label_accuracy": scores.labels, "scored_tokens": scores.n_tokens}
 
 
 def _as_conllu(document: Document) -> Document:

@@ -9,11 +9,15 @@ import numpy as np
 from widemargin._types import IntVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError, WidemarginError
+from widemargin.files.formats import guess
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.files.svmlight import SvmlightData, parse
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files
+from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.rank.queries import HIGHEST_GRADE, Queries
+
+K = 10  # of the measure that says most where no model tells
 
 
 class RankFiles(Files):
@@ -22,6 +26,28 @@ class RankFiles(Files):
     def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """Documents grouped by query, as wide as those of the training data, and their grades."""
         return read_documents(path, reading, about.get("width"), gold=gold)
+
+    def predicted(self, path: str, reading: Reading, gold: Corpus, **own: Any) -> Corpus:
+        """A score per line, as `predict` writes them, or documents whose labels are scores."""
+        data = parse(RawText.load(path))
+        scores = np.array([_score(data, *each) for each in enumerate(data.classes())])
+        return gold._replace(y=scores, size={"documents": len(scores)}, document=data)
+
+    def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
+        """There must be as many documents; of queries, scores alone tell nothing."""
+        super().check_aligned(gold._replace(size={"documents": gold.size["documents"]}), predicted)
+
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """Documents of the svmlight format with queries."""
+        is_svmlight = (reading.format or guess(raw)) == "svmlight"
+        return Likeness.LIKELY if is_svmlight and has_queries(raw) else Likeness.NONE
+
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """Precision, NDCG, average precision and reciprocal rank."""
+        from widemargin.tasks.rank.scores import Rankings, ranking_evaluation
+
+        rankings = Rankings(predicted.y, gold.y, gold.document.indptr)
+        return ranking_evaluation(rankings, "ndcg", K, {})
 
 
 class Graded(NamedTuple):
@@ -43,6 +69,16 @@ def read_documents(path: Source, reading: Reading, width: int | None, *, gold: b
     size = {"queries": len(indptr) - 1, "documents": len(data.lines)}
     found = {"format": "svmlight", "width": width}
     return Corpus(Queries(data.matrix(width), indptr), grades, found, size, Graded(data, indptr))
+
+
+def _score(data: SvmlightData, d: int, label: str) -> float:
+    try:
+        score = float(label)
+    except ValueError:
+        score = np.nan
+    if np.isnan(score):
+        raise data.raw.fault(int(data.lines[d]), f"{shortened(label)!r} is not a score to rank documents by")
+    return score
 
 
 def _grades(data: SvmlightData) -> IntVector:

@@ -24,8 +24,9 @@ from widemargin.files.formats import guess
 from widemargin.files.jsonlines import json_object, with_member
 from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, name_of, shortened
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files
+from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.summarise.topics import Summary, Topic
 
 TOPICS, REFERENCES = "topics", ("references", "summaries-gold")
@@ -44,6 +45,19 @@ class SummaryFiles(Files):
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         """Drop the encoding."""
         return {name: value for name, value in given.items() if name != "encoding"}
+
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """JSON lines of topics."""
+        first = next((line for line in raw.lines if line.strip()), "")
+        is_topics = (reading.format or guess(raw)) == "jsonl" and '"documents"' in first
+        return Likeness.LIKELY if is_topics else Likeness.NONE
+
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """ROUGE of the first reference of each topic, where predictions are, by all references."""
+        from widemargin.summaries import mean_rouge
+        from widemargin.tasks.summarise.evaluation import rouge_evaluation
+
+        return rouge_evaluation(mean_rouge(gold.y, [references[0] for references in predicted.y]), [], {})
 
 
 class TopicFile(NamedTuple):

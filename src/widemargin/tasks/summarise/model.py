@@ -15,19 +15,18 @@ from widemargin.decoders.coverage import Limits
 from widemargin.errors import WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
-from widemargin.report.evaluation import Evaluation, overall, score_table
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.summaries import mean_rouge
 from widemargin.tasks.base import Corpus, Model, Piece, Reading
 from widemargin.tasks.strongest import Part, strongest
+from widemargin.tasks.summarise.evaluation import rouge_evaluation
 from widemargin.tasks.summarise.examples import ExtractExamples
 from widemargin.tasks.summarise.features import NAMES, Candidates, Settings, candidates_of
 from widemargin.tasks.summarise.files import cut, is_utf8, read_topics
 from widemargin.tasks.summarise.pictures import summary_lines, summary_page
 from widemargin.tasks.summarise.topics import Summary, Topic, as_references, as_topics
 
-MAIN = "rouge2"
 LONGEST, WIDEST = 1_000_000, 10  # the longest summaries and concepts
 
 
@@ -94,11 +93,7 @@ class SummaryModel(Model):
         seconds = {"summarising": perf_counter() - begin}
         references = as_references(y, len(summaries))
         scores = mean_rouge(references, [summary.text for summary in summaries])
-        results: dict[str, Any] = {f"{name}_recall": score.recall for name, score in scores.items()}
-        results |= {name: overall(score) for name, score in scores.items()}
-        main = f"{MAIN}_recall"
-        facts = [("ROUGE-2 recall", share(results[main])), ("length", f"at most {self.settings.length} words")]
-        return Evaluation(results, main, facts, [score_table("ROUGE", "score", scores)], seconds)
+        return rouge_evaluation(scores, [("length", f"at most {self.settings.length} words")], seconds)
 
     # With files at hand.
 
