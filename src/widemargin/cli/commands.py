@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from widemargin._version import __version__
+from widemargin.cli.config import Configured, config_option, print_config_option
 from widemargin.cli.options import (
     Decorator,
     as_json,
@@ -70,7 +71,7 @@ class ByTask(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         found = task(cmd_name)
-        command = click.Command(
+        command = Configured(
             cmd_name,
             callback=lambda **options: run(self.work, {"name": cmd_name, "options": options}),
             help=f"{found.does}\n\n{self.remark}",
@@ -78,7 +79,8 @@ class ByTask(click.Group):
         )
         shared = collected(self.own)
         first = [shared.pop(name) for name in ("train_file", "dev_file", "out")]
-        command.params = [*first, *task_options(found, **self.defaults), *shared.values()]
+        own = task_options(found, **self.defaults)
+        command.params = [*first, *own, *shared.values(), config_option(), print_config_option()]
         return command
 
     def shown(self, text: str) -> str:
@@ -305,3 +307,8 @@ def warm(**options: Any) -> int | None:
     compiles is kept in the user's cache, or in the folder that NUMBA_CACHE_DIR names, for the processor it runs on.
     """
     return run("warm", options)
+
+
+for each in main.commands.values():
+    if not isinstance(each, click.Group):  # the commands of a group have it
+        each.params.append(config_option())
