@@ -260,8 +260,9 @@ def test_of_several_trade_offs_the_best_on_dev_is_kept(folder: Path, tmp_path: P
     assert result["C"] == best["C"] != 0.0001
     assert result["dev"]["score"] == best["score"]
     assert Tagger.load(tmp_path / "m.wm").summary["parameters"]["C"] == best["C"]
-    text = succeed(*train, "--out", tmp_path / "m.wm", "--C", "0.01,0.1")
-    assert "the best of 0.01 (" in text
+    result = run(*train, "--out", tmp_path / "m.wm", "--C", "0.01,0.1")
+    assert (result.exit_code, result.stderr) == (0, "columns not used: column2; name them in --templates\n")
+    assert "the best of 0.01 (" in result.stdout
 
 
 BAD_DATA = {

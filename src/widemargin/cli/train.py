@@ -6,6 +6,8 @@ from math import inf
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import click
+
 from widemargin.cli.given import files_of, read_value
 from widemargin.cli.options import parameter_fields
 from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json
@@ -149,6 +151,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         results["dev"] = job.dev.size | {"metric": model.summary["metric"], "score": score}
     results |= {
         "label": job.train.about.get("label"),
+        "unused_columns": model.unused(job.train),
         "solver": job.parameters.solver,
         "C": model.summary["C"],
         "path": [_point(*point) for point in path],
@@ -156,6 +159,8 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         "interrupted": interrupted,
         "seconds": {"reading": read - begin, "training": trained - read, "writing": perf_counter() - trained},
     }
+    if results["unused_columns"] and not plan.quiet:
+        click.echo(f"columns not used: {', '.join(results['unused_columns'])}; name them in --templates", err=True)
     if plan.as_json:
         print_json(results)
     else:

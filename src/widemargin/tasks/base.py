@@ -191,6 +191,10 @@ class Model(ABC):
         """Explain the prediction for the only input of `X`."""
         raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")
 
+    def unused(self, corpus: Corpus) -> list[str]:
+        """The columns of its training data that no feature looks at, though they hold something."""
+        return []
+
     def remarks(self) -> list[tuple[str, str]]:
         """More facts about what was learnt, for people: names and values."""
         return []

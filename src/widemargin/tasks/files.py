@@ -15,6 +15,9 @@ from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.text.columns import Columns
 
+NOT_DESCRIPTIONS = ("id", "head", "deprel", "deps", "misc", "phead", "pdeprel")
+"""Columns of treebanks that number tokens, hold trees, or hold notes."""
+
 
 class Likeness(IntEnum):
     """How likely a file belongs to a task."""
@@ -136,6 +139,17 @@ def known_columns(X: Columns, names: Sequence[str]) -> Columns:
     for name in names:
         X[name]
     return X
+
+
+def unused_columns(corpus: Corpus, read: Sequence[str]) -> list[str]:
+    """The columns of tokens that are not `read`: without labels, and without those that hold one value, or no words."""
+    X: Columns = corpus.X
+    known = [X[name] for name in (*read, *([corpus.about["label"]] if "label" in corpus.about else [])) if name in X]
+    return [
+        name
+        for name in X.names
+        if name not in NOT_DESCRIPTIONS and not any(X[name] is each for each in known) and len(X[name].values) > 1
+    ]
 
 
 def sequence_alone(corpus: Corpus, number: int, what: str, columns: Sequence[str]) -> Corpus:

@@ -22,7 +22,7 @@ from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, checked_
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.constrained import Constrained, E
 from widemargin.tasks.constraints import Constraints, check_possible
-from widemargin.tasks.files import cut_tokens, sequence_alone
+from widemargin.tasks.files import cut_tokens, sequence_alone, unused_columns
 from widemargin.tasks.probabilities import Probable
 from widemargin.tasks.token_files import read_tokens, stated_constraints
 from widemargin.tasks.token_scores import label_evaluation
@@ -200,6 +200,10 @@ class TokenModel(Answers, Probable, Generic[E]):
     @abstractmethod
     def part_boundaries(self, examples: E) -> LongVector:
         """Where the parts of each example begin."""
+
+    def unused(self, corpus: Corpus) -> list[str]:
+        """The columns of its training data that no feature looks at, though they hold something."""
+        return unused_columns(corpus, self.columns_read)
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """One sequence of a file alone, counted from 1."""

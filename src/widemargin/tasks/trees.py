@@ -21,7 +21,15 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.svg import Picture, page
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Opened, cut_tokens, known_columns, open_tokens, sequence_alone, size_of
+from widemargin.tasks.files import (
+    Opened,
+    cut_tokens,
+    known_columns,
+    open_tokens,
+    sequence_alone,
+    size_of,
+    unused_columns,
+)
 from widemargin.tasks.probabilities import Probable
 from widemargin.text.columns import Column, Columns
 from widemargin.text.roles import KEY_BITS
@@ -121,6 +129,10 @@ class TreeModel(Probable):
         if not terminal:
             return page(self.pictures(corpus, outputs))
         return "".join(line + "\n" for tree in self.lines(corpus, outputs) for line in [*tree, ""])
+
+    def unused(self, corpus: Corpus) -> list[str]:
+        """The columns of its training data that no feature looks at, though they hold something."""
+        return unused_columns(corpus, self.columns_read)
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """One sentence of a file alone, counted from 1."""
