@@ -146,8 +146,12 @@ class TreeModel(Probable):
 
     def warm_up(self) -> None:
         """Parse two tokens, so that loading compiled kernels does not count as parsing."""
+        self.predict(self.two_tokens())
+
+    def two_tokens(self) -> Columns:
+        """A sentence of two tokens that are the same in every respect."""
         two = Column(np.zeros(2, dtype=np.int32), ["a"])
-        self.predict(Columns(dict.fromkeys(["word", *self.columns_read], two), np.array([0, 2], dtype=np.int64)))
+        return Columns(dict.fromkeys(["word", *self.columns_read], two), np.array([0, 2], dtype=np.int64))
 
 
 def open_sentences(path: Source, reading: Reading, about: Mapping[str, Any]) -> Opened:

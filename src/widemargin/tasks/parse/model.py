@@ -29,7 +29,7 @@ from widemargin.tasks.parse.marginals import best_heads
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
 from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.tasks.probabilities import LEAST
-from widemargin.tasks.strongest import Part
+from widemargin.tasks.strongest import Part, masked, strongest
 from widemargin.tasks.trees import HASH_BITS, TreeModel, packed_weights, shown_tags, stored_weights
 from widemargin.text.columns import Columns, split
 from widemargin.text.inputs import as_columns
@@ -159,8 +159,19 @@ class Parser(TreeModel):
         return zip(X.sequences("word"), trees, shown_tags(X), strict=True)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """Nothing: hashed features have no names outside a sentence."""
-        return {}
+        """The strongest relations of tokens before and after their head, whatever these are.
+
+        All other features are hashed, and have no names outside a sentence.
+        """
+        votes, one = ArcVotes(self.extractor, self.two_tokens(), self.w, self.labels), np.zeros(len(self.labels), bool)
+        one[list(chosen)] = True
+        return {
+            f"relations_{where}": Part(
+                f"Relations of tokens {where} their head",
+                strongest(masked(votes.biases(*arc), one), top, self.labels.__getitem__),
+            )
+            for where, arc in (("before", (2, 1)), ("after", (1, 2)))
+        }
 
     def explain(self, X: Columns, question: Question) -> Explanation:
         """Why a token has its head; without a token, the margin of every arc."""
