@@ -1,6 +1,7 @@
 """Options from files: every one can be given, the command line wins, and mistakes are named."""
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -9,6 +10,7 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from helpers.command_line import fail, run, succeed, written
 from helpers.task_files import TASK_FILES
@@ -18,6 +20,7 @@ from widemargin.tasks import TASKS, task
 from widemargin.tasks.base import load_model
 
 pytestmark = pytest.mark.interpreted
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
@@ -158,14 +161,26 @@ def test_python_dash_m() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell: str) -> None:
-    """The script that shells ask for, and the answer to what a user has typed so far."""
-    from click.shell_completion import get_completion_class
+    """The script that the documentation asks for, and the answer to what a user has typed so far."""
+    page = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    assert f"_WIDEMARGIN_COMPLETE={shell}_source widemargin" in page
+    result = CliRunner().invoke(main, [], env={"_WIDEMARGIN_COMPLETE": f"{shell}_source"})
+    assert result.exit_code == 0
+    assert f"_WIDEMARGIN_COMPLETE={shell}_complete" in result.output
+    typed = {"COMP_WORDS": "widemargin train tag --con", "COMP_CWORD": "3" if shell != "fish" else "--con"}
+    answer = CliRunner().invoke(main, [], env={"_WIDEMARGIN_COMPLETE": f"{shell}_complete", **typed}).output
+    assert "--config" in answer
+    typed = {"COMP_WORDS": "widemargin train ta", "COMP_CWORD": "2" if shell != "fish" else "ta"}
+    answer = CliRunner().invoke(main, [], env={"_WIDEMARGIN_COMPLETE": f"{shell}_complete", **typed}).output
+    assert "tag" in answer
 
-    kind = get_completion_class(shell)
-    assert kind is not None
-    completion = kind(main, {}, "widemargin", "_WIDEMARGIN_COMPLETE")
-    if shell != "bash":  # whose version is asked for, and need not be there
-        assert "_WIDEMARGIN_COMPLETE" in completion.source()
-    found = [each.value for each in completion.get_completions(["train"], "")]
-    assert "tag" in found
-    assert "--config" in [each.value for each in completion.get_completions(["train", "tag"], "--con")]
+
+def test_the_file_of_the_documentation(config: Any) -> None:
+    page = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
+    printed = tomllib.loads(succeed("train", "tag", "--config", config(block), "--epochs", "20", "--print-config"))
+    assert (printed["label"], printed["seed"], printed["epochs"], printed["C"]) == ("upos", 7, 20, [0.03, 0.1, 0.3])
+    assert (
+        fail("predict", "no.wm", "no.tsv", "--config", config(block))
+        == "the model no.wm cannot be read: No such file or directory"
+    )
