@@ -45,8 +45,8 @@ FORMATS = {
     "jsonl": Format("widemargin.files.jsonlines", (".jsonl", ".ndjson")),
     "xml": Format("widemargin.files.xml", (".xml",), in_pieces=False),
     "svmlight": Format("widemargin.files.svmlight", (".svm", ".svmlight", ".libsvm"), has_tokens=False),
-    "fasta": Format("widemargin.files.fasta", (".fa", ".fasta", ".fna", ".faa"), has_tokens=False, in_pieces=False),
-    "sequences": Format("widemargin.files.sequences", (".seq",), has_tokens=False, in_pieces=False),
+    "fasta": Format("widemargin.files.fasta", (".fa", ".fasta", ".fna", ".faa"), has_tokens=False),
+    "sequences": Format("widemargin.files.sequences", (".seq",), has_tokens=False),
 }
 
 

@@ -22,6 +22,7 @@ from widemargin.errors import DataError
 from widemargin.files.raw import BYTE_ORDER_MARK, RawText, decoded, name_of, standard_input
 
 SIZE = 1 << 21
+COMMENTS = ("#", ";")  # in any format; a token that looks like one does not tell the format either
 
 Cut: TypeAlias = Callable[[Sequence[str]], int]
 """How many of these lines, which begin with a unit, are whole units; 0 while not even one is complete."""
@@ -55,7 +56,7 @@ def up_to(lines: Sequence[str], is_end: Callable[[str], bool], is_unit: Callable
 
 
 def _pieces(read: "_Lines", choose: Callable[[RawText], Cut | None]) -> Iterator[RawText]:
-    while not (read.ended or any(line.strip() and not line.startswith("#") for line in read.lines)):
+    while not (read.ended or any(line.strip() and not line.startswith(COMMENTS) for line in read.lines)):
         read.more()
     cut = choose(read.piece(len(read.lines))) if not read.ended else None
     if cut is None:

@@ -6,6 +6,7 @@ from typing import Any
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files import fasta, sequences
 from widemargin.files.formats import guess
+from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.files.sequences import LABEL, SequenceData
 from widemargin.metrics import accuracy, label_scores
@@ -69,6 +70,12 @@ def read_sequences(path: Source, reading: Reading) -> SequenceData:
     return READERS[chosen](raw, reading.label)
 
 
+def cut(head: RawText, reading: Reading) -> Cut:
+    """How to cut a file into pieces."""
+    is_fasta = reading.format == "fasta" or (reading.format is None and fasta.is_fasta(head))
+    return fasta.cut if is_fasta else sequences.cut
+
+
 def read_corpus(path: Source, reading: Reading, *, gold: bool) -> Corpus:
     """A file for prediction or evaluation."""
     data = read_sequences(path, reading)
@@ -84,13 +91,15 @@ def labels_of(data: SequenceData) -> list[str]:
     return data.classes()
 
 
-def located_table(X: Sequences, labels: Sequence[Any], scores: Sequence[float], sites: Sequence[Site | None]) -> str:
-    """A table with the site of each sequence that has one; it can be read again."""
+def located_table(
+    X: Sequences, labels: Sequence[Any], scores: Sequence[float], sites: Sequence[Site | None], *, headed: bool = True
+) -> str:
+    """A table with the site of each sequence that has one; it can be read again, unless it is not `headed`."""
     rows = [
         [X.name(i), str(label), f"{score:.6g}", *_spelt(site), X.texts[i]]
         for i, (label, score, site) in enumerate(zip(labels, scores, sites, strict=True))
     ]
-    return "".join("\t".join(row) + "\n" for row in [HEADER, *rows])
+    return "".join("\t".join(row) + "\n" for row in [*[HEADER] * headed, *rows])
 
 
 def _spelt(site: Site | None) -> list[str]:
