@@ -1,6 +1,7 @@
 """`widemargin train`: from labelled data to a model file, for any task."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from math import inf
 from time import perf_counter
@@ -159,14 +160,20 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         "interrupted": interrupted,
         "seconds": {"reading": read - begin, "training": trained - read, "writing": perf_counter() - trained},
     }
-    if results["unused_columns"] and not plan.quiet:
-        click.echo(f"columns not used: {', '.join(results['unused_columns'])}; name them in --templates", err=True)
     if plan.as_json:
         print_json(results)
     else:
+        if not plan.quiet:
+            _mention_unused(results["unused_columns"])
         dev_size = {} if job.dev is None else job.dev.size
         _print(Printer(enabled=not plan.quiet), solution, results, job.train.size, dev_size)
     return INTERRUPTED if interrupted else None
+
+
+def _mention_unused(columns: Sequence[str]) -> None:
+    if columns:
+        with suppress(OSError):  # nobody needs to read it
+            click.echo(f"columns not used: {', '.join(columns)}; name them in --templates", err=True)
 
 
 def _dev_score(solution: Solution) -> float:
