@@ -23,7 +23,6 @@ from widemargin.files.formats import FORMATS
 from widemargin.files.pieces import every_line, pieces
 from widemargin.files.raw import RawText
 
-pytestmark = pytest.mark.interpreted
 CUTTABLE = [name for name, format_ in FORMATS.items() if format_.in_pieces]
 
 
@@ -40,6 +39,7 @@ def size(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 # ------------------------------------------------------------------------------------------------------- cutting
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", CUTTABLE)
 @given(data=st.data())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -68,6 +68,7 @@ def test_pieces_of_every_format_are_the_file(name: str, data: st.DataObject, mon
             assert found == getattr(whole.sequences, field)
 
 
+@pytest.mark.interpreted
 def test_lines_of_later_pieces_keep_their_numbers(size: Callable[[int], None], tmp_path: Path) -> None:
     size(30)
     path = tmp_path / "a.tsv"
@@ -76,6 +77,7 @@ def test_lines_of_later_pieces_keep_their_numbers(size: Callable[[int], None], t
         [FORMATS["conll"].parse(raw) for raw in pieces(str(path), lambda head: FORMATS["conll"].cut)]
 
 
+@pytest.mark.interpreted
 def test_bytes_that_are_no_text_keep_their_place(size: Callable[[int], None], tmp_path: Path) -> None:
     size(7)
     path = tmp_path / "a.txt"
@@ -84,6 +86,7 @@ def test_bytes_that_are_no_text_keep_their_place(size: Callable[[int], None], tm
         list(pieces(str(path), lambda head: every_line))
 
 
+@pytest.mark.interpreted
 def test_how_to_cut_is_asked_once_something_tells(size: Callable[[int], None], tmp_path: Path) -> None:
     size(4)
     path, heads = tmp_path / "a.txt", list[list[str]]()
@@ -98,6 +101,7 @@ def test_how_to_cut_is_asked_once_something_tells(size: Callable[[int], None], t
     assert "c" in heads[0]
 
 
+@pytest.mark.interpreted
 def test_a_unit_longer_than_a_piece(size: Callable[[int], None], tmp_path: Path) -> None:
     size(3)
     path = tmp_path / "a.tsv"
@@ -106,6 +110,7 @@ def test_a_unit_longer_than_a_piece(size: Callable[[int], None], tmp_path: Path)
     assert len(first.lines) >= 501
 
 
+@pytest.mark.interpreted
 def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no-such-file cannot be read: No such file"):
         list(pieces(str(tmp_path / "no-such-file"), lambda head: every_line))

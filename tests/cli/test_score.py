@@ -12,7 +12,6 @@ from helpers.task_files import TASK_FILES
 from widemargin.tasks.parse.metrics import content_score
 from widemargin.text.trees import Arc
 
-pytestmark = pytest.mark.interpreted
 UNLIKE = {
     "motif": ("auc", "error", "precision", "recall", "f1", "sites", "sites_found"),
     "rank": ("precision@2", "ndcg@2"),
@@ -47,6 +46,7 @@ def test_scores_are_those_of_the_model(task: str, tmp_path: Path) -> None:
     assert max(numbers(perfect).values()) == 1.0 or task == "summarise"  # references differ from each other
 
 
+@pytest.mark.interpreted
 def test_spans_by_type(tmp_path: Path) -> None:
     gold, predicted = tmp_path / "gold.tsv", tmp_path / "predicted.tsv"
     gold.write_text("in\tO\nNew\tB-city\nYork\tI-city\n\nLee\tB-name\n", encoding="utf-8")
@@ -60,6 +60,7 @@ def test_spans_by_type(tmp_path: Path) -> None:
     assert "Speed" not in shown
 
 
+@pytest.mark.interpreted
 def test_a_column_of_a_treebank_and_its_trees(tmp_path: Path) -> None:
     data = tmp_path / "a.conllu"
     data.write_text(TASK_FILES["parse"]().text, encoding="utf-8")
@@ -70,6 +71,7 @@ def test_a_column_of_a_treebank_and_its_trees(tmp_path: Path) -> None:
     assert "dependency trees" in fail("score", data, data, "--label", "upos", "--no-punctuation")
 
 
+@pytest.mark.interpreted
 def test_scores_of_content_words() -> None:
     """By hand: of two gold and three predicted content words, one is right."""
     gold = [[Arc(3, "det:poss"), Arc(3, "amod"), Arc(0, "root")]]
@@ -77,6 +79,7 @@ def test_scores_of_content_words() -> None:
     assert content_score(gold, predicted)[:3] == (1 / 3, 1 / 2, 0.4)
 
 
+@pytest.mark.interpreted
 def test_rankings_by_scores_alone(tmp_path: Path) -> None:
     gold, predicted = tmp_path / "gold.svm", tmp_path / "scores.txt"
     gold.write_text("1 qid:1 1:1\n0 qid:1 1:2\n0 qid:2 1:1\n2 qid:2 1:3\n", encoding="utf-8")
@@ -90,6 +93,7 @@ def test_rankings_by_scores_alone(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.interpreted
 def test_files_that_do_not_fit_are_named_with_the_line(tmp_path: Path) -> None:
     gold, predicted = tmp_path / "gold.tsv", tmp_path / "predicted.tsv"
     gold.write_text("a\tO\n\nb\tO\nc\tO\n", encoding="utf-8")
@@ -108,6 +112,7 @@ def test_files_that_do_not_fit_are_named_with_the_line(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.interpreted
 def test_what_cannot_be_compared(tmp_path: Path) -> None:
     data = tmp_path / "a.tsv"
     data.write_text(written("conll", 2, 1), encoding="utf-8")

@@ -8,8 +8,6 @@ import pytest
 from helpers.command_line import run, succeed
 from helpers.task_files import TASK_FILES
 
-pytestmark = pytest.mark.interpreted
-
 ROW = "1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\tx\n2\tdog\tdog\tNOUN\tNN\tNumber=Sing\t0\troot\t_\ty\n\n"
 SAYS = "columns not used: {}; name them in --templates\n"
 
@@ -22,6 +20,7 @@ def said(tmp_path: Path, name: str, text: str, *options: str, task: str = "tag")
     return result.stderr
 
 
+@pytest.mark.interpreted
 def test_columns_that_no_template_reads(tmp_path: Path) -> None:
     """Neither the label, nor numbers, trees and notes, nor a column in which every token has the same."""
     assert said(tmp_path, "a.conllu", ROW, "--label", "upos") == SAYS.format("lemma, xpos, feats")
@@ -48,6 +47,7 @@ def test_other_tasks_have_no_such_columns(task: str, tmp_path: Path) -> None:
     assert said(tmp_path, row.name, row.text, *row.options, task=task) == ""
 
 
+@pytest.mark.interpreted
 def test_json_lists_them(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("a 1 O\nb 2 B\n", encoding="utf-8")
     options = ["--train", tmp_path / "a.tsv", "--out", tmp_path / "a.wm", "--epochs", "1", "--json", "--quiet"]
