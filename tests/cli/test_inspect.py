@@ -13,8 +13,6 @@ from widemargin.cli.output import Printer
 from widemargin.tasks.base import load_model
 from widemargin.tasks.parse.votes import ArcVotes
 
-pytestmark = pytest.mark.interpreted
-
 
 @pytest.fixture(scope="module")
 def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -55,6 +53,7 @@ def test_a_parser_is_shown_with_its_certificate_first(parser: Path) -> None:
     assert "has no label 'none'" in fail("inspect", parser, "--label", "none")
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("width", [30, 80, 140])
 def test_facts_are_wrapped_on_terminals_only(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = [("certificate", "no weights make it more than 12.5 % smaller " * 4), ("a", "x" * 10), ("empty", "")]
