@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.command_line import run, succeed
+from helpers.command_line import complaints, run, succeed
 from helpers.task_files import TASK_FILES
 
 ROW = "1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\tx\n2\tdog\tdog\tNOUN\tNN\tNumber=Sing\t0\troot\t_\ty\n\n"
@@ -17,7 +17,7 @@ def said(tmp_path: Path, name: str, text: str, *options: str, task: str = "tag")
     data.write_text(text, encoding="utf-8")
     result = run("train", task, "--train", data, "--out", tmp_path / "a.wm", "--epochs", "1", *options)
     assert result.exit_code == 0
-    return result.stderr
+    return complaints(result.stderr)
 
 
 @pytest.mark.interpreted
