@@ -267,6 +267,7 @@ def test_compiling_is_a_stage_of_its_own(folder: Path, tmp_path: Path, monkeypat
     for module in (loop, train_module):
         monkeypatch.setattr(module, "seconds_compiling", lambda: spent[0])
     train = ["train", "tag", "--train", folder / "train.tsv", "--out", tmp_path / "m.wm", "--epochs", "2"]
+    train += ["--templates", "word column2"]
     result = json.loads(succeed(*train, "--json"))
     assert list(result["seconds"]) == ["reading", "compiling", "training", "writing"]
     assert result["seconds"]["compiling"] == spent[0] >= 120.0
