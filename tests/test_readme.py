@@ -25,6 +25,7 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     [
         ("answers.md", "expected calibration error"),
         ("clustering.md", "a local optimum after"),
+        ("command-line.md", "Leeds B-"),
         ("coreference.md", "a local optimum after"),
         ("latent.md", "[(1, 1), (0, None), (1, 0), (0, None)]"),
         ("motifs.md", "TGACGTCA [1]"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from helpers.command_line import LOADED, fail, python, run, succeed, written
+from helpers.command_line import LOADED, complaints, fail, python, run, succeed, written
 from widemargin import SequenceTagger
 from widemargin.cli import train as train_module
 from widemargin.cli.commands import main
@@ -105,7 +105,7 @@ def test_labels_are_appended_where_there_are_none(folder: Path) -> None:
 
 def test_plain_text_becomes_columns(folder: Path) -> None:
     out = succeed("predict", folder / "conllu.wm", "-", "--text", stdin="12  High Street\n\nParis\u00a0 France\r\n")
-    assert [line.split("\t")[0] for line in out.split("\n")] == ["12", "High", "Street", "", "Paris", "France", ""]
+    assert [line.split("\t")[0] for line in out.split("\n")] == ["12", "High", "Street", "", "Paris", "France", "", ""]
     tagger = Tagger.load(folder / "conllu.wm")
     assert [line.split("\t")[1] for line in out.split("\n")[:3]] == tagger.predict([["12", "High", "Street"]])[0]
 
@@ -267,6 +267,7 @@ def test_compiling_is_a_stage_of_its_own(folder: Path, tmp_path: Path, monkeypat
     for module in (loop, train_module):
         monkeypatch.setattr(module, "seconds_compiling", lambda: spent[0])
     train = ["train", "tag", "--train", folder / "train.tsv", "--out", tmp_path / "m.wm", "--epochs", "2"]
+    train += ["--templates", "word column2"]
     result = json.loads(succeed(*train, "--json"))
     assert list(result["seconds"]) == ["reading", "compiling", "training", "writing"]
     assert result["seconds"]["compiling"] == spent[0] >= 120.0
@@ -283,8 +284,9 @@ def test_of_several_trade_offs_the_best_on_dev_is_kept(folder: Path, tmp_path: P
     assert result["C"] == best["C"] != 0.0001
     assert result["dev"]["score"] == best["score"]
     assert Tagger.load(tmp_path / "m.wm").summary["parameters"]["C"] == best["C"]
-    text = succeed(*train, "--out", tmp_path / "m.wm", "--C", "0.01,0.1")
-    assert "the best of 0.01 (" in text
+    result = run(*train, "--out", tmp_path / "m.wm", "--C", "0.01,0.1")
+    assert (result.exit_code, complaints(result.stderr)) == (0, "columns not used: column2; name them in --templates\n")
+    assert "the best of 0.01 (" in result.stdout
 
 
 BAD_DATA = {

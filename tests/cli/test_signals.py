@@ -45,8 +45,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-FAST = ["--templates", "word", "--epochs", "2"]
-ENDLESS = ["--templates", "word", "--epochs", "1000000", "--tol", "0"]
+FAST = ["--templates", "word column2", "--epochs", "2"]
+ENDLESS = ["--templates", "word column2", "--epochs", "1000000", "--tol", "0"]
 
 
 class Started:
@@ -207,6 +207,7 @@ def commands(folder: Path) -> dict[str, list[object]]:
         "train": train(folder, *FAST)[1:],
         "compare": ["--train", data, "--solvers", "perceptron", "--out", "report", *FAST],
         "evaluate": [model, data],
+        "score": [data, data],
         "predict": [model, data],
         "calibrate": [model, data, "--out", "calibrated.wm"],
         "inspect": [model],

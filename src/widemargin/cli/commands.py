@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from widemargin._version import __version__
+from widemargin.cli.config import Configured, config_option, print_config_option
 from widemargin.cli.options import (
     Decorator,
     as_json,
@@ -71,7 +72,7 @@ class ByTask(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         found = task(cmd_name)
-        command = click.Command(
+        command = Configured(
             cmd_name,
             callback=lambda **options: run(self.work, {"name": cmd_name, "options": options}),
             help=f"{found.does}\n\n{self.remark}",
@@ -79,7 +80,8 @@ class ByTask(click.Group):
         )
         shared = collected(self.own)
         first = [shared.pop(name) for name in ("train_file", "dev_file", "out")]
-        command.params = [*first, *task_options(found, **self.defaults), *shared.values()]
+        own = task_options(found, **self.defaults)
+        command.params = [*first, *own, *shared.values(), config_option(), print_config_option()]
         return command
 
     def shown(self, text: str) -> str:
@@ -172,6 +174,32 @@ main.add_command(
 def evaluate(**options: Any) -> int | None:
     """Compare the predictions of a model with the labels in FILE."""
     return run("evaluate", options)
+
+
+@main.command(
+    epilog=example(
+        "widemargin score test.conllu predicted.conllu --label upos",
+        "widemargin score test.mrg predicted.mrg --quiet",
+    )
+)
+@click.argument("gold")
+@click.argument("predicted")
+@click.option(
+    "--task",
+    type=click.Choice(list(TASKS)),
+    help="What to compare. [default: by the format, the label column and what is in the file]",
+)
+@data_options
+@click.option("--no-punctuation", is_flag=True, help="Leave punctuation out of the scores of dependency trees.")
+@as_json
+@click.option("--quiet", is_flag=True, help="Print only the main score.")
+def score(**options: Any) -> int | None:
+    """Compare the outputs in PREDICTED with those in GOLD, a file about the same inputs, without a model.
+
+    The scores are those of `evaluate`: labels and spans, dependency trees, brackets, classes, rankings, clusters,
+    coreference, summaries.
+    """
+    return run("score", options)
 
 
 @main.command(
@@ -283,3 +311,8 @@ def warm(**options: Any) -> int | None:
     compiles is kept in the user's cache, or in the folder that NUMBA_CACHE_DIR names, for the processor it runs on.
     """
     return run("warm", options)
+
+
+for each in main.commands.values():
+    if not isinstance(each, click.Group):  # the commands of a group have it
+        each.params.append(config_option())

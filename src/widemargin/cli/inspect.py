@@ -72,12 +72,14 @@ def run(
     if as_json:
         print_json(results)
     else:
-        _print(Printer(), solution, results, predictor)
+        printer = Printer()
+        _print(printer, solution, results, predictor)
         if predictor.picture():
-            Printer().heading("Picture")
+            printer.heading("Picture")
             for line in predictor.picture():
-                Printer().line(line)
-        _print_parts(Printer(), parts)
+                printer.line(line)
+        _print_parts(printer, parts)
+        _print_templates(printer, predictor.templates)
 
 
 def _export(predictor: Model, model: str, exports: Sequence[str]) -> None:
@@ -106,24 +108,24 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any],
     size, data, parameters, labels = results["size"], results["data"], results["parameters"], results["labels"]
     facts = [
         ("model", f"{results['model']} ({file_size(results['model'])}, {results['written_by']})"),
+        *([("certificate", certificate(solution))] if solution else []),
         ("structure", results["structure"] + (f": {len(labels)} labels: {_listed(labels)}" if len(labels) > 1 else "")),
         ("features", _features(size)),
         ("weights", f"{size['weights']:,}, of which {size['weights_not_zero']:,} are not zero"),
     ]
-    facts += [(f"{group} templates".lstrip(), " ".join(texts)) for group, texts in predictor.templates.items() if texts]
     facts += predictor.remarks()
     if data:
         units = ("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items")
         counts = [f"{data[what]:,} {what}" for what in units if what in data]
         column = f"the column {data['label']} of " if "label" in data else ""
-        facts.append(("trained on", f"{', '.join(counts)}, {column}a {data.get('format')} file"))
+        article = "an" if data.get("format") in ("svmlight", "xml") else "a"
+        facts.append(("trained on", f"{', '.join(counts)}, {column}{article} {data.get('format')} file"))
     if parameters:
         facts.append(("solver", f"{parameters.get('solver')} with C = {results['C']}"))
     if solution:
         facts.append(
             ("stopped", f"{STOPPED.get(solution.stopped, solution.stopped)}, after {solution.seconds:.1f} seconds")
         )
-        facts.append(("certificate", certificate(solution)))
     printer.facts(facts)
 
 
@@ -134,7 +136,7 @@ def _listed(labels: Sequence[str]) -> str:
 
 def _features(size: Mapping[str, int]) -> str:
     if "templates" in size:
-        return f"{size['templates']} templates, hashed: their names are known in sentences only (--explain FILE)"
+        return f"of {size['templates']} templates, hashed: they have names only within a sentence (--explain FILE)"
     more = {what: count for what, count in size.items() if what.endswith("_features") and count}
     return ", ".join(
         [f"{size['features']:,}", *(f"{count:,} {what.replace('_', ' ')}" for what, count in more.items())]
@@ -147,6 +149,28 @@ def _print_parts(printer: Printer, parts: Mapping[str, Part]) -> None:
             _print_strongest(printer, part.heading, part.strongest)
         for label, strongest in (part.by_label or {}).items():
             _print_strongest(printer, f"{part.heading} {label}", strongest)
+
+
+def _print_templates(printer: Printer, groups: Mapping[str, Sequence[str]]) -> None:
+    """The templates of each group, those about the same tokens together."""
+    for group, texts in groups.items():
+        if texts:
+            printer.heading(f"{group} templates".lstrip().capitalize() + f": {len(texts)}")
+            about: dict[str, list[str]] = {}
+            for text in texts:
+                about.setdefault(_tokens_of(text), []).append(text)
+            printer.facts((tokens, "  ".join(together)) for tokens, together in about.items())
+
+
+def _tokens_of(template: str) -> str:
+    """The tokens that a template is about.
+
+    >>> _tokens_of("head:xpos|head:xpos[1]|modifier:word|distance"), _tokens_of("word[-1]|word"), _tokens_of("word")
+    ('head, modifier', 'several values', 'one value')
+    """
+    parts = template.split("|")
+    roles = list(dict.fromkeys(role for role, colon, _ in (part.partition(":") for part in parts) if colon))
+    return ", ".join(roles) or ("one value" if len(parts) == 1 else "several values")
 
 
 def _print_strongest(printer: Printer, heading: str, strongest: Strongest) -> None:

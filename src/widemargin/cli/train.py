@@ -1,9 +1,12 @@
 """`widemargin train`: from labelled data to a model file, for any task."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from math import inf
 from typing import Any, NamedTuple
+
+import click
 
 from widemargin._jit import seconds_compiling
 from widemargin.cli.given import files_of, read_value
@@ -150,6 +153,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         results["dev"] = job.dev.size | {"metric": model.summary["metric"], "score": score}
     results |= {
         "label": job.train.about.get("label"),
+        "unused_columns": model.unused(job.train),
         "solver": job.parameters.solver,
         "C": model.summary["C"],
         "path": [_point(*point) for point in path],
@@ -165,9 +169,17 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     if plan.as_json:
         print_json(results)
     else:
+        if not plan.quiet:
+            _mention_unused(results["unused_columns"])
         dev_size = {} if job.dev is None else job.dev.size
         _print(Printer(enabled=not plan.quiet), solution, results, job.train.size, dev_size)
     return INTERRUPTED if interrupted else None
+
+
+def _mention_unused(columns: Sequence[str]) -> None:
+    if columns:
+        with suppress(OSError):  # nobody needs to read it
+            click.echo(f"columns not used: {', '.join(columns)}; name them in --templates", err=True)
 
 
 def _dev_score(solution: Solution) -> float:

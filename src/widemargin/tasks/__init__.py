@@ -52,7 +52,7 @@ class Task(NamedTuple):
     The keys of `kinds` are the names in model files. `does` and `example` appear in the command line's help. `files`
     names the reader of the task's files (`tasks.files.Files`); it is None for a task without a command line. `options`
     names a dataclass of command-line options that are not training parameters. `reads` lists the fields of
-    `tasks.base.Reading` that the user may set.
+    `tasks.base.Reading` that the user may set. `scores_punctuation` says that scores may leave out punctuation.
     """
 
     package: str
@@ -62,6 +62,7 @@ class Task(NamedTuple):
     files: str | None = None
     options: str | None = None
     reads: tuple[str, ...] = ()
+    scores_punctuation: bool = False
 
     def load_options(self) -> Any:
         """The dataclass of the task's own options, or None."""

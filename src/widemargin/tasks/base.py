@@ -6,8 +6,10 @@ task's model is in its ``model.py``; estimators wrap it.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +21,8 @@ from widemargin.core.solution import SOLUTION, Solution
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
+from widemargin.files.pieces import Cut, pieces
+from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.tasks import kinds
@@ -77,6 +81,30 @@ class Corpus(NamedTuple):
     about: dict[str, Any]
     size: dict[str, int]
     document: Any
+
+
+@contextmanager
+def counted_within(source: str, first: int) -> Iterator[None]:
+    """Errors about a piece of a file behind its `first` lines, which count sequences within it, say where it begins."""
+    try:
+        yield
+    except WidemarginError as error:
+        if first == 0 or str(error).startswith(f"{source}, line "):
+            raise
+        raise type(error)(f"{source}, from line {first + 1} on: {error}") from error
+
+
+class Piece(NamedTuple):
+    """A piece of a file, and how many lines of it come before."""
+
+    corpus: Corpus
+    source: str = ""
+    first: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in it to predict."""
+        return not any(self.corpus.size.values())
 
 
 class Reading(NamedTuple):
@@ -140,13 +168,27 @@ class Model(ABC):
     # With files at hand.
 
     @abstractmethod
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file as this model takes it, with its gold outputs or without."""
 
     def check_reading(self, reading: Reading) -> None:
         """Raise if the user's choices do not apply to this kind of model."""
         if reading.tags is not None and not self.takes_tags:
             raise UnsupportedError(f"the model predicts {self.predicts}; --tags is about parsers")
+
+    def pieces(self, path: str, reading: Reading) -> Iterator[Piece]:
+        """A file for prediction, piece by piece; all at once if it is a folder or cannot be cut."""
+        if os.path.isdir(path):
+            yield Piece(self.read(path, reading, gold=False))
+            return
+        for raw in pieces(path, partial(self.cut, reading=reading)):
+            with counted_within(raw.source, raw.first):
+                corpus = self.read(raw, reading, gold=False)
+            yield Piece(corpus, raw.source, raw.first)
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """How to cut a file that begins like this into pieces; None to read it all at once."""
+        return None
 
     @abstractmethod
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
@@ -181,6 +223,10 @@ class Model(ABC):
     def explain(self, X: Any, question: Question) -> Explanation:
         """Explain the prediction for the only input of `X`."""
         raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")
+
+    def unused(self, corpus: Corpus) -> list[str]:
+        """The columns of its training data that no feature looks at, though they hold something."""
+        return []
 
     def remarks(self) -> list[tuple[str, str]]:
         """More facts about what was learnt, for people: names and values."""

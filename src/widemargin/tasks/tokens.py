@@ -15,13 +15,15 @@ from widemargin._types import FloatMatrix, IntVector, LongVector
 from widemargin.core.problem import in_shares, predict
 from widemargin.core.sparse import boundaries
 from widemargin.files.document import label_column
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, checked_k, together
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.calibration import Tempered
 from widemargin.tasks.constrained import Constrained, E
 from widemargin.tasks.constraints import Constraints, check_possible
-from widemargin.tasks.files import sequence_alone
+from widemargin.tasks.files import cut_tokens, sequence_alone, unused_columns
 from widemargin.tasks.probabilities import Probable, tempered
 from widemargin.tasks.token_files import read_tokens, stated_constraints
 from widemargin.tasks.token_scores import label_evaluation
@@ -249,18 +251,26 @@ class TokenModel(Answers, Probable, Generic[E]):
     def part_boundaries(self, examples: E) -> LongVector:
         """Where the parts of each example begin."""
 
+    def unused(self, corpus: Corpus) -> list[str]:
+        """The columns of its training data that no feature looks at, though they hold something."""
+        return unused_columns(corpus, self.columns_read)
+
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """One sequence of a file alone, counted from 1."""
         return sequence_alone(corpus, number, "sequence", self.columns_read)
 
     # Files.
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of tokens, with its column of labels or without."""
         about = dict(self.about)
         if Notation().unknown in self.code_names:
             about.setdefault("unknown", "")  # the model knows it as a label
         return read_tokens(path, reading, about, gold=gold, columns=self.columns_read)
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two sequences."""
+        return cut_tokens(head, reading)
 
     def constraints(self, corpus: Corpus, limits: Limits) -> Constraints | None:
         """The command line's constraints on the sequences of a file, or None."""

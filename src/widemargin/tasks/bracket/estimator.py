@@ -7,7 +7,8 @@ from widemargin._types import FloatMatrix
 from widemargin.tasks.answers import Ranked
 from widemargin.tasks.bracket.binary import as_trees
 from widemargin.tasks.bracket.compile import compile_brackets
-from widemargin.tasks.bracket.model import Bracketer, scores_of
+from widemargin.tasks.bracket.metrics import scores_of
+from widemargin.tasks.bracket.model import Bracketer
 from widemargin.tasks.bracket.parameters import BracketerParameters
 from widemargin.tasks.estimator import TreeEstimator
 from widemargin.tasks.parameters import documented

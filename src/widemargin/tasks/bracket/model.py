@@ -15,18 +15,17 @@ from widemargin.core.header import Fields, flag, many, names, optional, text
 from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
-from widemargin.files.brackets import Brackets, retagged, text_of
+from widemargin.files.brackets import Brackets, text_of
 from widemargin.files.document import Document
-from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.report.svg import Picture
 from widemargin.tasks.answers import Alternatives, Ranked, checked_k
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse_bracket_templates
-from widemargin.tasks.bracket.metrics import BracketScores, bracket_scores
+from widemargin.tasks.bracket.metrics import bracket_evaluation
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
@@ -162,18 +161,7 @@ class Bracketer(TreeModel, Alternatives):
         columns = self.settled(X)
         gold = as_trees(columns, y)
         predicted, seconds = self.timed(columns, n_threads)
-        scores = scores_of(gold, predicted)
-        tags, told = self.told(columns)
-        results = {
-            **tags,
-            **overall(scores.micro),
-            "brackets": scores.micro.support,
-            "exact": scores.exact,
-            "by_label": plain(scores.by_label),
-        }
-        facts = [*told, spelt_f1(scores.micro), ("trees", f"{share(scores.exact)} all right")]
-        tables = [score_table("Brackets by label", "label", by_support(scores.by_label))]
-        return Evaluation(results, "f1", facts, tables, seconds)
+        return self.resting_on(bracket_evaluation(gold, predicted, seconds), columns)
 
     def gold(self, document: Document, X: Columns) -> list[Tree]:
         """The trees of a file in brackets."""
@@ -248,11 +236,6 @@ class Bracketer(TreeModel, Alternatives):
         texts = tuple(header["templates"])
         model = cls(labels, bracketing, texts, hash_bits, weights=weights, summary=header["summary"])
         return model.with_carried(stored)
-
-
-def scores_of(gold: Sequence[Tree], predicted: Sequence[Tree]) -> BracketScores:
-    """Scores of predicted trees, whose tags may be predicted, too: gold tags say what counts as punctuation."""
-    return bracket_scores(gold, [retagged(tree, of.tags()) for tree, of in zip(predicted, gold, strict=True)])
 
 
 def spelt(bracketing: Bracketing, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:

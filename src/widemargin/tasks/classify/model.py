@@ -17,14 +17,16 @@ from widemargin.core.problem import predict
 from widemargin.core.sparse import NO_ROWS, Matrix, taken
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.metrics import Scores, label_scores, quotient, set_scores
-from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
+from widemargin.files.svmlight import cut
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.calibration import Judged, Tempered
 from widemargin.tasks.classify.classes import ClassExamples
+from widemargin.tasks.classify.evaluation import class_evaluation
 from widemargin.tasks.classify.files import read_svmlight
 from widemargin.tasks.classify.multilabel import MultilabelExamples, multilabel_kind
 from widemargin.tasks.constraints import Constraints, check_possible
@@ -75,7 +77,11 @@ class LinearModel(Model):
         w = self.w
         return np.concatenate([each for part in in_shares(X) for each in predict(self.examples(part), w, n_threads)])
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two examples."""
+        return cut
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """An svmlight file, without features not seen in training."""
         data = read_svmlight(path, reading)
         X, y = data.matrix(self.extractor.width or 0), self.gold(data) if gold else None
@@ -97,10 +103,6 @@ class LinearModel(Model):
             return text
         return "".join(f"{label}\n" for label in labels)
 
-    @abstractmethod
-    def _scored(self, gold: Any, predicted: Any) -> Scores:
-        """The scores of outputs against gold, both as strings."""
-
     def _calibration_errors(self, X: Any, y: Any) -> dict[str, float]:
         """How far confidence is from the truth; empty unless the model is calibrated."""
         return {}
@@ -110,19 +112,8 @@ class LinearModel(Model):
         begin = perf_counter()
         outputs = self.predict(X, n_threads)
         seconds = {"classifying": perf_counter() - begin}
-        gold, predicted = self.spelt(y), self.spelt(outputs)
-        scores = self._scored(gold, predicted)
-        right = quotient(sum(set(g) == set(p) for g, p in zip(gold, predicted, strict=True)), len(gold))
-        results = {"accuracy": right, **overall(scores.micro), "by_label": plain(scores.by_label)}
-        facts = [("accuracy", share(right) + (" of the sets are all right" if self.several else ""))]
-        if self.several:
-            facts.append(spelt_f1(scores.micro))
         errors = self._calibration_errors(X, y)
-        if errors:
-            results["calibration"] = errors
-            facts += [("expected calibration error", f"{error:.4f}") for error in errors.values()]
-        tables = [score_table("By label", "label", by_support(scores.by_label))]
-        return Evaluation(results, "f1" if self.several else "accuracy", facts, tables, seconds)
+        return class_evaluation(self.spelt(y), self.spelt(outputs), errors, seconds, several=self.several)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest features, biases and pairs of labels."""
@@ -191,9 +182,6 @@ class Classifier(LinearModel, Answers, Probable):
     def spelt(self, outputs: Any) -> list[list[str]]:
         """The class of every example, as a list of one string."""
         return [[str(label)] for label in outputs]
-
-    def _scored(self, gold: Any, predicted: Any) -> Scores:
-        return label_scores(gold, predicted)
 
     def _calibration_errors(self, X: Any, y: Any) -> dict[str, float]:
         if self.calibration is None:
@@ -368,6 +356,3 @@ class MultilabelModel(LinearModel, Probable):
     def spelt(self, outputs: Any) -> list[list[str]]:
         """The labels of every example as strings."""
         return [list(map(str, each)) for each in outputs]
-
-    def _scored(self, gold: Any, predicted: Any) -> Scores:
-        return set_scores(gold, predicted)

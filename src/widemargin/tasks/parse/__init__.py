@@ -17,4 +17,5 @@ TASK = Task(
     example="--train train.conllu --dev dev.conllu --epochs 10 --out english.wm",
     files="files.ParseFiles",
     reads=("format", "columns"),
+    scores_punctuation=True,
 )

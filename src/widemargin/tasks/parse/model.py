@@ -4,7 +4,7 @@ Model files call its structure ``tree``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,23 +15,21 @@ from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
 from widemargin.files.conllu import parse as parse_conllu
 from widemargin.files.document import Document
-from widemargin.files.raw import RawText
-from widemargin.report.evaluation import Evaluation, Table, by_support, plain, score_table
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.report.svg import Picture
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.parse.decode import DECODERS
 from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, as_dependencies
+from widemargin.tasks.parse.evaluation import tree_evaluation
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.explain import ArcExplainer
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.parse.marginals import best_heads
-from widemargin.tasks.parse.metrics import Attachment, attachment_scores
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
 from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.tasks.probabilities import LEAST
-from widemargin.tasks.strongest import Part
+from widemargin.tasks.strongest import Part, masked, strongest
 from widemargin.tasks.trees import HASH_BITS, TreeModel, packed_weights, shown_tags, stored_weights
 from widemargin.text.columns import Columns, split
 from widemargin.text.inputs import as_columns
@@ -140,35 +138,8 @@ class Parser(TreeModel):
         columns = self.settled(X)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
         predicted, seconds = self.timed(columns, n_threads)
-        scores = attachment_scores(gold, predicted, None if punctuation else columns.sequences("word"))
-        tags, told = self.told(columns)
-        results = {
-            **tags,
-            **_shares(scores.overall),
-            "exact": scores.exact,
-            "by_relation": plain(scores.by_relation),
-            "by_length": plain(scores.by_length),
-            "by_sentence_length": {length: _shares(each) for length, each in scores.by_sentence_length.items()},
-        }
-        of, n_tokens = scores.overall, scores.overall.n_tokens
-        facts = [
-            *told,
-            *([("scored", f"{n_tokens:,} tokens, all but punctuation")] if n_tokens < columns.n_tokens else []),
-            ("UAS", f"{share(of.uas)} of the heads are right"),
-            ("LAS", f"{share(of.las)} of the heads with their relation"),
-            ("relations", share(of.labels)),
-            ("trees", f"{share(scores.exact)} all right"),
-        ]
-        rows = [
-            [length, share(each.uas), share(each.las), f"{each.n_tokens:,}"]
-            for length, each in scores.by_sentence_length.items()
-        ]
-        tables = [
-            score_table("By relation, with the right head", "relation", by_support(scores.by_relation)),
-            score_table("Heads by the length of arcs", "length", scores.by_length),
-            Table("By the length of sentences", ["tokens", "UAS", "LAS", "number"], rows),
-        ]
-        return Evaluation(results, "las", facts, tables, seconds)
+        words = columns.sequences("word")
+        return self.resting_on(tree_evaluation(gold, predicted, words, seconds, punctuation=punctuation), columns)
 
     def gold(self, document: Document, X: Columns) -> Dependencies:
         """The trees in the columns `head` and `deprel`."""
@@ -196,8 +167,19 @@ class Parser(TreeModel):
         return zip(corpus.X.sequences("word"), trees, shown_tags(corpus.X), strict=True)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """Nothing: hashed features have no names outside a sentence."""
-        return {}
+        """The strongest relations of tokens before and after their head, whatever these are.
+
+        All other features are hashed, and have no names outside a sentence.
+        """
+        votes, one = ArcVotes(self.extractor, self.two_tokens(), self.w, self.labels), np.zeros(len(self.labels), bool)
+        one[list(chosen)] = True
+        return {
+            f"relations_{where}": Part(
+                f"Relations of tokens {where} their head",
+                strongest(masked(votes.biases(*arc), one), top, self.labels.__getitem__),
+            )
+            for where, arc in (("before", (2, 1)), ("after", (1, 2)))
+        }
 
     def explain(self, X: Columns, question: Question) -> Explanation:
         """Why a token has its head; without a token, the margin of every arc."""
@@ -243,14 +225,11 @@ class Parser(TreeModel):
         return cls(labels, trees, extractor, weights=weights, summary=header["summary"]).with_carried(stored)
 
 
-def _shares(scores: Attachment) -> dict[str, Any]:
-    return {"uas": scores.uas, "las": scores.las, "label_accuracy": scores.labels, "scored_tokens": scores.n_tokens}
-
-
 def _as_conllu(document: Document) -> Document:
     """A CoNLL-U document with the words alone."""
     lines = [
         "".join(f"{t}\t{word}" + "\t_" * 8 + "\n" for t, word in enumerate(words, 1))
         for words in document.columns.sequences("word")
     ]
-    return parse_conllu(RawText.of("\n".join(lines), document.raw.source))
+    text = "".join(line + "\n" for line in lines)
+    return parse_conllu(replace(document.raw, lines=text.split("\n")))
