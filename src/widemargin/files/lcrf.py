@@ -110,7 +110,7 @@ def read_layout(content: "ByteVector | bytes", place: Place) -> Layout:
 def _parsed(content: ByteVector, place: Place) -> ChainFile:
     layout = read_layout(content, place)
     labels = read_quarks(content, layout.labels, layout.n_labels, place)
-    if labels.n_characters is None:
+    if not labels.are_utf8:
         raise place.damaged(f"its labels {labels[:3]} are not UTF-8")
     if len(set(labels)) < len(labels):
         raise place.damaged("its labels are not distinct")
@@ -120,7 +120,10 @@ def _parsed(content: ByteVector, place: Place) -> ChainFile:
     is_transition = kind == TRANSITION
     if not (is_transition | (kind == STATE)).all():
         raise place.damaged(f"it has features of the kind {kind.max()}; there are only 0 and 1")
-    states, transitions = features[~is_transition], features[is_transition]
+    n_states = len(kind) - int(np.count_nonzero(is_transition))
+    if is_transition[:n_states].any():
+        features = features[np.argsort(kind, kind="stable")]
+    states, transitions = features[:n_states], features[n_states:]
     return ChainFile(
         labels.strings,
         attributes,

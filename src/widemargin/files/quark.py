@@ -32,17 +32,17 @@ N_TABLES = 256
 FIRST_RECORD = HEADER.size + 8 * N_TABLES
 CHUNK, BYTE_ORDER = b"CQDB", 0x62445371
 MASK = 0xFFFFFFFF
-_HEAD = np.arange(8)
 
 
 class PackedStrings(Sequence[str]):
     """Strings as one array of UTF-8 bytes, decoded when first asked for.
 
-    Bytes that are not UTF-8 become lone surrogates, as in Python's file names, so that nothing is lost or confused.
+    `lengths` counts the bytes of each, `n_characters` those that begin a character. Bytes that are not UTF-8 become
+    lone surrogates, as in Python's file names, so that nothing is lost or confused.
     """
 
-    def __init__(self, text: ByteVector, lengths: LongVector) -> None:
-        self.text, self.lengths = text, lengths
+    def __init__(self, text: ByteVector, lengths: LongVector, n_characters: LongVector) -> None:
+        self.text, self.lengths, self.n_characters = text, lengths, n_characters
 
     @cached_property
     def strings(self) -> list[str]:
@@ -52,20 +52,16 @@ class PackedStrings(Sequence[str]):
         return [text[begin:end].decode("utf-8", "surrogateescape") for begin, end in pieces]
 
     @cached_property
-    def n_characters(self) -> LongVector | None:
-        """The number of characters of each string; None if some string is not UTF-8."""
-        lengths = self.lengths
+    def are_utf8(self) -> bool:
+        """Whether every string is UTF-8."""
+        begins = (np.cumsum(self.lengths) - self.lengths)[self.lengths > 0]
+        if ((self.text[begins] & 0xC0) == 0x80).any():
+            return False  # perhaps a character that begins in one string and ends in the next
         try:
-            n = len(self.text.tobytes().decode())
+            self.text.tobytes().decode()
         except UnicodeDecodeError:
-            return None
-        if n == len(self.text):
-            return lengths
-        first = (self.text & 0xC0) != 0x80
-        ends = np.cumsum(lengths)
-        if not first[(ends - lengths)[lengths > 0]].all():
-            return None  # a character begins in one string and ends in the next
-        return np.diff(np.concatenate([[0], np.cumsum(first)])[np.concatenate([[0], ends])])
+            return False
+        return True
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -114,31 +110,36 @@ def read_quarks(content: ByteVector, begin: int, n: int, place: Place) -> Packed
         raise place.damaged(f"the strings that begin at byte {begin:,} are not a database of {n:,} strings")
     content = content[begin : begin + size]
     offsets = numbers(content, backward, n, place)
-    if n and not FIRST_RECORD <= offsets.min() <= offsets.max() <= size - 9:
-        raise place.damaged("some of its strings are outside of the file")
-    heads = content[offsets[:, np.newaxis] + _HEAD].view("<u4").astype(np.int64)
-    starts, lengths = offsets + 8, heads[:, 1] - 1
-    # The sum, too: strings that overlap could need more memory than the file has bytes.
-    if (lengths < 0).any() or (starts + lengths >= size).any() or lengths.sum() > size:
-        raise place.damaged("some of its strings are longer than the file")
-    if (heads[:, 0] != np.arange(n)).any() or content[starts + lengths].any():
-        raise place.damaged("the numbers of its strings are mixed up")
-    text = np.empty(lengths.sum(), dtype=np.uint8)
-    if _copy_strings(content, starts, lengths, text):
-        raise place.damaged("some of its strings have a zero byte inside")
-    return PackedStrings(text, lengths)
+    # No more room than the file has bytes, which strings that overlap could exceed.
+    text, lengths, characters = np.empty(size, dtype=np.uint8), np.empty_like(offsets), np.empty_like(offsets)
+    wrong = _copy_strings(content, offsets, text, lengths, characters)
+    if wrong >= 0:
+        raise place.damaged(f"string {wrong:,} of those that begin at byte {begin:,} is not where it should be")
+    return PackedStrings(text[: lengths.sum()].copy(), lengths, characters)
 
 
 @kernel
-def _copy_strings(content: ByteVector, starts: LongVector, lengths: LongVector, text: ByteVector) -> bool:
-    """Write the strings end to end into `text`; return whether there is a zero byte among them."""
-    write, zero = 0, False
-    for i in range(len(starts)):
-        for k in range(starts[i], starts[i] + lengths[i]):
+def _copy_strings(
+    content: ByteVector, offsets: LongVector, text: ByteVector, lengths: LongVector, characters: LongVector
+) -> int:
+    """Write the strings end to end into `text`, with their lengths; return the number of the first bad record, or −1."""
+    write = 0
+    for i in range(len(offsets)):
+        begin = offsets[i] + 8
+        if offsets[i] < 24 or begin >= len(content) or _word(content, begin - 8, begin) != i:
+            return i
+        lengths[i] = _word(content, begin - 4, begin) - 1
+        end = begin + lengths[i]
+        if lengths[i] < 0 or end >= len(content) or write + lengths[i] > len(text) or content[end] != 0:
+            return i
+        characters[i] = 0
+        for k in range(begin, end):
             text[write] = content[k]
-            zero |= content[k] == 0
+            characters[i] += (content[k] & 0xC0) != 0x80
             write += 1
-    return zero
+            if content[k] == 0:
+                return i
+    return -1
 
 
 def quark_database(strings: Sequence[str]) -> bytes:
