@@ -50,7 +50,8 @@ class Weights(NamedTuple):
 class ChainFile(NamedTuple):
     """What a file says: the names of labels and attributes, and weights by their numbers.
 
-    A state leads from an attribute to a label, a transition from a label to the next.
+    A state leads from an attribute to a label, a transition from a label to the next. Weights that were read are in the
+    order of their sources and targets; those to be written may be in any order.
     """
 
     labels: list[str]
@@ -145,10 +146,16 @@ def _weights(features: AnyArray, n_sources: int, n_targets: int, place: Place) -
     source, target = features["source"], features["target"]
     if len(features) and (source.max() >= n_sources or target.max() >= n_targets):
         raise place.damaged("it has weights of labels or attributes that it does not have")
+    places = source.astype(np.int64) * n_targets + target
+    if not (places[1:] > places[:-1]).all():
+        order = np.argsort(places, kind="stable")
+        features, places = features[order], places[order]
+        if (places[1:] == places[:-1]).any():
+            raise place.damaged("it has two weights for the same thing")
     weight = features["weight"].astype(np.float64)
     if not (weight < np.inf).all():
         raise place.damaged("some of its weights are not numbers, or infinite")
-    return Weights(source.astype(np.int32), target.astype(np.int32), weight)
+    return Weights(features["source"].astype(np.int32), features["target"].astype(np.int32), weight)
 
 
 def write_lcrf(path: "str | os.PathLike[str]", file: ChainFile) -> None:

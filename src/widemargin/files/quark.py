@@ -122,7 +122,7 @@ def read_quarks(content: ByteVector, begin: int, n: int, place: Place) -> Packed
 def _copy_strings(
     content: ByteVector, offsets: LongVector, text: ByteVector, lengths: LongVector, characters: LongVector
 ) -> int:
-    """Write the strings end to end into `text`, with their lengths; return the number of the first bad record, or −1."""
+    """Write the strings end to end into `text`, with their lengths; return the first bad record, or −1."""
     write = 0
     for i in range(len(offsets)):
         begin = offsets[i] + 8
