@@ -5,6 +5,7 @@ files have no weights for first and last labels, and none that depend on feature
 """
 
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,9 +49,9 @@ def tagger_of(file: ChainFile, name: str) -> Tagger:
 def _extractor(attributes: "list[str] | PackedStrings") -> RecordExtractor:
     if isinstance(attributes, PackedStrings) and attributes.are_utf8:
         keys = hash_pieces(attributes.text, attributes.n_characters)
-        return RecordExtractor.of_keys(keys, lambda: attributes.strings)
+        return RecordExtractor.of_keys(keys, partial(list, attributes))
     names = list(attributes)
-    return RecordExtractor.of_keys(hash_strings(names), lambda: names)
+    return RecordExtractor.of_keys(hash_strings(names), partial(list, names))
 
 
 def _table(transitions: Weights, n: int) -> FloatMatrix:
