@@ -6,6 +6,7 @@ p(y | x) = exp(score(y) − log Z), summed over all label sequences only when a 
 import os
 import sys
 from contextlib import closing
+from functools import partial
 from math import exp
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from widemargin._types import FloatMatrix
 from widemargin.crfsuite.items import ItemSequence, spelt
 from widemargin.crfsuite.parsed import ParsedDump, dump_text, parsed_dump
+from widemargin.crfsuite.recent import recent
 from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout
 from widemargin.tasks.base import foreign_model, load_model
@@ -61,14 +63,14 @@ class Tagger:
         """
         path = os.fsdecode(name)
         with open(path, "rb") as stream:
-            beginning = stream.read(HEADER.size + 1)
+            beginning, about = stream.read(HEADER.size + 1), os.fstat(stream.fileno())
         if beginning.startswith(MAGIC):
             if len(beginning) <= HEADER.size:
                 raise ValueError(f"Model file {name!r} doesn't have a complete header")
-            return self._opened(foreign_model(path), beginning)
+            return self._opened(recent(about, partial(foreign_model, path)), beginning)
         if beginning[8:9] != b"{":
             raise ValueError(f"Invalid model file {name!r}")
-        model = load_model(path)
+        model = recent(about, partial(load_model, path))
         if not isinstance(getattr(model, "extractor", None), RecordExtractor) or ".crfsuite" not in model.exports:
             raise UnsupportedError(f"the model {path} is not a tagger of ready-made features")
         return self._opened(model, b"")
