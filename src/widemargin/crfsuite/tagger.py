@@ -38,7 +38,7 @@ class Tagger:
     ValueError: The tagger is not opened
     """
 
-    __slots__ = ("__weakref__", "_labels", "_model", "_numbers", "_posteriors", "_scores", "_source")
+    __slots__ = ("__weakref__", "_labels", "_log_z", "_model", "_numbers", "_rows", "_scores", "_source")
 
     def __init__(self, *_: Any) -> None:
         self._forget()
@@ -49,7 +49,8 @@ class Tagger:
         self._labels: list[str] = []
         self._numbers: dict[str, int] = {}
         self._scores: FloatMatrix = np.empty((0, 0))
-        self._posteriors: tuple[FloatMatrix, float] | None = None
+        self._rows: list[list[float]] = []
+        self._log_z = 0.0
 
     def open(self, name: str | bytes | os.PathLike[str]) -> "closing[Tagger]":
         """Open a model file; the result closes it at the end of a ``with`` block.
@@ -108,7 +109,7 @@ class Tagger:
         """Choose the sequence that later calls are about: a list of items (see `ItemSequence`)."""
         model = self._ready()
         items = xseq if type(xseq) is ItemSequence else ItemSequence(xseq)
-        self._scores, self._posteriors = model.one_by_one.scores(*items.packed()), None
+        self._scores, self._rows = model.one_by_one.scores(*items.packed()), []
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of a sequence, or of the one that was set before."""
@@ -128,10 +129,13 @@ class Tagger:
         if len(wanted) != n:
             raise ValueError(f"The numbers of items and labels differ: |x| = {n}, |y| = {len(wanted)}")
         codes = np.array([self._number(label) for label in wanted], dtype=np.int32)
-        return exp(model.one_by_one.score(self._scores, codes) - self._sums()[1])
+        return exp(model.one_by_one.score(self._scores, codes) - self._sums())
 
     def marginal(self, y: Any, pos: int) -> float:
         """p(label y at position pos | xseq) of the current sequence."""
+        rows = self._rows
+        if type(pos) is int and 0 <= pos < len(rows) and type(y) is str and y in self._numbers:
+            return rows[pos][self._numbers[y]]  # not the first question about this sequence, and nothing odd
         label, place = spelt(y), _whole(pos)
         self._ready()
         n = len(self._scores)
@@ -140,7 +144,8 @@ class Tagger:
         if not 0 <= place < n:
             raise ValueError(f"The position, {place} is out of range of {n}")
         number = self._number(label)
-        return self._sums()[0].item(place, number)
+        self._sums()
+        return self._rows[place][number]
 
     def _number(self, label: str) -> int:
         if not self._numbers:
@@ -149,12 +154,13 @@ class Tagger:
             raise RuntimeError(f"Failed to convert into label identifier: {label}")
         return self._numbers[label]
 
-    def _sums(self) -> tuple[FloatMatrix, float]:
-        """The probability of each label at each position of the current sequence, and log Z."""
-        if self._posteriors is None:
+    def _sums(self) -> float:
+        """log Z of the current sequence; the probability of each label at each position is then in `_rows`."""
+        if not self._rows:
             self._model.check_probable()
-            self._posteriors = self._model.one_by_one.posteriors(self._scores)
-        return self._posteriors
+            posteriors, self._log_z = self._model.one_by_one.posteriors(self._scores)
+            self._rows = posteriors.tolist()
+        return self._log_z
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
         """Write the model as text into a file, or to standard output."""
