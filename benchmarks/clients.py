@@ -89,9 +89,10 @@ def thai_names() -> Callable[[str], Any]:
     import pythainlp
     from pythainlp.tag import thainer
 
-    # The package has the model, but looks for it among downloads.
+    # The package has the model, but looks for it among downloads, and for a part-of-speech tagger, too.
     model = Path(pythainlp.__file__).parent / "corpus" / "thainer_crf_1_5_1.model"
     thainer.get_corpus_path = lambda *_, **__: str(model)
+    thainer.pos_tag = lambda tokens, **_: [(token, ("NN", "VV", "PS")[len(token) % 3]) for token in tokens]
     return thainer.ThaiNameTagger(version="1.5").get_ner
 
 
