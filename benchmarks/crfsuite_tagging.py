@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import pycrfsuite
@@ -140,6 +140,7 @@ def main() -> None:
         path = given.model or str(Path(folder) / "addresses.crfsuite")
         if given.model is None:
             trained(path)
+            sleep(2.5)  # a file that was written just now is read again every time
         rows = measured(path, given.sequences, given.runs)
     print(f"{'':28} {'python-crfsuite':>16} {'widemargin':>12} {'ratio':>7}")
     for name, row in rows.items():
