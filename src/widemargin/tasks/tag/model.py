@@ -6,7 +6,7 @@ Model files call its structure ``chain``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,9 @@ from widemargin.text.span_labels import SpanLabels, marks_spans
 from widemargin.text.spans import Span, spans
 from widemargin.text.template_extractor import TemplateExtractor
 
+if TYPE_CHECKING:
+    from widemargin.files.lcrf import ChainFile
+
 DENSE = ("transition", "begin", "end", "conditional")
 
 
@@ -57,6 +60,7 @@ class Tagger(TokenModel[ChainExamples]):
     outputs_are = "labels"
     explains = True
     fields: ClassVar[Fields] = {"labels": names(str, int, at_least=1), "features": record({})}
+    exports: ClassVar[Mapping[str, str]] = {".crfsuite": "a model file of CRFsuite"}
 
     extractor: Extractor
     weights: ChainWeights
@@ -241,6 +245,18 @@ class Tagger(TokenModel[ChainExamples]):
             right = [each for g, p in zip(gold, predicted, strict=True) for each in judged_spans(g, p)]
             judged["spans"] = Judged.of(ahead, right)
         return {kind: each for kind, each in judged.items() if len(each.right)}
+
+    def exported(self, suffix: str) -> bytes:
+        """The model as CRFsuite writes it."""
+        from widemargin.files.lcrf import lcrf_bytes  # seldom needed
+
+        return lcrf_bytes(self.chain_file())
+
+    def chain_file(self) -> "ChainFile":
+        """What a model file of CRFsuite says of this model; an error if it has more than such a file can hold."""
+        from widemargin.tasks.tag.crfsuite import chain_file  # seldom needed
+
+        return chain_file(self)
 
     def _names(self, codes: IntVector) -> list[Any]:
         names = self.labels
