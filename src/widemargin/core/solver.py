@@ -94,6 +94,10 @@ class Solver(Protocol):
         """A lower bound on P at every w; None for solvers without one, which are certified by `Problem.bounds`."""
         return None
 
+    def ended(self, problem: Problem, state: Any) -> str:
+        """Why the solver itself has come to an end after an epoch, in a word; empty if it can go on."""
+        return ""
+
     def carried(self, problem: Problem, state: Any) -> Carried | None:
         """Cuts or planes for a run on a similar problem to start from; None for solvers that start from weights."""
         return None
