@@ -239,7 +239,7 @@ def observed_states(
 def observed_pairs(
     indptr: LongVector, gold: IntVector, n_labels: int, *, least: float = 0.0, all_pairs: bool = False
 ) -> LongVector:
-    """The pairs k · L + l of neighbouring labels that occur `least` times; with `all_pairs` those that never do, too."""
+    """The pairs k · L + l of neighbouring labels that occur `least` times; with `all_pairs` those that never do."""
     inside = np.ones(len(gold), dtype=np.bool_)
     inside[indptr[:-1][indptr[:-1] < len(gold)]] = False
     at = np.flatnonzero(inside)
