@@ -1,6 +1,6 @@
 """Ready-made features per position, in the conventions of python-crfsuite."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, starmap
 from math import isfinite
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
+from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, KeyVector, LongVector
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
@@ -31,6 +31,13 @@ class RecordExtractor(NumberedFeatures):
     """
 
     n_transition_features = 0
+
+    @classmethod
+    def of_keys(cls, keys: KeyVector, spell: Callable[[], list[str]]) -> "RecordExtractor":
+        """An extractor of the features with these keys, numbered in their order; `spell` gives their names."""
+        extractor = cls()
+        extractor.index, extractor._spell = Alphabet(keys), spell
+        return extractor
 
     def fit(self, X: Sequence[Sequence[Any]]) -> Features:
         """Number the features of the training sequences."""
@@ -92,9 +99,8 @@ class RecordExtractor(NumberedFeatures):
         """An extractor of the `used` features only."""
         if not isinstance(self.index, Alphabet):
             return None
-        kept = RecordExtractor(min_count=self.min_count)
-        kept.index = Alphabet(self.index.keys()[used])
-        kept._spell = partial(selected, self.names(), used)
+        kept = RecordExtractor.of_keys(self.index.keys()[used], partial(selected, self.names(), used))
+        kept.min_count = self.min_count
         return kept
 
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:

@@ -14,6 +14,7 @@ from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, Lon
 from widemargin.core.header import Fields, names, record
 from widemargin.core.stored import Stored, packed_rows
 from widemargin.errors import WidemarginError
+from widemargin.files.lcrf import ChainFile, lcrf_bytes
 from widemargin.report.explain import Explanation, Question
 from widemargin.tasks.answers import SureSpan
 from widemargin.tasks.base import selected_rows
@@ -25,6 +26,7 @@ from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pai
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.predict import TagPredictor
+from widemargin.tasks.tag.single import OneByOne
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
@@ -48,6 +50,7 @@ class Tagger(TokenModel[ChainExamples]):
     outputs_are = "labels"
     explains = True
     fields: ClassVar[Fields] = {"labels": names(str, int, at_least=1), "features": record({})}
+    exports: ClassVar[Mapping[str, str]] = {".crfsuite": "a model file of CRFsuite"}
 
     extractor: Extractor
     weights: ChainWeights
@@ -92,6 +95,11 @@ class Tagger(TokenModel[ChainExamples]):
     def predictor(self) -> TagPredictor:
         """What finds the labels of new sequences."""
         return TagPredictor(self.extractor, self.weights)
+
+    @cached_property
+    def one_by_one(self) -> OneByOne:
+        """What answers questions about single sequences of ready-made features."""
+        return OneByOne(self.extractor, self.predictor.weights)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
@@ -217,6 +225,16 @@ class Tagger(TokenModel[ChainExamples]):
             right = [each for g, p in zip(gold, predicted, strict=True) for each in judged_spans(g, p)]
             judged["spans"] = Judged.of(ahead, right)
         return {kind: each for kind, each in judged.items() if len(each.right)}
+
+    def exported(self, suffix: str) -> bytes:
+        """The model as CRFsuite writes it."""
+        return lcrf_bytes(self.chain_file())
+
+    def chain_file(self) -> ChainFile:
+        """What a model file of CRFsuite says of this model; an error if it has more than such a file can hold."""
+        from widemargin.tasks.tag.crfsuite import chain_file  # seldom needed
+
+        return chain_file(self)
 
     def _names(self, codes: IntVector) -> list[Any]:
         names = self.labels
