@@ -19,6 +19,7 @@ import numpy as np
 
 from widemargin._types import ByteVector, FloatVector, LongVector
 
+LARGEST = 2**31 - 1
 LISTS, NUMBERS = frozenset({list, tuple}), frozenset({float, bool, int})
 
 
@@ -60,6 +61,10 @@ class ItemSequence:
         """
         return np.frombuffer(self._text, dtype=np.uint8), self._values, np.array(self._counts, dtype=np.int64)
 
+    def named(self) -> tuple[list[str], FloatVector, list[int]]:
+        """As `packed`, with the names as strings; bytes that are not UTF-8 are lone surrogates in them."""
+        return self._names, self._values, self._counts
+
     def items(self) -> list[dict[str, float]]:
         """A dict of names and values per item."""
         names, values = map(_decoded, self._names), iter(self._values.tolist() or repeat(1.0))
@@ -80,6 +85,16 @@ def spelt(name: Any) -> str:
     if isinstance(name, bytes | bytearray):
         return name.decode("utf-8", "surrogateescape")
     raise TypeError(f"expected bytes, {type(name).__name__} found")
+
+
+def whole(number: Any) -> int:
+    """A whole number that fits into 32 bits; what has a fraction is rounded towards 0."""
+    if isinstance(number, str | bytes):
+        raise TypeError("an integer is required")
+    whole = int(number)
+    if not -LARGEST - 1 <= whole <= LARGEST:
+        raise OverflowError("value too large to convert to int")
+    return whole
 
 
 def _decoded(name: str) -> str:

@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix
-from widemargin.crfsuite.items import ItemSequence, spelt
+from widemargin.crfsuite.items import ItemSequence, spelt, whole
 from widemargin.crfsuite.parsed import ParsedDump, dump_text, parsed_dump
 from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout
 from widemargin.tasks.base import foreign_model, load_model
 from widemargin.text.records import RecordExtractor
-
-LARGEST = 2**31 - 1
 
 
 class Tagger:
@@ -130,7 +128,7 @@ class Tagger:
 
     def marginal(self, y: Any, pos: int) -> float:
         """p(label y at position pos | xseq) of the current sequence."""
-        label, place = spelt(y), _whole(pos)
+        label, place = spelt(y), whole(pos)
         self._ready()
         n = len(self._scores)
         if not n:
@@ -172,12 +170,3 @@ class Tagger:
             raise RuntimeError("Tagger is closed")
         header = self._source or self._model.exported(".crfsuite")
         return self._model.chain_file(), Layout(*HEADER.unpack(header[: HEADER.size]))
-
-
-def _whole(pos: Any) -> int:
-    if isinstance(pos, str | bytes):
-        raise TypeError("an integer is required")
-    place = int(pos)
-    if not -LARGEST - 1 <= place <= LARGEST:
-        raise OverflowError("value too large to convert to int")
-    return place
