@@ -137,7 +137,7 @@ class TrainLogParser:
 
     def _storing(self, line: str) -> str | None:
         if found := SECONDS.match(line):
-            self.storing_seconds = float(found[1])
+            self.storing_seconds = float(found[1]) or None  # as python-crfsuite has it: too short to tell
         return "end" if line == "\n" else None
 
 

@@ -119,11 +119,11 @@ class Trainer(BaseTrainer):
         event = self.logparser.feed(message)
         if not self.verbose or event is None:
             return
-        details: list[Any] = {
+        details: dict[str, list[Any]] = {
             "featgen_progress": [self.logparser.featgen_percent],
             "iteration": [self.logparser.last_iteration],
-        }.get(event, [])
-        getattr(self, f"on_{event}")(self.logparser.last_log, *details)
+        }
+        getattr(self, f"on_{event}")(self.logparser.last_log, *details.get(event, []))
 
     def on_start(self, log: str) -> None:
         """Training begins."""
