@@ -257,7 +257,7 @@ class Problem:
     def _pass_slacks(self, w: FloatVector) -> Iterator[tuple[IntVector, FloatVector]]:
         """Blocks with their slacks at `w`, or with upper bounds on them, by a full pass."""
         if self.summed is not None:
-            yield self.weighted, self.summed.slacks(self, w)
+            yield self.summed.examples, self.summed.slacks(self, w)
         else:
             for cuts in self.full_pass(w):
                 yield cuts.block, at_most(self.slacks_of(cuts, w), cuts)
