@@ -1,7 +1,9 @@
 """Training data as it is appended: strings become numbers at once, kept in arrays that grow."""
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +13,9 @@ from widemargin.core.sparse import Rows, boundaries, taken
 from widemargin.crfsuite.items import ItemSequence, spelt, whole
 
 
-class Alphabet(dict[str, int]):
+def new_alphabet() -> defaultdict[str, int]:
     """Numbers strings in the order of their first appearance."""
-
-    def __missing__(self, name: str) -> int:
-        number = self[name] = len(self)
-        return number
+    return defaultdict(count().__next__)
 
 
 class Chains(NamedTuple):
@@ -31,7 +30,7 @@ class Instances:
     """All sequences with their labels and groups. Values are kept only once one of them is not 1."""
 
     def __init__(self) -> None:
-        self.attributes, self.labels = Alphabet(), Alphabet()
+        self.attributes, self.labels = new_alphabet(), new_alphabet()
         self._names, self._counts, self._gold = array("i"), array("i"), array("i")
         self._lengths, self._groups = array("i"), array("i")
         self._values: array[float] | None = None

@@ -17,7 +17,7 @@ from widemargin._jit import kernel
 from widemargin._threads import run
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences
-from widemargin.core.sparse import NO_ROWS, Rows, coalesce, new_table, transposed
+from widemargin.core.sparse import Rows, coalesce, new_table, transposed
 from widemargin.structures.support import distinct
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.marginals import new_scratch, residuals
@@ -180,19 +180,24 @@ class SelectedTotals(ChainTotals):
     """The sums over all sequences of these batches, of the chosen weights alone."""
 
     chain: SelectedChain
+    _shares: list[tuple[int, int]] = []  # noqa: RUF012 — never changed in place
 
     def total(self, n_threads: int) -> FloatVector:
         """The weighted sum of the expected differences of all batches."""
-        if self.positions is NO_ROWS:
-            self.positions = transposed(self.data.features, self.chain.n_features)
-        states, total = self.chain.states, np.empty(self.chain.n_weights)
-        shares = np.linspace(0, self.positions.indptr[-1], n_threads + 1)
-        ends = np.searchsorted(self.positions.indptr, shares)
-        ends[0], ends[-1] = 0, self.chain.n_features
+        ranges, states, total = self._ranges(n_threads), self.chain.states, np.empty(self.chain.n_weights)
         given = self.positions, self.residuals, states
-        run([partial(_sum, *given, first, last, total) for first, last in pairwise(ends.tolist())])
+        run([partial(_sum, *given, first, last, total) for first, last in ranges])
         total[len(states.indices) :] = self.shared.sum(axis=0)[self.chain.pairs]
         return total
+
+    def _ranges(self, n_threads: int) -> list[tuple[int, int]]:
+        """Ranges of features that occur equally often, one for each thread."""
+        if len(self._shares) != n_threads:
+            self.positions = transposed(self.data.features, self.chain.n_features)
+            ends = np.searchsorted(self.positions.indptr, np.linspace(0, self.positions.indptr[-1], n_threads + 1))
+            ends[0], ends[-1] = 0, self.chain.n_features
+            self._shares = list(pairwise(ends.tolist()))
+        return self._shares
 
 
 @kernel
