@@ -71,7 +71,7 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
         "calibration.eta": Parameter(0.1, "About which learning rate to try first."),
         "calibration.rate": Parameter(2.0, "The factor between one learning rate and the next."),
         "calibration.samples": Parameter(1000.0, "How many instances to try learning rates on."),
-        "calibration.candidates": Parameter(10, "How many learning rates to try at least."),
+        "calibration.candidates": Parameter(10, "Try at least half as many learning rates."),
         "calibration.max_trials": Parameter(20, "How many learning rates to try at most."),
     },
     "averaged-perceptron": {
@@ -213,7 +213,7 @@ def _calibrated(values: Mapping[str, Any]) -> SGD:
         first=values["calibration.eta"] * rate**STEPS_ABOVE,
         factor=rate,
         samples=max(1, int(values["calibration.samples"])),
-        least_trials=min(max(1, values["calibration.candidates"]), most),
+        least_trials=min(max(1, values["calibration.candidates"] // 2), most),
         most_trials=most,
     )
 

@@ -121,7 +121,8 @@ class Course:
         else:
             loss = state.loss
         over = loss / max(problem.examples.n_examples, 1) < self.values["epsilon"]
-        return Report(loss, [f"Feature norm: {np.linalg.norm(w):f}\n"], STOPPED if over else "")
+        size = np.linalg.norm(state.w if self.algorithm == "passive-aggressive" else w)  # as CRFsuite prints it
+        return Report(loss, [f"Feature norm: {size:f}\n"], STOPPED if over else "")
 
     def _other(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
         primal = problem.primal_estimate(w)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, cast
 
@@ -19,6 +20,8 @@ from widemargin.files.lcrf import ChainFile, Weights, write_lcrf
 from widemargin.tasks.tag.selected import SelectedChain, observed_pairs, observed_states
 
 LITTLE = 3000.0  # µs of work in a pass below which a second thread costs more than it saves
+MOST_AT_ONCE, FEWEST_BATCHES = 8, 8
+"""Instances that an online algorithm decodes at one w: as many as make calls cheap, but a small part of all."""
 TITLES = {
     "lbfgs": "L-BFGS optimization",
     "l2sgd": "Stochastic Gradient Descent (SGD)",
@@ -112,7 +115,10 @@ def _trained(chain: SelectedChain, given: Chains, course: Course, plan: Plan) ->
     examples = CountedChains(chain, given)
     n_threads = count_threads(-1) if examples.work.sum() > LITTLE else 1
     problem = Problem(examples, **plan.problem, n_threads=n_threads)
-    solver = cast("Solver", Watched(plan.solver, course))
+    chosen: Any = plan.solver
+    if course.algorithm in PARAMETERS and not lbfgs:
+        chosen = replace(chosen, batch_size=min(MOST_AT_ONCE, max(1, examples.n_examples // FEWEST_BATCHES)))
+    solver = cast("Solver", Watched(chosen, course))
     # A run without any other rule ends by those of the course, or by precision.
     stop = Stop(epochs=plan.max_iterations, gap=plan.gap, seconds=None if plan.max_iterations is not None else 1e9)
     solution = fit(problem, solver, stop=stop)

@@ -8,7 +8,7 @@ so are sums over it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -43,6 +43,13 @@ class SelectedChain(Chain):
 
     def __post_init__(self) -> None:
         Chain(self.n_labels, self.n_features)  # feature differences are found among all pairs before they are selected
+
+    @cached_property
+    def numbers(self) -> IntVector:
+        """The weight of every transition, begin and end; −1 where it is not chosen."""
+        numbers = np.full(self.n_labels * (self.n_labels + 2), -1, dtype=np.int32)
+        numbers[self.pairs] = np.arange(len(self.states.indices), self.n_weights)
+        return numbers
 
     @property
     def n_weights(self) -> int:
@@ -140,11 +147,8 @@ class SelectedChainExamples(ChainExamples):
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and the chosen feature differences of label sequences laid end to end."""
-        L = self.chain.n_labels
-        shared = np.full(L * (L + 2), -1, dtype=np.int32)
-        shared[self.chain.pairs] = np.arange(len(self.chain.states.indices), self.n_weights)
         errors, psi = super().difference(batch, outputs)
-        return Differences(errors, _select(psi, L, self.chain.states, shared))
+        return Differences(errors, _select(psi, self.chain.n_labels, self.chain.states, self.chain.numbers))
 
     def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
         """−log p of the gold labels and the expected feature differences (`core.examples.Marginals`)."""
