@@ -1,8 +1,10 @@
 """`widemargin.crfsuite.Tagger` beside python-crfsuite's own: the same files, calls, answers and mistakes."""
 
 import math
+import os
 import pickle
 import random
+import time
 from collections import OrderedDict, UserDict
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import widemargin
 import widemargin.crfsuite as ours
 from widemargin.crfsuite.models import load, save
 from widemargin.errors import ModelFileError, UnsupportedError
+from widemargin.files.lcrf import ChainFile, Weights, lcrf_bytes
 
 pytestmark = pytest.mark.interpreted
 
@@ -393,3 +396,22 @@ def test_probabilities_are_refused_where_there_are_none(tmp_path):
     tagger.set(X[0])
     with pytest.raises(UnsupportedError, match="which gives scores, not probabilities"):
         tagger.marginal("N", 0)
+
+
+def test_a_model_that_was_written_anew_is_read_anew(tmp_path):
+    """Even if the time and the size of its file are the same as before."""
+    path = tmp_path / "m"
+    for word in ("a", "b", "c"):
+        weights = Weights(np.zeros(1, np.int32), np.ones(1, np.int32), np.full(1, 2.0))
+        path.write_bytes(lcrf_bytes(ChainFile(["O", "N"], [word], weights, Weights(*(part[:0] for part in weights)))))
+        os.utime(path, ns=(10**18, 10**18))
+        assert opened(ours, path).tag([["a"], ["b"], ["c"]]) == ["N" if known == word else "O" for known in "abc"]
+
+
+def test_a_settled_model_is_read_once(path, monkeypatch):
+    later = time.time_ns() + 10**10
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+    first, second = (opened(ours, path) for _ in range(2))
+    assert first._model is second._model
+    first.close()
+    assert second.tag([["bias"]]) == opened(pycrfsuite, path).tag([["bias"]])

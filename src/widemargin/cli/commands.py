@@ -245,7 +245,8 @@ def calibrate(**options: Any) -> int | None:
     "exports",
     multiple=True,
     metavar="FILE",
-    help="Write a motif into FILE.meme for other programs, or its logo into FILE.svg or FILE.png; may be repeated.",
+    help="Write a motif into FILE.meme for other programs, or its logo into FILE.svg or FILE.png; or a tagger of "
+    "ready-made features into FILE.crfsuite; may be repeated.",
 )
 @as_json
 def inspect(**options: Any) -> int | None:

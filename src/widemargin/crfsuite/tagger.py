@@ -6,6 +6,7 @@ p(y | x) = exp(score(y) − log Z), summed over all label sequences only when a 
 import os
 import sys
 from contextlib import closing
+from functools import partial
 from math import exp
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from widemargin._types import FloatMatrix
 from widemargin.crfsuite.items import ItemSequence, spelt, whole
 from widemargin.crfsuite.parsed import ParsedDump, dump_text, parsed_dump
+from widemargin.crfsuite.recent import recent
 from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout
 from widemargin.tasks.base import foreign_model, load_model
@@ -34,7 +36,7 @@ class Tagger:
     ValueError: The tagger is not opened
     """
 
-    __slots__ = ("__weakref__", "_labels", "_model", "_numbers", "_posteriors", "_scores", "_source")
+    __slots__ = ("__weakref__", "_labels", "_log_z", "_model", "_numbers", "_rows", "_scores", "_source")
 
     def __init__(self, *_: Any) -> None:
         self._forget()
@@ -45,7 +47,8 @@ class Tagger:
         self._labels: list[str] = []
         self._numbers: dict[str, int] = {}
         self._scores: FloatMatrix = np.empty((0, 0))
-        self._posteriors: tuple[FloatMatrix, float] | None = None
+        self._rows: list[list[float]] = []
+        self._log_z = 0.0
 
     def open(self, name: str | bytes | os.PathLike[str]) -> "closing[Tagger]":
         """Open a model file; the result closes it at the end of a ``with`` block.
@@ -59,14 +62,14 @@ class Tagger:
         """
         path = os.fsdecode(name)
         with open(path, "rb") as stream:
-            beginning = stream.read(HEADER.size + 1)
+            beginning, about = stream.read(HEADER.size + 1), os.fstat(stream.fileno())
         if beginning.startswith(MAGIC):
             if len(beginning) <= HEADER.size:
                 raise ValueError(f"Model file {name!r} doesn't have a complete header")
-            return self._opened(foreign_model(path), beginning)
+            return self._opened(recent(about, partial(foreign_model, path)), beginning)
         if beginning[8:9] != b"{":
             raise ValueError(f"Invalid model file {name!r}")
-        model = load_model(path)
+        model = recent(about, partial(load_model, path))
         if not isinstance(getattr(model, "extractor", None), RecordExtractor) or ".crfsuite" not in model.exports:
             raise UnsupportedError(f"the model {path} is not a tagger of ready-made features")
         return self._opened(model, b"")
@@ -104,7 +107,7 @@ class Tagger:
         """Choose the sequence that later calls are about: a list of items (see `ItemSequence`)."""
         model = self._ready()
         items = xseq if type(xseq) is ItemSequence else ItemSequence(xseq)
-        self._scores, self._posteriors = model.one_by_one.scores(*items.packed()), None
+        self._scores, self._rows = model.one_by_one.scores(*items.packed()), []
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of a sequence, or of the one that was set before."""
@@ -124,10 +127,13 @@ class Tagger:
         if len(wanted) != n:
             raise ValueError(f"The numbers of items and labels differ: |x| = {n}, |y| = {len(wanted)}")
         codes = np.array([self._number(label) for label in wanted], dtype=np.int32)
-        return exp(model.one_by_one.score(self._scores, codes) - self._sums()[1])
+        return exp(model.one_by_one.score(self._scores, codes) - self._sums())
 
     def marginal(self, y: Any, pos: int) -> float:
         """p(label y at position pos | xseq) of the current sequence."""
+        rows = self._rows
+        if type(pos) is int and 0 <= pos < len(rows) and type(y) is str and y in self._numbers:
+            return rows[pos][self._numbers[y]]  # not the first question about this sequence, and nothing odd
         label, place = spelt(y), whole(pos)
         self._ready()
         n = len(self._scores)
@@ -136,7 +142,8 @@ class Tagger:
         if not 0 <= place < n:
             raise ValueError(f"The position, {place} is out of range of {n}")
         number = self._number(label)
-        return self._sums()[0].item(place, number)
+        self._sums()
+        return self._rows[place][number]
 
     def _number(self, label: str) -> int:
         if not self._numbers:
@@ -145,12 +152,13 @@ class Tagger:
             raise RuntimeError(f"Failed to convert into label identifier: {label}")
         return self._numbers[label]
 
-    def _sums(self) -> tuple[FloatMatrix, float]:
-        """The probability of each label at each position of the current sequence, and log Z."""
-        if self._posteriors is None:
+    def _sums(self) -> float:
+        """log Z of the current sequence; the probability of each label at each position is then in `_rows`."""
+        if not self._rows:
             self._model.check_probable()
-            self._posteriors = self._model.one_by_one.posteriors(self._scores)
-        return self._posteriors
+            posteriors, self._log_z = self._model.one_by_one.posteriors(self._scores)
+            self._rows = posteriors.tolist()
+        return self._log_z
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
         """Write the model as text into a file, or to standard output."""
