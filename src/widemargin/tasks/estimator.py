@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatMatrix
-from widemargin.core.loop import Callback
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Callback
 from widemargin.errors import ModelFileError, WidemarginError
 from widemargin.tasks import kinds
 from widemargin.tasks.answers import Answers, Ranked, SureSpan
