@@ -13,32 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector
+from widemargin._types import FloatVector
 from widemargin.core.problem import Problem
 from widemargin.core.solution import relative_gap
 from widemargin.core.solver import Solver
 from widemargin.crfsuite.algorithms import Plan
 from widemargin.crfsuite.instances import Chains
 from widemargin.solvers.orthants import slope
-from widemargin.tasks.tag.selected import SelectedChain, SelectedChainExamples
 
 Say = Callable[[str], None]
 
 CONVERGED, STOPPED, EXHAUSTED = "convergence", "stopping criteria", "maximum number of iterations"
-
-
-class CountedChains(SelectedChainExamples):
-    """Training examples that remember the number of errors that each was last seen with."""
-
-    def __init__(self, chain: SelectedChain, given: Chains) -> None:
-        super().__init__(chain, *given)
-        self.seen = np.zeros(self.n_examples)
-
-    def difference(self, batch: IntVector, outputs: IntVector) -> Any:
-        """As it is, and remembered."""
-        found = super().difference(batch, outputs)
-        self.seen[batch] = found.errors
-        return found
 
 
 class Report(NamedTuple):
@@ -161,8 +146,8 @@ class Watched:
 class HeldOut:
     """Scores weights on the instances held out, as CRFsuite prints it."""
 
-    def __init__(self, chain: SelectedChain, given: Chains, labels: list[str]) -> None:
-        self.examples, self.labels = SelectedChainExamples(chain, *given), labels
+    def __init__(self, chain: Any, given: Chains, labels: list[str]) -> None:
+        self.examples, self.labels = chain.examples(*given), labels
         self.everything = np.arange(self.examples.n_examples, dtype=np.int32)
 
     def lines(self, w: FloatVector) -> Iterator[str]:

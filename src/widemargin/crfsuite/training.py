@@ -10,14 +10,15 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
-from widemargin.core.loop import Stop, fit
+from widemargin.core.loop import fit
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Stop
 from widemargin.crfsuite.algorithms import PARAMETERS, Plan, plan_of
-from widemargin.crfsuite.course import EXHAUSTED, CountedChains, Course, HeldOut, Say, Watched
+from widemargin.crfsuite.course import EXHAUSTED, Course, HeldOut, Say, Watched
 from widemargin.crfsuite.instances import Chains, Instances
 from widemargin.files.lcrf import ChainFile, Weights, write_lcrf
-from widemargin.tasks.tag.selected import SelectedChain, observed_pairs, observed_states
+from widemargin.tasks import kinds
 
 LITTLE = 3000.0  # µs of work in a pass below which a second thread costs more than it saves
 MOST_AT_ONCE, FEWEST_BATCHES = 8, 8
@@ -56,25 +57,22 @@ def train(instances: Instances, algorithm: str, values: Mapping[str, Any], path:
         _stored(instances, chain, w, path, say)
 
 
-def _generated(given: Chains, n_attributes: int, n_labels: int, values: Mapping[str, Any], say: Say) -> SelectedChain:
-    """Choose the weights."""
-    begin, least = perf_counter(), values["feature.minfreq"]
+def _generated(given: Chains, n_attributes: int, n_labels: int, values: Mapping[str, Any], say: Say) -> Any:
+    """Choose the weights: the shape of the chain (`Kind.observed`)."""
+    begin = perf_counter()
     say("Feature generation\n")
     say("type: CRF1d\n")
     for line in _described({name: values[name] for name in values if name.startswith("feature.")}):
         say(line)
-    states = observed_states(
-        given.features,
-        given.gold,
-        n_attributes,
-        n_labels,
-        least=least,
+    observed = dict(kinds())["chain"].load("observed")
+    chain = observed(
+        *given,
+        n_features=n_attributes,
+        n_labels=n_labels,
+        least=values["feature.minfreq"],
         all_labels=values["feature.possible_states"],
+        all_pairs=values["feature.possible_transitions"],
     )
-    pairs = observed_pairs(
-        given.indptr, given.gold, n_labels, least=least, all_pairs=values["feature.possible_transitions"]
-    )
-    chain = SelectedChain(n_labels=n_labels, n_features=n_attributes, states=states, pairs=pairs)
     for percent in range(0, 101, 2):
         say("." if percent % 10 else str(percent // 10))
     say("\n")
@@ -106,13 +104,13 @@ def _described(values: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name}: {printed}\n"
 
 
-def _trained(chain: SelectedChain, given: Chains, course: Course, plan: Plan) -> FloatVector:
+def _trained(chain: Any, given: Chains, course: Course, plan: Plan) -> FloatVector:
     """The weights; none if there are none to find."""
     lbfgs, sgd = course.algorithm == "lbfgs", course.algorithm == "l2sgd"
     if not chain.n_weights:
         course.say(f"{'L-BFGS' if lbfgs else 'Training'} terminated with error code (-1020)\n")
         return np.empty(0)
-    examples = CountedChains(chain, given)
+    examples = chain.examples(*given)
     n_threads = count_threads(-1) if examples.work.sum() > LITTLE else 1
     problem = Problem(examples, **plan.problem, n_threads=n_threads)
     chosen: Any = plan.solver
@@ -139,7 +137,7 @@ def _with_article(why: str) -> str:
     return why if why == "convergence" or why.startswith("error") else f"the {why}"
 
 
-def _stored(instances: Instances, chain: SelectedChain, w: FloatVector, path: str, say: Say) -> None:
+def _stored(instances: Instances, chain: Any, w: FloatVector, path: str, say: Say) -> None:
     begin, n_states = perf_counter(), len(chain.states.indices)
     sources = np.repeat(np.arange(chain.n_features, dtype=np.int32), np.diff(chain.states.indptr))
     before, after = np.divmod(chain.pairs, chain.n_labels)

@@ -66,6 +66,10 @@ class SelectedChain(Chain):
             np.empty((0, L)), transition.reshape(L, L), zero, zero, np.empty((0, L, L)), thin_emission=emission
         )
 
+    def examples(self, indptr: LongVector, features: Rows, gold: IntVector) -> "SelectedChainExamples":
+        """Sequences for this chain (`ChainExamples`)."""
+        return SelectedChainExamples(self, indptr, features, gold)
+
 
 @kernel
 def find(states: Rows, feature: int, label: int) -> int:
@@ -141,13 +145,21 @@ def _expectation(
 
 
 class SelectedChainExamples(ChainExamples):
-    """Sequences with their gold labels for a `SelectedChain`; without features on transitions."""
+    """Sequences with their gold labels for a `SelectedChain`; without features on transitions.
+
+    `seen` holds the error that `difference` last found for each.
+    """
 
     chain: SelectedChain
+
+    def __init__(self, chain: SelectedChain, indptr: LongVector, features: Rows, gold: IntVector) -> None:
+        super().__init__(chain, indptr, features, gold)
+        self.seen = np.zeros(self.n_examples)
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and the chosen feature differences of label sequences laid end to end."""
         errors, psi = super().difference(batch, outputs)
+        self.seen[batch] = errors
         return Differences(errors, _select(psi, self.chain.n_labels, self.chain.states, self.chain.numbers))
 
     def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
@@ -254,3 +266,20 @@ def observed_pairs(
     at = np.flatnonzero(inside)
     counts = np.bincount(gold[at - 1].astype(np.int64) * n_labels + gold[at], minlength=n_labels * n_labels)
     return np.flatnonzero((counts >= least) & (all_pairs | (counts > 0)))
+
+
+def observed_chain(
+    indptr: LongVector,
+    features: Rows,
+    gold: IntVector,
+    *,
+    n_features: int,
+    n_labels: int,
+    least: float = 0.0,
+    all_labels: bool = False,
+    all_pairs: bool = False,
+) -> SelectedChain:
+    """The chain with the weights of `observed_states` and `observed_pairs`."""
+    states = observed_states(features, gold, n_features, n_labels, least=least, all_labels=all_labels)
+    pairs = observed_pairs(indptr, gold, n_labels, least=least, all_pairs=all_pairs)
+    return SelectedChain(n_labels=n_labels, n_features=n_features, states=states, pairs=pairs)
