@@ -86,9 +86,13 @@ def thai_syllables() -> Callable[[str], Any]:
 
 
 def thai_names() -> Callable[[str], Any]:
-    from pythainlp.tag.thainer import ThaiNameTagger
+    import pythainlp
+    from pythainlp.tag import thainer
 
-    return ThaiNameTagger(version="1.5").get_ner
+    # The package has the model, but looks for it among downloads.
+    model = Path(pythainlp.__file__).parent / "corpus" / "thainer_crf_1_5_1.model"
+    thainer.get_corpus_path = lambda *_, **__: str(model)
+    return thainer.ThaiNameTagger(version="1.5").get_ner
 
 
 def thai_chunks() -> Callable[[str], Any]:

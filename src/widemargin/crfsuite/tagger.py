@@ -14,12 +14,10 @@ import numpy as np
 
 from widemargin._types import FloatMatrix
 from widemargin.crfsuite.items import ItemSequence, spelt, whole
+from widemargin.crfsuite.opened import Opened, of_crfsuite, of_our_own
 from widemargin.crfsuite.parsed import ParsedDump, dump_text, parsed_dump
 from widemargin.crfsuite.recent import recent
-from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout
-from widemargin.tasks.base import foreign_model, load_model
-from widemargin.text.records import RecordExtractor
 
 
 class Tagger:
@@ -36,15 +34,13 @@ class Tagger:
     ValueError: The tagger is not opened
     """
 
-    __slots__ = ("__weakref__", "_labels", "_log_z", "_model", "_numbers", "_rows", "_scores", "_source")
+    __slots__ = ("__weakref__", "_log_z", "_model", "_numbers", "_rows", "_scores")
 
     def __init__(self, *_: Any) -> None:
         self._forget()
 
     def _forget(self) -> None:
-        self._model: Any = None
-        self._source = b""
-        self._labels: list[str] = []
+        self._model: Opened | None = None
         self._numbers: dict[str, int] = {}
         self._scores: FloatMatrix = np.empty((0, 0))
         self._rows: list[list[float]] = []
@@ -66,13 +62,10 @@ class Tagger:
         if beginning.startswith(MAGIC):
             if len(beginning) <= HEADER.size:
                 raise ValueError(f"Model file {name!r} doesn't have a complete header")
-            return self._opened(recent(about, partial(foreign_model, path)), beginning)
+            return self._opened(recent(about, partial(of_crfsuite, path, beginning)))
         if beginning[8:9] != b"{":
             raise ValueError(f"Invalid model file {name!r}")
-        model = recent(about, partial(load_model, path))
-        if not isinstance(getattr(model, "extractor", None), RecordExtractor) or ".crfsuite" not in model.exports:
-            raise UnsupportedError(f"the model {path} is not a tagger of ready-made features")
-        return self._opened(model, b"")
+        return self._opened(recent(about, partial(of_our_own, path)))
 
     def open_inmemory(self, value: bytes) -> "closing[Tagger]":
         """Open the content of a model file of CRFsuite's."""
@@ -82,41 +75,41 @@ class Tagger:
             raise ValueError("Invalid model")
         if len(value) < HEADER.size:
             raise ValueError("Invalid model: incomplete header")
-        return self._opened(foreign_model(value), value[: HEADER.size])
+        return self._opened(of_crfsuite(value, value))
 
-    def _opened(self, model: Any, header: bytes) -> "closing[Tagger]":
+    def _opened(self, model: Opened) -> "closing[Tagger]":
         self._forget()
-        self._model, self._source, self._labels = model, header, model.code_names
+        self._model = model
         return closing(self)
 
     def close(self) -> None:
         """Forget the model."""
         self._forget()
 
-    def _ready(self) -> Any:
+    def _ready(self) -> Opened:
         if self._model is None:
             raise ValueError("The tagger is not opened")
         return self._model
 
     def labels(self) -> list[str]:
         """The labels of the model."""
-        self._ready()
-        return list(self._labels)
+        return list(self._ready().chain.labels)
 
     def set(self, xseq: Any) -> None:
         """Choose the sequence that later calls are about: a list of items (see `ItemSequence`)."""
         model = self._ready()
         items = xseq if type(xseq) is ItemSequence else ItemSequence(xseq)
-        self._scores, self._rows = model.one_by_one.scores(*items.packed()), []
+        self._scores, self._rows = model.chain.scores(*items.packed()), []
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of a sequence, or of the one that was set before."""
         if xseq is not None:
             self.set(xseq)
-        model, labels = self._ready(), self._labels
+        chain = self._ready().chain
         if not len(self._scores):
             return []
-        return [labels[code] for code in model.one_by_one.best(self._scores).tolist()]
+        labels = chain.labels
+        return [labels[code] for code in chain.best(self._scores).tolist()]
 
     def probability(self, yseq: Any) -> float:
         """p(yseq | xseq) of the current sequence."""
@@ -127,7 +120,7 @@ class Tagger:
         if len(wanted) != n:
             raise ValueError(f"The numbers of items and labels differ: |x| = {n}, |y| = {len(wanted)}")
         codes = np.array([self._number(label) for label in wanted], dtype=np.int32)
-        return exp(model.one_by_one.score(self._scores, codes) - self._sums())
+        return exp(model.chain.score(self._scores, codes) - self._sums(model))
 
     def marginal(self, y: Any, pos: int) -> float:
         """p(label y at position pos | xseq) of the current sequence."""
@@ -135,28 +128,27 @@ class Tagger:
         if type(pos) is int and 0 <= pos < len(rows) and type(y) is str and y in self._numbers:
             return rows[pos][self._numbers[y]]  # not the first question about this sequence, and nothing odd
         label, place = spelt(y), whole(pos)
-        self._ready()
-        n = len(self._scores)
+        model, n = self._ready(), len(self._scores)
         if not n:
             return 0.0
         if not 0 <= place < n:
             raise ValueError(f"The position, {place} is out of range of {n}")
         number = self._number(label)
-        self._sums()
+        self._sums(model)
         return self._rows[place][number]
 
     def _number(self, label: str) -> int:
         if not self._numbers:
-            self._numbers = {name: number for number, name in enumerate(self._labels)}
+            self._numbers = {name: number for number, name in enumerate(self._ready().chain.labels)}
         if label not in self._numbers:
             raise RuntimeError(f"Failed to convert into label identifier: {label}")
         return self._numbers[label]
 
-    def _sums(self) -> float:
+    def _sums(self, model: Opened) -> float:
         """log Z of the current sequence; the probability of each label at each position is then in `_rows`."""
         if not self._rows:
-            self._model.check_probable()
-            posteriors, self._log_z = self._model.one_by_one.posteriors(self._scores)
+            model.check_probable()
+            posteriors, self._log_z = model.chain.posteriors(self._scores)
             self._rows = posteriors.tolist()
         return self._log_z
 
@@ -176,5 +168,4 @@ class Tagger:
     def _described(self) -> tuple[ChainFile, Layout]:
         if self._model is None:
             raise RuntimeError("Tagger is closed")
-        header = self._source or self._model.exported(".crfsuite")
-        return self._model.chain_file(), Layout(*HEADER.unpack(header[: HEADER.size]))
+        return self._model.described()

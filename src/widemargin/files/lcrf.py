@@ -19,12 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from widemargin._types import AnyArray, ByteVector, FloatVector, IntVector, LongVector
+from widemargin._types import AnyArray, ByteVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.atomic import replacing
 from widemargin.core.header import Place
-from widemargin.core.sparse import boundaries
+from widemargin.core.sparse import Rows, boundaries
 from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.files.quark import MASK, PackedStrings, as_bytes, quark_database, read_quarks
+from widemargin.text.alphabet import Alphabet
+from widemargin.text.hashing import hash_pieces, hash_strings
 
 MAGIC, TYPE, VERSION = b"lCRF", b"FOMC", 100
 HEADER = struct.Struct("<4sI4s9I")
@@ -58,6 +60,30 @@ class ChainFile(NamedTuple):
     attributes: "list[str] | PackedStrings"
     states: Weights
     transitions: Weights
+
+    def alphabet(self, name: str) -> Alphabet:
+        """The numbers of attributes by the keys of their names; an error if the model `name` cannot tag."""
+        if not self.labels:
+            raise ModelFileError(f"the model {name} has no labels")
+        attributes = self.attributes
+        if isinstance(attributes, PackedStrings) and attributes.are_utf8:
+            found = Alphabet(hash_pieces(attributes.text, attributes.n_characters))
+        else:
+            found = Alphabet(hash_strings(list(attributes)))
+        if found.size < len(attributes):
+            raise ModelFileError(f"the model {name} is damaged: its attributes are not distinct")
+        return found
+
+    def rows(self) -> Rows:
+        """The weights of each attribute as a sparse row; they are in order, as those of a file that was read."""
+        source, target, weight = self.states
+        return Rows(boundaries(np.bincount(source, minlength=len(self.attributes))), target, weight)
+
+    def table(self) -> FloatMatrix:
+        """The weights of transitions from each label to each label."""
+        table = np.zeros((len(self.labels), len(self.labels)))
+        table[self.transitions.source, self.transitions.target] = self.transitions.weight
+        return table
 
 
 class Layout(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, KeyVector, LongVector
+from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
@@ -33,10 +33,10 @@ class RecordExtractor(NumberedFeatures):
     n_transition_features = 0
 
     @classmethod
-    def of_keys(cls, keys: KeyVector, spell: Callable[[], list[str]]) -> "RecordExtractor":
-        """An extractor of the features with these keys, numbered in their order; `spell` gives their names."""
+    def of_alphabet(cls, alphabet: Alphabet, spell: Callable[[], list[str]]) -> "RecordExtractor":
+        """An extractor of the features in an alphabet; `spell` gives their names in the order of their numbers."""
         extractor = cls()
-        extractor.index, extractor._spell = Alphabet(keys), spell
+        extractor.index, extractor._spell = alphabet, spell
         return extractor
 
     def fit(self, X: Sequence[Sequence[Any]]) -> Features:
@@ -99,7 +99,7 @@ class RecordExtractor(NumberedFeatures):
         """An extractor of the `used` features only."""
         if not isinstance(self.index, Alphabet):
             return None
-        kept = RecordExtractor.of_keys(self.index.keys()[used], partial(selected, self.names(), used))
+        kept = RecordExtractor.of_alphabet(Alphabet(self.index.keys()[used]), partial(selected, self.names(), used))
         kept.min_count = self.min_count
         return kept
 

@@ -10,14 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import FloatMatrix
-from widemargin.core.sparse import Rows, boundaries
-from widemargin.errors import ModelFileError, UnsupportedError
+from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import ChainFile, Weights, read_lcrf
-from widemargin.files.quark import PackedStrings
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.weights import ChainWeights
-from widemargin.text.hashing import hash_pieces, hash_strings
 from widemargin.text.records import RecordExtractor
 
 SUMMARY: dict[str, Any] = {"trained_by": "CRFsuite", "objective": "likelihood", "parameters": {}}
@@ -32,32 +28,12 @@ def read_tagger(source: "str | os.PathLike[str] | bytes") -> Tagger:
 
 def tagger_of(file: ChainFile, name: str) -> Tagger:
     """The tagger that a file with this name describes."""
+    extractor = RecordExtractor.of_alphabet(file.alphabet(name), partial(list, file.attributes))
     n = len(file.labels)
-    if not n:
-        raise ModelFileError(f"the model {name} has no labels")
-    extractor = _extractor(file.attributes)
-    if extractor.n_features < len(file.attributes):
-        raise ModelFileError(f"the model {name} is damaged: its attributes are not distinct")
-    source, target, weight = file.states
-    thin = Rows(boundaries(np.bincount(source, minlength=len(file.attributes))), target, weight)
     weights = ChainWeights(
-        np.empty((0, n)), _table(file.transitions, n), np.zeros(n), np.zeros(n), np.empty((0, n, n)), thin
+        np.empty((0, n)), file.table(), np.zeros(n), np.zeros(n), np.empty((0, n, n)), thin_emission=file.rows()
     )
     return Tagger(list(file.labels), extractor, weights, summary={**SUMMARY})
-
-
-def _extractor(attributes: "list[str] | PackedStrings") -> RecordExtractor:
-    if isinstance(attributes, PackedStrings) and attributes.are_utf8:
-        keys = hash_pieces(attributes.text, attributes.n_characters)
-        return RecordExtractor.of_keys(keys, partial(list, attributes))
-    names = list(attributes)
-    return RecordExtractor.of_keys(hash_strings(names), partial(list, names))
-
-
-def _table(transitions: Weights, n: int) -> FloatMatrix:
-    table = np.zeros((n, n))
-    table[transitions.source, transitions.target] = transitions.weight
-    return table
 
 
 def chain_file(tagger: Tagger) -> ChainFile:

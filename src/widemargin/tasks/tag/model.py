@@ -26,7 +26,6 @@ from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pai
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.predict import TagPredictor
-from widemargin.tasks.tag.single import OneByOne
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
@@ -95,11 +94,6 @@ class Tagger(TokenModel[ChainExamples]):
     def predictor(self) -> TagPredictor:
         """What finds the labels of new sequences."""
         return TagPredictor(self.extractor, self.weights)
-
-    @cached_property
-    def one_by_one(self) -> OneByOne:
-        """What answers questions about single sequences of ready-made features."""
-        return OneByOne(self.extractor, self.predictor.weights)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:

@@ -11,11 +11,8 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import ByteVector, FloatMatrix, FloatVector, IntVector, KeyVector, LongVector
 from widemargin.core.sparse import Rows, add_thin_features
-from widemargin.decoders.forward_backward import exponentiate, forward_backward, new_transitions
 from widemargin.decoders.viterbi import reach_of, viterbi
-from widemargin.tasks.tag.scores import sequence_score
-from widemargin.tasks.tag.weights import ChainWeights
-from widemargin.text.alphabet import number_of
+from widemargin.text.alphabet import FeatureIndex, number_of
 from widemargin.text.hashing import hash_pieces
 
 
@@ -78,39 +75,29 @@ def _best(
     viterbi(prefixes, shared, reach_of(shared), begin, end, arrival, labels)
 
 
-@kernel
-def _posteriors(
-    emission: FloatMatrix, transition: FloatMatrix, begin: FloatVector, end: FloatVector, posteriors: FloatMatrix
-) -> float:
-    """Write the probability of each label at each position; return log Z."""
-    n, n_labels = emission.shape
-    transitions = new_transitions(transition.reshape(1, n_labels, n_labels))
-    exponentiate(transitions, 0)
-    forward, backward = np.empty((n, n_labels)), np.empty((n, n_labels))
-    pairs = np.empty((1, n_labels, n_labels))
-    return forward_backward(emission, transitions, begin, end, forward, backward, posteriors, pairs)
+class SingleSequences:
+    """A chain over named features, asked about one sequence at a time.
 
+    Parameters
+    ----------
+    labels : their names
+    index : the numbers of features by the keys of their names
+    rows : the weights of each feature, a sparse row over labels
+    transition, begin, end : the weights of pairs of labels, of first and of last labels
+    """
 
-@kernel
-def _score(
-    emission: FloatMatrix, transition: FloatMatrix, begin: FloatVector, end: FloatVector, labels: IntVector
-) -> float:
-    n_labels = len(begin)
-    return sequence_score(emission, transition.reshape(1, n_labels, n_labels), begin, end, labels)
-
-
-class OneByOne:
-    """The answers of a model about one sequence at a time; `extractor` numbers names, and has none on transitions."""
-
-    def __init__(self, extractor: Any, weights: ChainWeights) -> None:
-        self._given = extractor, weights
-        self._arrays: Any = (*extractor.index.table, *weights.thin_emission)
-        self._n_labels = len(weights.begin)
-        self._chain = weights.transition, weights.begin, weights.end
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copies begin anew."""
-        return OneByOne, self._given
+    def __init__(
+        self,
+        labels: list[str],
+        index: FeatureIndex,
+        rows: Rows,
+        transition: FloatMatrix,
+        begin: FloatVector,
+        end: FloatVector,
+    ) -> None:
+        self.labels = labels
+        self._features: Any = (*index.table, *rows)
+        self._chain = transition, begin, end
 
     def scores(self, text: ByteVector, values: FloatVector, counts: LongVector) -> FloatMatrix:
         """The score of each label at each position.
@@ -121,21 +108,25 @@ class OneByOne:
         values : the value of each name; empty for ones
         counts : the number of names at each position
         """
-        emission = np.zeros((len(counts), self._n_labels))
-        _emission(text, values, counts, *self._arrays, emission)  # type: ignore[call-arg]
+        emission = np.zeros((len(counts), len(self.labels)))
+        _emission(text, values, counts, *self._features, emission)  # type: ignore[call-arg]
         return emission
 
     def best(self, emission: FloatMatrix) -> IntVector:
-        """The best labels of a sequence with these scores, which is not empty."""
+        """The numbers of the best labels of a sequence with these scores, which is not empty."""
         labels = np.empty(len(emission), dtype=np.int32)
         _best(emission, *self._chain, labels)
         return labels
 
     def posteriors(self, emission: FloatMatrix) -> tuple[FloatMatrix, float]:
         """The probability of each label at each position, and log Z."""
+        from widemargin.crfsuite.sums import posteriors  # many programs only tag
+
         found = np.empty_like(emission)
-        return found, _posteriors(emission, *self._chain, found)
+        return found, posteriors(emission, *self._chain, found)
 
     def score(self, emission: FloatMatrix, labels: IntVector) -> float:
         """The score of these labels."""
-        return _score(emission, *self._chain, labels)
+        transition, begin, end = self._chain
+        pairs = transition[labels[:-1], labels[1:]].sum()
+        return float(emission[np.arange(len(labels)), labels].sum() + pairs + begin[labels[0]] + end[labels[-1]])
