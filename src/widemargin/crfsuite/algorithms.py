@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 from widemargin.core.problem import is_number
 from widemargin.core.solver import Solver
+from widemargin.crfsuite.items import LARGEST
 from widemargin.errors import WidemarginError
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import AROW, LBFGS, SGD, PassiveAggressive, Perceptron, named_solver
 
-LARGEST = 2**31 - 1
 STEPS_ABOVE = 3
 """How many steps above calibration.eta the search for a learning rate begins."""
 
