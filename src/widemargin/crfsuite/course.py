@@ -2,7 +2,8 @@
 
     lbfgs            ‖∇‖ / max(1, ‖w‖) ≤ epsilon, or (f_{k − period} − f_k) / f_k < delta
     l2sgd            (f_{k − period} − f_k) / f_k < delta
-    ap, pa, arow     f_k / instances < epsilon
+    ap, pa           f_k / instances < epsilon
+    arow             f_k / instances ≤ epsilon
 
 with f_k the loss that iteration k prints and ∇ the shortest subgradient.
 """
@@ -24,6 +25,7 @@ from widemargin.solvers.orthants import slope
 Say = Callable[[str], None]
 
 CONVERGED, STOPPED, EXHAUSTED = "convergence", "stopping criteria", "maximum number of iterations"
+CRITERION = "stopping criterion"
 
 
 class Report(NamedTuple):
@@ -105,9 +107,10 @@ class Course:
             loss = float((examples.seen / np.maximum(examples.lengths, 1)).sum())
         else:
             loss = state.loss
-        over = loss / max(problem.examples.n_examples, 1) < self.values["epsilon"]
+        mean, epsilon = loss / max(problem.examples.n_examples, 1), self.values["epsilon"]
+        over = mean < epsilon or (mean == epsilon and self.algorithm == "arow")
         size = np.linalg.norm(state.w if self.algorithm == "passive-aggressive" else w)  # as CRFsuite prints it
-        return Report(loss, [f"Feature norm: {size:f}\n"], STOPPED if over else "")
+        return Report(loss, [f"Feature norm: {size:f}\n"], CRITERION if over else "")
 
     def _other(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
         primal = problem.primal_estimate(w)

@@ -130,6 +130,7 @@ def _trained(chain: Any, given: Chains, course: Course, plan: Plan) -> FloatVect
         course.say(f"{solution}\n")
     elif why != EXHAUSTED:
         course.say(f"Terminated with {_with_article(why)}\n")
+        course.say("\n")
     return solution.w
 
 
