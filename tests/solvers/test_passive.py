@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from helpers import random_chain
-from widemargin.core.loop import Stop, fit
+from widemargin.core.loop import fit
 from widemargin.core.problem import Problem
+from widemargin.core.stop import Stop
 from widemargin.solvers import AROW, PassiveAggressive
 
 pytestmark = pytest.mark.interpreted

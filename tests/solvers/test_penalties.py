@@ -5,10 +5,12 @@ import pytest
 from scipy.optimize import minimize
 
 from helpers import SOLVERS, problem, random_chain
-from widemargin.core.loop import Stop, fit
+from widemargin import SequenceTagger
+from widemargin.core.loop import fit
 from widemargin.core.penalty import PENALTIES, best_bound, bound, value
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import add_rows
+from widemargin.core.stop import Stop
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.objectives import Softmax
 from widemargin.solvers import LBFGS
@@ -121,3 +123,13 @@ def test_values_that_make_no_sense_are_refused():
             smooth("elastic-net", l1)
     with pytest.raises(WidemarginError, match="penalty must be one of l2, l1, elastic-net, none, not 'l3'"):
         smooth("l3")
+
+
+def test_estimators_take_the_elastic_net():
+    X, y = [["a", "b"], ["b", "c", "a"], ["c"]] * 3, [["A", "B"], ["B", "C", "A"], ["C"]] * 3
+    few, many = (
+        SequenceTagger(solver="crf", penalty="elastic-net", l1=l1, templates="word").fit(X, y) for l1 in (2.0, 0.01)
+    )
+    assert 0 < np.count_nonzero(few.solution_.w) < np.count_nonzero(many.solution_.w)
+    assert few.solution_.certified
+    assert few.model_.summary["parameters"]["l1"] == 2.0

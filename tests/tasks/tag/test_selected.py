@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from helpers import as_dicts, random_chain, rows, selected
 from helpers.chains import chains
-from widemargin.core.loop import Stop, fit
+from widemargin.core.loop import fit
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows
+from widemargin.core.stop import Stop
 from widemargin.errors import DataError
 from widemargin.objectives import Softmax
 from widemargin.solvers import LBFGS
