@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -12,8 +13,11 @@ from safetensors.numpy import save_file
 
 from helpers.command_line import LOADED, fail, python, run, succeed, written
 from widemargin import SequenceTagger
+from widemargin.cli import train as train_module
 from widemargin.cli.commands import main
 from widemargin.cli.given import read_clusters
+from widemargin.cli.train import Keep
+from widemargin.core import loop
 from widemargin.core import model_file as model_module
 from widemargin.core.solution import Epoch
 from widemargin.files.formats import read
@@ -232,7 +236,7 @@ def test_ctrl_c_saves_the_model(folder: Path, tmp_path: Path, monkeypatch: pytes
 def test_training_is_resumed_where_ctrl_c_left_it(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(self: Progress, epoch: Epoch) -> None:
+    def interrupt(self: Keep, epoch: Epoch) -> None:
         if epoch.epoch == 2:
             signal.raise_signal(signal.SIGINT)
 
@@ -240,7 +244,7 @@ def test_training_is_resumed_where_ctrl_c_left_it(
     train = ["train", "tag", "--train", folder / "train.tsv", "--dev", folder / "dev.tsv", "--epochs", "4", "--quiet"]
     succeed(*train, "--out", whole)
     resumable = [*train, "--out", part, "--checkpoint", checkpoint, "--resume"]
-    monkeypatch.setattr(Progress, "on_epoch", interrupt)
+    monkeypatch.setattr(Keep, "on_epoch", interrupt)
     assert run(*resumable).exit_code == 130
     monkeypatch.undo()
     assert checkpoint.exists()
@@ -250,6 +254,25 @@ def test_training_is_resumed_where_ctrl_c_left_it(
     assert np.array_equal(one.weights.flat(), other.weights.flat())
     assert "belongs to another run: its C is 0.1, not 0.2" in fail(*resumable, "--C", "0.2")
     assert "is a model, not a checkpoint" in fail(*train, "--out", part, "--checkpoint", whole, "--resume")
+
+
+def test_compiling_is_a_stage_of_its_own(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spent = [0.0]
+
+    def compile_(self: Keep, visited: int) -> None:
+        spent[0] += 60.0
+
+    monkeypatch.setattr(Keep, "on_batch", compile_)
+    monkeypatch.setattr(loop, "perf_counter", lambda: perf_counter() + spent[0])
+    for module in (loop, train_module):
+        monkeypatch.setattr(module, "seconds_compiling", lambda: spent[0])
+    train = ["train", "tag", "--train", folder / "train.tsv", "--out", tmp_path / "m.wm", "--epochs", "2"]
+    result = json.loads(succeed(*train, "--json"))
+    assert list(result["seconds"]) == ["reading", "compiling", "training", "writing"]
+    assert result["seconds"]["compiling"] == spent[0] >= 120.0
+    assert result["seconds"]["training"] < 60.0
+    assert f"compiling {spent[0]:.1f}, training" in succeed(*train)
+    assert Tagger.load(tmp_path / "m.wm").solution.seconds < 60.0
 
 
 def test_of_several_trade_offs_the_best_on_dev_is_kept(folder: Path, tmp_path: Path) -> None:

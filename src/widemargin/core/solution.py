@@ -29,6 +29,19 @@ class Epoch(NamedTuple):
     score: float | None
     certified: bool
 
+    def figures(self, between: str = ", ") -> str:
+        """What is known of objective, gap and development score, for people.
+
+        >>> Epoch(3, 0.5, 60, 250.5, 219.2, 0.125, None, False).figures()
+        'objective 250.5, gap 12.5 %'
+        """
+        known = {
+            "objective {:.6g}": self.primal,
+            "gap {:.3g} %": None if self.gap is None else 100 * self.gap,
+            "dev {:.4f}": self.score,
+        }
+        return between.join(words.format(value) for words, value in known.items() if value is not None)
+
 
 # Diverged training records values that are not finite.
 _VALUES = dict.fromkeys(("primal", "dual"), optional(number(finite=False)))

@@ -46,7 +46,14 @@ class Stop:
 
 
 class Callback:
-    """Is told about training as it proceeds; override the methods you need."""
+    """Is told about training as it proceeds; override the methods you need.
+
+    All methods are called in the thread that trains, which waits for them. An error that one of them raises ends
+    training.
+    """
+
+    def on_run(self, name: str) -> None:
+        """One of several runs is about to begin, such as ``restart 2/5`` or ``C 0.1``."""
 
     def on_start(self, max_epochs: int | None, n_examples: int) -> None:
         """Training begins."""

@@ -11,10 +11,8 @@ features say: they are written, but not read. Features are in the order of kind,
 says determines its bytes.
 """
 
-import mmap
 import os
 import struct
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +20,7 @@ import numpy as np
 from widemargin._types import AnyArray, ByteVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.atomic import replacing
 from widemargin.core.header import Place
+from widemargin.core.model_file import mapped
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.files.quark import MASK, PackedStrings, as_bytes, quark_database, read_quarks
@@ -107,15 +106,7 @@ def read_lcrf(source: "str | os.PathLike[str] | bytes") -> ChainFile:
     """The contents of a file, given by its path or its bytes; raise `ModelFileError` if it is not one of CRFsuite's."""
     if isinstance(source, bytes):
         return _parsed(np.frombuffer(source, dtype=np.uint8), Place("the model in memory"))
-    name = os.fspath(source)
-    try:
-        with Path(source).open("rb") as stream:
-            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise ModelFileError(f"the model {name} cannot be read: {error.strerror}") from error
-    except ValueError:
-        raise ModelFileError(f"the model {name!r} is empty, or no file can have this name") from None
-    return _parsed(np.frombuffer(content, dtype=np.uint8), Place(f"the model {name}"))
+    return _parsed(np.frombuffer(mapped(source), dtype=np.uint8), Place(f"the model {os.fspath(source)}"))
 
 
 def read_layout(content: "ByteVector | bytes", place: Place) -> Layout:

@@ -12,11 +12,13 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin.core.completion import begin
+from widemargin.core.loop import name_run
 from widemargin.core.problem import Problem
 from widemargin.core.restarts import completing, fit_best
 from widemargin.core.rounds import Rounds
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Callback
 from widemargin.errors import UnsupportedError, WidemarginError
 
 if TYPE_CHECKING:
@@ -34,10 +36,13 @@ def latent_loop(compiled: "Compiled[Any]", parameters: Any) -> Callable[..., Sol
     )
 
 
-def latent_path(train: Callable[[float], Solution], C: Sequence[float]) -> list[tuple[float, Solution]]:
+def latent_path(
+    train: Callable[[float], Solution], C: Sequence[float], callbacks: Sequence[Callback]
+) -> list[tuple[float, Solution]]:
     """A solution for each value in `C`, each trained by itself: there are local optima. Ctrl-C leaves some out."""
     found: list[tuple[float, Solution]] = []
     for each in C:
+        name_run(f"C {each:g}", callbacks)
         try:
             found.append((each, train(each)))
         except KeyboardInterrupt:

@@ -121,7 +121,9 @@ class Parameters:
         0, "The same seed gives the same result.", in_python="None draws a fresh one.", option="--seed", given_as="seed"
     )
     cut_memory: float = parameter(1024.0, "Megabytes for the cuts that a dual solver keeps.", option="--memory")
-    verbose: bool = parameter(False, "Show progress.", option=None)
+    verbose: bool = parameter(
+        False, "Show progress on standard error: a bar on a terminal, a line per epoch elsewhere.", option=None
+    )
 
 
 def documented(model: type) -> Callable[[type[T]], type[T]]:

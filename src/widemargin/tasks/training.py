@@ -72,9 +72,10 @@ def train(
     **options: Any,
 ) -> tuple[M, Solution]:
     """A model trained with these parameters, and its solution; `options` go to `core.loop.fit`."""
-    compiled = compile_data(parameters, data)
-    loop = _latent().latent_loop(compiled, parameters) if isinstance(compiled.examples, Latent) else fit
-    solution = _slim(_run(loop, compiled, parameters, callbacks, **options))
+    with _shown(parameters) as shown:
+        compiled = compile_data(parameters, data)
+        loop = _latent().latent_loop(compiled, parameters) if isinstance(compiled.examples, Latent) else fit
+        solution = _slim(_run(loop, compiled, parameters, [*shown, *callbacks], **options))
     return _model(compiled, parameters, solution), solution
 
 
@@ -89,14 +90,16 @@ def train_path(
 
     Latent problems have local optima, so each value is trained by itself.
     """
-    compiled = compile_data(parameters, data)
-    if isinstance(compiled.examples, Latent):
-        loop = _latent().latent_loop(compiled, parameters)
-        points = _latent().latent_path(lambda c: _run(loop, compiled, replace(parameters, C=c), callbacks), C)
-    else:
-        from widemargin.core.path import path_points  # seldom needed
+    with _shown(parameters) as shown:
+        compiled, callbacks = compile_data(parameters, data), [*shown, *callbacks]
+        if isinstance(compiled.examples, Latent):
+            loop = _latent().latent_loop(compiled, parameters)
+            train_one = lambda c: _run(loop, compiled, replace(parameters, C=c), callbacks)  # noqa: E731
+            points = _latent().latent_path(train_one, C, callbacks)
+        else:
+            from widemargin.core.path import path_points  # seldom needed
 
-        points = _run(path_points, compiled, parameters, callbacks, C=C)
+            points = _run(path_points, compiled, parameters, callbacks, C=C)
     path = [(replace(parameters, C=each), _slim(solution)) for each, solution in points]
     return [(_model(compiled, point, solution), solution) for point, solution in path]
 
@@ -159,9 +162,10 @@ def compare_solvers(
     """
     from widemargin.report.comparison import compare  # loads plotting code, which training does not need
 
-    compiled = compile_data(parameters, data)
-    if isinstance(compiled.examples, Latent):
-        compiled = _latent().first_round(compiled, parameters)
+    with _shown(parameters):
+        compiled = compile_data(parameters, data)
+        if isinstance(compiled.examples, Latent):
+            compiled = _latent().first_round(compiled, parameters)
     parameters = replace(parameters, C=chosen(parameters).C)
     named = solvers if isinstance(solvers, Mapping) else {name: name for name in solvers}
     choices = {name: replace(parameters, solver=solver) for name, solver in named.items()}
@@ -277,14 +281,13 @@ def _run(
     **options: Any,
 ) -> Trained:
     problem, stop = problem_of(parameters, compiled.examples, compiled.sample_weight), stop_of(parameters)
-    with _progress(parameters) as shown:
-        options |= {"stop": stop, "callbacks": [*shown, *callbacks], "seed": parameters.random_state}
-        return loop(problem, _solver(parameters), score=compiled.score, **options)
+    options |= {"stop": stop, "callbacks": callbacks, "seed": parameters.random_state}
+    return loop(problem, _solver(parameters), score=compiled.score, **options)
 
 
 @contextmanager
-def _progress(parameters: Parameters) -> Iterator[Sequence[Callback]]:
-    """The callback that shows progress, if it shall be shown."""
+def _shown(parameters: Parameters) -> Iterator[Sequence[Callback]]:
+    """The callback that shows progress, if it shall be shown, for as long as data are compiled and trained on."""
     if not parameters.verbose:
         yield ()
         return

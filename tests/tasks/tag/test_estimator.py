@@ -507,11 +507,18 @@ def test_numbers_may_be_numpys():
 # What is shown
 
 
-@pytest.mark.parametrize("verbose", [False, True])
-def test_nothing_is_shown_where_there_is_no_terminal(verbose, capfd):
-    assert not sys.stderr.isatty()
-    small(verbose=verbose).fit(X[:5], Y[:5]).predict(X)
+def test_nothing_is_shown_unless_asked_for(capfd):
+    small().fit(X[:5], Y[:5]).predict(X)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_line_per_epoch_where_there_is_no_terminal(capfd):
+    assert not sys.stderr.isatty()
+    trace = small(verbose=True, max_epochs=3, tol=None).fit(X[:5], Y[:5]).solution_.trace
+    out, error = capfd.readouterr()
+    shown = [line for line in error.splitlines() if not line.startswith("compil")]
+    epochs = [f"epoch {row.epoch}/3  {row.figures('  ')}  {row.seconds:.2f} s" for row in trace]
+    assert (out, shown) == ("", [*epochs, "stopped by epochs after 3 epochs"])
 
 
 def test_callbacks_hear_of_training():

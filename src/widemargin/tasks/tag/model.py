@@ -6,7 +6,7 @@ Model files call its structure ``chain``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, Lon
 from widemargin.core.header import Fields, names, record
 from widemargin.core.stored import Stored, packed_rows
 from widemargin.errors import WidemarginError
-from widemargin.files.lcrf import ChainFile, lcrf_bytes
 from widemargin.report.explain import Explanation, Question
 from widemargin.tasks.answers import SureSpan
 from widemargin.tasks.base import selected_rows
@@ -36,6 +35,9 @@ from widemargin.text.partial import judged_label, judged_spans, spelt
 from widemargin.text.span_labels import SpanLabels, marks_spans
 from widemargin.text.spans import spans
 from widemargin.text.template_extractor import TemplateExtractor
+
+if TYPE_CHECKING:
+    from widemargin.files.lcrf import ChainFile
 
 DENSE = ("transition", "begin", "end", "conditional")
 
@@ -222,9 +224,11 @@ class Tagger(TokenModel[ChainExamples]):
 
     def exported(self, suffix: str) -> bytes:
         """The model as CRFsuite writes it."""
+        from widemargin.files.lcrf import lcrf_bytes  # seldom needed
+
         return lcrf_bytes(self.chain_file())
 
-    def chain_file(self) -> ChainFile:
+    def chain_file(self) -> "ChainFile":
         """What a model file of CRFsuite says of this model; an error if it has more than such a file can hold."""
         from widemargin.tasks.tag.crfsuite import chain_file  # seldom needed
 
