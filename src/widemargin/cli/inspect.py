@@ -44,10 +44,7 @@ def run(
         raise WidemarginError("--token, --head and --span need --explain FILE, whose sentences they are in")
     predictor: Model = load_model(model)
     known = [str(label) for label in predictor.labels]
-    for label in labels:
-        if label not in known:
-            raise WidemarginError(f"the model has no label {label!r}; it has {', '.join(map(repr, known))}")
-    chosen = [number for number, label in enumerate(known) if not labels or label in labels]
+    chosen = predictor.numbers_of(labels)
     _export(predictor, model, exports)
     summary, solution = predictor.summary, _solution(predictor)
     parts, parameters = predictor.strongest(chosen, top), summary.get("parameters", {})

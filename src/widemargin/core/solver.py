@@ -54,6 +54,7 @@ class Solver(Protocol):
     `losses`, `penalties`, `kinds` : what it can minimise, its preferred loss first; `kinds` are kinds of objectives
     `online` : it learns from each example as it comes, so `partial_fit` makes sense
     `descends` : it asks for values and gradients only, so P need not be convex
+    `heeds_errors` : how large errors are makes a difference to it
     `usual_epochs` : how many epochs are enough where no gap tells when to stop; None for solvers that prove one
 
     A state is a dataclass of arrays, numbers and `CutStore`s, so that a checkpoint can hold it.
@@ -85,6 +86,11 @@ class Solver(Protocol):
     def requires_of_objective(self) -> tuple[type, ...]:
         """The protocols (`core.objective`) that the objective must offer beyond `cuts`; may depend on parameters."""
         return ()
+
+    @property
+    def heeds_errors(self) -> bool:
+        """Whether the size of errors makes a difference; it may depend on parameters."""
+        return True
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> Any:
         """A fresh state: near the weights `w` if given, or at the dual point that `cuts` hold if given.

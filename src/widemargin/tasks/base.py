@@ -157,6 +157,15 @@ class Model(ABC):
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest weights of each part of the model, for the labels with the `chosen` numbers."""
 
+    def numbers_of(self, labels: Sequence[Any]) -> list[int]:
+        """The numbers of these labels, or of all if there are none."""
+        known = [str(label) for label in self.labels]
+        for label in labels:
+            if str(label) not in known:
+                raise WidemarginError(f"the model has no label {label!r}; it has {', '.join(map(repr, known))}")
+        wanted = set(map(str, labels))
+        return [number for number, label in enumerate(known) if not wanted or label in wanted]
+
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """The corpus reduced to one input; `sentence` counts from 1."""
         raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")
@@ -226,6 +235,8 @@ class Model(ABC):
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
         if self.calibration is not None:
             about["calibration"] = self.calibration.described()
+            if self.calibration.beta is not None:
+                about["beta"] = self.calibration.beta
         write_model(path, about, tensors)
 
     @classmethod
@@ -240,10 +251,10 @@ class Model(ABC):
         header = stored.checked({"structure": text()})
         if header["structure"] != cls.kind:
             raise ModelFileError(f"the model {name} predicts {header['structure']!r:.60}, not {cls.predicts}")
-        stored.checked({**cls.fields, "summary": SUMMARY}, {"calibration": CALIBRATION})
+        stored.checked({**cls.fields, "summary": SUMMARY}, {"calibration": CALIBRATION, "beta": number(at_least=0)})
         model = stored.made(cls._restored, stored)
         if "calibration" in header:
-            model.calibration = Calibration.restored(header["calibration"])
+            model.calibration = Calibration.restored(header["calibration"], header.get("beta"))
         return model
 
 

@@ -23,6 +23,8 @@ ATTRIBUTES = "Attributes\n----------\n"
 SHARED = (
     "solution_ : Solution",
     "    Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.",
+    "n_iter_ : int",
+    "    The number of training epochs.",
     "n_unreachable_ : int",
     "    How many gold outputs the model can never predict, such as crossing arcs with a projective decoder.",
 )
@@ -121,6 +123,9 @@ class Parameters:
         0, "The same seed gives the same result.", in_python="None draws a fresh one.", option="--seed", given_as="seed"
     )
     cut_memory: float = parameter(1024.0, "Megabytes for the cuts that a dual solver keeps.", option="--memory")
+    warm_start: bool = parameter(
+        False, "Let another `fit` of the same estimator begin where the last one ended.", option=None
+    )
     verbose: bool = parameter(
         False, "Show progress on standard error: a bar on a terminal, a line per epoch elsewhere.", option=None
     )

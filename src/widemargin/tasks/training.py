@@ -7,9 +7,11 @@ training runs. `train` runs the training loop on them (`core.loop.fit`) and make
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from widemargin._threads import count_threads
+from widemargin._types import FloatVector
 from widemargin.core.examples import Examples, Latent, Outputs, count_unreachable
 from widemargin.core.loop import fit
 from widemargin.core.objective import Objective
@@ -52,6 +54,7 @@ class Compiled(Generic[M]):
     sample_weight : a weight per example
     followed_by : compiles more data with the same labels and features, for training piece by piece
     completions : latent examples: turns the user's own completions into those of the structure
+    carried : the weights of another model as these examples need them, matched by names, for a warm start
     """
 
     examples: Examples
@@ -62,6 +65,16 @@ class Compiled(Generic[M]):
     sample_weight: Any = None
     followed_by: "Callable[[Data], Compiled[M]] | None" = None
     completions: Callable[[Any], Outputs] | None = None
+    carried: Callable[[M], FloatVector] | None = None
+
+
+@dataclass
+class Warm:
+    """The last run: its model, and the cuts of a dual solver with the digest of what they were found for."""
+
+    model: Any = None
+    cuts: Any = None
+    digest: str | None = None
 
 
 def train(
@@ -69,14 +82,33 @@ def train(
     parameters: Parameters,
     data: Data,
     callbacks: Sequence[Callback] = (),
+    warm: Warm | None = None,
     **options: Any,
 ) -> tuple[M, Solution]:
-    """A model trained with these parameters, and its solution; `options` go to `core.loop.fit`."""
+    """A model trained with these parameters, and its solution; `options` go to `core.loop.fit`.
+
+    `warm` is the run to continue; it is replaced by this one.
+    """
     with _shown(parameters) as shown:
         compiled = compile_data(parameters, data)
-        loop = _latent().latent_loop(compiled, parameters) if isinstance(compiled.examples, Latent) else fit
+        if isinstance(compiled.examples, Latent):
+            loop = _latent().latent_loop(compiled, parameters, None if warm is None else warm.model)
+        else:
+            loop = fit if warm is None else partial(_fit_warm, compiled, warm)
         solution = _slim(_run(loop, compiled, parameters, [*shown, *callbacks], **options))
-    return _model(compiled, parameters, solution), solution
+    model = _model(compiled, parameters, solution)
+    if warm is not None:
+        warm.model = model
+    return model, solution
+
+
+def _fit_warm(compiled: Compiled[Any], warm: Warm, problem: Problem, solver: Solver, **options: Any) -> Solution:
+    from widemargin.tasks.warm import beginning, digest_of  # seldom needed
+
+    digest = digest_of(problem, solver)
+    solution = fit(problem, solver, **options, **beginning(warm, compiled, digest))
+    warm.cuts, warm.digest = solution.cuts, digest
+    return solution
 
 
 def train_path(

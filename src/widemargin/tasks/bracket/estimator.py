@@ -55,6 +55,7 @@ class ConstituencyParser(BracketerParameters, ProbableEstimator[Bracketer]):
         return [each[..., self._order] for each in self._ask("predict_proba", X)]
 
     def score(self, X: Any, y: Any) -> float:
-        """F1 of labelled brackets."""
-        columns = as_tagged(X)
-        return bracket_scores(as_trees(columns, y), self.predict(columns)).micro.f1
+        """The score that `dev_metric` names, by default F1 of labelled brackets."""
+        columns, y = as_tagged(self._inputs(X)), self._read(y)
+        scores = bracket_scores(as_trees(columns, y), self.predict(columns))
+        return scores.exact if self.dev_metric == "exact" else scores.micro.f1

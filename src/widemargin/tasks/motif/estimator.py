@@ -120,6 +120,10 @@ class MotifFinder(
         """The probability that each predicted label is right; the model must be calibrated."""
         return self._ask("confidence", X)
 
+    def predict_proba(self, X: Any) -> FloatMatrix:
+        """The probability of each of the `classes_`, a row per sequence; the model must be calibrated."""
+        return self._ask("predict_proba", X)
+
     @property
     def matrix_(self) -> FloatMatrix:
         """The probability of each letter at each place of the motif."""

@@ -147,6 +147,12 @@ class MotifModel(Answers):
         """For each predicted label, the probability that it is right."""
         return self.curve("labels")(np.abs(self.scores(X, n_threads)))
 
+    def predict_proba(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """The probability of either label for every sequence: what is not confidence is left to the other one."""
+        sure, positive = self.confidence(X, n_threads), self.scores(X, n_threads) > 0.0
+        right = np.where(positive, sure, 1.0 - sure)
+        return np.stack([1.0 - right, right], axis=1)
+
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The labels predicted for `X`, judged by `y`."""
         scores, positive = self.scores(X, n_threads), self._positive(X, y)

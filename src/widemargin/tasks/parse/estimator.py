@@ -50,7 +50,8 @@ class DependencyParser(ParserParameters, ProbableEstimator[Parser]):
         return [each[..., self._order] for each in found] if labelled else found
 
     def score(self, X: Any, y: Any) -> float:
-        """The labelled attachment score: the share of tokens with the right head and label."""
-        columns = as_columns(X)
+        """The score that `dev_metric` names, by default the share of tokens with the right head and label (LAS)."""
+        columns, y = as_columns(self._inputs(X)), self._read(y)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
-        return attachment_scores(gold, self.predict(columns)).overall.las
+        scores = attachment_scores(gold, self.predict(columns)).overall
+        return scores.uas if self.dev_metric == "uas" else scores.las
