@@ -5,7 +5,7 @@
 | column | |
 | --- | --- |
 | append, train | seconds of all calls of `append`, and of `train`, ours / the peer's |
-| to its loss | seconds of our `train` until its loss is at most that of the peer's last iteration, for lbfgs |
+| to its loss | seconds of our `train` until its loss is that of the peer's last iteration, to 10⁻⁴, for lbfgs |
 | iterations, loss | as both print them at the end |
 | dev | accuracy on development data, of both |
 
@@ -29,7 +29,7 @@ import widemargin.crfsuite as ours
 
 LBFGS = [{"c1": 0.0, "c2": 1.0}, {"c1": 0.1, "c2": 0.1}, {"c1": 1.0, "c2": 1e-3}]
 OTHERS = ("ap", "pa", "arow", "l2sgd")
-TOLERANCE = 1e-6
+TOLERANCE = 1e-4
 
 
 class Timed:
