@@ -33,6 +33,7 @@ class Kind(NamedTuple):
 
     `parameters` is a dataclass. `compile` turns data into arrays. `model` is the trained model, and `estimator` wraps
     it for scikit-learn. `foreign` names readers of other programs' model files, by the bytes that these begin with.
+    `observed` names a function that finds the weights that occur in training data, for programs that train no others.
     """
 
     package: str
@@ -41,6 +42,7 @@ class Kind(NamedTuple):
     model: str
     estimator: str
     foreign: Mapping[bytes, str] = {}
+    observed: str = ""
 
     def load(self, part: str) -> Any:
         """Import one of the parts."""

@@ -12,6 +12,7 @@ TASK = Task(
             "model.Tagger",
             "estimator.SequenceTagger",
             foreign={b"lCRF": "crfsuite.read_tagger"},
+            observed="selected.observed_chain",
         )
     },
     does="Learn to label the tokens of sequences.",
