@@ -9,10 +9,9 @@ import numpy as np
 from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json, signed
 from widemargin.cli.targets import check_target
 from widemargin.core.atomic import replacing
-from widemargin.core.model_file import read_model
 from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.tasks.base import Model, model_in
+from widemargin.tasks.base import Model, load_model, written_by
 from widemargin.tasks.strongest import Part, Strongest
 
 VISIBLE = 0.0005  # smaller weights would be printed as zero
@@ -43,8 +42,7 @@ def run(
         return
     if token is not None or span is not None or head is not None:
         raise WidemarginError("--token, --head and --span need --explain FILE, whose sentences they are in")
-    file = read_model(model)
-    predictor: Model = model_in(file, model)
+    predictor: Model = load_model(model)
     known = [str(label) for label in predictor.labels]
     for label in labels:
         if label not in known:
@@ -56,8 +54,8 @@ def run(
     templates: Any = dict(predictor.templates)
     results = {
         "model": model,
-        "written_by": file.header.get("written_by"),
-        "structure": file.header["structure"],
+        "written_by": written_by(model) or predictor.summary.get("trained_by"),
+        "structure": predictor.kind,
         "size": {
             "bytes": Path(model).stat().st_size,
             **predictor.sizes,

@@ -12,8 +12,8 @@ from widemargin.cli.output import STOPPED, Printer, certificate, file_size, prin
 from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.signals import SIGNALS
 from widemargin.cli.targets import check_target
-from widemargin.core.loop import Callback
 from widemargin.core.solution import Epoch, Solution
+from widemargin.core.stop import Callback
 from widemargin.errors import WidemarginError
 from widemargin.report.curves import plot_curves
 from widemargin.report.numbers import share

@@ -32,12 +32,13 @@ from widemargin.core.completion import begin, complete, shifts
 from widemargin.core.examples import Latent, Outputs, Uncertain
 from widemargin.core.header import Place
 from widemargin.core.interrupt import interruption
-from widemargin.core.loop import Callback, Score, Stop, fit
+from widemargin.core.loop import fit
 from widemargin.core.problem import Problem, check_offers, in_shares
 from widemargin.core.rounds import Course, Enough, Rounds
 from widemargin.core.solution import Epoch, Round, Solution, relative_gap
 from widemargin.core.solver import Carried, Solver
 from widemargin.core.sparse import Rows, dots, taken
+from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import WidemarginError
 
 PACE = 1.3

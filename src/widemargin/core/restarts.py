@@ -17,11 +17,12 @@ from widemargin._threads import WAKING, run
 from widemargin.core.completion import CompletedOnTheWay, SummedOnTheWay, begin, sums_completions
 from widemargin.core.interrupt import interruption
 from widemargin.core.latent import fit_latent
-from widemargin.core.loop import Callback, fit
+from widemargin.core.loop import fit
 from widemargin.core.problem import Meter, Problem
 from widemargin.core.rounds import Rounds
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Callback
 from widemargin.errors import UnsupportedError, WidemarginError
 
 SOME = 8

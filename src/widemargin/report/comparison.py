@@ -21,9 +21,10 @@ import numpy as np
 
 from widemargin._version import __version__
 from widemargin.core.atomic import replacing
-from widemargin.core.loop import Callback, Score, Stop, fit
+from widemargin.core.loop import fit
 from widemargin.core.problem import Meter, Problem
 from widemargin.core.solution import relative_gap
+from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.report.curves import Curve, distinct
 from widemargin.report.grid import Row, drawn

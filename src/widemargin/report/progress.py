@@ -14,8 +14,8 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from widemargin.core.loop import Callback
 from widemargin.core.solution import Epoch
+from widemargin.core.stop import Callback
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

@@ -29,7 +29,7 @@ class Kind(NamedTuple):
     """One kind of trained model: where its parts are, each as ``module.name`` within the folder of the task.
 
     `parameters` is a dataclass. `compile` turns data into arrays. `model` is the trained model, and `estimator` wraps
-    it for scikit-learn.
+    it for scikit-learn. `foreign` names readers of other programs' model files, by the bytes that these begin with.
     """
 
     package: str
@@ -37,10 +37,16 @@ class Kind(NamedTuple):
     compile: str
     model: str
     estimator: str
+    foreign: Mapping[bytes, str] = {}
 
     def load(self, part: str) -> Any:
         """Import one of the parts."""
         return _imported(self.package, getattr(self, part))
+
+    def load_foreign(self, beginning: bytes) -> Any:
+        """Import the reader of other programs' files that begin so; None if there is none."""
+        found = next((place for magic, place in self.foreign.items() if beginning.startswith(magic)), None)
+        return None if found is None else _imported(self.package, found)
 
 
 class Task(NamedTuple):

@@ -8,6 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -60,6 +61,7 @@ SUMMARY = record(
         "solution": SOLUTION,
         **dict.fromkeys(("unreachable", "unknown"), mapping(whole(at_least=0))),
         "cut_short": whole(at_least=0),
+        "trained_by": text(),
     },
 )
 """The record of training in the header of a model file."""
@@ -246,8 +248,33 @@ class Model(ABC):
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """The trained model in a file, of any kind."""
-    return model_in(read_model(path), os.fspath(path))
+    """The trained model in a file, of any kind; other programs' files count if a task can read them."""
+    found = foreign_model(path)
+    return model_in(read_model(path), os.fspath(path)) if found is None else found
+
+
+def foreign_model(source: str | os.PathLike[str] | bytes) -> Any:
+    """The trained model in another program's file, given by its path or its bytes; None if it is no such file."""
+    beginning = source[:9] if isinstance(source, bytes) else _beginning(source)
+    if beginning[8:] == b"{":
+        return None  # our own, or nobody's: there is no need to import every task
+    readers = (kind.load_foreign(beginning) for _, kind in kinds())
+    read = next((each for each in readers if each is not None), None)
+    return None if read is None else read(source)
+
+
+def written_by(path: str | os.PathLike[str]) -> Any:
+    """The program that wrote our own model file; None for the files of others."""
+    return read_model(path).header.get("written_by") if _beginning(path)[8:] == b"{" else None
+
+
+def _beginning(path: str | os.PathLike[str]) -> bytes:
+    """The first bytes of a file; none if it cannot be read, which is for its reader to say."""
+    try:
+        with Path(path).open("rb") as stream:
+            return stream.read(9)
+    except (OSError, ValueError):
+        return b""
 
 
 def model_in(file: ModelFile, name: str) -> Any:

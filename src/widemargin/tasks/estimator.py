@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatMatrix
-from widemargin.core.loop import Callback
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Callback
 from widemargin.errors import ModelFileError, WidemarginError
 from widemargin.tasks import kinds
 from widemargin.tasks.answers import Answers, Ranked, SureSpan
@@ -254,6 +254,7 @@ def estimator_of(model: Model, name: str, **given: Any) -> Any:
     estimator = dict(kinds())[model.kind].load("estimator")
     for each in given.keys() - set(estimator._get_param_names()):
         raise WidemarginError(f"the model {name} is one of a {estimator.__name__}, which has no {each!r}")
-    if not {"parameters", "solution"} <= model.summary.keys():
+    # Another program's model file need not tell.
+    if "trained_by" not in model.summary and not {"parameters", "solution"} <= model.summary.keys():
         raise ModelFileError(f"the model {name} is damaged: it does not tell how it was trained")
     return estimator.from_model(model, **given)

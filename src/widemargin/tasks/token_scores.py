@@ -9,9 +9,9 @@ import numpy as np
 from widemargin._threads import count_threads
 from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.examples import Examples
-from widemargin.core.loop import Score
 from widemargin.core.problem import predict
 from widemargin.core.sparse import boundaries
+from widemargin.core.stop import Score
 from widemargin.metrics import (
     Confusion,
     Scores,

@@ -4,20 +4,21 @@ Every task has a function ``compile_…(parameters, data)`` that turns the user'
 training runs. `train` runs the training loop on them (`core.loop.fit`) and makes a model from the solution.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from widemargin._threads import count_threads
 from widemargin.core.examples import Examples, Latent, Outputs, count_unreachable
-from widemargin.core.loop import Callback, Score, Stop, fit
+from widemargin.core.loop import fit
 from widemargin.core.objective import Objective
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.objectives import OBJECTIVES
-from widemargin.report.progress import Progress
 from widemargin.solvers import SOLVERS, named_solver
 from widemargin.tasks.parameters import PRESETS, Parameters, Preset
 
@@ -275,9 +276,21 @@ def _run(
     **options: Any,
 ) -> Trained:
     problem, stop = problem_of(parameters, compiled.examples, compiled.sample_weight), stop_of(parameters)
-    with Progress(tol=parameters.tol, enabled=bool(parameters.verbose)) as progress:
-        options |= {"stop": stop, "callbacks": [progress, *callbacks], "seed": parameters.random_state}
+    with _progress(parameters) as shown:
+        options |= {"stop": stop, "callbacks": [*shown, *callbacks], "seed": parameters.random_state}
         return loop(problem, _solver(parameters), score=compiled.score, **options)
+
+
+@contextmanager
+def _progress(parameters: Parameters) -> Iterator[Sequence[Callback]]:
+    """The callback that shows progress, if it shall be shown."""
+    if not parameters.verbose:
+        yield ()
+        return
+    from widemargin.report.progress import Progress  # needed only if something is shown
+
+    with Progress(tol=parameters.tol) as progress:
+        yield [progress]
 
 
 def _solver(parameters: Parameters) -> Solver:

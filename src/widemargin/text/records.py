@@ -1,6 +1,6 @@
 """Ready-made features per position, in the conventions of python-crfsuite."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, starmap
 from math import isfinite
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
+from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, KeyVector, LongVector
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
@@ -32,6 +32,13 @@ class RecordExtractor(NumberedFeatures):
 
     n_transition_features = 0
 
+    @classmethod
+    def of_keys(cls, keys: KeyVector, spell: Callable[[], list[str]]) -> "RecordExtractor":
+        """An extractor of the features with these keys, numbered in their order; `spell` gives their names."""
+        extractor = cls()
+        extractor.index, extractor._spell = Alphabet(keys), spell
+        return extractor
+
     def fit(self, X: Sequence[Sequence[Any]]) -> Features:
         """Number the features of the training sequences."""
         strings, codes, values, counts, indptr = _flatten(X)
@@ -43,7 +50,7 @@ class RecordExtractor(NumberedFeatures):
 
     def transform(self, X: Sequence[Sequence[Any]]) -> Features:
         """The known features of any sequences."""
-        found = self._of_plain_records(X)
+        found = self.of_plain_records(X)
         if found is not None:
             return found
         strings, codes, values, counts, indptr = _flatten(X)
@@ -53,7 +60,12 @@ class RecordExtractor(NumberedFeatures):
         """The known features of any sequences, whole or in shares."""
         return Extracted(self.transform(X))
 
-    def _of_plain_records(self, X: Sequence[Sequence[Any]]) -> Features | None:
+    def of_entries(self, names: Sequence[str], values: FloatVector, counts: LongVector) -> Features:
+        """The known features of one sequence, given as a name and a value per entry, and the entries per position."""
+        numbers = self.index.lookup(hash_strings(names))
+        return _assembled(numbers, values, counts, np.array([0, len(counts)], dtype=np.int64))
+
+    def of_plain_records(self, X: Sequence[Sequence[Any]]) -> Features | None:
         """The known features if all records are lists of names, or all are dicts without lists or dicts in them.
 
         These are taken apart without a loop in Python. Anything else, mistakes included, is left to `_flatten`.
@@ -92,9 +104,8 @@ class RecordExtractor(NumberedFeatures):
         """An extractor of the `used` features only."""
         if not isinstance(self.index, Alphabet):
             return None
-        kept = RecordExtractor(min_count=self.min_count)
-        kept.index = Alphabet(self.index.keys()[used])
-        kept._spell = partial(selected, self.names(), used)
+        kept = RecordExtractor.of_keys(self.index.keys()[used], partial(selected, self.names(), used))
+        kept.min_count = self.min_count
         return kept
 
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:

@@ -7,9 +7,9 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
-from widemargin.core.loop import Score
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
+from widemargin.core.stop import Score
 from widemargin.errors import WidemarginError
 from widemargin.tasks.bracket.binary import Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples

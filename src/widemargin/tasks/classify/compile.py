@@ -10,10 +10,10 @@ import numpy as np
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
 from widemargin.core.examples import Examples
-from widemargin.core.loop import Score
 from widemargin.core.problem import checked_weights, predict
 from widemargin.core.solution import Solution
 from widemargin.core.sparse import Matrix, Rows, binary, taken
+from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.linear import LinearScores
 from widemargin.tasks.classify.classes import ClassExamples

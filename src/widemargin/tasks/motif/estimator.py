@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector
-from widemargin.core.loop import Callback
 from widemargin.core.problem import checked_weights
 from widemargin.core.solution import Solution
+from widemargin.core.stop import Callback
 from widemargin.tasks.answers import Ranked
 from widemargin.tasks.calibration import CalibrationReport
 from widemargin.tasks.estimator import Estimator

@@ -9,9 +9,9 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.loop import Score
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
+from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.parse.dependencies import as_dependencies
 from widemargin.tasks.parse.examples import TreeExamples, Trees

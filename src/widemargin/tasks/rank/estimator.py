@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from widemargin._types import FloatVector, LongVector
-from widemargin.core.loop import Callback
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Callback
 from widemargin.errors import DataError
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented

@@ -7,9 +7,9 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
-from widemargin.core.loop import Score
 from widemargin.core.problem import checked_weights, is_number
 from widemargin.core.solution import Solution
+from widemargin.core.stop import Score
 from widemargin.decoders.coverage import Limits
 from widemargin.errors import DataError, WidemarginError
 from widemargin.summaries import rouge, words

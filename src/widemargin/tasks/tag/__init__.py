@@ -6,7 +6,12 @@ TASK = Task(
     __name__,
     {
         "chain": Kind(
-            __name__, "parameters.TaggerParameters", "compile.compile_tags", "model.Tagger", "estimator.SequenceTagger"
+            __name__,
+            "parameters.TaggerParameters",
+            "compile.compile_tags",
+            "model.Tagger",
+            "estimator.SequenceTagger",
+            foreign={b"lCRF": "crfsuite.read_tagger"},
         )
     },
     does="Learn to label the tokens of sequences.",

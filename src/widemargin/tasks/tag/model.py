@@ -14,6 +14,7 @@ from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, Lon
 from widemargin.core.header import Fields, names, record
 from widemargin.core.stored import Stored, packed_rows
 from widemargin.errors import WidemarginError
+from widemargin.files.lcrf import ChainFile, lcrf_bytes
 from widemargin.report.explain import Explanation, Question
 from widemargin.tasks.answers import SureSpan
 from widemargin.tasks.base import selected_rows
@@ -28,7 +29,7 @@ from widemargin.tasks.tag.predict import TagPredictor
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
-from widemargin.text.extractor import Extractor
+from widemargin.text.extractor import Extractor, Features
 from widemargin.text.inputs import describe, prepared, restore
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import judged_label, judged_spans, spelt
@@ -48,6 +49,7 @@ class Tagger(TokenModel[ChainExamples]):
     outputs_are = "labels"
     explains = True
     fields: ClassVar[Fields] = {"labels": names(str, int, at_least=1), "features": record({})}
+    exports: ClassVar[Mapping[str, str]] = {".crfsuite": "a model file of CRFsuite"}
 
     extractor: Extractor
     weights: ChainWeights
@@ -85,7 +87,10 @@ class Tagger(TokenModel[ChainExamples]):
 
     def examples(self, X: Any) -> ChainExamples:
         """Sequences as examples to be decoded."""
-        features = self.extractor.transform(prepared(X, self.extractor))
+        return self.examples_of(self.extractor.transform(prepared(X, self.extractor)))
+
+    def examples_of(self, features: Features) -> ChainExamples:
+        """Sequences whose features have been found as examples to be decoded."""
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
 
     @cached_property
@@ -217,6 +222,16 @@ class Tagger(TokenModel[ChainExamples]):
             right = [each for g, p in zip(gold, predicted, strict=True) for each in judged_spans(g, p)]
             judged["spans"] = Judged.of(ahead, right)
         return {kind: each for kind, each in judged.items() if len(each.right)}
+
+    def exported(self, suffix: str) -> bytes:
+        """The model as CRFsuite writes it."""
+        return lcrf_bytes(self.chain_file())
+
+    def chain_file(self) -> ChainFile:
+        """What a model file of CRFsuite says of this model; an error if it has more than such a file can hold."""
+        from widemargin.tasks.tag.crfsuite import chain_file  # seldom needed
+
+        return chain_file(self)
 
     def _names(self, codes: IntVector) -> list[Any]:
         names = self.labels

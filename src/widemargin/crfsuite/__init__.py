@@ -1,0 +1,30 @@
+"""python-crfsuite's classes on top of this library: models and programs that use them work as they are.
+
+    import widemargin.crfsuite as pycrfsuite
+
+`load` and `save` turn CRFsuite's model files into our own fitted estimators and back.
+"""
+
+from typing import TYPE_CHECKING
+
+from widemargin._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from widemargin.crfsuite.constants import CRFSUITE_VERSION as CRFSUITE_VERSION
+    from widemargin.crfsuite.constants import CRFSuiteError as CRFSuiteError
+    from widemargin.crfsuite.items import ItemSequence as ItemSequence
+    from widemargin.crfsuite.models import load as load
+    from widemargin.crfsuite.models import save as save
+    from widemargin.crfsuite.parsed import ParsedDump as ParsedDump
+    from widemargin.crfsuite.tagger import Tagger as Tagger
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "constants": ["CRFSUITE_VERSION", "CRFSuiteError"],
+        "items": ["ItemSequence"],
+        "models": ["load", "save"],
+        "parsed": ["ParsedDump"],
+        "tagger": ["Tagger"],
+    },
+)

@@ -1,0 +1,200 @@
+"""python-crfsuite's `Tagger`, on one of our own models.
+
+p(y | x) = exp(score(y) − log Z), summed over all label sequences only when a probability is asked for.
+"""
+
+import os
+import sys
+from contextlib import closing
+from math import exp
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import FloatMatrix
+from widemargin.crfsuite.items import ItemSequence, spelt
+from widemargin.crfsuite.parsed import ParsedDump, dump_text, parsed_dump
+from widemargin.errors import UnsupportedError
+from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout
+from widemargin.tasks.base import foreign_model, load_model
+from widemargin.text.extractor import Extracted
+from widemargin.text.records import RecordExtractor
+
+LARGEST = 2**31 - 1
+_ONE = np.zeros(1, dtype=np.int32)
+
+
+class Tagger:
+    """Labels sequences with a model, and tells how probable labels are.
+
+    Besides CRFsuite's files, `open` takes our own taggers of ready-made features.
+
+    Examples
+    --------
+    >>> tagger = Tagger()
+    >>> tagger.tag([["a"]])
+    Traceback (most recent call last):
+        ...
+    ValueError: The tagger is not opened
+    """
+
+    __slots__ = ("__weakref__", "_features", "_labels", "_model", "_numbers", "_posteriors", "_source")
+
+    def __init__(self, *_: Any) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self._model: Any = None
+        self._source = b""
+        self._labels: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._features: Any = None
+        self._posteriors: tuple[Any, FloatMatrix, float] | None = None
+
+    def open(self, name: str | bytes | os.PathLike[str]) -> "closing[Tagger]":
+        """Open a model file; the result closes it at the end of a ``with`` block.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be read.
+        ValueError
+            If it is not a model of this kind, or damaged.
+        """
+        path = os.fsdecode(name)
+        with open(path, "rb") as stream:
+            beginning = stream.read(HEADER.size + 1)
+        if beginning.startswith(MAGIC):
+            if len(beginning) <= HEADER.size:
+                raise ValueError(f"Model file {name!r} doesn't have a complete header")
+            return self._opened(foreign_model(path), beginning)
+        if beginning[8:9] != b"{":
+            raise ValueError(f"Invalid model file {name!r}")
+        model = load_model(path)
+        if not isinstance(getattr(model, "extractor", None), RecordExtractor) or ".crfsuite" not in model.exports:
+            raise UnsupportedError(f"the model {path} is not a tagger of ready-made features")
+        return self._opened(model, b"")
+
+    def open_inmemory(self, value: bytes) -> "closing[Tagger]":
+        """Open the content of a model file of CRFsuite's."""
+        if not isinstance(value, bytes):
+            raise TypeError(f"Argument 'value' has incorrect type (expected bytes, got {type(value).__name__})")
+        if not value.startswith(MAGIC):
+            raise ValueError("Invalid model")
+        if len(value) < HEADER.size:
+            raise ValueError("Invalid model: incomplete header")
+        return self._opened(foreign_model(value), value[: HEADER.size])
+
+    def _opened(self, model: Any, header: bytes) -> "closing[Tagger]":
+        self._forget()
+        self._model, self._source, self._labels = model, header, model.code_names
+        return closing(self)
+
+    def close(self) -> None:
+        """Forget the model."""
+        self._forget()
+
+    def _ready(self) -> Any:
+        if self._model is None:
+            raise ValueError("The tagger is not opened")
+        return self._model
+
+    def labels(self) -> list[str]:
+        """The labels of the model."""
+        self._ready()
+        return list(self._labels)
+
+    def set(self, xseq: Any) -> None:
+        """Choose the sequence that later calls are about: a list of items (see `ItemSequence`)."""
+        extractor = self._ready().extractor
+        features = None
+        if not isinstance(xseq, ItemSequence):
+            xseq = xseq if type(xseq) is list else list(xseq)
+            features = extractor.of_plain_records([xseq])
+        if features is None:
+            features = extractor.of_entries(*ItemSequence(xseq).entries)
+        self._features, self._posteriors = features, None
+
+    def tag(self, xseq: Any = None) -> list[str]:
+        """The best labels of a sequence, or of the one that was set before."""
+        if xseq is not None:
+            self.set(xseq)
+        model, labels = self._ready(), self._labels
+        if not self._length:
+            return []
+        codes = model.predictor.label(Extracted(self._features), 0, 1)
+        return [labels[code] for code in codes.tolist()]
+
+    def probability(self, yseq: Any) -> float:
+        """p(yseq | xseq) of the current sequence."""
+        self._ready()
+        if not self._length:
+            return 0.0
+        wanted = [spelt(label) for label in yseq]
+        if len(wanted) != self._length:
+            raise ValueError(f"The numbers of items and labels differ: |x| = {self._length}, |y| = {len(wanted)}")
+        codes = np.array([self._number(label) for label in wanted], dtype=np.int32)
+        examples, _, log_z = self._sums()
+        (score,) = examples.scores(self._model.weights, _ONE, codes)
+        return exp(score - log_z)
+
+    def marginal(self, y: Any, pos: int) -> float:
+        """p(label y at position pos | xseq) of the current sequence."""
+        label, place = spelt(y), _whole(pos)
+        self._ready()
+        if not self._length:
+            return 0.0
+        if not 0 <= place < self._length:
+            raise ValueError(f"The position, {place} is out of range of {self._length}")
+        number = self._number(label)
+        return float(self._sums()[1][place, number])
+
+    @property
+    def _length(self) -> int:
+        """The number of items of the current sequence."""
+        return 0 if self._features is None else int(self._features.indptr[-1])
+
+    def _number(self, label: str) -> int:
+        if not self._numbers:
+            self._numbers = {name: number for number, name in enumerate(self._labels)}
+        if label not in self._numbers:
+            raise RuntimeError(f"Failed to convert into label identifier: {label}")
+        return self._numbers[label]
+
+    def _sums(self) -> tuple[Any, FloatMatrix, float]:
+        """The current sequence as an example, the probability of each label at each position, and log Z."""
+        if self._posteriors is None:
+            model = self._model
+            model.check_probable()
+            examples = model.examples_of(self._features)
+            rows, log_z = examples.probabilities(model.weights, _ONE)
+            self._posteriors = examples, rows, float(log_z[0])
+        return self._posteriors
+
+    def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
+        """Write the model as text into a file, or to standard output."""
+        text = dump_text(*self._described())
+        if filename is None:
+            sys.stdout.write(text)
+            return
+        with open(filename, "wb") as stream:
+            stream.write(text.encode("utf-8", "surrogateescape"))
+
+    def info(self) -> ParsedDump:
+        """The model as dicts: labels, attributes and weights."""
+        return parsed_dump(*self._described())
+
+    def _described(self) -> tuple[ChainFile, Layout]:
+        if self._model is None:
+            raise RuntimeError("Tagger is closed")
+        header = self._source or self._model.exported(".crfsuite")
+        return self._model.chain_file(), Layout(*HEADER.unpack(header[: HEADER.size]))
+
+
+def _whole(pos: Any) -> int:
+    if isinstance(pos, str | bytes):
+        raise TypeError("an integer is required")
+    place = int(pos)
+    if not -LARGEST - 1 <= place <= LARGEST:
+        raise OverflowError("value too large to convert to int")
+    return place
