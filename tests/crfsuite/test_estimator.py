@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
-from widemargin.crfsuite import CRF, Trainer, metrics, scorers
+from widemargin.crfsuite import CRF, ItemSequence, Trainer, metrics, scorers
 from widemargin.data.generators import addresses
 
 sklearn_crfsuite = pytest.importorskip("sklearn_crfsuite")
@@ -156,3 +156,27 @@ def test_model_selection():
     assert len(cross_val_predict(crf, X, Y, cv=2)) == len(X)
     search = GridSearchCV(crf, {"max_iterations": [1, 4]}, cv=2, scoring=scorers.flat_accuracy).fit(X, Y)
     assert np.isfinite(search.best_score_)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda words: [[word.lower(), "bias"] for word in words],
+        lambda words: [{"word": word, "bias": 1.0} for word in words],
+        lambda words: [{"deep": {"word": word}} for word in words],
+        lambda words: ItemSequence([[word] for word in words]),
+        lambda words: tuple({word} for word in words),
+    ],
+)
+def test_many_sequences_at_once_or_one_by_one(form):
+    words, y = addresses(12)
+    crf = CRF(algorithm="ap", max_iterations=3).fit([form(each) for each in words], [list(each) for each in y])
+    tagger = crf.tagger_
+    forms = [form(each) for each in [*addresses(5, seed=2)[0], []]]
+    assert tagger.tag_all(iter(forms)) == [tagger.tag(each) for each in forms]
+    assert tagger.tag_all([]) == []
+    for each in forms:
+        tagger.set(each)
+        assert [list(row) for row in tagger.marginals()] == [tagger.labels()] * len(each)
+        for t, row in enumerate(tagger.marginals()):
+            assert row == {label: tagger.marginal(label, t) for label in tagger.labels()}

@@ -14,7 +14,8 @@ from widemargin._types import AnyArray
 from widemargin.crfsuite.log import TrainLogParser
 from widemargin.crfsuite.metrics import flat_accuracy_score
 from widemargin.crfsuite.owned_file import OwnedFile
-from widemargin.crfsuite.tagger import ParsedDump, Tagger
+from widemargin.crfsuite.parsed import ParsedDump
+from widemargin.crfsuite.tagger import Tagger
 
 RENAMED = {
     "min_freq": "feature.minfreq",

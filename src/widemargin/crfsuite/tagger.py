@@ -5,18 +5,21 @@ p(y | x) = exp(score(y) − log Z), summed over all label sequences only when a 
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import closing
 from math import exp
 from typing import Any
 
 import numpy as np
 
+from widemargin._threads import count_threads
 from widemargin._types import FloatMatrix
 from widemargin.crfsuite.items import ItemSequence, spelt
 from widemargin.crfsuite.parsed import ParsedDump, dump_text, parsed_dump
 from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout
 from widemargin.tasks.base import foreign_model, load_model
+from widemargin.text.columns import split
 from widemargin.text.extractor import Extracted
 from widemargin.text.records import RecordExtractor
 
@@ -125,6 +128,18 @@ class Tagger:
         codes = model.predictor.label(Extracted(self._features), 0, 1)
         return [labels[code] for code in codes.tolist()]
 
+    def tag_all(self, X: Iterable[Any]) -> list[list[str]]:
+        """The best labels of all sequences, found on all cores; python-crfsuite has no such method."""
+        model, labels = self._ready(), self._labels
+        sequences = [each if isinstance(each, list | ItemSequence) else list(each) for each in X]
+        plain = sequences and not any(isinstance(each, ItemSequence) for each in sequences)
+        features = model.extractor.of_plain_records(sequences) if plain else None
+        if features is None:
+            return [self.tag(xseq) for xseq in sequences]
+        found = Extracted(features)
+        codes = model.best_of(found, count_threads(-1))
+        return split([labels[code] for code in codes.tolist()], found.indptr)
+
     def probability(self, yseq: Any) -> float:
         """p(yseq | xseq) of the current sequence."""
         self._ready()
@@ -148,6 +163,11 @@ class Tagger:
             raise ValueError(f"The position, {place} is out of range of {self._length}")
         number = self._number(label)
         return float(self._sums()[1][place, number])
+
+    def marginals(self) -> list[dict[str, float]]:
+        """For each position of the current sequence, the probability of each label; python-crfsuite has no such method."""
+        self._ready()
+        return [dict(zip(self._labels, row, strict=True)) for row in self._sums()[1].tolist()] if self._length else []
 
     @property
     def _length(self) -> int:
