@@ -248,6 +248,9 @@ class _Run:
             return "gap"
         if stop.patience is not None and self.waited >= stop.patience:
             return "patience"
+        ended = self.solver.ended(self.problem, self.state)
+        if ended:
+            return ended
         return "epochs" if stop.epochs is not None and row.epoch >= stop.epochs else ""
 
     def _record(self, score: float | None) -> None:

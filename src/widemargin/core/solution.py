@@ -88,7 +88,8 @@ class Solution:
     """The weights that training returns, with their certificate.
 
     `stopped` says why training ended: ``"gap"``, ``"epochs"``, ``"seconds"``, ``"patience"`` or ``"interrupted"``;
-    with latent variables also ``"stable"``, ``"round_tol"`` or ``"rounds"`` (`core.latent`).
+    ``"precision"`` if rounding hides any further progress; with latent variables also ``"stable"``, ``"round_tol"`` or
+    ``"rounds"`` (`core.latent`).
     `epoch` is the epoch that the weights come from: the best on the development data if there were any, else the last;
     early ones of a dual solver are averages up to that epoch (`core.loop.fit`).
     `cuts` are the final working sets of a dual solver; another run can start from them. `slacks` are those of every

@@ -34,6 +34,11 @@ def number(
     return field(default=default, metadata=limits)
 
 
+def choice(default: str, *others: str) -> Any:
+    """A hyper-parameter that is one of some words; it is checked when a solver is made."""
+    return field(default=default, metadata={"choices": (default, *others)})
+
+
 class Carried(Protocol):
     """What one run leaves for the next: the cuts of every block (`CutStore`), or planes (`solvers.planes`)."""
 
@@ -62,11 +67,14 @@ class Solver(Protocol):
     usual_epochs: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
-        """Refuse values outside of the ranges that `number` declares."""
+        """Refuse values outside of what `number` and `choice` declare."""
         own: Any = self
         for each in fields(own) if is_dataclass(own) else ():
             if "least" in each.metadata:
                 _check_number(type(self).__name__, each, getattr(self, each.name))
+            elif getattr(self, each.name) not in each.metadata.get("choices", (getattr(self, each.name),)):
+                known, given = ", ".join(each.metadata["choices"]), getattr(self, each.name)
+                raise WidemarginError(f"{each.name} of {type(self).__name__} must be one of {known}, not {given!r}")
 
     @property
     def requires(self) -> tuple[type, ...]:
@@ -93,6 +101,10 @@ class Solver(Protocol):
     def dual(self, problem: Problem, state: Any) -> float | None:
         """A lower bound on P at every w; None for solvers without one, which are certified by `Problem.bounds`."""
         return None
+
+    def ended(self, problem: Problem, state: Any) -> str:
+        """Why the solver itself has come to an end after an epoch, in a word; empty if it can go on."""
+        return ""
 
     def carried(self, problem: Problem, state: Any) -> Carried | None:
         """Cuts or planes for a run on a similar problem to start from; None for solvers that start from weights."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from widemargin.crfsuite.models import save as save
     from widemargin.crfsuite.parsed import ParsedDump as ParsedDump
     from widemargin.crfsuite.tagger import Tagger as Tagger
+    from widemargin.crfsuite.trainer import BaseTrainer as BaseTrainer
+    from widemargin.crfsuite.trainer import Trainer as Trainer
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -26,5 +28,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "models": ["load", "save"],
         "parsed": ["ParsedDump"],
         "tagger": ["Tagger"],
+        "trainer": ["BaseTrainer", "Trainer"],
     },
 )

@@ -5,26 +5,19 @@ p(y | x) = exp(score(y) − log Z), summed over all label sequences only when a 
 
 import os
 import sys
-from collections.abc import Iterable
 from contextlib import closing
 from math import exp
 from typing import Any
 
 import numpy as np
 
-from widemargin._threads import count_threads
 from widemargin._types import FloatMatrix
-from widemargin.crfsuite.items import ItemSequence, spelt
+from widemargin.crfsuite.items import ItemSequence, spelt, whole
 from widemargin.crfsuite.parsed import ParsedDump, dump_text, parsed_dump
 from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout
 from widemargin.tasks.base import foreign_model, load_model
-from widemargin.text.columns import split
-from widemargin.text.extractor import Extracted
 from widemargin.text.records import RecordExtractor
-
-LARGEST = 2**31 - 1
-_ONE = np.zeros(1, dtype=np.int32)
 
 
 class Tagger:
@@ -41,7 +34,7 @@ class Tagger:
     ValueError: The tagger is not opened
     """
 
-    __slots__ = ("__weakref__", "_features", "_labels", "_model", "_numbers", "_posteriors", "_source")
+    __slots__ = ("__weakref__", "_labels", "_model", "_numbers", "_posteriors", "_scores", "_source")
 
     def __init__(self, *_: Any) -> None:
         self._forget()
@@ -51,8 +44,8 @@ class Tagger:
         self._source = b""
         self._labels: list[str] = []
         self._numbers: dict[str, int] = {}
-        self._features: Any = None
-        self._posteriors: tuple[Any, FloatMatrix, float] | None = None
+        self._scores: FloatMatrix = np.empty((0, 0))
+        self._posteriors: tuple[FloatMatrix, float] | None = None
 
     def open(self, name: str | bytes | os.PathLike[str]) -> "closing[Tagger]":
         """Open a model file; the result closes it at the end of a ``with`` block.
@@ -109,70 +102,46 @@ class Tagger:
 
     def set(self, xseq: Any) -> None:
         """Choose the sequence that later calls are about: a list of items (see `ItemSequence`)."""
-        extractor = self._ready().extractor
-        features = None
-        if not isinstance(xseq, ItemSequence):
-            xseq = xseq if type(xseq) is list else list(xseq)
-            features = extractor.of_plain_records([xseq])
-        if features is None:
-            features = extractor.of_entries(*ItemSequence(xseq).entries)
-        self._features, self._posteriors = features, None
+        model = self._ready()
+        items = xseq if type(xseq) is ItemSequence else ItemSequence(xseq)
+        self._scores, self._posteriors = model.one_by_one.scores(*items.packed()), None
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of a sequence, or of the one that was set before."""
         if xseq is not None:
             self.set(xseq)
         model, labels = self._ready(), self._labels
-        if not self._length:
+        if not len(self._scores):
             return []
-        codes = model.predictor.label(Extracted(self._features), 0, 1)
-        return [labels[code] for code in codes.tolist()]
-
-    def tag_all(self, X: Iterable[Any]) -> list[list[str]]:
-        """The best labels of all sequences, found on all cores; python-crfsuite has no such method."""
-        model, labels = self._ready(), self._labels
-        sequences = [each if isinstance(each, list | ItemSequence) else list(each) for each in X]
-        plain = sequences and not any(isinstance(each, ItemSequence) for each in sequences)
-        features = model.extractor.of_plain_records(sequences) if plain else None
-        if features is None:
-            return [self.tag(xseq) for xseq in sequences]
-        found = Extracted(features)
-        codes = model.best_of(found, count_threads(-1))
-        return split([labels[code] for code in codes.tolist()], found.indptr)
+        return [labels[code] for code in model.one_by_one.best(self._scores).tolist()]
 
     def probability(self, yseq: Any) -> float:
         """p(yseq | xseq) of the current sequence."""
-        self._ready()
-        if not self._length:
+        model, n = self._ready(), len(self._scores)
+        if not n:
             return 0.0
         wanted = [spelt(label) for label in yseq]
-        if len(wanted) != self._length:
-            raise ValueError(f"The numbers of items and labels differ: |x| = {self._length}, |y| = {len(wanted)}")
+        if len(wanted) != n:
+            raise ValueError(f"The numbers of items and labels differ: |x| = {n}, |y| = {len(wanted)}")
         codes = np.array([self._number(label) for label in wanted], dtype=np.int32)
-        examples, _, log_z = self._sums()
-        (score,) = examples.scores(self._model.weights, _ONE, codes)
-        return exp(score - log_z)
+        return exp(model.one_by_one.score(self._scores, codes) - self._sums()[1])
 
     def marginal(self, y: Any, pos: int) -> float:
         """p(label y at position pos | xseq) of the current sequence."""
-        label, place = spelt(y), _whole(pos)
+        label, place = spelt(y), whole(pos)
         self._ready()
-        if not self._length:
+        n = len(self._scores)
+        if not n:
             return 0.0
-        if not 0 <= place < self._length:
-            raise ValueError(f"The position, {place} is out of range of {self._length}")
+        if not 0 <= place < n:
+            raise ValueError(f"The position, {place} is out of range of {n}")
         number = self._number(label)
-        return float(self._sums()[1][place, number])
+        return self._sums()[0].item(place, number)
 
     def marginals(self) -> list[dict[str, float]]:
         """For each position of the current sequence, the probability of each label; python-crfsuite has no such method."""
         self._ready()
-        return [dict(zip(self._labels, row, strict=True)) for row in self._sums()[1].tolist()] if self._length else []
-
-    @property
-    def _length(self) -> int:
-        """The number of items of the current sequence."""
-        return 0 if self._features is None else int(self._features.indptr[-1])
+        return [dict(zip(self._labels, row, strict=True)) for row in self._sums()[0].tolist()] if len(self._scores) else []
 
     def _number(self, label: str) -> int:
         if not self._numbers:
@@ -181,14 +150,11 @@ class Tagger:
             raise RuntimeError(f"Failed to convert into label identifier: {label}")
         return self._numbers[label]
 
-    def _sums(self) -> tuple[Any, FloatMatrix, float]:
-        """The current sequence as an example, the probability of each label at each position, and log Z."""
+    def _sums(self) -> tuple[FloatMatrix, float]:
+        """The probability of each label at each position of the current sequence, and log Z."""
         if self._posteriors is None:
-            model = self._model
-            model.check_probable()
-            examples = model.examples_of(self._features)
-            rows, log_z = examples.probabilities(model.weights, _ONE)
-            self._posteriors = examples, rows, float(log_z[0])
+            self._model.check_probable()
+            self._posteriors = self._model.one_by_one.posteriors(self._scores)
         return self._posteriors
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
@@ -209,12 +175,3 @@ class Tagger:
             raise RuntimeError("Tagger is closed")
         header = self._source or self._model.exported(".crfsuite")
         return self._model.chain_file(), Layout(*HEADER.unpack(header[: HEADER.size]))
-
-
-def _whole(pos: Any) -> int:
-    if isinstance(pos, str | bytes):
-        raise TypeError("an integer is required")
-    place = int(pos)
-    if not -LARGEST - 1 <= place <= LARGEST:
-        raise OverflowError("value too large to convert to int")
-    return place

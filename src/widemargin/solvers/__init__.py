@@ -10,6 +10,7 @@ from widemargin.core.solver import Solver
 from widemargin.errors import WidemarginError
 from widemargin.solvers.adadelta import AdaDelta
 from widemargin.solvers.adagrad import AdaGrad
+from widemargin.solvers.arow import AROW
 from widemargin.solvers.auto import Auto
 from widemargin.solvers.bundle import Bundle
 from widemargin.solvers.cutting_plane import CuttingPlane, CuttingPlaneDual
@@ -19,6 +20,7 @@ from widemargin.solvers.interior import Interior
 from widemargin.solvers.lbfgs import LBFGS
 from widemargin.solvers.mira import MIRA
 from widemargin.solvers.one_slack import OneSlack
+from widemargin.solvers.passive_aggressive import PassiveAggressive
 from widemargin.solvers.pegasos import Pegasos
 from widemargin.solvers.perceptron import Perceptron
 from widemargin.solvers.proximal import ProximalPoint
@@ -29,6 +31,8 @@ SOLVERS: dict[str, Solver] = {
     "auto": Auto(),
     "perceptron": Perceptron(),
     "mira": MIRA(),
+    "pa": PassiveAggressive(),
+    "arow": AROW(),
     "sgd": SGD(),
     "pegasos": Pegasos(),
     "adagrad": AdaGrad(),
@@ -84,6 +88,7 @@ def _value(node: ast.expr) -> Any:
 
 
 __all__ = [
+    "AROW",
     "LBFGS",
     "MIRA",
     "SGD",
@@ -99,6 +104,7 @@ __all__ = [
     "Interior",
     "OneSlack",
     "OnlineCuttingPlane",
+    "PassiveAggressive",
     "Pegasos",
     "Perceptron",
     "ProximalPoint",

@@ -92,7 +92,12 @@ class Parameters:
         in_python="An objective object works, too.",
     )
     loss: Loss | None = parameter(None, "Loss of each slack. By default the one that the solver prefers.")
-    penalty: Penalty = parameter("l2", "Penalty on the size of the weights; only some solvers support 'l1'.")
+    penalty: Penalty = parameter(
+        "l2",
+        "Penalty on the size of the weights; only some solvers support 'l1', and only 'lbfgs' the others, for "
+        "likelihood and softmax-margin.",
+    )
+    l1: float = parameter(1.0, "Weight of the l1 norm in the penalty 'elastic-net'.")
     max_epochs: int | None = parameter(
         None,
         "Stop after this many passes over the data. By default {usual_epochs}, or fewer for solvers without a proof, "

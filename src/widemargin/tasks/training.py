@@ -240,6 +240,7 @@ def problem_of(parameters: Parameters, examples: Examples, sample_weight: Any = 
         sample_weight=sample_weight,
         loss=parameters.loss or ("hinge" if objective.kind == "smooth" else solver.losses[0]),
         penalty=parameters.penalty,
+        l1=parameters.l1,
         n_threads=count_threads(parameters.n_jobs),
         cut_memory=parameters.cut_memory,
     )

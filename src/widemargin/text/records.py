@@ -50,7 +50,7 @@ class RecordExtractor(NumberedFeatures):
 
     def transform(self, X: Sequence[Sequence[Any]]) -> Features:
         """The known features of any sequences."""
-        found = self.of_plain_records(X)
+        found = self._of_plain_records(X)
         if found is not None:
             return found
         strings, codes, values, counts, indptr = _flatten(X)
@@ -60,12 +60,7 @@ class RecordExtractor(NumberedFeatures):
         """The known features of any sequences, whole or in shares."""
         return Extracted(self.transform(X))
 
-    def of_entries(self, names: Sequence[str], values: FloatVector, counts: LongVector) -> Features:
-        """The known features of one sequence, given as a name and a value per entry, and the entries per position."""
-        numbers = self.index.lookup(hash_strings(names))
-        return _assembled(numbers, values, counts, np.array([0, len(counts)], dtype=np.int64))
-
-    def of_plain_records(self, X: Sequence[Sequence[Any]]) -> Features | None:
+    def _of_plain_records(self, X: Sequence[Sequence[Any]]) -> Features | None:
         """The known features if all records are lists of names, or all are dicts without lists or dicts in them.
 
         These are taken apart without a loop in Python. Anything else, mistakes included, is left to `_flatten`.

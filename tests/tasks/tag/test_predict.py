@@ -93,7 +93,7 @@ def test_records_have_the_same_features_plain_or_not(texts, hashed):
     extractor = RecordExtractor(hash_bits=3 if hashed else None)
     extractor.fit(texts[0])
     plain = [extractor.transform(X) for X in texts]
-    extractor.of_plain_records = lambda X: None
+    extractor._of_plain_records = lambda X: None
     for one, other in zip(plain, map(extractor.transform, texts), strict=True):
         assert one.indptr.tolist() == other.indptr.tolist()
         assert [each.tolist() for each in one.rows] == [each.tolist() for each in other.rows]

@@ -26,10 +26,11 @@ from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pai
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.predict import TagPredictor
+from widemargin.tasks.tag.single import OneByOne
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
-from widemargin.text.extractor import Extractor, Features
+from widemargin.text.extractor import Extractor
 from widemargin.text.inputs import describe, prepared, restore
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import judged_label, judged_spans, spelt
@@ -87,16 +88,18 @@ class Tagger(TokenModel[ChainExamples]):
 
     def examples(self, X: Any) -> ChainExamples:
         """Sequences as examples to be decoded."""
-        return self.examples_of(self.extractor.transform(prepared(X, self.extractor)))
-
-    def examples_of(self, features: Features) -> ChainExamples:
-        """Sequences whose features have been found as examples to be decoded."""
+        features = self.extractor.transform(prepared(X, self.extractor))
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
 
     @cached_property
     def predictor(self) -> TagPredictor:
         """What finds the labels of new sequences."""
         return TagPredictor(self.extractor, self.weights)
+
+    @cached_property
+    def one_by_one(self) -> OneByOne:
+        """What answers questions about single sequences of ready-made features."""
+        return OneByOne(self.extractor, self.predictor.weights)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
