@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from widemargin.crfsuite import metrics, scorers
 
@@ -39,7 +40,7 @@ def test_sequences_of_one_length_are_still_counted_as_sequences():
 
 
 def test_scorers_ask_the_estimator():
-    class Constant:
+    class Constant(BaseEstimator):
         def predict(self, X):
             return [["A"] * len(x) for x in X]
 

@@ -147,7 +147,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
     def predict(self, X: Sequence[Any]) -> AnyArray:
         """The labels of all sequences: an array of lists, or a matrix if all sequences have the same length."""
-        return np.array(self._opened.tag_all(X), dtype=object)
+        tagger = self._opened
+        return np.array([tagger.tag(xseq) for xseq in X], dtype=object)
 
     def predict_single(self, xseq: Any) -> list[str]:
         """The labels of one sequence."""

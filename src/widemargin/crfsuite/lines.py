@@ -16,7 +16,8 @@ class LinePerIterationTrainer(Trainer):
 
     def on_optimization_end(self, log: str) -> None:
         """Training is over."""
-        scores = self.logparser.last_iteration["scores"] if self.logparser.last_iteration else {}
+        last = None if self.logparser is None else self.logparser.last_iteration
+        scores = last["scores"] if last else {}
         if scores:
             print(table_of(scores))  # noqa: T201
         super().on_optimization_end(log)

@@ -4,11 +4,12 @@ The flat ones are scikit-learn's, over all positions of all sequences end to end
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
+from widemargin._types import AnyArray
 from widemargin.crfsuite.utils import flatten
 
-Labels = Sequence[Sequence[Any]]
+Labels: TypeAlias = Sequence[Sequence[Any]] | AnyArray
 
 
 def _flat(metric: str, y_true: Labels, y_pred: Labels, **options: Any) -> Any:

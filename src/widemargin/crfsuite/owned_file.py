@@ -1,6 +1,6 @@
-"""A model file that belongs to an estimator: one with a name for good, or a temporary one that goes when its owner goes.
+"""A model file that belongs to an estimator.
 
-Pickling a temporary file keeps its contents.
+Either it has a name and stays, or it is temporary and goes when its owner goes; pickling then keeps its contents.
 """
 
 import os

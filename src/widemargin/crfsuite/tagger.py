@@ -139,9 +139,10 @@ class Tagger:
         return self._sums()[0].item(place, number)
 
     def marginals(self) -> list[dict[str, float]]:
-        """For each position of the current sequence, the probability of each label; python-crfsuite has no such method."""
+        """p(label | xseq) of all labels at every position of the current sequence; python-crfsuite has no such method."""
         self._ready()
-        return [dict(zip(self._labels, row, strict=True)) for row in self._sums()[0].tolist()] if len(self._scores) else []
+        rows = self._sums()[0].tolist() if len(self._scores) else []
+        return [dict(zip(self._labels, row, strict=True)) for row in rows]
 
     def _number(self, label: str) -> int:
         if not self._numbers:

@@ -9,9 +9,10 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
-from widemargin.core.loop import Stop, fit
+from widemargin.core.loop import fit
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Stop
 from widemargin.crfsuite.algorithms import PARAMETERS, Plan, plan_of
 from widemargin.crfsuite.course import EXHAUSTED, CountedChains, Course, HeldOut, Say, Watched
 from widemargin.crfsuite.instances import Chains, Instances

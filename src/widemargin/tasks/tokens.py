@@ -117,14 +117,11 @@ class TokenModel(Answers, Probable, Generic[E]):
         if constraints is not None:
             examples = self.examples(X)
             return self.constrained(examples, constraints).decode(n_threads), boundaries(examples.lengths)
-        found = self.predictor.looked_up(X)
-        return self.best_of(found, n_threads), found.indptr
-
-    def best_of(self, found: Any, n_threads: int) -> IntVector:
-        """The codes of all positions of sequences that are looked up already."""
         predictor = self.predictor
+        found = predictor.looked_up(X)
         ends = share_ends(found.indptr, predictor.token_work, n_threads)
-        return np.concatenate(run([partial(predictor.label, found, *share) for share in pairwise(ends)]))
+        parts = run([partial(predictor.label, found, *share) for share in pairwise(ends)])
+        return np.concatenate(parts), found.indptr
 
     def predict_best(
         self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
