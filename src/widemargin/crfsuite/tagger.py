@@ -139,7 +139,7 @@ class Tagger:
         return self._sums()[0].item(place, number)
 
     def marginals(self) -> list[dict[str, float]]:
-        """p(label | xseq) of all labels at every position of the current sequence; python-crfsuite has no such method."""
+        """p(label | xseq) of all labels at every position of the current sequence; the peer has no such method."""
         self._ready()
         rows = self._sums()[0].tolist() if len(self._scores) else []
         return [dict(zip(self._labels, row, strict=True)) for row in rows]
