@@ -137,6 +137,12 @@ class Tagger:
         self._sums(model)
         return self._rows[place][number]
 
+    def marginals(self) -> list[dict[str, float]]:
+        """p(label | xseq) of all labels at every position of the current sequence; the peer has no such method."""
+        self._ready()
+        rows = self._sums()[0].tolist() if len(self._scores) else []
+        return [dict(zip(self._labels, row, strict=True)) for row in rows]
+
     def _number(self, label: str) -> int:
         if not self._numbers:
             self._numbers = {name: number for number, name in enumerate(self._ready().chain.labels)}
