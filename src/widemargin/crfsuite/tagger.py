@@ -139,9 +139,10 @@ class Tagger:
 
     def marginals(self) -> list[dict[str, float]]:
         """p(label | xseq) of all labels at every position of the current sequence; the peer has no such method."""
-        self._ready()
-        rows = self._sums()[0].tolist() if len(self._scores) else []
-        return [dict(zip(self._labels, row, strict=True)) for row in rows]
+        model = self._ready()
+        if len(self._scores):
+            self._sums(model)
+        return [dict(zip(model.chain.labels, row, strict=True)) for row in self._rows]
 
     def _number(self, label: str) -> int:
         if not self._numbers:
