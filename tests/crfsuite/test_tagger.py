@@ -109,7 +109,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("form", FORMS, ids=repr)
+@pytest.mark.parametrize("form", FORMS)
 def test_the_same_items(form):
     form = form if isinstance(form, list | dict | str) else list(form)
     expected, found = pycrfsuite.ItemSequence(form), ours.ItemSequence(form)
