@@ -217,6 +217,37 @@ class Progress(Callback):
         return f", {_clock(epochs * (_now() - self._since) / done)} left"
 
 
+class Aside(Callback):
+    """Shows runs that another one needs first: a bar that does not stay, or a line for each."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._keep = progress, progress._keep
+
+    def on_run(self, name: str) -> None:
+        """A run is about to begin."""
+        self._progress.on_run(name)
+        if self._progress._lines is not None:
+            self._progress._lines.write(name)
+
+    def on_start(self, max_epochs: int | None, n_examples: int) -> None:
+        """Training begins."""
+        self._progress._keep = False
+        self._progress.on_start(max_epochs, n_examples)
+
+    def on_batch(self, visited: int) -> None:
+        """`visited` blocks of the epoch are done."""
+        self._progress.on_batch(visited)
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        """An epoch is over."""
+        self._progress.on_epoch(epoch)
+
+    def on_stop(self, reason: str) -> None:
+        """Training is over."""
+        self._progress.on_stop(reason)
+        self._progress._keep = self._keep
+
+
 def _now() -> float:
     """A clock that stands still while kernels are compiled."""
     return monotonic() - seconds_compiling()

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from widemargin._types import IntVector, LongVector
+from widemargin.core.loop import name_run
+from widemargin.core.stop import Callback
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.carried import Fills, blanks, check_filled, is_blank, kind_of_taggers, settled
 from widemargin.tasks.training import Data, train
@@ -45,8 +47,13 @@ def offered(parameters: TreeParameters, X: Columns, predictable: Sequence[str]) 
     return [name for name in names if name == "word" or not is_blank(X, name)]
 
 
-def tagged(parameters: TreeParameters, X: Columns, dev: Columns | None, read: Sequence[str]) -> Tagged:
-    """The data for a parser whose templates read these columns, with tags as the parameters say."""
+def tagged(
+    parameters: TreeParameters, X: Columns, dev: Columns | None, read: Sequence[str], told: Sequence[Callback] = ()
+) -> Tagged:
+    """The data for a parser whose templates read these columns, with tags as the parameters say.
+
+    `told` are callbacks for the training of the taggers.
+    """
     _check(parameters)
     tags = [name for name in read if name != "word"]
     for name in tags:
@@ -59,24 +66,30 @@ def tagged(parameters: TreeParameters, X: Columns, dev: Columns | None, read: Se
         return Tagged(X, dev, {}, filled)
     for name in tags:
         _check_learnable(X, name)
-    by_name = {name: jackknifed(parameters, X, name) for name in tags}
+    by_name = {name: jackknifed(parameters, X, name, told) for name in tags}
+    if tags:
+        name_run("the parser", told)
     taggers = {name: tagger for name, (tagger, _) in by_name.items()}
     columns = {"word": X["word"], **{name: column for name, (_, column) in by_name.items()}}
     return Tagged(Columns(columns, X.indptr, X.source), None if dev is None else settled(dev, taggers), taggers, [])
 
 
-def jackknifed(parameters: TreeParameters, X: Columns, name: str) -> tuple[Fills, Column]:
+def jackknifed(
+    parameters: TreeParameters, X: Columns, name: str, told: Sequence[Callback] = ()
+) -> tuple[Fills, Column]:
     """A tagger for a column, and the column as taggers see it that have not learnt from the sentence at hand."""
     part = parts(X.indptr, parameters.tag_folds)
     labels = Column(X[name].codes, X[name].values, Notation(unknown=None))
     words = X.only("word")
-    whole = _tagger(parameters, words, labels)
+    name_run(f"a tagger for {name}", told)
+    whole = _tagger(parameters, words, labels, told)
     number = {label: code for code, label in enumerate(whole.labels)}
     codes = np.empty(X.n_tokens, dtype=np.int32)
     of_token = np.repeat(part, np.diff(X.indptr))
     for k in range(part.max() + 1):
         rest, here = of_token != k, np.flatnonzero(part == k)
-        tagger = _tagger(parameters, words.chosen(np.flatnonzero(part != k)), _only(labels, rest), **QUICK)
+        name_run(f"a tagger for {name}, part {k + 1}/{part.max() + 1}", told)
+        tagger = _tagger(parameters, words.chosen(np.flatnonzero(part != k)), _only(labels, rest), told, **QUICK)
         known = np.array([number[label] for label in tagger.labels], dtype=np.int32)
         codes[~rest] = known[tagger.predict_codes(words.chosen(here))]
     return whole, Column(codes, whole.labels)
@@ -119,10 +132,10 @@ def _only(column: Column, tokens: Any) -> Column:
     return Column(column.codes[tokens], column.values, column.notation)
 
 
-def _tagger(parameters: TreeParameters, X: Columns, y: Column, **options: Any) -> Any:
+def _tagger(parameters: TreeParameters, X: Columns, y: Column, told: Sequence[Callback], **options: Any) -> Any:
     kind = kind_of_taggers()
     chosen = kind.load("parameters")(n_jobs=parameters.n_jobs, random_state=parameters.random_state, **options)
-    tagger, solution = train(kind.load("compile"), chosen, Data(X, y))
+    tagger, solution = train(kind.load("compile"), chosen, Data(X, y), told)
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt  # there is no parser yet that could be kept
     return tagger

@@ -27,18 +27,23 @@ from widemargin.tasks.parameters import PRESETS, Parameters, Preset
 if TYPE_CHECKING:
     from widemargin.core.online import Online
     from widemargin.report.comparison import Comparison
+    from widemargin.report.progress import Progress
 
 M = TypeVar("M")
 Trained = TypeVar("Trained")
 
 
 class Data(NamedTuple):
-    """Training data: inputs, gold outputs, a weight per example, and development data (X, y)."""
+    """Training data: inputs, gold outputs, a weight per example, and development data (X, y).
+
+    `told` are callbacks for models that are trained while the data are compiled (`tasks.jackknife`).
+    """
 
     X: Any
     y: Any
     sample_weight: Any = None
     dev: tuple[Any, Any] | None = None
+    told: Sequence[Callback] = ()
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ def train(
     `warm` is the run to continue; it is replaced by this one.
     """
     with _shown(parameters) as shown:
-        compiled = compile_data(parameters, data)
+        compiled = compile_data(parameters, data._replace(told=_aside(shown)))
         if isinstance(compiled.examples, Latent):
             loop = _latent().latent_loop(compiled, parameters, None if warm is None else warm.model)
         else:
@@ -123,7 +128,7 @@ def train_path(
     Latent problems have local optima, so each value is trained by itself.
     """
     with _shown(parameters) as shown:
-        compiled, callbacks = compile_data(parameters, data), [*shown, *callbacks]
+        compiled, callbacks = compile_data(parameters, data._replace(told=_aside(shown))), [*shown, *callbacks]
         if isinstance(compiled.examples, Latent):
             loop = _latent().latent_loop(compiled, parameters)
             train_one = lambda c: _run(loop, compiled, replace(parameters, C=c), callbacks)  # noqa: E731
@@ -194,8 +199,8 @@ def compare_solvers(
     """
     from widemargin.report.comparison import compare  # loads plotting code, which training does not need
 
-    with _shown(parameters):
-        compiled = compile_data(parameters, data)
+    with _shown(parameters) as shown:
+        compiled = compile_data(parameters, data._replace(told=_aside(shown)))
         if isinstance(compiled.examples, Latent):
             compiled = _latent().first_round(compiled, parameters)
     parameters = replace(parameters, C=chosen(parameters).C)
@@ -318,7 +323,7 @@ def _run(
 
 
 @contextmanager
-def _shown(parameters: Parameters) -> Iterator[Sequence[Callback]]:
+def _shown(parameters: Parameters) -> Iterator["Sequence[Progress]"]:
     """The callback that shows progress, if it shall be shown, for as long as data are compiled and trained on."""
     if not parameters.verbose:
         yield ()
@@ -327,6 +332,15 @@ def _shown(parameters: Parameters) -> Iterator[Sequence[Callback]]:
 
     with Progress(tol=parameters.tol) as progress:
         yield [progress]
+
+
+def _aside(shown: "Sequence[Progress]") -> Sequence[Callback]:
+    """What shows models that are trained while data are compiled."""
+    if not shown:
+        return ()
+    from widemargin.report.progress import Aside
+
+    return [Aside(each) for each in shown]
 
 
 def _solver(parameters: Parameters) -> Solver:

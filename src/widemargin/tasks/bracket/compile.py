@@ -45,7 +45,7 @@ def compile_brackets(parameters: BracketerParameters, data: Data) -> Compiled[Br
     templates = parse_bracket_templates(DEFAULT_BRACKET_TEMPLATES if given is None else given)
     dev = None if data.dev is None else as_tagged(data.dev[0])
     gold_dev = None if dev is None or data.dev is None else as_trees(dev, data.dev[1])
-    columns, dev, taggers, filled = tagged(parameters, columns, dev, columns_read(templates))
+    columns, dev, taggers, filled = tagged(parameters, columns, dev, columns_read(templates), data.told)
     bracketing = Bracketing.of(trees)
     gold = np.concatenate([bracketing.encode(tree) for tree in trees])
     examples = BracketExamples(

@@ -53,7 +53,7 @@ def compile_trees(parameters: ParserParameters, data: Data) -> Compiled[Parser]:
     trees = Trees(len(labels), extractor.hash_bits, parameters.decoder, parameters.order, bool(single_root))
     dev = None if data.dev is None else as_columns(data.dev[0])
     gold = None if dev is None or data.dev is None else as_dependencies(dev, data.dev[1])
-    columns, dev, taggers, filled = tagged(parameters, columns, dev, extractor.columns_read)
+    columns, dev, taggers, filled = tagged(parameters, columns, dev, extractor.columns_read, data.told)
     examples = TreeExamples(
         trees,
         columns.indptr,
