@@ -298,6 +298,18 @@ def test_raw_text_is_drawn_with_its_tags(folder):
     assert "nsubj" in drawn
 
 
+def test_raw_text_is_split_as_treebanks_are(folder):
+    own = folder / "own.wm"
+    split = succeed("predict", own, "-", "--text", stdin="They don't like lawyers.\n")
+    assert [form for (form,) in columns_in(split, 1)] == ["They", "do", "n't", "like", "lawyers", "."]
+    assert split == succeed("predict", own, "-", "--text", "--no-split", stdin="They do n't like lawyers .\n")
+    whole = succeed("predict", own, "-", "--text", "--no-split", stdin="They don't like lawyers.\n")
+    assert [form for (form,) in columns_in(whole, 1)] == ["They", "don't", "like", "lawyers."]
+    tagged = succeed("predict", FIXTURES / "tag.wm", "-", "--text", stdin="They don't.\n")
+    assert [line.split()[0] for line in tagged.splitlines() if line] == ["They", "don't."]
+    assert "give --text" in fail("predict", own, folder / "test.conllu", "--split")
+
+
 def test_raw_text_to_constituents(folder):
     found = succeed("predict", folder / "brackets.wm", folder / "raw.txt", "--text")
     assert found == "".join(f"{tree}\n" for tree in widemargin.load(folder / "brackets.wm").predict(WORDS))

@@ -232,11 +232,15 @@ def _tag_column(X: Columns) -> str:
 
 
 def open_sentences(path: Source, reading: Reading, about: Mapping[str, Any]) -> Opened:
-    """Read a document of sentences; bracketed trees keep function tags if the training data did."""
+    """Read a document of sentences; bracketed trees keep function tags if the training data did.
+
+    Plain text is split as treebanks are, unless the user says otherwise.
+    """
     if reading.label is not None:
         raise WidemarginError("trees are not in a label column; leave out --label")
     options = {"brackets": {"strip_functions": not about.get("keep_functions")}}
-    return open_tokens(path, reading, about, options)
+    split = True if reading.split is None else reading.split
+    return open_tokens(path, reading._replace(split=split), about, options)
 
 
 def check_sums(examples: Any, X: Columns) -> None:
