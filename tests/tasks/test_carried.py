@@ -184,7 +184,7 @@ def test_wrong_tags_do_not_change_what_counts_as_punctuation(bracketer):
     """A comma that is tagged as a noun is still taken out before brackets are compared."""
     tree = Tree.parse("(TOP (S (NP (NN dogs)) (, ,) (VP (VBP bark))))")
     retagged = Tree.parse("(TOP (S (NP (NN dogs)) (NN ,) (VP (VBP bark))))")
-    from widemargin.tasks.bracket.model import scores_of
+    from widemargin.tasks.bracket.metrics import scores_of
 
     assert scores_of([tree], [retagged]).exact == 1.0
 

@@ -200,8 +200,11 @@ class TreeModel(Probable):
         return "".join(line + "\n" for tree in self.lines(corpus, outputs) for line in [*tree, ""])
 
     def unused(self, corpus: Corpus) -> list[str]:
-        """The columns of its training data that no feature looks at, though they hold something."""
-        return unused_columns(corpus, self.columns_read)
+        """The columns of its training data that no feature looks at, though they hold something.
+
+        A model with taggers reads words alone by design, so that goes without saying.
+        """
+        return [] if self.taggers else unused_columns(corpus, self.columns_read)
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """One sentence of a file alone, counted from 1."""
