@@ -108,7 +108,7 @@ OWN = {
 
 
 def algorithm_of(name: str, type: str) -> str:  # noqa: A002 — CRFsuite's name
-    """The full name of an algorithm; raise if there is none of this name."""
+    """The full name of an algorithm; raise if no algorithm has this name."""
     known = ALIASES.get(name.lower(), name.lower())
     if type == "crf1d" and known in PARAMETERS:
         return known
