@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import widemargin
-from helpers.command_line import LOADED, fail, python, succeed
+from helpers.command_line import LOADED, fail, python, run, succeed
 from helpers.models import FIXTURES
 from widemargin import ConstituencyParser, DependencyParser
 from widemargin.core.model_file import read_model, write_model
@@ -282,6 +282,20 @@ def test_from_raw_text_to_trees(folder):
     assert columns_in(filled, 0, 1, 2, 5, 8, 9) == columns_in((folder / "test.conllu").read_text(), 0, 1, 2, 5, 8, 9)
     kept = succeed("predict", own, folder / "test.conllu", "--tags", "given")
     assert columns_in(kept, 3, 4) == columns_in((folder / "test.conllu").read_text(), 3, 4)
+
+
+def test_training_tells_of_each_tagger_once_and_of_each_epoch_of_the_parser(folder, tmp_path):
+    options = ["--epochs", "2", "--solver", "perceptron", "--hash-bits", "12", "--tag-folds", "2"]
+    train = ["train", "parse", "--train", folder / "train.conllu", "--out", tmp_path / "a.wm", *options]
+    told = [line for line in run(*train).stderr.splitlines() if not line.startswith("compil")]
+    taggers = [f"a tagger for {name}{part}" for name in ("upos", "xpos") for part in ("", ", part 1/2", ", part 2/2")]
+    assert told[:7] == [*taggers, "the parser"]
+    assert [line.partition("  ")[0] for line in told[7:]] == [
+        "the parser, epoch 1/2",
+        "the parser, epoch 2/2",
+        "the parser, stopped by epochs after 2 epochs",
+    ]
+    assert run(*train, "--quiet").stderr == ""
 
 
 def test_predicting_with_taggers_loads_nothing_of_training(folder):
