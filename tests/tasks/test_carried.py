@@ -17,6 +17,7 @@ from widemargin.core.model_file import read_model, write_model
 from widemargin.core.sparse import boundaries
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError, ModelFileError, WidemarginError
+from widemargin.files import pieces
 from widemargin.files.brackets import columns_of
 from widemargin.files.formats import read
 from widemargin.tasks.jackknife import jackknifed, parts
@@ -373,6 +374,22 @@ def test_blank_columns_are_answered_with_one_sentence(folder, tmp_path):
     assert fail("predict", given_, folder / "raw.txt", "--text").startswith(f"{folder / 'raw.txt'} has no column")
     assert "--tags is about parsers" in fail("predict", FIXTURES / "tag.wm", blank, "--tags", "given")
     assert not (tmp_path / "a.wm").exists()
+
+
+def test_only_a_file_without_any_value_is_blank_not_a_piece_of_it(folder, tmp_path, monkeypatch):
+    """Where training had blanks, a sentence may be all blank, wherever the file is cut."""
+    lines = (folder / "train.conllu").read_text(encoding="utf-8").split("\n\n")
+    tagged, blank = lines[:2]
+    blank = "\n".join("\t".join([*f[:4], "_", *f[5:]]) for f in (line.split("\t") for line in blank.split("\n")))
+    data, model = tmp_path / "some.conllu", tmp_path / "a.wm"
+    data.write_text(f"{tagged}\n\n" + 8 * f"{blank}\n\n" + f"{tagged}\n\n", encoding="utf-8")
+    options = ["--templates", "head:xpos|modifier:xpos", "--hash-bits", "10", "--epochs", "1", "--quiet"]
+    succeed("train", "parse", "--train", data, "--out", model, "--tags", "given", *options)
+    whole = succeed("predict", model, data)
+    monkeypatch.setattr(pieces, "SIZE", 64)
+    assert succeed("predict", model, data) == whole
+    data.write_text(f"{blank}\n\n{blank}\n\n", encoding="utf-8")
+    assert "the column xpos" in fail("predict", model, data)
 
 
 # Damaged files; tests/tasks/test_damaged_models.py asks for more
