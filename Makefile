@@ -5,7 +5,12 @@ BIN := $(VENV)/bin
 
 MINUTES ?= 10
 
-.PHONY: demo test bench fuzz check clean
+# Formats, the demo, an estimator of scikit-learn, and the commands on tags, trees, classes and integer programmes.
+SMOKE := tests/files/test_formats.py tests/files/test_span_files.py tests/files/test_tree_files.py \
+	tests/cli/test_demo.py tests/tasks/classify/test_estimator.py \
+	$(foreach task,tag parse classify summarise,'tests/cli/test_every_task.py::test_from_training_to_prediction[$(task)]')
+
+.PHONY: demo test package lowest bench fuzz check clean
 
 demo: $(VENV)/.core
 	$(BIN)/widemargin demo --out demo
@@ -19,6 +24,29 @@ check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+package: $(VENV)/.release
+	rm -rf dist build
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	mkdir build
+	git ls-files | sort > build/tracked
+	tar --list --file dist/*.tar.gz | cut -d / -f 2- | grep -v '^PKG-INFO$$' | sort > build/packed
+	@! comm -13 build/tracked build/packed | grep . || { echo 'these files should not be in the sdist' >&2; exit 1; }
+	$(PYTHON) -m venv build/clean
+	build/clean/bin/pip install --quiet dist/*.whl
+	cd build && clean/bin/python -W error -c 'import widemargin' && clean/bin/widemargin demo --out demo
+	build/clean/bin/pip install --quiet --no-deps --force-reinstall dist/*.tar.gz
+	cd build && clean/bin/widemargin inspect demo/addresses.wm --card
+
+lowest: $(VENV)/.release
+	rm -rf build/lowest
+	$(PYTHON) -m venv build/lowest
+	# A newer pyparsing warns about Matplotlib's own calls, and warnings are errors in tests.
+	$(BIN)/uv pip install --quiet --python build/lowest/bin/python --resolution lowest-direct \
+		-r pyproject.toml 'pytest>=8' 'hypothesis>=6.100' 'pyparsing==3.2.*'
+	build/lowest/bin/pip install --quiet --no-deps --editable .
+	build/lowest/bin/python -m pytest $(SMOKE)
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/chain.py
@@ -45,9 +73,13 @@ $(VENV)/.test: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@
 
+$(VENV)/.release: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --editable '.[release]'
+	@touch $@
+
 $(VENV)/.bench: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) demo bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -5,11 +5,11 @@ import pytest
 
 from helpers import Exposed, problem
 from widemargin import Problem, Stop, StructuredPredictor, fit
-from widemargin.cli.output import certificate
 from widemargin.core.cuts import Cuts
 from widemargin.core.solution import Solution, proven_gap, relative_gap
 from widemargin.core.sparse import Rows, dots
 from widemargin.objectives import Margin, PositionWise
+from widemargin.report.record import certificate
 from widemargin.solvers import SOLVERS, DualCoordinateDescent, Perceptron
 from widemargin.structures import custom_examples
 from widemargin.tasks.classify.classes import ClassExamples

@@ -266,6 +266,7 @@ def calibrate(**options: Any) -> int | None:
     epilog=example(
         "widemargin inspect upos.wm --label NOUN --label VERB",
         "widemargin inspect parser.wm --explain new.conllu --sentence 3 --token 5 --head 2",
+        "widemargin inspect upos.wm --card > upos.md",
     )
 )
 @model
@@ -286,6 +287,7 @@ def calibrate(**options: Any) -> int | None:
     help="Write a motif into FILE.meme for other programs, or its logo into FILE.svg or FILE.png; or a tagger of "
     "ready-made features into FILE.crfsuite; may be repeated.",
 )
+@click.option("--card", is_flag=True, help="Print a model card in Markdown; what only you know is left to fill in.")
 @as_json
 def inspect(**options: Any) -> int | None:
     """Show what a model has learnt.

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json, signed
+from widemargin.cli.output import Printer, file_size, print_json, signed
 from widemargin.cli.targets import check_target
 from widemargin.core.atomic import replacing
 from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.report.record import certificate, features, stopped, trained_on
 from widemargin.tasks.base import Model, load_model, written_by
 from widemargin.tasks.strongest import Part, Strongest
 
@@ -29,8 +30,11 @@ def run(
     head: int | None,
     span: tuple[int, int] | None,
     exports: Sequence[str] = (),
+    card: bool = False,
 ) -> None:
-    """Print a model's training, features and transitions, or explain what it predicts."""
+    """Print a model's training, features and transitions, or its card, or explain what it predicts."""
+    if card and (as_json or explain is not None or labels):
+        raise WidemarginError("--card is a page about the whole model; --json, --explain and --label are not for it")
     if explain is not None:
         from widemargin.cli import explain as explaining
         from widemargin.report.explain import Question
@@ -46,7 +50,10 @@ def run(
     known = [str(label) for label in predictor.labels]
     chosen = predictor.numbers_of(labels)
     _export(predictor, model, exports)
-    summary, solution = predictor.summary, _solution(predictor)
+    if card:
+        Printer().line(predictor.card(Path(model).name).rstrip())
+        return
+    summary, solution = predictor.summary, predictor.course
     parts, parameters = predictor.strongest(chosen, top), summary.get("parameters", {})
     templates: Any = dict(predictor.templates)
     results = {
@@ -96,49 +103,28 @@ def _export(predictor: Model, model: str, exports: Sequence[str]) -> None:
             stream.write(content)
 
 
-def _solution(predictor: Model) -> Solution | None:
-    """The course of training, or None if the model does not record it."""
-    found = predictor.summary.get("solution")
-    return None if found is None else Solution.restored(np.empty(0), found)
-
-
 def _print(printer: Printer, solution: Solution | None, results: dict[str, Any], predictor: Model) -> None:
     size, data, parameters, labels = results["size"], results["data"], results["parameters"], results["labels"]
     facts = [
         ("model", f"{results['model']} ({file_size(results['model'])}, {results['written_by']})"),
         *([("certificate", certificate(solution))] if solution else []),
         ("structure", results["structure"] + (f": {len(labels)} labels: {_listed(labels)}" if len(labels) > 1 else "")),
-        ("features", _features(size)),
+        ("features", features(size)),
         ("weights", f"{size['weights']:,}, of which {size['weights_not_zero']:,} are not zero"),
     ]
     facts += predictor.remarks()
     if data:
-        units = ("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items")
-        counts = [f"{data[what]:,} {what}" for what in units if what in data]
-        column = f"the column {data['label']} of " if "label" in data else ""
-        article = "an" if data.get("format") in ("svmlight", "xml") else "a"
-        facts.append(("trained on", f"{', '.join(counts)}, {column}{article} {data.get('format')} file"))
+        facts.append(("trained on", trained_on(data)))
     if parameters:
         facts.append(("solver", f"{parameters.get('solver')} with C = {results['C']}"))
     if solution:
-        facts.append(
-            ("stopped", f"{STOPPED.get(solution.stopped, solution.stopped)}, after {solution.seconds:.1f} seconds")
-        )
+        facts.append(("stopped", stopped(solution)))
     printer.facts(facts)
 
 
 def _listed(labels: Sequence[str]) -> str:
     """Labels in a row, separated by commas if any of them contains a blank."""
     return (", " if any(" " in label for label in labels) else " ").join(filter(None, labels))
-
-
-def _features(size: Mapping[str, int]) -> str:
-    if "templates" in size:
-        return f"of {size['templates']} templates, hashed: they have names only within a sentence (--explain FILE)"
-    more = {what: count for what, count in size.items() if what.endswith("_features") and count}
-    return ", ".join(
-        [f"{size['features']:,}", *(f"{count:,} {what.replace('_', ' ')}" for what, count in more.items())]
-    )
 
 
 def _print_parts(printer: Printer, parts: Mapping[str, Part]) -> None:

@@ -1,4 +1,4 @@
-"""Output that commands share: tables, certificates, JSON."""
+"""Output that commands share: tables, JSON."""
 
 import json
 import sys
@@ -12,21 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from widemargin.core.solution import Solution
-from widemargin.report.numbers import MARK, UNKNOWN, bound, finite
+from widemargin.report.numbers import MARK, UNKNOWN, finite
 
 WIDTH_OF_FILES = 200
 LEAST_ROOM = 20  # narrower than this, wrapping makes nothing clearer
-STOPPED = {
-    "gap": "the gap to the optimum is small enough",
-    "epochs": "all epochs are over",
-    "seconds": "time is up",
-    "patience": "the development score no longer improves",
-    "interrupted": "interrupted",
-    "stable": "no completion changes any more",
-    "round_tol": "a round hardly lowers the objective any more",
-    "rounds": "all rounds are over",
-}
 
 
 class Printer:
@@ -109,21 +98,3 @@ def file_size(path: str) -> str:
             return f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} GB"
-
-
-def certificate(solution: Solution) -> str:
-    """The distance to the optimum in one sentence: P* ≥ D = (1 − gap) P."""
-    if solution.primal is None:
-        return "none: the objective was not evaluated"
-    objective = f"objective {solution.primal:.6g}"
-    if solution.doubt is not None:
-        return f"{objective}; nothing is proven: {solution.doubt}"
-    if solution.rounds and solution.gap is not None:
-        how = "proven" if solution.certified else "estimated"
-        local = f"none with the same completions is more than {bound(solution.gap)} smaller"
-        return f"{objective}, {solution.locality}; {how}: {local}"
-    if solution.gap is None:
-        return f"{objective}; this solver gives no bound on the optimum"
-    if solution.certified:
-        return f"{objective}; proven: no other weights make it more than {bound(solution.gap)} smaller"
-    return f"{objective}; the optimum is about {100 * solution.gap:.3g} % smaller (estimated, not proven)"

@@ -11,7 +11,7 @@ import click
 from widemargin._jit import now, seconds_compiling
 from widemargin.cli.given import files_of, read_value
 from widemargin.cli.options import parameter_fields
-from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json
+from widemargin.cli.output import Printer, file_size, print_json
 from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.signals import SIGNALS
 from widemargin.cli.targets import check_target
@@ -20,6 +20,7 @@ from widemargin.core.stop import Callback
 from widemargin.errors import WidemarginError
 from widemargin.report.curves import plot_curves
 from widemargin.report.numbers import share
+from widemargin.report.record import STOPPED, certificate, dev_score
 from widemargin.tasks import Kind, Task, task
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.parameters import Parameters
@@ -183,14 +184,13 @@ def _mention_unused(columns: Sequence[str]) -> None:
 
 def _dev_score(solution: Solution) -> float:
     """The best development score, or −∞ without one."""
-    scores = [row.score for row in solution.trace] + [row.score for row in solution.rounds]
-    return max((score for score in scores if score is not None), default=-inf)
+    score = dev_score(solution)
+    return -inf if score is None else score
 
 
 def _point(model: Model, solution: Solution) -> dict[str, Any]:
     """C, score and gap of one point of the path."""
-    score = _dev_score(solution)
-    return {"C": model.summary["C"], "score": None if score == -inf else score, "gap": solution.gap}
+    return {"C": model.summary["C"], "score": dev_score(solution), "gap": solution.gap}
 
 
 def _results(model: Model, solution: Solution) -> dict[str, Any]:

@@ -64,7 +64,7 @@ SUMMARY = record(
         "data": DATA,
         "solution": SOLUTION,
         **dict.fromkeys(("unreachable", "unknown"), mapping(whole(at_least=0))),
-        "cut_short": whole(at_least=0),
+        **dict.fromkeys(("cut_short", "examples"), whole(at_least=0)),
         "trained_by": text(),
     },
 )
@@ -275,6 +275,18 @@ class Model(ABC):
         if "solution" not in self.summary:
             raise WidemarginError("the model does not tell how it was trained")
         return Solution.restored(self.w, self.summary["solution"])
+
+    @property
+    def course(self) -> Solution | None:
+        """The course of training without the weights, which a loaded model would have to assemble; None if unknown."""
+        found = self.summary.get("solution")
+        return None if found is None else Solution.restored(np.empty(0), found)
+
+    def card(self, name: str | None = None) -> str:
+        """A model card in Markdown; `name` is that of the model file. What only its owner knows is left blank."""
+        from widemargin.tasks.card import card  # seldom needed
+
+        return card(self, name)
 
     # Its file.
 

@@ -150,6 +150,11 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         parts = model.strongest(model.numbers_of([] if label is None else [label]), int(n))
         return Learnt(parts if label is None else of_label(parts, str(label)))
 
+    def card(self, name: str | None = None) -> str:
+        """A model card in Markdown; `name` is that of the model file. What only its owner knows is left blank."""
+        self._check_fitted()
+        return self.model_.card(name)
+
     @property
     def n_iter_(self) -> int:
         """The number of training epochs."""
@@ -168,11 +173,8 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         return lambda: shown() + self._certificate()
 
     def _certificate(self) -> str:
-        if not self.__sklearn_is_fitted__() or "solution" not in self.model_.summary:
-            return ""
-        # Without the weights, which a loaded model would have to assemble.
-        solution = Solution.restored(np.empty(0), self.model_.summary["solution"])
-        return f'<p class="widemargin-certificate">{escape(str(solution))}</p>'
+        course = self.model_.course if self.__sklearn_is_fitted__() else None
+        return "" if course is None else f'<p class="widemargin-certificate">{escape(str(course))}</p>'
 
     @property
     def n_unreachable_(self) -> int:

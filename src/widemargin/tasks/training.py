@@ -101,7 +101,7 @@ def train(
         else:
             loop = fit if warm is None else partial(_fit_warm, compiled, warm)
         solution = _slim(_run(loop, compiled, parameters, [*shown, *callbacks], **options))
-    model = _model(compiled, parameters, solution)
+    model = _model(compiled, parameters, solution, **_size(compiled))
     if warm is not None:
         warm.model = model
     return model, solution
@@ -138,7 +138,7 @@ def train_path(
 
             points = _run(path_points, compiled, parameters, callbacks, C=C)
     path = [(replace(parameters, C=each), _slim(solution)) for each, solution in points]
-    return [(_model(compiled, point, solution), solution) for point, solution in path]
+    return [(_model(compiled, point, solution, **_size(compiled)), solution) for point, solution in path]
 
 
 @dataclass
@@ -358,11 +358,16 @@ def _slim(solution: Solution) -> Solution:
     return replace(solution, cuts=None)
 
 
-def _model(compiled: Compiled[M], parameters: Parameters, solution: Solution) -> M:
+def _size(compiled: Compiled[Any]) -> dict[str, int]:
+    """The number of examples; of pieces nobody knows how often they come."""
+    return {"examples": compiled.examples.n_examples}
+
+
+def _model(compiled: Compiled[M], parameters: Parameters, solution: Solution, **size: int) -> M:
     metric = {} if compiled.score is None else {"metric": compiled.metric}
     unreachable = count_unreachable(compiled.examples)
     found = {"unreachable": unreachable} if unreachable else {}
-    return compiled.model(solution, summary_of(parameters, solution) | metric | found)
+    return compiled.model(solution, summary_of(parameters, solution) | metric | found | size)
 
 
 def _is_plain(value: Any) -> bool:
