@@ -15,6 +15,7 @@ from widemargin.report.record import certificate, features, stopped, trained_on
 from widemargin.tasks.base import Model, load_model, written_by
 from widemargin.tasks.strongest import Part, Strongest
 
+HASHED = ": they have names only within a sentence (--explain FILE)"
 VISIBLE = 0.0005  # smaller weights would be printed as zero
 
 
@@ -109,7 +110,7 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any],
         ("model", f"{results['model']} ({file_size(results['model'])}, {results['written_by']})"),
         *([("certificate", certificate(solution))] if solution else []),
         ("structure", results["structure"] + (f": {len(labels)} labels: {_listed(labels)}" if len(labels) > 1 else "")),
-        ("features", features(size)),
+        ("features", features(size) + (HASHED if "templates" in size else "")),
         ("weights", f"{size['weights']:,}, of which {size['weights_not_zero']:,} are not zero"),
     ]
     facts += predictor.remarks()

@@ -65,7 +65,7 @@ def trained_on(data: Mapping[str, Any]) -> str:
 def features(size: Mapping[str, int]) -> str:
     """The numbers of features of each kind."""
     if "templates" in size:
-        return f"of {size['templates']} templates, hashed: they have names only within a sentence (--explain FILE)"
+        return f"of {size['templates']} templates, hashed"
     more = {what: count for what, count in size.items() if what.endswith("_features") and count}
     return ", ".join(
         [f"{size['features']:,}", *(f"{count:,} {what.replace('_', ' ')}" for what, count in more.items())]

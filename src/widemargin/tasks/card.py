@@ -3,6 +3,7 @@
 Everything that the model records is filled in. What it cannot know is left to its owner, marked by `BLANK`.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,8 @@ def _blank(item: str) -> str:
 
 def _loading(name: str | None, kind: str) -> str:
     given = ", structure=…" if kind == "custom" else ""
-    return f"model = widemargin.load({shown(name or 'model.wm')!r}{given})  # executes nothing that is in the file"
+    path = json.dumps(shown(name or "model.wm"), ensure_ascii=False)
+    return f"model = widemargin.load({path}{given})  # executes nothing that is in the file"
 
 
 def _data(model: "Model") -> Iterator[str]:
@@ -69,7 +71,8 @@ def _labels(labels: list[Any]) -> Iterator[str]:
 
 
 def _features(model: "Model") -> Iterator[str]:
-    yield f"- Features: {features(model.sizes)}"
+    if any(count for what, count in model.sizes.items() if what not in ("labels", "weights")):
+        yield f"- Features: {features(model.sizes)}"
     yield f"- Weights: {model.sizes['weights']:,}"
     for fact, value in model.remarks():
         yield f"- {shown(fact).capitalize()}: {shown(value)}"
