@@ -146,7 +146,9 @@ def json_object(raw: RawText, number: int) -> dict[str, Any]:
         value = json.loads(raw.lines[number])
     except json.JSONDecodeError as error:
         raise raw.fault(number, f"not JSON: {error.msg} at character {error.colno}") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:  # Python's own words for it change from version to version
+        raise raw.fault(number, "not usable JSON: it nests too deep") from error
+    except ValueError as error:
         raise raw.fault(number, f"not usable JSON: {error}") from error
     if not isinstance(value, dict):
         raise raw.fault(number, f"expected a JSON object, found {_shown(value)}")
