@@ -37,7 +37,7 @@ package: $(VENV)/.release
 	build/clean/bin/pip install --quiet dist/*.whl
 	cd build && clean/bin/python -W error -c 'import widemargin' && clean/bin/widemargin demo --out demo
 	build/clean/bin/pip install --quiet --no-deps --force-reinstall dist/*.tar.gz
-	cd build && clean/bin/widemargin inspect demo/addresses.wm --card
+	cd build && clean/bin/widemargin inspect demo/addresses.wm --card > card.md
 
 lowest: $(VENV)/.release
 	rm -rf build/lowest

@@ -19,7 +19,7 @@ from widemargin.text.matrices import as_matrix
 
 PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FILES = re.findall(r"```python\n# src/widemargin/(\S+)\n(.*?)```", PAGE, flags=re.DOTALL)
-ROWS = dict(re.findall(r'The row: `"([^"]+)": (.+?)`', PAGE))
+ROWS = dict(re.findall(r'The row in `\S+`: `"([^"]+)": (.+?)`', PAGE))
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def _data(model: "Model") -> Iterator[str]:
     elif "examples" in model.summary:
         yield f"- Size: {model.summary['examples']:,} examples"
     for what, count in model.summary.get("unknown", {}).items():
-        yield f"- Gold {what} that were not known: {count:,}"
+        yield f"- Gold {shown(what)} that were not known: {count:,}"
 
 
 def _labels(labels: list[Any]) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _training(summary: Mapping[str, Any], course: Solution | None) -> Iterator[s
     chosen = {**summary.get("parameters", {}), **{key: summary[key] for key in ("objective", "C") if key in summary}}
     for name, value in chosen.items():
         if value is not None and not name.endswith("templates"):
-            yield f"- `{name}`: {_code(value)}"
+            yield f"- {_code(name)}: {_code(value)}"
     if "trained_by" in summary:
         yield f"- Trained by: {shown(summary['trained_by'])}"
     if course is not None:
@@ -104,7 +104,8 @@ def _scores(model: "Model") -> Iterator[str]:
     score = None if model.course is None else dev_score(model.course)
     if score is not None:
         metric = model.summary.get("metric", "score")
-        yield f"- Development data, which chose the weights: {shown(metric)} {share(score)}"
+        value = share(score) if 0.0 <= score <= 1.0 else f"{score:.6g}"
+        yield f"- Development data, which chose the weights: {shown(metric)} {value}"
     yield f"- Calibrated confidence: {'yes' if model.calibration is not None else 'no'}"
 
 
