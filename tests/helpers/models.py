@@ -45,6 +45,7 @@ def exercise(path: Path, inputs: Any, as_json: Sequence[bool] = (False, True), *
     """Load a model, and ask it for everything: its training, its predictions, and what it has learnt."""
     estimator = widemargin.load(path, **given)
     str(estimator.solution_)
+    estimator.card(path.name).encode()
     with np.errstate(all="ignore"):  # weights of a damaged file may be anything
         # The model itself, as the command line does: scikit-learn has complaints of its own about inputs.
         model, n_threads = estimator.model_, count_threads(estimator.n_jobs)

@@ -35,13 +35,13 @@ def card(model: "Model", name: str | None = None) -> str:
         "Scores": [*_scores(model), _blank("Test data (`widemargin evaluate`)")],
         "Limits": [*_limits(model.summary), _blank("Known errors and biases")],
     }
-    lines = [f"# {shown(name) if name else f'A {estimator}'}", ""]
+    lines = [f"# {name or f'A {estimator}'}", ""]
     lines += [f"This model predicts {model.predicts}. It is a `widemargin.{estimator}`:", ""]
     lines += ["```python", "import widemargin", "", _loading(name, model.kind), "```"]
     for title, content in sections.items():
         if content:
             lines += ["", f"## {title}", "", *content]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(shown, lines)) + "\n"  # a line is one line, whatever the file holds
 
 
 def _blank(item: str) -> str:
@@ -50,7 +50,7 @@ def _blank(item: str) -> str:
 
 def _loading(name: str | None, kind: str) -> str:
     given = ", structure=…" if kind == "custom" else ""
-    path = json.dumps(shown(name or "model.wm"), ensure_ascii=False)
+    path = json.dumps(name or "model.wm", ensure_ascii=False)
     return f"model = widemargin.load({path}{given})  # executes nothing that is in the file"
 
 
@@ -60,7 +60,7 @@ def _data(model: "Model") -> Iterator[str]:
     elif "examples" in model.summary:
         yield f"- Size: {model.summary['examples']:,} examples"
     for what, count in model.summary.get("unknown", {}).items():
-        yield f"- Gold {shown(what)} that were not known: {count:,}"
+        yield f"- Gold {what} that were not known: {count:,}"
 
 
 def _labels(labels: list[Any]) -> Iterator[str]:
@@ -75,7 +75,7 @@ def _features(model: "Model") -> Iterator[str]:
         yield f"- Features: {features(model.sizes)}"
     yield f"- Weights: {model.sizes['weights']:,}"
     for fact, value in model.remarks():
-        yield f"- {shown(fact).capitalize()}: {shown(value)}"
+        yield f"- {fact.capitalize()}: {value}"
     for group, texts in model.templates.items():
         if texts:
             yield f"- {f'{group} templates'.lstrip().capitalize()}: {', '.join(map(_code, texts))}"
@@ -88,16 +88,16 @@ def _training(summary: Mapping[str, Any], course: Solution | None) -> Iterator[s
         if value is not None and not name.endswith("templates"):
             yield f"- {_code(name)}: {_code(value)}"
     if "trained_by" in summary:
-        yield f"- Trained by: {shown(summary['trained_by'])}"
+        yield f"- Trained by: {summary['trained_by']}"
     if course is not None:
         yield f"- Stopped: {stopped(course)}, {len(course.trace):,} epochs and {course.oracle_calls:,} oracle calls"
 
 
 def _certificate(course: Solution | None) -> Iterator[str]:
     sentence = "none: the file does not tell how the model was trained" if course is None else certificate(course)
-    yield shown(sentence[0].upper() + sentence[1:]) + "."
+    yield sentence[0].upper() + sentence[1:] + "."
     if course is not None and course.shortfall is not None:
-        yield f"Training has not converged: {shown(course.shortfall)}."
+        yield f"Training has not converged: {course.shortfall}."
 
 
 def _scores(model: "Model") -> Iterator[str]:
@@ -105,13 +105,13 @@ def _scores(model: "Model") -> Iterator[str]:
     if score is not None:
         metric = model.summary.get("metric", "score")
         value = share(score) if 0.0 <= score <= 1.0 else f"{score:.6g}"
-        yield f"- Development data, which chose the weights: {shown(metric)} {value}"
+        yield f"- Development data, which chose the weights: {metric} {value}"
     yield f"- Calibrated confidence: {'yes' if model.calibration is not None else 'no'}"
 
 
 def _limits(summary: Mapping[str, Any]) -> Iterator[str]:
     for reason, count in summary.get("unreachable", {}).items():
-        yield f"- Gold outputs that it can never predict: {count:,} have {shown(reason)}"
+        yield f"- Gold outputs that it can never predict: {count:,} have {reason}"
 
 
 def _code(value: Any) -> str:
@@ -120,6 +120,6 @@ def _code(value: Any) -> str:
     >>> _code("B-city"), _code("a`b"), _code("`")
     ('`B-city`', '``a`b``', '`` ` ``')
     """
-    text = shown(str(value))
+    text = str(value)
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence} {text} {fence}" if text[:1] in ("`", "") or text[-1:] == "`" else f"{fence}{text}{fence}"
