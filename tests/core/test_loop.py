@@ -632,4 +632,6 @@ def test_a_solution_survives_json():
     solution = fit(problem("chain")[0], DCD)
     summary = json.loads(json.dumps(solution.summary()))
     assert "w" not in summary
-    assert Solution.restored(solution.w, summary) == solution
+    assert Solution.restored(solution.w.copy(), summary) == solution
+    assert Solution.restored(solution.w + 1.0, summary) != solution
+    assert Solution.restored(solution.w, summary | {"epoch": 0}) != solution

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields
 from math import isfinite
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from widemargin._types import FloatVector
 from widemargin.core.header import Fields, flag, many, number, optional, record, text, whole
 
@@ -96,7 +98,7 @@ SOLUTION = record(
 """The summary of a solution in a header."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Solution:
     """The weights that training returns, with their certificate.
 
@@ -130,6 +132,14 @@ class Solution:
     slacks: FloatVector | None = field(default=None, repr=False, compare=False)
     rounds: tuple[Round, ...] = ()
     restarts: tuple[float, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether weights and course are the same; arrays have no truth value, which dataclasses would ask for."""
+        if not isinstance(other, Solution):
+            return NotImplemented
+        return np.array_equal(self.w, other.w) and self.summary() == other.summary()
+
+    __hash__ = None  # type: ignore[assignment]
 
     def summary(self) -> dict[str, Any]:
         """All fields except weights and cuts, in a form that JSON can hold."""
