@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 MINUTES ?= 10
 
-.PHONY: demo test bench fuzz check clean
+.PHONY: demo test docs bench fuzz check clean
 
 demo: $(VENV)/.core
 	$(BIN)/widemargin demo --out demo
@@ -19,6 +19,9 @@ check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.docs   # into docs/_build/html; links between pages are checked, and a warning is an error
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --nitpicky --quiet docs docs/_build/html
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/chain.py
@@ -45,9 +48,13 @@ $(VENV)/.test: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
 $(VENV)/.bench: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) demo bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo bench docs/_build docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,6 @@
+"""
+t
+=
+"""
+import matplotlib.pyplot as plt
+plt.plot([1,2])
