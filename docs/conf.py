@@ -13,7 +13,6 @@ author = "the widemargin developers"
 release = version = widemargin.__version__
 
 extensions = [
-    "sphinx.ext.duration",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -46,6 +45,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "generated/gallery",
     "filename_pattern": r"\.py$",
+    "image_scrapers": ("matplotlib", "_site.pictures.library_pictures"),
+    "capture_repr": ("_repr_html_",),
     "abort_on_example_error": True,
     "remove_config_comments": True,
     "show_signature": False,
@@ -60,7 +61,7 @@ html_title = "widemargin"
 html_static_path = ["_site/static"]
 html_css_files = ["site.css"]
 html_copy_source = False
-html_show_sphinx = False
+html_show_sphinx = html_show_copyright = False
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 html_theme_options = {

@@ -1,7 +1,7 @@
 """A page for every solver, every part that solvers share, and every objective, and the list of all public names.
 
-A page holds the docstring of the module, which states the algorithm, and its code. Both are read when the site is built,
-and the lists are `SOLVERS`, `OBJECTIVES` and ``__all__``, so that nothing can be missing or out of date.
+A page holds the docstring of the module, which states the algorithm, and its code. Both are read when the site is
+built, and the lists are `SOLVERS`, `OBJECTIVES` and ``__all__``, so that nothing can be missing or out of date.
 """
 
 import ast
@@ -40,7 +40,9 @@ PACKAGES = {
 """The packages and modules of the reference, in its order."""
 SHOWN_AS_SOURCE = ("widemargin.solvers", "widemargin.objectives")
 """Packages whose classes have a page with their source, so that methods need no list."""
-INHERITED = ["   :inherited-members: BaseEstimator, ABC, Protocol, Generic, dict, tuple, Module, ValueError, BaseException"]
+INHERITED = [
+    "   :inherited-members: BaseEstimator, ABC, Protocol, Generic, dict, tuple, Module, ValueError, BaseException"
+]
 WHERE = "Everything public. Methods and parameters are described as `help()` describes them."
 
 
