@@ -91,7 +91,7 @@ def solver_facts(name: str) -> str:
     solver: Any = SOLVERS[name]
     kind = type(solver)
     rows = {
-        "class": f"{{py:class}}`widemargin.solvers.{kind.__name__}`",
+        "class": f"{{py:class}}`~widemargin.solvers.{kind.__name__}`",
         "as": f"`{solver!r}`",
         "losses": ", ".join(f"`{each}`" for each in solver.losses),
         "penalties": ", ".join(f"`{each}`" for each in solver.penalties),
@@ -107,7 +107,7 @@ def objective_facts(name: str) -> str:
     """What an objective needs and allows."""
     objective = OBJECTIVES[name]
     rows = {
-        "class": f"{{py:class}}`widemargin.objectives.{type(objective).__name__}`",
+        "class": f"{{py:class}}`~widemargin.objectives.{type(objective).__name__}`",
         "as": f"`{objective!r}`",
         "slacks": {"maximum": "a maximum of cuts", "smooth": "smooth, with tangents as cuts"}[objective.kind],
         "needs of the structure": ", ".join(f"`{each.__name__}`" for each in objective.requires) or "decoding alone",
@@ -121,13 +121,15 @@ def pages() -> dict[str, str]:
     made = reference_pages()
     for name, solver in SOLVERS.items():
         module = type(solver).__module__.removeprefix("widemargin.")
-        made[f"solvers/{name}"] = page(f"Solver `{name}`", [module], solver_facts(name), 2)
+        made[f"solvers/{name}"] = page(name, [module], solver_facts(name), 2)
     for path in sorted((SOURCE / "solvers").glob("[a-z]*.py")):
         if path.stem not in solver_modules():
-            made[f"solvers/parts/{path.stem}"] = page(f"`{path.stem}`", [f"solvers.{path.stem}"], "", 3)
+            made[f"solvers/parts/{path.stem}"] = page(path.stem, [f"solvers.{path.stem}"], "", 3)
+    parts = [name.rpartition("/")[2] for name in made if name.startswith("solvers/parts/")]
+    made["solvers/parts/index"] = "# Shared parts\n\n```{toctree}\n:maxdepth: 1\n\n" + "\n".join(parts) + "\n```"
     for name, objective in OBJECTIVES.items():
         module = type(objective).__module__.removeprefix("widemargin.")
-        made[f"objectives/{name}"] = page(f"Objective `{name}`", [module], objective_facts(name), 2)
+        made[f"objectives/{name}"] = page(name, [module], objective_facts(name), 2)
     return made
 
 

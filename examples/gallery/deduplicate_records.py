@@ -2,8 +2,9 @@
 Which records are about the same person?
 ========================================
 
-A clusterer learns from lists in which duplicates are marked. A cluster is held together by its strongest links, so two
-records that look nothing like each other may belong together by way of a third.
+A clusterer learns from lists in which duplicates are marked. A cluster is held together
+by its strongest links, so two records that look nothing like each other may belong
+together by way of a third.
 """
 
 import matplotlib.pyplot as plt
@@ -21,16 +22,21 @@ for record in X_new[0][:3]:
     print(record)
 
 # %%
-# The score of new lists, beside that of the obvious rules: records are the same where a field is.
+# The score of new lists, beside that of the obvious rules: records are the same where a
+# field is.
 
 b3 = {}
 for field in X_new[0][0]:
-    equal = [[record[field] or f"record {k}" for k, record in enumerate(records)] for records in X_new]
+    equal = [
+        [record[field] or f"record {k}" for k, record in enumerate(records)]
+        for records in X_new
+    ]
     b3[f"same {field}"] = clustering_scores(y_new, equal, ["b3"])["b3"].f1
 b3["learnt"] = clusterer.score(X_new, y_new)
 
 # %%
-# Records of one list around a circle, those of a person side by side; lines join what the model has put together.
+# Records of one list around a circle, those of a person side by side; lines join what
+# the model has put together.
 
 records, people, found = X_new[0], y_new[0], clusterer.predict(X_new)[0]
 order = np.argsort(np.unique(people, return_inverse=True)[1], kind="stable")
@@ -43,8 +49,14 @@ left.set(xlabel="B³ of new lists")
 for i in range(len(records)):
     for j in range(i):
         if found[i] == found[j]:
-            right.plot([x[i], x[j]], [height[i], height[j]], color="#0072B2" if people[i] == people[j] else "#D55E00")
-right.scatter(x, height, c=np.unique(people, return_inverse=True)[1], cmap="tab20", s=60, zorder=2)
+            right.plot(
+                [x[i], x[j]],
+                [height[i], height[j]],
+                color="#0072B2" if people[i] == people[j] else "#D55E00",
+            )
+right.scatter(
+    x, height, c=np.unique(people, return_inverse=True)[1], cmap="tab20", s=60, zorder=2
+)
 right.set(title="joined: blue is right, red is wrong", aspect="equal")
 right.axis("off")
 plt.show()

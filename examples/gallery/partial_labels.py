@@ -2,7 +2,8 @@
 Learning from some of the labels
 ================================
 
-Labels are expensive. A label may be unknown (``None``), and the model fills it in as it learns. How much is lost?
+Labels are expensive. A label may be unknown (``None``), and the model fills it in as it
+learns. How much is lost?
 """
 
 from random import Random
@@ -16,19 +17,27 @@ X, y = addresses(100)
 X_new, y_new = addresses(200, seed=1)
 shares = [0.0, 0.2, 0.4, 0.6, 0.8]
 rng = Random(0)
-partial = [[[None if rng.random() < share else label for label in labels] for labels in y] for share in shares]
+partial = [
+    [[None if rng.random() < share else label for label in labels] for labels in y]
+    for share in shares
+]
 
 # %%
-# Three ways to learn from them: as they are, from the few complete addresses, or with "O" in place of what is missing.
+# Three ways to learn from them: as they are, from the few complete addresses, or with
+# "O" in place of what is missing.
 
 
 def scores(prepared):
-    """The score on other data for each share, after learning from what `prepared` makes of the labels."""
+    """Scores on other data, learning from what `prepared` makes of the labels."""
     results = []
     for known in partial:
         pairs = [pair for pair in map(prepared, X, known) if pair]
         tagger = SequenceTagger(max_rounds=3) if pairs else None
-        results.append(tagger.fit(*map(list, zip(*pairs, strict=True))).score(X_new, y_new) if tagger else 0.0)
+        results.append(
+            tagger.fit(*map(list, zip(*pairs, strict=True))).score(X_new, y_new)
+            if tagger
+            else 0.0
+        )
     return results
 
 

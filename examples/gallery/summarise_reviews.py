@@ -2,8 +2,8 @@
 Summaries from reviews
 ======================
 
-A summariser learns from summaries that people have written which sentences to take. Here it reads reviews that are put
-together at random, and may use seven words.
+A summariser learns from summaries that people have written which sentences to take.
+Here it reads reviews that are put together at random, and may use seven words.
 """
 
 from random import Random
@@ -11,8 +11,18 @@ from random import Random
 from widemargin import Summariser
 from widemargin.report.spans import spans_picture
 
-THINGS = {"battery": "lasts very long", "screen": "is very bright", "keyboard": "feels too small", "sound": "is loud"}
-CHATTER = ["I bought it in May .", "It came in a box .", "My sister has one , too .", "We use it on the train ."]
+THINGS = {
+    "battery": "lasts very long",
+    "screen": "is very bright",
+    "keyboard": "feels too small",
+    "sound": "is loud",
+}
+CHATTER = [
+    "I bought it in May .",
+    "It came in a box .",
+    "My sister has one , too .",
+    "We use it on the train .",
+]
 
 
 def topic(rng):

@@ -1,6 +1,6 @@
 """Spans of words as a picture in SVG: words one after the other, spans as coloured boxes with their types below.
 
-    12  Park Avenue , Leeds       the boxes of one type have one colour, in the order in which types first occur
+    12  Park Avenue , Leeds       the boxes of one type have one colour
     house  street      city
 
 Lines are broken where they would become too wide; a span that goes on in the next line has a box in each.
@@ -31,10 +31,17 @@ class Slot(NamedTuple):
     right: float
 
 
-def spans_picture(words: Sequence[str], spans: Iterable[Sequence[Any]], *, width: float = 680.0) -> Picture:
-    """The words with their spans (start, end, type), which do not overlap, for `svg.page`; notebooks show it."""
+def spans_picture(
+    words: Sequence[str], spans: Iterable[Sequence[Any]], *, types: Sequence[str] = (), width: float = 520.0
+) -> Picture:
+    """The words with their spans (start, end, type), which do not overlap, for `svg.page`; notebooks show it.
+
+    `types` have the first colours, so that several pictures can have the same ones. No line is wider than `width`
+    pixels, unless a word is.
+    """
     ordered = _checked(len(words), spans)
-    colours = {kind: COLOURS[k % len(COLOURS)] for k, kind in enumerate(dict.fromkeys(kind for *_, kind in ordered))}
+    kinds = dict.fromkeys([*types, *(kind for *_, kind in ordered)])
+    colours = {kind: COLOURS[k % len(COLOURS)] for k, kind in enumerate(kinds)}
     slots = _slots(words, ordered, width)
     boxes, types = "", ""
     for start, end, kind in ordered:
