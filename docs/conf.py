@@ -21,6 +21,7 @@ extensions = [
     "sphinx_copybutton",
     "_site.docstrings",
     "_site.registries",
+    "_site.titles",
 ]
 exclude_patterns = ["_build", "_site", "generated/gallery/*.ipynb", "generated/gallery/*.py"]
 nitpicky = True

@@ -85,9 +85,9 @@ def test_every_page_is_on_the_site():
 
 
 def test_every_task_has_a_page_with_a_picture():
-    rows = dict(re.findall(r"^\| `([a-z]+)` \|.*\]\(([\w-]+\.md)\) \|$", PAGES["tasks.md"], flags=re.MULTILINE))
-    assert list(rows) == list(TASKS)
-    for name, page in rows.items():
+    rows = re.findall(r"^\| \[.*\]\(([\w-]+\.md)\) \|.* `([a-z]+)` \|$", PAGES["tasks.md"], flags=re.MULTILINE)
+    assert [name for _, name in rows] == list(TASKS)
+    for page, name in rows:
         pictures = re.findall(r"!\[[^\]]+\]\(([\w./-]+)\)", PAGES[page])
         assert pictures, page
         assert all((DOCS / picture).exists() for picture in pictures)
@@ -97,17 +97,13 @@ def test_every_task_has_a_page_with_a_picture():
     assert all(f"`{name}`" in PAGES["tasks.md"] for name in estimators())
 
 
-def test_every_solver_is_listed_and_every_one_advised_exists():
-    rows = re.findall(r"^\| ((?:`[a-z-]+`,? ?)+) \|", PAGES["solvers.md"], flags=re.MULTILINE)
-    assert {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)} == set(SOLVERS)
+def test_solvers_and_objectives_that_pages_advise_exist():
     advised = re.findall(r'`"([a-z-]+)"`', PAGES["choosing.md"].partition("## Choosing C")[0])
     assert advised
     assert set(advised) <= {*SOLVERS, *PRESETS}
-
-
-def test_every_objective_is_described():
-    rows = re.findall(r"^\| `([a-z-]+)` \|", PAGES["objectives.md"].partition("```python")[0], flags=re.MULTILINE)
-    assert set(rows) == set(OBJECTIVES)
+    described = re.findall(r"^\| `([a-z-]+)` \|", PAGES["objectives.md"].partition("```python")[0], flags=re.MULTILINE)
+    assert described
+    assert set(described) <= set(OBJECTIVES)
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +121,8 @@ def test_solvers_and_objectives_have_pages_made_of_their_sources(site):
     pytest.importorskip("torch")  # the reference lists it
     pages = site["registries"].pages()
     assert {f"solvers/{name}" for name in SOLVERS} | {f"objectives/{name}" for name in OBJECTIVES} <= set(pages)
+    table = site["registries"].solver_table()
+    assert all(f"[`{name}`](generated/solvers/{name}.md)" in table for name in SOLVERS)
     folder = DOCS / "generated"
     for name, text in pages.items():
         here = (folder / name).parent

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import widemargin
+from widemargin.core.solver import Solver
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import SOLVERS
 
@@ -86,6 +87,24 @@ def page(title: str, modules: Iterable[str], facts: str, depth: int) -> str:
     return "\n\n".join([f"---\nhide-toc: true\n---\n# {title}", *said, facts, "## Source", *code])
 
 
+def solver_table() -> str:
+    """All solvers with what their modules say first, for the page that lists them."""
+    rows = ["| `solver=` | method | losses | proves its gap |", "| --- | --- | --- | --- |"]
+    for name, solver in SOLVERS.items():
+        said = " ".join(_first_paragraph(import_module(type(solver).__module__)).split())
+        rows.append(
+            f"| [`{name}`](generated/solvers/{name}.md) | {linked(said, 'generated/')} | {minimised(solver)} "
+            f"| {'no' if solver.usual_epochs else 'yes'} |"
+        )
+    return "\n".join(rows)
+
+
+def minimised(solver: Solver) -> str:
+    """The losses that a solver takes; smooth objectives have none."""
+    losses = [each.replace("_", " ") for each in solver.losses] if "maximum" in solver.kinds else []
+    return ", ".join([*losses, *["smooth"] * ("smooth" in solver.kinds)])
+
+
 def solver_facts(name: str) -> str:
     """What a solver of the registry takes, needs and proves."""
     solver: Any = SOLVERS[name]
@@ -93,9 +112,8 @@ def solver_facts(name: str) -> str:
     rows = {
         "class": f"{{py:class}}`~widemargin.solvers.{kind.__name__}`",
         "as": f"`{solver!r}`",
-        "losses": ", ".join(f"`{each}`" for each in solver.losses),
+        "losses": minimised(solver),
         "penalties": ", ".join(f"`{each}`" for each in solver.penalties),
-        "objectives": " and ".join({"maximum": "maxima", "smooth": "smooth ones"}[each] for each in solver.kinds),
         "needs of the structure": ", ".join(f"`{each.__name__}`" for each in solver.requires) or "decoding alone",
         "`partial_fit`": "yes" if solver.online else "no",
         "stops": f"after {solver.usual_epochs} epochs by default" if solver.usual_epochs else "at a proven gap",
@@ -181,6 +199,7 @@ def write(app: Any, _: Any) -> None:
     """Write what has changed; remove pages of what is gone."""
     folder = Path(app.srcdir) / "generated"
     made = {folder / f"{name}.md": text for name, text in pages().items()}
+    made[folder / "solvers.txt"] = solver_table()
     for kind in ("solvers", "objectives", "api"):
         for old in set((folder / kind).rglob("*.md")) - set(made):
             old.unlink()

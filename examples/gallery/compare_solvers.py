@@ -27,7 +27,7 @@ print(*report.conclusions(), sep="\n")
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for verdict in report.verdicts:
     calls = [row.oracle_calls for row in verdict.run.trace]
-    axes.loglog(
+    axes.semilogy(
         calls,
         [100 * gap for gap in verdict.gaps],
         "o-",
