@@ -170,7 +170,14 @@ def reference_pages() -> dict[str, str]:
         module = import_module(package)
         names = public_names(module)
         own_pages = package == "widemargin"
-        table = [f".. currentmodule:: {package}", "", ".. autosummary::", *["   :toctree:"] * own_pages, ""]
+        table = [
+            f".. currentmodule:: {package}",
+            "",
+            ".. autosummary::",
+            "   :nosignatures:",
+            *["   :toctree:"] * own_pages,
+            "",
+        ]
         table += [f"   {name}" for name in names]
         heading = f"## {title}" if own_pages else f"## [{title}]({package}.md)"
         index += [heading, f"`{package}`", _rst(table)]

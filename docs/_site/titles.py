@@ -3,15 +3,16 @@
 import re
 from typing import Any
 
-FILE_NAME = re.compile(r"\[(?:docs/)?[\w-]+\.md\]\((?=[\w-]+\.md)")
+NAMED_BY_FILE = re.compile(r"\[(?:docs/)?[\w-]+\.md\]\((?=[\w-]+\.md)")
+TO_EXAMPLE = re.compile(r"\[examples/gallery/(\w+)\.py\]\(\.\./examples/gallery/\w+\.py\)")
 
 
-def without_file_names(app: Any, page: str, source: list[str]) -> None:
+def by_title(app: Any, page: str, source: list[str]) -> None:
     """Sphinx's event ``source-read``: a link without a text has the title of what it leads to."""
-    source[0] = FILE_NAME.sub("[](", source[0])
+    source[0] = TO_EXAMPLE.sub(r"[](generated/gallery/\1.rst)", NAMED_BY_FILE.sub("[](", source[0]))
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Run before pages are parsed."""
-    app.connect("source-read", without_file_names)
+    app.connect("source-read", by_title)
     return {"parallel_read_safe": True}
