@@ -52,7 +52,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_signature": False,
     "download_all_examples": False,
-    "min_reported_time": 1,
+    "min_reported_time": 60,
     "matplotlib_animations": False,
 }
 

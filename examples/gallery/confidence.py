@@ -40,7 +40,7 @@ top.plot(
 )
 top.set(ylabel="share that is right", title="Confidence of labels of unseen addresses")
 bottom.hist(sure, bins=np.linspace(0, 1, 11), color="#56B4E9")
-bottom.set(xlabel="confidence", ylabel="labels", yscale="log")
+bottom.set(xlabel="confidence", ylabel="labels")
 plt.show()
 
 # %%

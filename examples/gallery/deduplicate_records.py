@@ -35,10 +35,12 @@ for field in X_new[0][0]:
 b3["learnt"] = clusterer.score(X_new, y_new)
 
 # %%
-# Records of one list around a circle, those of a person side by side; lines join what
-# the model has put together.
+# Records of the longest list around a circle, those of a person side by side; lines join
+# what the model has put together.
 
-records, people, found = X_new[0], y_new[0], clusterer.predict(X_new)[0]
+chosen = max(range(len(X_new)), key=lambda k: len(X_new[k]))
+records, people = X_new[chosen], y_new[chosen]
+found = clusterer.predict(X_new)[chosen]
 order = np.argsort(np.unique(people, return_inverse=True)[1], kind="stable")
 angle = np.empty(len(order))
 angle[order] = np.linspace(0, 2 * np.pi, len(order), endpoint=False)

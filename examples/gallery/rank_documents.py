@@ -34,7 +34,8 @@ rankers = {
 print(rankers["pairs"].solution_)
 
 # %%
-# The gain of the first k places on new queries, against documents in random order.
+# The gain of the first k places on new queries. Nearly all pairs of documents hold a
+# bad one, so what is trained for pairs cares little about the great ones.
 
 
 def ndcg_at(scores, k):
