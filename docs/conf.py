@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "download_all_examples": False,
     "min_reported_time": 60,
+    "write_computation_times": False,
     "matplotlib_animations": False,
 }
 

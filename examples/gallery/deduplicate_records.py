@@ -35,7 +35,7 @@ for field in X_new[0][0]:
 b3["learnt"] = clusterer.score(X_new, y_new)
 
 # %%
-# Records of the longest list around a circle, those of a person side by side; lines join
+# The records of the longest list, those of a person side by side. Lines join
 # what the model has put together.
 
 chosen = max(range(len(X_new)), key=lambda k: len(X_new[k]))
