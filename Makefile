@@ -10,7 +10,7 @@ SMOKE := tests/files/test_formats.py tests/files/test_span_files.py tests/files/
 	tests/cli/test_demo.py tests/tasks/classify/test_estimator.py \
 	$(foreach task,tag parse classify summarise,'tests/cli/test_every_task.py::test_from_training_to_prediction[$(task)]')
 
-.PHONY: demo test package lowest bench fuzz check clean
+.PHONY: demo test docs package lowest bench fuzz check clean
 
 demo: $(VENV)/.core
 	$(BIN)/widemargin demo --out demo
@@ -48,6 +48,9 @@ lowest: $(VENV)/.release
 	build/lowest/bin/pip install --quiet --no-deps --editable .
 	build/lowest/bin/python -m pytest $(SMOKE)
 
+docs: $(VENV)/.docs   # into docs/_build/html; links between pages are checked, and a warning is an error
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --nitpicky --quiet docs docs/_build/html
+
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/chain.py
 	$(BIN)/python benchmarks/defaults.py
@@ -77,9 +80,13 @@ $(VENV)/.release: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[release]'
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
 $(VENV)/.bench: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) demo bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo bench build dist docs/_build docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis

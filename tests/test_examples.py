@@ -1,6 +1,7 @@
 """The examples run, and show what they say."""
 
 import importlib.util
+import runpy
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,6 +84,19 @@ def test_examples_do_nothing_on_import(path, capsys):
     module = imported(path.stem)
     assert callable(module.main)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("path", sorted((FOLDER / "gallery").glob("*.py")), ids=lambda path: path.stem)
+def test_examples_of_the_gallery_run_and_draw(path, monkeypatch, capsys):
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("Agg")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    names = runpy.run_path(str(path))
+    drawn = [*plt.get_fignums(), *names.get("pictures", []), *([names["picture"]] if "picture" in names else [])]
+    plt.close("all")
+    assert drawn
+    assert capsys.readouterr().err == ""
 
 
 def test_a_run_is_followed_by_any_writer():

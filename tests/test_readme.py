@@ -33,30 +33,6 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
         assert re.sub(SECONDS, "", printed) == re.sub(SECONDS, "", shown)
 
 
-@pytest.mark.parametrize(
-    ("page", "said"),
-    [
-        ("answers.md", "expected calibration error"),
-        ("clustering.md", "a local optimum after"),
-        ("command-line.md", "Leeds B-"),
-        ("coreference.md", "a local optimum after"),
-        ("latent.md", "[(1, 1), (0, None), (1, 0), (0, None)]"),
-        ("motifs.md", "TGACGTCA [1]"),
-        ("neural.md", "tensor([[ 0,  1,  0,  1],\n        [ 0,  1, -1, -1]])"),
-        ("objectives.md", "proven to be within"),
-        ("parsing.md", "Arc(head="),
-        ("ranking.md", "proven to be within"),
-        ("segmentation.md", "Span(start=2, end=4, type='city')"),
-        ("summaries.md", "The staff is very friendly and the rooms are clean."),
-    ],
-)
-def test_examples_of_pages_run(page, said, tmp_path, monkeypatch, capsys):
-    text = (Path(__file__).parents[1] / "docs" / page).read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    exec("\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)), {})
-    assert said in capsys.readouterr().out
-
-
 def test_every_command_of_the_readme_exists():
     from click.testing import CliRunner
 
