@@ -3,6 +3,7 @@
 import threading
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def parted(whole, solver, n_parts=3, journal=None, carrier=LocalCarrier):
     makers = [lambda k=k: part_of(own_problem(whole, k, n_parts), solver, k) for k in range(n_parts)]
     team = Team(carrier(makers), journal)
     team.start(lambda: None)
-    return PartedProblem.of(team, whole)
+    return PartedProblem.of(team, whole.objective, whole.C, whole.loss, whole.penalty)
 
 
 def fitted(whole, solver, n_parts=3, journal=None, carrier=LocalCarrier, **options):
@@ -70,9 +71,7 @@ def test_the_optimum_of_one_machine(name, n_parts):
         whole, small = problem("chain", loss=loss)
         least, _ = optimum(whole, small)
         gap, watcher = 5e-3 if name == "bcfw" else 1e-4, Rows()
-        solution = fitted(
-            whole, solver, n_parts, stop=Stop(epochs=3000, gap=gap), callbacks=[watcher], rounds=None
-        )
+        solution = fitted(whole, solver, n_parts, stop=Stop(epochs=3000, gap=gap), callbacks=[watcher], rounds=None)
         assert solution.stopped == "gap"
         assert solution.certified
         # The certificate is true: P recomputed on one machine, D below the independent optimum.
@@ -80,7 +79,7 @@ def test_the_optimum_of_one_machine(name, n_parts):
         assert solution.dual <= least * (1 + 1e-7)
         assert solution.primal == pytest.approx(least, rel=1.1 * gap)
         duals = [row.dual for row in watcher.rows]
-        assert all(after >= before - 1e-9 * abs(before) for before, after in zip(duals, duals[1:], strict=False))
+        assert all(after >= before - 1e-9 * abs(before) for before, after in pairwise(duals))
 
 
 @pytest.mark.interpreted
@@ -99,7 +98,7 @@ def test_the_dual_never_falls_even_where_steps_are_too_long(rounds):
         solver = replace(rounds_of(SOLVERS[name]), **rounds)
         solution = fit(training, solver, stop=Stop(epochs=12, gap=None), callbacks=[watcher], audit=True)
         duals = [row.dual for row in watcher.rows]
-        assert all(after >= before - 1e-9 * abs(before) for before, after in zip(duals, duals[1:], strict=False))
+        assert all(after >= before - 1e-9 * abs(before) for before, after in pairwise(duals))
         # D and w are those of the α that the parts hold.
         w, linear, mass = np.zeros(whole.n_weights), 0.0, 0.0
         for part in training.team.carrier.parts.values():

@@ -137,7 +137,7 @@ def test_default_templates_are_sound_and_those_without_columns_are_left_out():
     X = columns(["a", "b"])
     for templates in (ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES):
         assert len(set(templates)) == len(templates)
-        kept = readable(templates, X)
+        kept = readable(templates, X.names)
         assert kept
         assert not any("pos" in each or "lemma" in each for each in kept)
     everything = ArcExtractor(ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES)

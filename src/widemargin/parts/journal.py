@@ -3,8 +3,8 @@
 A folder that the workers can reach, too, holds parts as well as rounds; one that only the driver can reach holds rounds
 alone, and lost parts then repeat all of them. Without a folder rounds are kept in memory.
 
-Three generations of saved parts are kept, and the rounds since the oldest: the driver's own checkpoint may be older than
-the last generation, if the driver dies between writing the two, but not older than the first.
+Three generations of saved parts are kept, and the rounds since the oldest: the driver's own checkpoint may be older
+than the last generation, if the driver dies between writing the two, but not older than the first.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from widemargin.core.header import Place, number, text, whole
+from widemargin.core import header
 from widemargin.core.model_file import read_model, write_model
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError
@@ -25,12 +25,12 @@ from widemargin.parts.messages import Change, Order, Past, Save, Settled
 GENERATIONS = 3
 STRUCTURE = "round"
 ROUND = {
-    "structure": text(),
-    "sigma": number(),
-    "momentum": number(at_least=0, at_most=1),
-    "epochs": whole(at_least=1),
-    "seed": whole(at_least=0),
-    "step": number(at_least=0, at_most=1),
+    "structure": header.text(),
+    "sigma": header.number(),
+    "momentum": header.number(at_least=0, at_most=1),
+    "epochs": header.whole(at_least=1),
+    "seed": header.whole(at_least=0),
+    "step": header.number(at_least=0, at_most=1),
 }
 
 
@@ -65,8 +65,8 @@ class Journal:
         if self.folder is None:
             self._rounds[number] = order, settled
         else:
-            header = {"structure": STRUCTURE, **order._asdict(), "step": settled.step}
-            write_model(self._path(number), header, settled.change._asdict())
+            about = {"structure": STRUCTURE, **order._asdict(), "step": settled.step}
+            write_model(self._path(number), about, settled.change._asdict())
 
     def past(self, part: int, rounds: int) -> Past:
         """How a part comes to where it is after this many rounds."""
@@ -99,14 +99,14 @@ class Journal:
         if self.folder is None:
             return self._rounds[number]
         path = self._path(number)
-        stored = Stored(Place(f"the round {path}"), *read_model(path))
-        header = stored.checked(ROUND)
-        if header["structure"] != STRUCTURE:
+        stored = Stored(header.Place(f"the round {path}"), *read_model(path))
+        found = stored.checked(ROUND)
+        if found["structure"] != STRUCTURE:
             raise ModelFileError(f"{path} is not a round of a run")
         indices = stored.vector("indices", np.int32)
         change = Change(indices.copy(), stored.vector("values", np.float64, len(indices)).copy())
-        order = Order(*(header[name] for name in Order._fields))
-        return order, Settled(change, header["step"])
+        order = Order(*(found[name] for name in Order._fields))
+        return order, Settled(change, found["step"])
 
     def _path(self, number: int) -> Path:
         assert self.folder is not None
@@ -121,4 +121,3 @@ class Journal:
             if named:
                 found.setdefault(int(named[2]), {})[int(named[1])] = os.fspath(path)
         self._generations = [Generation(rounds, found[rounds]) for rounds in sorted(found)]
-

@@ -140,7 +140,7 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """How a part came to where it is: a file that it was saved to after `begin` rounds, and the rounds from there on."""
+    """How a part came to where it is: a file that it was saved to after `begin` rounds, and the rounds since."""
 
     begin: int = 0
     path: str | None = None

@@ -1,8 +1,8 @@
 """One part in a run of a primal solver whose weights are mixed: averaged over all parts after every round.
 
 The solver makes its epochs on the part's own examples, and goes on from the mixture. One that minimises P does so with
-C / μ, μ the part's share of Σ c_i: the part's losses stand for those of all. One that is driven by mistakes alone, such as
-the perceptron (iterative parameter mixing; McDonald et al. 2010), takes C as it is.
+C / μ, μ the part's share of Σ c_i: the part's losses stand for those of all. One that is driven by mistakes alone, such
+as the perceptron (iterative parameter mixing; McDonald et al. 2010), takes C as it is.
 """
 
 from time import perf_counter

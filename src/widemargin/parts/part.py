@@ -1,9 +1,8 @@
 """One part of the blocks, with its cuts and α, in a run of an ordinary dual solver.
 
 With α′ = σ′α and C′ = σ′C, a step of the ordinary solver at v = w + Σ Δα′ a is a step on the part's problem of a round:
-the ridge A′ / (2C′c) and ‖a‖² + 1 / (2C′c) are σ′ times those of the part's problem, and so is the cap C′c. So a round is
-some epochs of the solver with C′, its store's α scaled by σ′, and ``state.w`` set to the common w; then
-Δw_k = (v − w) / σ′.
+A′ / (2C′c) = A / (2Cc), the step of α′ is σ′ times that of α, and so is the cap C′c. So a round is some epochs of the
+solver with C′, its store's α scaled by σ′, and ``state.w`` set to the common w; then Δw_k = (v − w) / σ′.
 
 With momentum β the round starts from w + βΔ, where Δ = Σ_k Δ_k is how w moved in the last round, and its quadratic term
 is ½ σ′‖Δw_k − βΔ_k‖²; so v starts from w + βΔ − σ′βΔ_k instead, and nothing else changes.
@@ -153,8 +152,10 @@ class DualPart:
     def save(self, path: str) -> None:
         """Write α, cuts and w."""
         self.state.w[:] = self.w
-        moved = [each for change in self.moved for each in change]
-        write_part(path, self, Saved(self.state, self.problem.slacks, *moved, rounds=self.rounds, sigma=self.sigma))
+        together, own = self.moved
+        write_part(
+            path, self, Saved(self.state, self.problem.slacks, *together, *own, rounds=self.rounds, sigma=self.sigma)
+        )
 
     def load(self, path: str) -> None:
         """Read what `save` wrote."""

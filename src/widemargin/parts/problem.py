@@ -8,12 +8,14 @@ What `Problem` calls the slack of block k is L_k here.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin.core.choices import Loss, Penalty
 from widemargin.core.examples import Examples
+from widemargin.core.objective import Objective
 from widemargin.core.problem import Problem, TangentSums
 from widemargin.parts.messages import NOTHING, Change, Look, Seen
 from widemargin.parts.team import Team
@@ -48,10 +50,9 @@ class PartedProblem(Problem):
         self.forget()
 
     @classmethod
-    def of(cls, team: Team, like: Problem) -> "PartedProblem":
-        """The sum over the parts of a team; `like` is the problem of one of them."""
-        examples = cast("Examples", PartedExamples(team))
-        return cls(examples, like.objective, C=like.C, loss=like.loss, penalty=like.penalty, team=team)
+    def of(cls, team: Team, objective: Objective, C: float, loss: Loss, penalty: Penalty = "l2") -> "PartedProblem":
+        """The sum over the parts of a team, whose problems have this objective, C, loss and penalty."""
+        return cls(cast("Examples", PartedExamples(team)), objective, C=C, loss=loss, penalty=penalty, team=team)
 
     @property
     def exact(self) -> bool:
@@ -92,8 +93,3 @@ class PartedProblem(Problem):
             calls += seen.calls
             yield k, seen
         self.meter.count(calls, perf_counter() - begin)
-
-
-def of_team(problem: Any) -> Team:
-    """The team behind a problem."""
-    return cast("PartedProblem", problem).team

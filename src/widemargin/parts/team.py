@@ -1,8 +1,8 @@
 """The driver's side of several parts: it knows how far each has come, and rebuilds those that are lost.
 
-A part is a function of its data, of the rounds that were ordered and of how they were settled. So a part that is lost is
-made anew from its data, or from the file that it was last saved to, and repeats the rounds since then: the result is the
-same, bit for bit, as if nothing had happened. The rounds are kept in a `Journal`.
+A part is a function of its data, of the rounds that were ordered and of how they were settled. So a part that is lost
+is made anew from its data, or from the file that it was last saved to, and repeats the rounds since then: the result is
+the same, bit for bit, as if nothing had happened. The rounds are kept in a `Journal`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 from widemargin.errors import WidemarginError
 from widemargin.parts.journal import Journal
-from widemargin.parts.part import Part
 from widemargin.parts.messages import Call, Missing, Order, Past, Settled, n_bytes
+from widemargin.parts.part import Part
 
 MOST_REBUILDS = 20  # of one part for one task: workers that die this often would go on to do so
 

@@ -29,7 +29,8 @@ class Kind(NamedTuple):
     """One kind of trained model: where its parts are, each as ``module.name`` within the folder of the task.
 
     `parameters` is a dataclass. `compile` turns data into arrays. `model` is the trained model, and `estimator` wraps
-    it for scikit-learn.
+    it for scikit-learn. `survey`, if there is one, finds out what parts of the data must know of each other before each
+    can be compiled by itself (`tasks.survey`).
     """
 
     package: str
@@ -37,6 +38,7 @@ class Kind(NamedTuple):
     compile: str
     model: str
     estimator: str
+    survey: str | None = None
 
     def load(self, part: str) -> Any:
         """Import one of the parts."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from widemargin._threads import count_threads
+from widemargin.core.choices import Loss
 from widemargin.core.examples import Examples, Latent, Outputs, count_unreachable
 from widemargin.core.loop import Callback, Score, Stop, fit
 from widemargin.core.objective import Objective
@@ -74,7 +75,7 @@ def train(
     compiled = compile_data(parameters, data)
     loop = _latent().latent_loop(compiled, parameters) if isinstance(compiled.examples, Latent) else fit
     solution = _slim(_run(loop, compiled, parameters, callbacks, **options))
-    return _model(compiled, parameters, solution), solution
+    return model_of(compiled, parameters, solution), solution
 
 
 def train_path(
@@ -97,7 +98,7 @@ def train_path(
 
         points = _run(path_points, compiled, parameters, callbacks, C=C)
     path = [(replace(parameters, C=each), _slim(solution)) for each, solution in points]
-    return [(_model(compiled, point, solution), solution) for point, solution in path]
+    return [(model_of(compiled, point, solution), solution) for point, solution in path]
 
 
 @dataclass
@@ -139,7 +140,7 @@ def train_piece(
     if isinstance(compiled.examples, Latent):
         problem = _latent().on_the_way(problem, solver, compiled, parameters, online.rng)
     solution = online.learn(problem)
-    return Pieces(online, compiled, solution, _model(compiled, parameters, solution))
+    return Pieces(online, compiled, solution, model_of(compiled, parameters, solution))
 
 
 def compare_solvers(
@@ -168,7 +169,7 @@ def compare_solvers(
     scored = {} if compiled.score is None else {"score": compiled.metric}
     return compare(
         lambda name: problem_of(choices[name], compiled.examples, compiled.sample_weight),
-        {name: _solver(choice) for name, choice in choices.items()},
+        {name: solver_of(choice) for name, choice in choices.items()},
         stop=stop_of(parameters),
         score=compiled.score,
         seed=parameters.random_state or 0,
@@ -231,17 +232,23 @@ def chosen(parameters: Parameters) -> Chosen:
 
 def problem_of(parameters: Parameters, examples: Examples, sample_weight: Any = None) -> Problem:
     """The optimisation problem for these parameters and examples."""
-    solver, objective, C = chosen(parameters)
+    _, objective, C = chosen(parameters)
     return Problem(
         examples,
         objective,
         C=C,
         sample_weight=sample_weight,
-        loss=parameters.loss or ("hinge" if objective.kind == "smooth" else solver.losses[0]),
+        loss=loss_of(parameters),
         penalty=parameters.penalty,
         n_threads=count_threads(parameters.n_jobs),
         cut_memory=parameters.cut_memory,
     )
+
+
+def loss_of(parameters: Parameters) -> Loss:
+    """The loss that the parameters name, or else the one that their solver prefers."""
+    solver, objective, _ = chosen(parameters)
+    return parameters.loss or ("hinge" if objective.kind == "smooth" else solver.losses[0])
 
 
 def stop_of(parameters: Parameters) -> Stop:
@@ -277,10 +284,10 @@ def _run(
     problem, stop = problem_of(parameters, compiled.examples, compiled.sample_weight), stop_of(parameters)
     with Progress(tol=parameters.tol, enabled=bool(parameters.verbose)) as progress:
         options |= {"stop": stop, "callbacks": [progress, *callbacks], "seed": parameters.random_state}
-        return loop(problem, _solver(parameters), score=compiled.score, **options)
+        return loop(problem, solver_of(parameters), score=compiled.score, **options)
 
 
-def _solver(parameters: Parameters) -> Solver:
+def solver_of(parameters: Parameters) -> Solver:
     """The solver that the parameters name; ``"auto"`` stands for one that can minimise what is asked for."""
     solver, objective, _ = chosen(parameters)
     if parameters.solver != "auto":
@@ -295,7 +302,8 @@ def _slim(solution: Solution) -> Solution:
     return replace(solution, cuts=None)
 
 
-def _model(compiled: Compiled[M], parameters: Parameters, solution: Solution) -> M:
+def model_of(compiled: Compiled[M], parameters: Parameters, solution: Solution) -> M:
+    """The model with the weights of a solution, and the record of its training."""
     metric = {} if compiled.score is None else {"metric": compiled.metric}
     unreachable = count_unreachable(compiled.examples)
     found = {"unreachable": unreachable} if unreachable else {}

@@ -18,6 +18,7 @@ from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.features import ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, ArcExtractor, readable
 from widemargin.tasks.parse.model import Parser
 from widemargin.tasks.parse.parameters import ParserParameters
+from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 from widemargin.tasks.trees import checked_bits
 from widemargin.text.columns import Columns
@@ -27,19 +28,27 @@ from widemargin.text.templates import listed
 METRICS = ("las", "uas")
 
 
-def compile_trees(parameters: ParserParameters, data: Data) -> Compiled[Parser]:
-    """Compile features and trees to arrays."""
+def survey_trees(parameters: ParserParameters, data: Data) -> Survey:
+    """The labels and columns of a part of the data, and whether its trees have one root each."""
+    columns = as_columns(data.X)
+    heads, column = as_dependencies(columns, data.y)
+    facts = {"columns": list(columns.names), "single_root": has_single_roots(columns, heads)}
+    return Survey(Counter(column.strings()), facts=facts)
+
+
+def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | None = None) -> Compiled[Parser]:
+    """Compile features and trees to arrays; labels and templates are those of the `survey` of all parts, if given."""
     if parameters.dev_metric not in METRICS:
         raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
     columns = as_columns(data.X)
     if not columns.n_tokens:
         raise DataError("there are no tokens to learn from")
     heads, column = as_dependencies(columns, data.y)
-    labels = [label for label, _ in Counter(column.strings()).most_common()]
-    extractor = _extractor(parameters, columns)
+    labels = [label for label, _ in (Counter(column.strings()) if survey is None else survey.labels).most_common()]
+    extractor = _extractor(parameters, columns.names if survey is None else survey.facts["columns"])
     single_root = parameters.single_root
     if single_root is None:
-        single_root = has_single_roots(columns, heads)
+        single_root = has_single_roots(columns, heads) if survey is None else survey.facts["single_root"]
     trees = Trees(len(labels), extractor.hash_bits, parameters.decoder, parameters.order, bool(single_root))
     examples = TreeExamples(
         trees,
@@ -62,7 +71,7 @@ def _parser(
     return Parser(labels, trees, extractor, weights=solution.w, summary=summary)
 
 
-def _extractor(parameters: ParserParameters, columns: Columns) -> ArcExtractor:
+def _extractor(parameters: ParserParameters, columns: Sequence[str]) -> ArcExtractor:
     defaults = {"arc": ARC_TEMPLATES, "label": LABEL_TEMPLATES, "sibling": SIBLING_TEMPLATES}
     chosen = {}
     for part, default in defaults.items():

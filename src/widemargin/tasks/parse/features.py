@@ -156,7 +156,7 @@ class ArcExtractor:
         return TreeKeys(head, modifier, between + sibling, measure, edges, with_head)
 
 
-def readable(templates: Sequence[str], columns: Columns) -> tuple[str, ...]:
-    """The templates that look only at columns that exist."""
+def readable(templates: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """The templates that look only at these columns."""
     parsed = parse_role_templates(templates, list(OUTSIDE), list(MEASURES))
-    return tuple(template.text for template in parsed if template.columns_read <= set(columns.names))
+    return tuple(template.text for template in parsed if template.columns_read <= set(columns))

@@ -6,7 +6,12 @@ TASK = Task(
     __name__,
     {
         "chain": Kind(
-            __name__, "parameters.TaggerParameters", "compile.compile_tags", "model.Tagger", "estimator.SequenceTagger"
+            __name__,
+            "parameters.TaggerParameters",
+            "compile.compile_tags",
+            "model.Tagger",
+            "estimator.SequenceTagger",
+            "compile.survey_tags",
         )
     },
     does="Learn to label the tokens of sequences.",

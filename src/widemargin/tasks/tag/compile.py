@@ -1,11 +1,13 @@
 """From labelled sequences to the examples of a chain."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from widemargin._types import FloatMatrix
 from widemargin.core.solution import Solution
+from widemargin.tasks.survey import Survey
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
@@ -16,13 +18,21 @@ from widemargin.text.attributes import Resources
 from widemargin.text.extractor import Extractor, Features
 from widemargin.text.inputs import check_templates, choose_extractor, prepared
 from widemargin.text.labels import Encoded, as_sequences, checked_labels, cost_matrix, encode_labels
+from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.spans import is_bio
 
 
-def compile_tags(
-    parameters: TaggerParameters, data: Data, labels: Sequence[Any] | None = None, *, piece: bool = False
-) -> Compiled[Tagger]:
-    """Compile features and labels to arrays; `labels` are those of the data if None."""
+def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
+    """The labels and features of a part of the data."""
+    extractor, X = _extractor(parameters, data)
+    encoded = encode_labels(X, data.y)
+    known = encoded.known[encoded.known < len(encoded.labels)]
+    counts = dict.fromkeys(encoded.labels, 0) | Counter(encoded.labels[code] for code in known.tolist())
+    return Survey(Counter(counts), extractor.survey(X))
+
+
+def _extractor(parameters: TaggerParameters, data: Data) -> tuple[Extractor, Any]:
+    """The extractor for data like these, and the inputs in the form that it takes."""
     extractor = choose_extractor(
         data.X,
         parameters.templates,
@@ -32,9 +42,27 @@ def compile_tags(
     )
     X = prepared(data.X, extractor)
     check_templates(extractor, X, data.y)
-    encoded = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
+    return extractor, X
+
+
+def compile_tags(
+    parameters: TaggerParameters,
+    data: Data,
+    labels: Sequence[Any] | None = None,
+    *,
+    piece: bool = False,
+    survey: Survey | None = None,
+) -> Compiled[Tagger]:
+    """Compile features and labels to arrays; `labels` are those of the data, or of the `survey` of all parts, if None."""
+    extractor, X = _extractor(parameters, data)
+    if survey is None:
+        encoded = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
+        features = extractor.fit(X)
+    else:
+        encoded = encode_labels(X, data.y, survey.by_frequency)
+        extractor.adopt(survey.features)
+        features = extractor.fit(X) if isinstance(extractor, MatrixExtractor) else extractor.transform(X)
     known = encoded.labels
-    features = extractor.fit(X)
     chain = Chain(len(known), extractor.n_features, extractor.n_transition_features)
     costs = cost_matrix(parameters.costs, known)
     metric = parameters.dev_metric
