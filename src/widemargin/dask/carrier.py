@@ -5,8 +5,9 @@ A part lives on a worker, where its tasks must run. If that worker is gone, the 
 for ever. The result is the same wherever a part is.
 """
 
+import asyncio
+import concurrent.futures
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
 from contextlib import suppress
 from statistics import median
 from time import monotonic
@@ -14,7 +15,8 @@ from typing import Any
 
 import dask
 from distributed import Client, Future, KilledWorker, TimeoutError, wait  # noqa: A004
-from distributed.client import FutureCancelledError
+from distributed.client import FutureCancelledError, FuturesCancelledError
+from distributed.comm import CommClosedError
 
 from widemargin.dask import worker
 from widemargin.errors import WidemarginError
@@ -22,8 +24,17 @@ from widemargin.parts.messages import Call, Missing, Past
 from widemargin.parts.team import About
 
 TICK = 0.2  # seconds between two looks at whether training should end
+FETCH = 5.0  # seconds that fetching a result may take at first
 BETWEEN_LOOKS = 1.0  # seconds between two looks at which workers are there
 LEAST_PATIENCE = 60.0  # seconds that any part may take
+LOST = (
+    KilledWorker,
+    CommClosedError,
+    FutureCancelledError,
+    FuturesCancelledError,
+    asyncio.CancelledError,
+    concurrent.futures.CancelledError,
+)
 LARGE = "1 TiB"  # changes of w travel with their tasks, however large they are
 
 
@@ -73,9 +84,6 @@ class DaskCarrier:
                 if about is not None:
                     del waiting[k]
                     yield k, about
-            self._shared_future = None if waiting else self._shared_future
-            for k in waiting:
-                self._data.pop(k, None)
         raise WidemarginError(f"part {min(waiting)} could not be rebuilt: its workers were lost again and again")
 
     def close(self) -> None:
@@ -101,18 +109,26 @@ class DaskCarrier:
             load[self._where[k]] += 1
 
     def _scattered(self) -> Future[Any]:
-        if self._shared_future is None:
+        if self._shared_future is None or self._is_lost(self._shared_future):
             self._shared_future = self.client.scatter(self._shared, broadcast=True, hash=False)
         return self._shared_future
 
+    def _is_lost(self, future: Future[Any]) -> bool:
+        """Whether no worker holds what was sent."""
+        try:
+            return not any(self.client.who_has([future]).values())
+        except LOST:
+            return True
+
     def _piece(self, k: int) -> Any:
-        """The piece of part k where its worker can have it: a future that is computed, or data that are sent."""
+        """The piece of part k where its worker can have it: a future that is computed, or data that are sent.
+
+        What was sent before may have been lost together with the worker, and Dask would wait for it for ever.
+        """
         piece = self._pieces[k]
-        if isinstance(piece, Future):
-            return piece
-        if k not in self._data:
+        if not isinstance(piece, Future):
             self._data[k] = self.client.scatter([piece], workers=[self._where[k]], hash=False)[0]
-        return self._data[k]
+        return self._data.get(k, piece)
 
     def _run(
         self,
@@ -131,17 +147,30 @@ class DaskCarrier:
         clock = _Clock(futures, self.patience)
         try:
             for k, future in futures.items():
-                while not future.done():
-                    watch()
-                    with suppress(TimeoutError, CancelledError):
-                        wait(future, timeout=TICK)
-                    if not future.done() and clock.is_time() and self._is_gone(k, clock):
-                        break
-                yield k, self._result(future, lost)
+                yield k, self._awaited(k, future, clock, watch, lost)
         finally:
             left = [future for future in futures.values() if not future.done()]
             if left:
                 self.client.cancel(left)
+
+    def _awaited(self, k: int, future: Future[Any], clock: "_Clock", watch: Callable[[], None], lost: Any) -> Any:
+        """The result of part k; `lost` if its worker is gone, even with a result that was not fetched in time."""
+        patience = FETCH
+        while True:
+            watch()
+            try:
+                with suppress(TimeoutError):
+                    wait(future, timeout=TICK)
+                if future.status == "finished":
+                    return future.result(timeout=patience)
+                if future.done():
+                    return future.result()  # raises
+            except TimeoutError:
+                patience *= 2.0  # it may be large
+            except LOST:
+                return lost
+            if clock.is_time() and self._is_gone(k, clock):
+                return lost
 
     def _is_gone(self, k: int, clock: "_Clock") -> bool:
         """Whether the worker of part k is gone, or far slower than others."""
@@ -152,13 +181,6 @@ class DaskCarrier:
             self._slow[k] = self._where[k]
             return True
         return False
-
-    @staticmethod
-    def _result(future: Future[Any], lost: Any) -> Any:
-        try:
-            return future.result() if future.done() else lost
-        except (KilledWorker, CancelledError, FutureCancelledError, OSError):
-            return lost
 
 
 class _Clock:

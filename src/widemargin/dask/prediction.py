@@ -30,4 +30,4 @@ def _cut(X: Any, first: int, last: int) -> Any:
 
 
 def _outputs(X: Any, model: Model) -> list[Any]:
-    return list(model.predict(X if hasattr(X, "__len__") else list(X)))
+    return list(model.predict(X if isinstance(X, Columns) or hasattr(X, "__len__") else list(X)))
