@@ -6,7 +6,6 @@ import random
 import signal
 import threading
 from functools import reduce
-from itertools import pairwise
 
 import dask.bag
 import numpy as np
@@ -16,7 +15,7 @@ from distributed import Client, LocalCluster
 import widemargin.dask
 from widemargin import Callback, LinearClassifier, SequenceTagger, load
 from widemargin.core.problem import Problem
-from widemargin.dask import DaskDependencyParser, DaskLinearClassifier, DaskSequenceTagger, Files, training, worker
+from widemargin.dask import DaskDependencyParser, DaskLinearClassifier, DaskSequenceTagger, Files, worker
 from widemargin.data.generators import addresses
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks import estimators
@@ -46,8 +45,7 @@ def tagger(client, **settings):
 
 
 def cut(n_parts):
-    ends = [len(X) * k // n_parts for k in range(n_parts + 1)]
-    return [Data(X[first:last], Y[first:last]) for first, last in pairwise(ends)]
+    return [Data(X[k::n_parts], Y[k::n_parts]) for k in range(n_parts)]
 
 
 def surveyed(parameters, pieces):
@@ -120,16 +118,17 @@ def test_a_run_resumes(client, tmp_path):
 
 
 def test_files_bags_and_lists_are_the_same_data(client, tmp_path):
-    settings, ends = {"tol": None, "max_epochs": 3}, [0, 20, 40, 60]
-    for k, (first, last) in enumerate(pairwise(ends)):
+    settings, pairs = {"tol": None, "max_epochs": 3}, list[tuple[list[str], list[str]]]()
+    for k, piece in enumerate(cut(3)):
+        pairs += zip(piece.X, piece.y, strict=True)
         lines = [
             "".join(f"{word}\t{label}\n" for word, label in zip(words, labels, strict=True))
-            for words, labels in zip(X[first:last], Y[first:last], strict=True)
+            for words, labels in zip(piece.X, piece.y, strict=True)
         ]
         (tmp_path / f"part{k}.tsv").write_text("\n".join(lines))
     expected = tagger(client, **settings).fit(X, Y, parts=3)
     from_files = tagger(client, **settings).fit(Files(str(tmp_path / "*.tsv"), Reading(format="conll")))
-    bag = dask.bag.from_sequence(zip(X, Y, strict=True), npartitions=3)
+    bag = dask.bag.from_sequence(pairs, npartitions=3)
     from_bag = tagger(client, **settings).fit(bag)
     np.testing.assert_array_equal(from_files.solution_.w, expected.solution_.w)
     np.testing.assert_array_equal(from_bag.solution_.w, expected.solution_.w)
@@ -170,11 +169,17 @@ def test_other_tasks_and_solvers(client, tmp_path):
         tagger(client).fit(X, [[None, *labels[1:]] for labels in Y])
 
 
-def test_versions_that_differ_are_a_sentence(client, monkeypatch):
-    own = worker.versions()
-    monkeypatch.setattr(training.worker, "versions", lambda: {**own, "numpy": "0.1"})
-    with pytest.raises(WidemarginError, match=r"has numpy .*, but this process has 0\.1"):
-        tagger(client).fit(X, Y)
+def test_versions_that_differ_are_a_sentence(client):
+    def change(version):
+        worker.__version__ = version
+
+    one = sorted(client.scheduler_info(n_workers=-1)["workers"])[0]
+    client.run(change, "0.0.1", workers=[one])
+    try:
+        with pytest.raises(WidemarginError, match=r"the worker .* has widemargin 0\.0\.1, but this process has"):
+            tagger(client).fit(X, Y)
+    finally:
+        client.run(change, worker.__version__, workers=[one])
 
 
 def test_ctrl_c_keeps_the_model(client):
@@ -211,10 +216,8 @@ def test_surveys_of_parts_compile_as_one(settings):
     parts = [compile_tags(parameters, piece, survey=survey) for piece in pieces]
     for part in parts:
         assert part.examples.n_weights == whole.examples.n_weights
-    assert [name for part in parts for name in named(part)] == named(whole)
-    np.testing.assert_array_equal(
-        np.concatenate([part.examples.data.gold for part in parts]), whole.examples.data.gold
-    )
+    assert sorted(name for part in parts for name in named(part)) == sorted(named(whole))
+    assert sum(part.examples.n_examples for part in parts) == whole.examples.n_examples
 
 
 def named(compiled):

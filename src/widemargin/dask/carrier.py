@@ -16,7 +16,7 @@ from typing import Any
 import dask
 from distributed import Client, Future, KilledWorker, TimeoutError, wait  # noqa: A004
 from distributed.client import FutureCancelledError, FuturesCancelledError
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 
 from widemargin.dask import worker
 from widemargin.errors import WidemarginError
@@ -61,6 +61,7 @@ class DaskCarrier:
         self._data: dict[int, Future[Any]] = {}
         self._slow: dict[int, str] = {}
         self._calls = 0
+        self._name, self._futures = "", dict[int, Future[Any]]()
 
     def ask(self, calls: Mapping[int, Call], watch: Callable[[], None]) -> Iterator[tuple[int, Any]]:
         """The parts' replies, in the order of the parts."""
@@ -85,6 +86,15 @@ class DaskCarrier:
                     del waiting[k]
                     yield k, about
         raise WidemarginError(f"part {min(waiting)} could not be rebuilt: its workers were lost again and again")
+
+    @property
+    def doing(self) -> str:
+        """What each worker does, for people: the parts that it still works on."""
+        busy: dict[str, list[int]] = {}
+        for k, future in self._futures.items():
+            if not future.done():
+                busy.setdefault(self._where[k], []).append(k)
+        return "; ".join(f"{self._name} {parts} on {address}" for address, parts in sorted(busy.items()))
 
     def close(self) -> None:
         """Free the parts."""
@@ -144,6 +154,7 @@ class DaskCarrier:
                 self._calls += 1
                 key, where = f"{name}-{self.run}-{k}-{self._calls}", [self._where[k]]
                 futures[k] = self.client.submit(function, *arguments, key=key, workers=where, pure=False)
+        self._name, self._futures = name, futures
         clock = _Clock(futures, self.patience)
         try:
             for k, future in futures.items():

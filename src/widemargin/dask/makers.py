@@ -29,7 +29,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Whole:
-    """What all parts share where the driver has compiled all examples: a part is a run of them."""
+    """What all parts share where the driver has compiled all examples: each takes some of them."""
 
     examples: Examples
     sample_weight: Any
@@ -51,7 +51,7 @@ def merged(one: Survey, two: Survey) -> Survey:
 
 def first_example(piece: Any) -> Data:
     """The first example of a piece: enough for the driver to make a model from."""
-    return taken(as_data(piece), 0, 1)
+    return taken(as_data(piece), np.zeros(1, dtype=np.int64))
 
 
 def own_piece(shared: Shared, piece: Any, number: int) -> Part:
@@ -64,10 +64,10 @@ def own_piece(shared: Shared, piece: Any, number: int) -> Part:
 
 
 def own_share(whole: Whole, piece: Any, number: int) -> Part:
-    """A part that takes its run of all examples; the others have weight 0."""
+    """A part that takes every n_parts-th of all examples; the others have weight 0."""
     n = whole.examples.n_examples
     weight = checked_weights(whole.sample_weight, n)
-    weight[np.arange(n) * whole.n_parts // max(n, 1) != number] = 0.0
+    weight[np.arange(n) % whole.n_parts != number] = 0.0
     parameters = on_this_worker(whole.parameters)
     return part_of(problem_of(parameters, whole.examples, weight), solver_of(parameters), number)
 

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -95,7 +96,8 @@ def train(
         try:
             team.start(lambda: None)
             problem = PartedProblem.of(team, objective, C, loss_of(plain), plain.penalty)
-            with Progress(tol=plain.tol, enabled=bool(plain.verbose)) as progress:
+            more = partial(_traffic, team, carrier)
+            with Progress(tol=plain.tol, enabled=bool(plain.verbose), more=more) as progress:
                 solution = fit(
                     problem,
                     rounds,
@@ -111,6 +113,11 @@ def train(
     solution = replace(solution, cuts=None, slacks=None)
     model = model_of(compiled, plain, solution)
     return Trained(model, solution, team.n_parts, team.sent, team.received, team.rebuilt)
+
+
+def _traffic(team: Team, carrier: DaskCarrier) -> str:
+    """Bytes moved, and what the workers do."""
+    return f"{(team.sent + team.received) / 1e6:.3g} MB moved  {carrier.doing}"
 
 
 def kind_of(parameters: Any) -> tuple[Task, Kind]:

@@ -7,7 +7,7 @@ never imported.
 
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from math import inf, log
 from time import monotonic
@@ -41,6 +41,8 @@ class Progress(Callback):
         False shows nothing. Nothing is shown either if `stream` is not a terminal.
     stream
         Where to write; standard error unless given.
+    more
+        Further figures, asked for with every redraw.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class Progress(Callback):
         keep: bool = True,
         enabled: bool = True,
         stream: TextIO | None = None,
+        more: Callable[[], str] | None = None,
     ) -> None:
         self._tol = tol
         self._prefix = f"{prefix}: " if prefix else ""
         self._keep = keep
         self._enabled = enabled
         self._stream = stream
+        self._more = more
         self._bar: Bar | None = None
         self._next_draw = inf
         self._max_epochs: int | None = None
@@ -132,7 +136,7 @@ class Progress(Callback):
             # Without a known end the bar shows only the running epoch.
             total=1 if most is None else most,
             completed=share if most is None else done + share,
-            figures=_figures(self._recent[-1]) if self._recent else "",
+            figures="  ".join([_figures(self._recent[-1]) if self._recent else "", self._more() if self._more else ""]),
             time=_clock(monotonic() - self._begin)
             + (f", stopped by {stopped}" if stopped else self._left(done + share)),
             visible=True,

@@ -53,7 +53,7 @@ def compile_tags(
     piece: bool = False,
     survey: Survey | None = None,
 ) -> Compiled[Tagger]:
-    """Compile features and labels to arrays; `labels` are those of the data, or of the `survey` of all parts, if None."""
+    """Compile features and labels to arrays; `labels` are those of the data or of the `survey` of all parts if None."""
     extractor, X = _extractor(parameters, data)
     if survey is None:
         encoded = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
