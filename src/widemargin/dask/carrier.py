@@ -35,6 +35,7 @@ LOST = (
     asyncio.CancelledError,
     concurrent.futures.CancelledError,
 )
+MOST_ATTEMPTS = 10  # to rebuild parts on workers that die again
 LARGE = "1 TiB"  # changes of w travel with their tasks, however large they are
 
 
@@ -72,20 +73,23 @@ class DaskCarrier:
     def rebuild(self, pasts: Mapping[int, Past], watch: Callable[[], None]) -> Iterator[tuple[int, About]]:
         """Make these parts anew, on workers that are there."""
         waiting = dict(pasts)
-        for _ in range(5):
+        for _ in range(MOST_ATTEMPTS):
             if not waiting:
                 return
             self._place(waiting)
-            shared = self._scattered()
+            try:
+                shared, pieces = self._scattered(), {k: self._piece(k) for k in waiting}
+            except (*LOST, TimeoutError):
+                continue
             tasks = {
-                k: (worker.rebuild, (self.run, k, self.make, shared, self._piece(k), past))
-                for k, past in waiting.items()
+                k: (worker.rebuild, (self.run, k, self.make, shared, pieces[k], past)) for k, past in waiting.items()
             }
             for k, about in self._run("rebuild", tasks, watch, lost=None):
                 if about is not None:
                     del waiting[k]
                     yield k, about
-        raise WidemarginError(f"part {min(waiting)} could not be rebuilt: its workers were lost again and again")
+        if waiting:
+            raise WidemarginError(f"part {min(waiting)} could not be rebuilt: its workers were lost again and again")
 
     @property
     def doing(self) -> str:

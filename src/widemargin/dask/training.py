@@ -7,15 +7,17 @@ from contextlib import nullcontext
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
+from time import sleep
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import dask
 from distributed import Client, Future
 
 from widemargin.core.loop import Callback, fit
 from widemargin.core.solution import Solution
 from widemargin.dask import makers, worker
-from widemargin.dask.carrier import DaskCarrier
+from widemargin.dask.carrier import LARGE, LOST, DaskCarrier
 from widemargin.dask.data import as_data, n_workers, pieces_of
 from widemargin.errors import WidemarginError
 from widemargin.parts.choice import rounds_of
@@ -141,7 +143,7 @@ def check_versions(client: Client) -> None:
     n_workers(client)
     own = worker.versions()
     try:
-        found = client.run(worker.versions)
+        found = _on_all(client, worker.versions)
     except ModuleNotFoundError as error:
         raise WidemarginError(f"a worker cannot import {error.name}: install widemargin there, too") from None
     for address, theirs in sorted(found.items()):
@@ -168,10 +170,11 @@ def _compiled_there(
     client: Client, run: str, kind: Kind, parameters: Any, pieces: list[Any], dev: Any, patience: float
 ) -> tuple[Compiled[Any], DaskCarrier]:
     """Survey the pieces on the workers, in a tree; each part will compile its own."""
-    given = [piece if isinstance(piece, Future) else client.scatter([piece], hash=False)[0] for piece in pieces]
-    surveys = [client.submit(makers.survey, kind, parameters, piece, pure=False) for piece in given]
-    survey: Survey = _reduced(client, surveys, makers.merged).result()
-    sample: Data = client.submit(makers.first_example, given[0], pure=False).result()
+    # Pieces travel with their tasks: Dask then repeats these by itself when a worker dies.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE}):
+        surveys = [client.submit(makers.survey, kind, parameters, piece, pure=False) for piece in pieces]
+        survey: Survey = _reduced(client, surveys, makers.merged).result()
+        sample: Data = client.submit(makers.first_example, pieces[0], pure=False).result()
     compiled = kind.load("compile")(parameters, sample._replace(dev=dev), survey=survey)
     shared = makers.Shared(kind, parameters, survey)
     return compiled, DaskCarrier(client, run, makers.own_piece, shared, pieces, patience)
@@ -185,12 +188,24 @@ def _reduced(client: Client, futures: list[Future[Any]], function: Callable[...,
     return futures[0]
 
 
+def _on_all(client: Client, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """What a function returns on every worker; asked again if one dies meanwhile."""
+    for _ in range(5):
+        try:
+            found: dict[str, Any] = client.run(function, *arguments)
+        except LOST:
+            sleep(1.0)
+        else:
+            return found
+    raise WidemarginError("workers die as soon as they are asked for anything; look at their logs")
+
+
 def _is_shared(client: Client, folder: Any) -> bool:
     """Whether all workers can reach the folder."""
     token = Path(folder) / f"{uuid4().hex}.token"
     token.touch()
     try:
-        found = client.run(os.path.exists, os.fspath(token))
+        found = _on_all(client, os.path.exists, os.fspath(token))
     finally:
         token.unlink()
     return bool(found) and all(found.values())
