@@ -46,7 +46,7 @@ def load(part: str, n: int, words: int) -> tuple[Any, Any]:
 
 
 def parser(epochs: int, jobs: int, **settings: Any) -> ConstituencyParser:
-    return ConstituencyParser(max_epochs=epochs, tol=None, hash_bits=22, n_jobs=jobs, **settings)
+    return ConstituencyParser(max_epochs=epochs, tol=None, hash_bits=22, n_jobs=jobs, tags="given", **settings)
 
 
 def run(name: str, C: float, epochs: int, jobs: int, train: Any, dev: Any) -> dict[str, Any]:

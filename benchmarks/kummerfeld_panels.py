@@ -256,7 +256,7 @@ def _trees(folder: Path, scale: float) -> Iterator[tuple[Any, Any]]:
 
 
 def constituents(folder: Path, scale: float) -> Compiled[Any]:
-    return compiled("bracket", *_trees(folder, scale), hash_bits=22)
+    return compiled("bracket", *_trees(folder, scale), hash_bits=22, tags="given")
 
 
 def neural_trees(folder: Path, scale: float) -> tuple[Any, Any]:
@@ -273,7 +273,7 @@ def dependencies(decoder: str) -> Callable[[Path, float], Compiled[Any]]:
             columns = read(folder / "ud-english-ewt" / f"{name}.conllu").columns
             first = kept(columns, chosen(columns.sequences("word"), most, 25))
             parts.append((first, arcs(first)))
-        return compiled("parse", *parts, decoder=decoder)
+        return compiled("parse", *parts, decoder=decoder, tags="given")
 
     return load
 

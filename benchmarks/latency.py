@@ -142,7 +142,7 @@ def prepared(given: dict[str, Set]) -> dict[str, tuple[Any, Set]]:
         "tagger, dicts": (SequenceTagger(**SETTINGS), described(tag, tutorial)),
         "segmenter": (Segmenter(**SETTINGS), given["segment"]),
         "dependency parser, 8 tokens": (DependencyParser(**SETTINGS), given["parse"]),
-        "constituency parser, 8 tokens": (ConstituencyParser(**SETTINGS), given["bracket"]),
+        "constituency parser, 8 tokens": (ConstituencyParser(tags="given", **SETTINGS), given["bracket"]),
     }
 
 

@@ -103,7 +103,7 @@ def run(
     load, kind = (trees, ConstituencyParser) if brackets else (dependencies, DependencyParser)
     train, dev = load(name, "train", sentences), load(name, "dev")
     begin, busy = perf_counter(), process_time()
-    parser = kind(**options).fit(*train, dev=dev)
+    parser = kind(tags="given", **options).fit(*train, dev=dev)
     model, solution = parser.model_, parser.solution_
     seconds, cpu = perf_counter() - begin, process_time() - busy
     if save is not None:
@@ -188,7 +188,7 @@ def lazy(name: str, epochs: int = 4) -> dict[str, Any]:
     """Seconds of the processor for an epoch after the first, in turns; the least, as others may use the machine."""
     brackets = SUFFIXES[name] == "ptb"
     kind, compiled = (BracketerParameters, compile_brackets) if brackets else (ParserParameters, compile_trees)
-    examples = compiled(kind(), Data(*(trees if brackets else dependencies)(name, "train"))).examples
+    examples = compiled(kind(tags="given"), Data(*(trees if brackets else dependencies)(name, "train"))).examples
     first = (np.arange(examples.n_examples) < FIRST[name]).astype(np.float64)
     runs = {}
     for size in BATCHES:

@@ -3,6 +3,7 @@
 import importlib.util
 from itertools import permutations
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -82,3 +83,43 @@ def test_examples_do_nothing_on_import(path, capsys):
     module = imported(path.stem)
     assert callable(module.main)
     assert capsys.readouterr().out == ""
+
+
+def test_a_run_is_followed_by_any_writer():
+    """What a writer is given is the trace, with nothing in place of what is not known."""
+    written = []
+    tagger = imported("tensorboard").main(lambda *each: written.append(each), n_train=20)
+    names = {"objective": "primal", "lower bound": "dual", "gap": "gap", "dev score": "score", "seconds": "seconds"}
+    for name, field in names.items():
+        rows = [(getattr(row, field), row.epoch) for row in tagger.solution_.trace]
+        assert [each[1:] for each in written if each[0] == name] == [row for row in rows if row[0] is not None]
+    assert {name for name, _, _ in written} == {*names, "oracle calls"}
+
+
+def test_numbers_are_printed_without_anything_installed(monkeypatch, capsys):
+    example = imported("tensorboard")
+    monkeypatch.setitem(example.sys.modules, "mlflow", None)
+    example.writer("mlflow")("gap", 0.25, 3)
+    first, second = capsys.readouterr().out.splitlines()
+    assert "mlflow" in first
+    assert "what to install" in first
+    assert second == "epoch 3: gap 0.25"
+
+
+def test_mlflow_and_tensorboard_are_called_as_they_want(monkeypatch):
+    """By stand-ins with the same names."""
+    example, calls = imported("tensorboard"), []
+    module = SimpleNamespace(log_metric=lambda name, value, step: calls.append((name, value, step)))
+    monkeypatch.setitem(example.sys.modules, "mlflow", module)
+    example.writer("mlflow")("gap", 0.5, 1)
+
+    class SummaryWriter:
+        def __init__(self, folder):
+            calls.append(folder)
+
+        def add_scalar(self, name, value, step):
+            calls.append((name, value, step))
+
+    monkeypatch.setitem(example.sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=SummaryWriter))
+    example.writer("tensorboard")("gap", 0.25, 2)
+    assert calls == [("gap", 0.5, 1), "runs", ("gap", 0.25, 2)]

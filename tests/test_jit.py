@@ -2,14 +2,16 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from numba.core import event as numba_event
 
 import widemargin
-from widemargin import _kernel_cache
+from widemargin import _jit, _kernel_cache
 
 VIOLATION = """if True:
     import numpy as np
@@ -58,6 +60,25 @@ def test_a_kernel_is_compiled_once_and_again_when_a_callee_in_another_file_chang
     assert text.count("total += values[np") == 1
     callee.write_text(text.replace("total += values[np", "total += 2.0 * values[np"))
     assert run(VIOLATION, **where) == ["1.0", first, "0"]
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_ctrl_c_while_compiling_is_never_lost(lost):
+    """What is raised in a callback of LLVM is lost; so it is raised when the kernel is done."""
+
+    def _raw_object_cache_notify():
+        signal.raise_signal(signal.SIGINT)
+
+    def compiling():
+        press()
+        done.append("kernel")
+
+    done, press = [], _raw_object_cache_notify if lost else lambda: signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), numba_event.trigger_event("numba:compile", data={}):
+        compiling()
+    assert done == ["kernel"] * lost
+    assert not _jit.is_compiling()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_where_nothing_can_be_written_kernels_work_all_the_same(tmp_path):

@@ -14,7 +14,8 @@ from widemargin import _kernel_cache
 from widemargin._kernel_cache import checked_content, private_directory, write_content
 
 PROGRAM = """
-import resource, sys
+import logging, resource, sys
+logging.basicConfig()
 from widemargin._jit import _DIRECTORY, kernel
 
 @kernel

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import mutate
+import numpy as np
 from worker import run
 
 import widemargin
@@ -25,9 +26,11 @@ from widemargin.cli.commands import main
 from widemargin.cli.given import FILES
 from widemargin.core.checkpoint import Checkpoint
 from widemargin.core.loop import Stop, fit
+from widemargin.crfsuite import Tagger
 from widemargin.errors import UnsupportedError
 from widemargin.files.document import label_column
 from widemargin.files.formats import FORMATS, read
+from widemargin.files.lcrf import ChainFile, Weights, lcrf_bytes
 from widemargin.files.raw import RawText
 from widemargin.tasks.base import Reading, load_model
 
@@ -38,6 +41,14 @@ COSTS = '{"name": 2.0, "city": {"O": 3, "name": 0.5}}'
 PENALTIES = f'{{"precision": {{"city": 1}}, "recall": {{"city": 2.5}}, "confusion": {COSTS}}}'
 LEXICON = "New York\nBury St Edmunds\n\n  Köln \nthe\n"
 CLUSTERS = "0110\tStreet\t12\n111\tMünchen\t3\n0\tNew\t1\n"
+
+CRFSUITE = ChainFile(
+    ["O", "B-é", "I-é"],
+    ["bias", "é", "b" * 20],
+    Weights(np.array([0, 0, 1, 2]), np.array([0, 2, 1, 2]), np.array([1.5, -2.0, 0.25, 3.0])),
+    Weights(np.array([0, 1]), np.array([1, 2]), np.array([0.5, 1.0])),
+)
+"""A model in the form of CRFsuite's files."""
 
 PREDICTING = [
     [],
@@ -217,10 +228,27 @@ def _models(folder: Path) -> Iterator[tuple[str, Kind]]:
     widemargin.load(FIXTURES / "custom.wm", **given_for("custom")).save(path)
     use = partial(_use_model, inputs_of("custom"), given_for("custom"))
     yield "model-custom", Kind([path.read_bytes()], "input.wm", mutate.of_model, use)
+    yield "model-crfsuite", Kind([lcrf_bytes(CRFSUITE)], "input.crfsuite", mutate.of_bytes, _use_crfsuite)
 
 
 def _use_model(inputs: Any, given: dict[str, Any], path: Path, rng: Random) -> None:
     exercise(path, inputs, as_json=[rng.random() < 0.95], **given)
+
+
+def _use_crfsuite(path: Path, rng: Random) -> None:
+    tagger = Tagger()
+    try:
+        with tagger.open(path):
+            tagger.tag([["bias", "é"], {"bias": 0.5, "b" * 20: True}, []])
+            for label in tagger.labels():
+                tagger.marginal(label, 1)
+            tagger.info()
+        widemargin.load(path).predict_best([[["bias"], ["é"]]], 2)
+        command("inspect", path)
+    except ValueError as error:
+        # python-crfsuite's own errors, by its own words, are no errors of the library.
+        if "Invalid model file" not in str(error) and "complete header" not in str(error):
+            raise
 
 
 # Checkpoints

@@ -10,13 +10,13 @@ from widemargin._lazy import lazy_names
 from widemargin._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from widemargin.core.loop import Callback as Callback
-    from widemargin.core.loop import Stop as Stop
     from widemargin.core.loop import fit as fit
     from widemargin.core.path import fit_path as fit_path
     from widemargin.core.problem import Problem as Problem
     from widemargin.core.solution import Epoch as Epoch
     from widemargin.core.solution import Solution as Solution
+    from widemargin.core.stop import Callback as Callback
+    from widemargin.core.stop import Stop as Stop
     from widemargin.tasks.bracket.estimator import ConstituencyParser as ConstituencyParser
     from widemargin.tasks.classify.estimator import LinearClassifier as LinearClassifier
     from widemargin.tasks.classify.estimator import MultilabelClassifier as MultilabelClassifier
@@ -36,10 +36,11 @@ _look_up, _, _names = lazy_names(
     __name__,
     {
         "_version": ["__version__"],
-        "core.loop": ["Callback", "Stop", "fit"],
+        "core.loop": ["fit"],
         "core.path": ["fit_path"],
         "core.problem": ["Problem"],
         "core.solution": ["Epoch", "Solution"],
+        "core.stop": ["Callback", "Stop"],
         "tasks.constraints": ["Constraints"],
         "tasks.estimator": ["load"],
     },

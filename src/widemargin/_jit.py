@@ -4,11 +4,16 @@ The cache is in the user's own folder, which also serves installations that cann
 what is in it, `_compiler` how it is made.
 """
 
+import logging
 import os
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
+from types import FrameType
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -20,6 +25,7 @@ from widemargin._kernel_cache import KernelCache, private_directory
 P = ParamSpec("P")
 R = TypeVar("R")
 
+LOG = logging.getLogger(__name__)
 config: Any = numba.config
 
 
@@ -61,21 +67,83 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 events: Any = numba_event
 
 
+def in_callback(frame: FrameType | None) -> bool:
+    """Whether LLVM has called Python, as it does when it has made machine code: an error raised there is lost."""
+    while frame is not None:
+        if frame.f_code.co_name.startswith("_raw_object_cache"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+class _CtrlC:
+    """Ctrl-C while a kernel is being compiled: what would be lost in a callback is raised when the kernel is done.
+
+    Only where Python's own handler is in force; others know what they do.
+    """
+
+    def __init__(self) -> None:
+        self._ours = self._pressed = False
+
+    def begin(self) -> None:
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._ours, self._pressed = True, False
+            signal.signal(signal.SIGINT, self._answer)
+
+    def end(self) -> None:
+        if self._ours:
+            self._ours = False
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if self._pressed:
+                raise KeyboardInterrupt
+
+    def _answer(self, number: int, frame: FrameType | None) -> None:
+        if not in_callback(frame):
+            raise KeyboardInterrupt
+        self._pressed = True
+
+
 class _Clock(events.Listener):  # type: ignore[misc]  # Numba has no types
     """Counts the seconds that kernels took to compile; those compiled on behalf of others are counted once."""
 
     def __init__(self) -> None:
-        self.seconds, self.depth, self.begin = 0.0, 0, 0.0
+        self.watchers: list[Callable[[bool], None]] = []
+        self._depth, self._ctrl_c = 0, _CtrlC()
+        self._counted: tuple[float, float | None] = 0.0, None  # the seconds before, and when the running ones began
+
+    @property
+    def seconds(self) -> float:
+        """The seconds so far, those of a kernel that is being compiled included."""
+        before, begin = self._counted
+        return before if begin is None else before + perf_counter() - begin
+
+    @property
+    def begin(self) -> float | None:
+        """When the kernel that is being compiled was begun; None if there is none."""
+        return self._counted[1]
 
     def on_start(self, event: Any) -> None:
-        if not self.depth:
-            self.begin = perf_counter()
-        self.depth += 1
+        self._depth += 1
+        if self._depth == 1:
+            self._counted = self.seconds, perf_counter()
+            self._ctrl_c.begin()
+            self._tell(True)
 
     def on_end(self, event: Any) -> None:
-        self.depth -= 1
-        if not self.depth:
-            self.seconds += perf_counter() - self.begin
+        self._depth -= 1
+        if self._depth == 0:
+            before, self._counted = self._counted[0], (self.seconds, None)
+            self._tell(False)
+            if LOG.isEnabledFor(logging.DEBUG):
+                function = event.data["dispatcher"].py_func
+                name = f"{function.__module__}.{function.__qualname__}"
+                LOG.debug("compiled %s in %.2f s", name, self.seconds - before)
+            self._ctrl_c.end()
+
+    def _tell(self, begins: bool) -> None:
+        for watcher in list(self.watchers):
+            watcher(begins)
 
 
 _clock = _Clock()
@@ -85,3 +153,18 @@ events.register("numba:compile", _clock)
 def seconds_compiling() -> float:
     """The seconds that this process has spent on compiling kernels; loading them from the cache does not count."""
     return _clock.seconds
+
+
+def is_compiling() -> bool:
+    """Whether a kernel is being compiled at this moment."""
+    return _clock.begin is not None
+
+
+@contextmanager
+def watched_compiler(watcher: Callable[[bool], None]) -> Iterator[None]:
+    """Tell `watcher`, in the thread that compiles, when a kernel begins to be compiled (True) and when it is done."""
+    _clock.watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _clock.watchers.remove(watcher)

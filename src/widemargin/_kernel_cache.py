@@ -32,6 +32,7 @@ runtime: Any = nrt.rtsys
 dumps: Any = serialize.dumps
 compile_result: Any = compiler.compile_result
 
+logging.getLogger("widemargin").addHandler(logging.NullHandler())  # programs decide what is shown
 LOG = logging.getLogger(__name__)
 MAGIC = b"widemargin kernel\n"
 DIGEST_SIZE = 32

@@ -72,23 +72,23 @@ def accuracy(
     gold, predicted = _known_tokens(gold, predicted)
     if sample_weight is None:
         return quotient(_n_equal(_flat(gold), _flat(predicted)), sum(map(len, gold)))
-    if len(sample_weight) != len(gold):
-        raise DataError(f"there are {len(gold)} sequences, but {len(sample_weight)} weights")
-    weighted = list(zip(sample_weight, gold, predicted, strict=True))
+    weighted = _weighted(gold, predicted, sample_weight)
     return quotient(sum(weight * _n_equal(g, p) for weight, g, p in weighted), sum(w * len(g) for w, g, _ in weighted))
 
 
-def sequence_accuracy(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
-    """The share of sequences whose labels are all right.
+def sequence_accuracy(
+    gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None
+) -> float:
+    """The share of sequences whose labels are all right; `sample_weight` has a number per sequence.
 
     >>> sequence_accuracy([["O", "B"], ["O", "O"]], [["O", "O"], ["O", "O"]])
     0.5
     """
     sizes = list(map(len, gold))
     gold, predicted = _known_tokens(gold, predicted)
-    right = sum(_n_equal(g, p) == len(g) for g, p in zip(gold, predicted, strict=True))
-    unknown = sum(size > 0 and not g for size, g in zip(sizes, gold, strict=True))
-    return quotient(right - unknown, len(gold) - unknown)
+    weighted = _weighted(gold, predicted, [1] * len(gold) if sample_weight is None else sample_weight)
+    scored = [each for each, size in zip(weighted, sizes, strict=True) if each[1] or not size]
+    return quotient(sum(w for w, g, p in scored if _n_equal(g, p) == len(g)), sum(w for w, _, _ in scored))
 
 
 def span_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
@@ -184,13 +184,17 @@ class SequenceScorer:
     def __post_init__(self) -> None:
         check_metric(self.name)
 
-    def __call__(self, estimator: Any, X: Any, y: Sequence[Labels]) -> float:
+    def __call__(
+        self, estimator: Any, X: Any, y: Sequence[Labels], sample_weight: Sequence[float] | None = None
+    ) -> float:
         """Score the predictions of `estimator` for `X` against `y`."""
-        return self.measure(y, estimator.predict(X))
+        return self.measure(y, estimator.predict(X), sample_weight)
 
-    def measure(self, gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
-        """The metric itself."""
-        return _METRICS[self.name](gold, predicted)
+    def measure(
+        self, gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None
+    ) -> float:
+        """The metric itself; `sample_weight` has a number per sequence: how much everything in it counts."""
+        return _METRICS[self.name](gold, predicted, sample_weight)
 
 
 def area_under_curve(scores: FloatVector, positive: AnyArray) -> float:
@@ -221,11 +225,22 @@ def check_metric(name: str) -> None:
         raise WidemarginError(f"there is no scorer {name!r}; choose one of {', '.join(_METRICS)}")
 
 
-def _span_f1(gold: Sequence[Labels], predicted: Sequence[Labels]) -> float:
-    return span_scores(gold, predicted).micro.f1
+def _span_f1(
+    gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None
+) -> float:
+    if sample_weight is None:
+        return span_scores(gold, predicted).micro.f1
+    right = marked = 0.0
+    for weight, g, p in _weighted(gold, predicted, sample_weight):
+        runs = _known_runs([g], [p])
+        wanted, found = (
+            Counter((k, span) for k, each in enumerate(runs[side]) for span in spans(each)) for side in (0, 1)
+        )
+        right, marked = right + weight * (wanted & found).total(), marked + weight * (wanted.total() + found.total())
+    return quotient(2 * right, marked)
 
 
-_METRICS: dict[str, Callable[[Sequence[Labels], Sequence[Labels]], float]] = {
+_METRICS: dict[str, Callable[[Sequence[Labels], Sequence[Labels], Sequence[float] | None], float]] = {
     "accuracy": accuracy,
     "f1": _span_f1,
     "sequence_accuracy": sequence_accuracy,
@@ -248,6 +263,15 @@ def _score(right: int, found: int, wanted: int) -> Score:
 def quotient(part: float, whole: float) -> float:
     """`part` / `whole`, or 0 if `whole` is 0."""
     return float(part / whole) if whole else 0.0
+
+
+def _weighted(
+    gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float]
+) -> list[tuple[float, Labels, Labels]]:
+    """Each sequence with its weight."""
+    if len(sample_weight) != len(gold):
+        raise DataError(f"there are {len(gold)} sequences, but {len(sample_weight)} weights")
+    return list(zip(sample_weight, gold, predicted, strict=True))
 
 
 def _flat(labels: Sequence[Labels]) -> Iterable[str]:

@@ -5,15 +5,19 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from helpers.command_line import LOADED, fail, python, run, succeed, written
+from helpers.command_line import LOADED, complaints, fail, python, run, succeed, written
 from widemargin import SequenceTagger
+from widemargin.cli import train as train_module
 from widemargin.cli.commands import main
 from widemargin.cli.given import read_clusters
+from widemargin.cli.train import Keep
+from widemargin.core import loop
 from widemargin.core import model_file as model_module
 from widemargin.core.solution import Epoch
 from widemargin.files.formats import read
@@ -101,7 +105,7 @@ def test_labels_are_appended_where_there_are_none(folder: Path) -> None:
 
 def test_plain_text_becomes_columns(folder: Path) -> None:
     out = succeed("predict", folder / "conllu.wm", "-", "--text", stdin="12  High Street\n\nParis\u00a0 France\r\n")
-    assert [line.split("\t")[0] for line in out.split("\n")] == ["12", "High", "Street", "", "Paris", "France", ""]
+    assert [line.split("\t")[0] for line in out.split("\n")] == ["12", "High", "Street", "", "Paris", "France", "", ""]
     tagger = Tagger.load(folder / "conllu.wm")
     assert [line.split("\t")[1] for line in out.split("\n")[:3]] == tagger.predict([["12", "High", "Street"]])[0]
 
@@ -232,7 +236,7 @@ def test_ctrl_c_saves_the_model(folder: Path, tmp_path: Path, monkeypatch: pytes
 def test_training_is_resumed_where_ctrl_c_left_it(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(self: Progress, epoch: Epoch) -> None:
+    def interrupt(self: Keep, epoch: Epoch) -> None:
         if epoch.epoch == 2:
             signal.raise_signal(signal.SIGINT)
 
@@ -240,7 +244,7 @@ def test_training_is_resumed_where_ctrl_c_left_it(
     train = ["train", "tag", "--train", folder / "train.tsv", "--dev", folder / "dev.tsv", "--epochs", "4", "--quiet"]
     succeed(*train, "--out", whole)
     resumable = [*train, "--out", part, "--checkpoint", checkpoint, "--resume"]
-    monkeypatch.setattr(Progress, "on_epoch", interrupt)
+    monkeypatch.setattr(Keep, "on_epoch", interrupt)
     assert run(*resumable).exit_code == 130
     monkeypatch.undo()
     assert checkpoint.exists()
@@ -252,6 +256,26 @@ def test_training_is_resumed_where_ctrl_c_left_it(
     assert "is a model, not a checkpoint" in fail(*train, "--out", part, "--checkpoint", whole, "--resume")
 
 
+def test_compiling_is_a_stage_of_its_own(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spent = [0.0]
+
+    def compile_(self: Keep, visited: int) -> None:
+        spent[0] += 60.0
+
+    monkeypatch.setattr(Keep, "on_batch", compile_)
+    monkeypatch.setattr(loop, "perf_counter", lambda: perf_counter() + spent[0])
+    for module in (loop, train_module):
+        monkeypatch.setattr(module, "seconds_compiling", lambda: spent[0])
+    train = ["train", "tag", "--train", folder / "train.tsv", "--out", tmp_path / "m.wm", "--epochs", "2"]
+    train += ["--templates", "word column2"]
+    result = json.loads(succeed(*train, "--json"))
+    assert list(result["seconds"]) == ["reading", "compiling", "training", "writing"]
+    assert result["seconds"]["compiling"] == spent[0] >= 120.0
+    assert result["seconds"]["training"] < 60.0
+    assert f"compiling {spent[0]:.1f}, training" in succeed(*train)
+    assert Tagger.load(tmp_path / "m.wm").solution.seconds < 60.0
+
+
 def test_of_several_trade_offs_the_best_on_dev_is_kept(folder: Path, tmp_path: Path) -> None:
     train = ["train", "tag", "--train", folder / "train.tsv", "--dev", folder / "dev.tsv", "--epochs", "4"]
     result = json.loads(succeed(*train, "--out", tmp_path / "m.wm", "--C", "1,0.0001,0.1", "--json", "--quiet"))
@@ -260,8 +284,9 @@ def test_of_several_trade_offs_the_best_on_dev_is_kept(folder: Path, tmp_path: P
     assert result["C"] == best["C"] != 0.0001
     assert result["dev"]["score"] == best["score"]
     assert Tagger.load(tmp_path / "m.wm").summary["parameters"]["C"] == best["C"]
-    text = succeed(*train, "--out", tmp_path / "m.wm", "--C", "0.01,0.1")
-    assert "the best of 0.01 (" in text
+    result = run(*train, "--out", tmp_path / "m.wm", "--C", "0.01,0.1")
+    assert (result.exit_code, complaints(result.stderr)) == (0, "columns not used: column2; name them in --templates\n")
+    assert "the best of 0.01 (" in result.stdout
 
 
 BAD_DATA = {

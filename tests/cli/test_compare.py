@@ -34,6 +34,7 @@ def test_a_report_is_written_and_shown(folder: Path, tmp_path: Path) -> None:
     assert {path.name for path in out.iterdir()} == set(FILES)
     for expected in ("dcd(sweeps=1,delta=1e-5)", "perceptron", "★", "s to 10 %", "score", str(out / "report.html")):
         assert expected in shown
+    assert "fastest" in shown.splitlines()[0]
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert results["data"]["sequences"] == 80
     assert results["data"]["score"] == "f1"

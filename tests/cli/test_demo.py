@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from helpers.command_line import complaints
 from widemargin.cli.commands import main
 from widemargin.cli.demo import _fields
 from widemargin.tasks.tag.model import Tagger
@@ -16,7 +17,9 @@ from widemargin.tasks.tag.model import Tagger
 def test_the_demo_writes_what_it_says(tmp_path: Path) -> None:
     out = tmp_path / "new" / "demo"
     result = CliRunner().invoke(main, ["demo", "--out", str(out), "--sequences", "300"])
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, complaints(result.stderr)) == (0, "")
+    epochs = [line for line in result.stderr.splitlines() if line.startswith("epoch ")]
+    assert len(epochs) == len(Tagger.load(out / "addresses.wm").solution.trace)
     assert sorted(path.name for path in out.iterdir()) == ["addresses.wm", "curves.png", "test.tsv"]
     assert (out / "curves.png").read_bytes().startswith(b"\x89PNG")
     for expected in ("postcode", "that is proven, not estimated", "never seen before"):

@@ -241,6 +241,30 @@ def test_restarts_keep_the_best_whatever_the_threads(completion):
     assert alone.primal == one.restarts[0]
 
 
+def test_every_restart_and_round_is_told_of():
+    class Diary(Callback):
+        def on_run(self, name):
+            heard.append(name)
+
+        def on_start(self, max_epochs, n_examples):
+            heard.append("start")
+
+        def on_round(self, number, most):
+            heard.append(f"round {number}/{most}")
+
+        def on_epoch(self, epoch):
+            heard.append(epoch.epoch)
+
+        def on_stop(self, reason):
+            heard.append(reason)
+
+    heard = []
+    options = {"stop": Stop(epochs=1), "rounds": Rounds(most=2, loose=False), "init": "random"}
+    fit_best(latent_problem(), Auto(), n_restarts=2, callbacks=[Diary()], **options)
+    run = ["start", "round 1/2", 1, "round 2/2", 2, "rounds"]
+    assert heard == ["restart 1/2", *run, "restart 2/2", *run]
+
+
 def test_self_paced_rounds_end_with_everyone():
     solution = fit_latent(latent_problem(), Auto(), stop=EXACT, rounds=Rounds(self_paced="slack"), init="random")
     counts = [row.examples for row in solution.rounds]

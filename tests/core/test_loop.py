@@ -10,8 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from numba.core import event as numba_event
 
 from helpers import PROBLEMS, optimum, primal, problem, random_chain
+from widemargin._jit import is_compiling
 from widemargin.core import interrupt, loop
 from widemargin.core.loop import Callback, Stop, fit
 from widemargin.core.problem import Meter, Problem
@@ -118,6 +120,18 @@ def test_seconds_spent_on_compiling_do_not_count(monkeypatch):
     solution = fit(problem("chain")[0], DCD, stop=Stop(epochs=2, gap=None, seconds=50), callbacks=[Compiling()])
     assert solution.stopped == "epochs"
     assert solution.seconds < 50 < spent[0]
+
+
+def test_training_is_logged_for_those_who_listen(caplog):
+    with caplog.at_level("INFO", logger="widemargin"):
+        solution = fit(problem("chain")[0], DCD, stop=Stop(epochs=3, gap=None))
+    start, *epochs, end = caplog.messages
+    assert start.startswith("training on ")
+    assert epochs == [f"epoch {row.epoch}: {row.figures()}, {row.seconds:.3f} s" for row in solution.trace]
+    assert end == str(solution)
+    caplog.clear()
+    fit(problem("chain")[0], DCD, stop=Stop(epochs=1, gap=None))
+    assert caplog.messages == []
 
 
 def test_time_that_is_up_at_once_gives_untrained_weights():
@@ -391,6 +405,57 @@ def test_ctrl_c_before_anything_is_learnt_is_raised(warm):
     assert len(asked) == warm
     assert training.meter.watch is None
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+class Compiling(Callback):
+    """A kernel is compiled for the n-th batch, and somebody presses Ctrl-C meanwhile, or just before."""
+
+    def __init__(self, n, *, before=False):
+        self.left, self.before = n, before
+
+    def on_batch(self, visited):
+        self.left -= 1
+        if self.left == 0:
+            if self.before:
+                signal.raise_signal(signal.SIGINT)
+            with numba_event.trigger_event("numba:compile", data={}):
+                if not self.before:
+                    signal.raise_signal(signal.SIGINT)
+                self.left = -1
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_ctrl_c_while_compiling_is_raised_at_once_until_something_is_learnt(before):
+    solver = replace(LIGHT, batch_size=2)
+    press = Compiling(1, before=before)
+    with pytest.raises(KeyboardInterrupt):
+        fit(problem("chain")[0], solver, callbacks=[press])
+    assert press.left == 0
+    assert not is_compiling()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    press = Compiling(2, before=before)
+    assert fit(problem("chain")[0], solver, callbacks=[press]).stopped == "interrupted"
+    assert press.left == -1
+
+
+def test_ctrl_c_in_a_callback_of_the_compiler_is_not_lost():
+    """An error raised there would be printed and forgotten, so the next kernel raises it."""
+
+    def _raw_object_cache_notify():
+        signal.raise_signal(signal.SIGINT)
+
+    class Press(Callback):
+        def on_batch(self, visited):
+            with numba_event.trigger_event("numba:compile", data={}):
+                _raw_object_cache_notify()
+            done.append("first kernel")
+            with numba_event.trigger_event("numba:compile", data={}):
+                done.append("second kernel")
+
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        fit(problem("chain")[0], LIGHT, callbacks=[Press()])
+    assert done == ["first kernel"]
 
 
 def test_a_program_may_answer_signals_itself(monkeypatch):

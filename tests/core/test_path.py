@@ -33,6 +33,16 @@ def test_a_path_reaches_the_optima_of_cold_starts_with_fewer_oracle_calls(name):
     assert sum(one.oracle_calls for one in path) < sum(one.oracle_calls for one in cold)
 
 
+def test_every_point_has_a_name():
+    class Names(Callback):
+        def on_run(self, name):
+            names.append(name)
+
+    names = []
+    fit_path(problem("chain")[0], DCD, C=[0.4, 0.1], stop=Stop(epochs=1), callbacks=[Names()])
+    assert names == ["C 0.1", "C 0.4"]
+
+
 def test_the_path_is_in_the_given_order_and_keeps_the_last_cuts():
     training, _ = problem("chain")
     up, down = (fit_path(training, DCD, C=C, stop=Stop(epochs=4)) for C in ([0.1, 0.2, 0.4], [0.4, 0.2, 0.1]))

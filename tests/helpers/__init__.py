@@ -40,6 +40,7 @@ from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.segment.spans import encode, segments_of
 from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.selected import SelectedChain, SelectedChainExamples
 from widemargin.tasks.tag.weights import Chain
 from widemargin.text.columns import Column, Columns
 
@@ -345,6 +346,19 @@ def flat_features(rng, n_examples, n_features, *, binary):
     return rows(drawn, binary=binary)
 
 
+def selected(seed, lengths) -> Small:
+    """Chains with half of the weights."""
+    model = random_chain(seed, lengths, binary=False, per_position=3)
+    full, rng = model.compiled(), np.random.default_rng(seed)
+    chosen = [[label for label in range(model.n_labels) if rng.random() < 0.5] for _ in range(model.n_features)]
+    pairs = np.flatnonzero(rng.random(model.n_labels**2) < 0.5)
+    states = rows([[(label, 1.0) for label in labels] for labels in chosen], binary=True)
+    shape = SelectedChain(n_labels=model.n_labels, n_features=model.n_features, states=states, pairs=pairs)
+    data = full.data
+    examples = SelectedChainExamples(shape, data.indptr, data.features, data.gold)
+    return chain(seed, lengths, binary=False, per_position=3)._replace(examples=examples)
+
+
 def classes(seed, n_examples, n_classes=3, *, n_features=5, costs=False, binary=False, intercept=0.0) -> Small:
     rng = np.random.default_rng(seed)
     features = flat_features(rng, n_examples, n_features, binary=binary)
@@ -409,6 +423,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "chain, costs": lambda: chain(3, [2, 3, 1, 4, 3, 2], costs=True),
     "chain, conditional": lambda: chain(4, [3, 2, 3, 3, 1], n_labels=2, conditional=2, binary=False, costs=True),
     "chain, five labels": lambda: chain(5, [2, 2, 1, 2, 2], n_labels=5, per_position=5),
+    "chain, selected": lambda: selected(6, [3, 2, 4, 1, 0, 3]),
     "segments": lambda: segmentation(7, [3, 2, 4, 1, 0, 3], max_lengths=[1, 3], n_segment_features=3),
     "segments, penalties": lambda: segmentation(8, [2, 4, 3], max_lengths=[2, 2, 1], penalties=True, binary=False),
     "brackets": lambda: brackets(BRACKETED, ["first:word", "first:pos|last:word", "split:word"], 5),
@@ -438,7 +453,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
 
 VARIANTS = (
     *("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings"),
-    *("ranking, ndcg", "ranking, map", "forests", "brackets, productions", "extracts"),
+    *("ranking, ndcg", "ranking, map", "forests", "brackets, productions", "extracts", "chain, selected"),
 )
 """Structures that differ in what they offer, or in how they decode, but not in what solvers see of them.
 

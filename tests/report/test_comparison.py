@@ -16,6 +16,7 @@ from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.report.comparison import FILES, INTERRUPTED, Comparison, compare
+from widemargin.report.conclusion import conclusions
 from widemargin.report.curves import distinct
 from widemargin.report.tables import COLUMNS, cells
 from widemargin.report.verdict import Function, Moment, Run, judge, winners
@@ -254,6 +255,29 @@ def test_without_anything_measured_nothing_is_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_conclusions():
+    fast, slow = run("fast", [200.0, 100.5], [90.0, 100.0], pace=0.5), run("slow", [150.0, 100.9], pace=1.0)
+    far, tied = run("far", [400.0, 300.0], scores=[0.5, 0.25]), run("tied", [100.5], [100.0], [0.5], pace=1.001)
+    assert conclusions(judge([fast, slow, far])) == [
+        "fast is fastest, within 1 % of the optimum after 1.00 s; next is slow after 2.00 s; "
+        "far does not come that close.",
+        "far predicts best: 50.00 % on development data.",
+    ]
+    assert conclusions(judge([fast, tied, far])) == [
+        "fast and tied are fastest, within 1 % of the optimum after 1.00 s; far does not come that close.",
+        "tied and far predict best: 50.00 % on development data.",
+    ]
+    assert conclusions(judge([fast])) == ["fast comes within 1 % of the optimum after 1.00 s."]
+    hinge, unmeasured = run("hinge", [50.0], [10.0], function=HINGE), Run("not", failure="unable")
+    assert conclusions(judge([fast, hinge, unmeasured])) == [
+        f"Minimising {SQUARED}: fast comes within 1 % of the optimum after 1.00 s.",
+        f"Minimising {HINGE}: No run is known to come close to the optimum; hinge is closest, within 80 %.",
+    ]
+    assert conclusions(judge([run("a", [4.0])])) == [
+        "No run has a bound on the optimum, so none can be called close to it."
+    ]
+
+
 class Page(HTMLParser):
     """Checks that elements are closed in order, and collects what there is."""
 
@@ -308,10 +332,18 @@ def test_the_page_is_whole_and_needs_nothing_else(folder):
     page = Page(text)
     assert "http" not in text
     assert {"script", "link", "iframe"}.isdisjoint(page.tags)
-    assert page.tags.count("img") == 3  # two functions, and the scores of all
+    assert page.tags.count("img") == 12  # objective and gap, the other's objective, and the scores of all; each thrice
     assert all(source.startswith("data:image/png;base64,") for source in page.sources)
     assert page.tags.count("table") == 3  # two functions, and what was not measured
-    for expected in ("a<b>", "it can't & won't", "<train> & dev", str(SQUARED), str(HINGE), "★ 90.00 %", "How to read"):
+    for expected in (
+        "a<b>",
+        "it can't & won't",
+        "<train> & dev",
+        str(SQUARED),
+        str(HINGE),
+        "★ 90.00 %",
+        "a<b> predicts best",
+    ):
         assert expected in page.text
 
 

@@ -1,12 +1,17 @@
-"""The progress bar: silent unless on a terminal, true to the figures it is given, and rarely redrawn."""
+"""Progress: a bar on a terminal, lines elsewhere; true to the figures it is given, and rarely redrawn."""
 
 import io
 import re
 import subprocess
 import sys
+import threading
+import time
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
+from widemargin import _jit
 from widemargin.core.solution import Epoch
 from widemargin.report import progress
 from widemargin.report.progress import Progress, epochs_left
@@ -53,10 +58,118 @@ def train(bar, max_epochs=4):
         bar.on_stop("gap")
 
 
-def test_silent_when_not_a_terminal():
+def test_a_line_per_epoch_when_not_a_terminal():
     stream = io.StringIO()
     train(Progress(stream=stream))
-    assert stream.getvalue() == ""
+    assert stream.getvalue().splitlines() == [
+        "epoch 1/4  objective 250.5  gap 12.5 %  dev 0.9312  1.00 s",
+        "stopped by gap after 1 epochs",
+    ]
+
+
+def test_lines_of_several_runs_and_rounds():
+    stream = io.StringIO()
+    with Progress(stream=stream, prefix="2 of 3") as bar:
+        bar.on_run("restart 2/5")
+        bar.on_start(9, 10)
+        bar.on_round(1, 7)
+        bar.on_epoch(row(1, primal=None))
+        bar.on_round(2, 7)
+        bar.on_epoch(row(2))
+        bar.on_stop("stable")
+    assert stream.getvalue().splitlines() == [
+        "2 of 3: restart 2/5, round 1/7, epoch 1/9  1.00 s",
+        "2 of 3: restart 2/5, round 2/7, epoch 1/9  objective 250.5  2.00 s",
+        "2 of 3: restart 2/5, stopped by stable after 2 epochs",
+    ]
+
+
+def test_a_reader_that_has_gone_does_not_end_training():
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    train(Progress(stream=Gone()))
+
+
+class Compiler:
+    """Stands in for Numba: kernels are compiled by hand."""
+
+    def __init__(self, monkeypatch):
+        self.event = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=Compiler)})
+        self.now = 0.0
+        monkeypatch.setattr(_jit, "perf_counter", lambda: self.now)
+
+    @contextmanager
+    def compiles(self, seconds):
+        _jit._clock.on_start(self.event)
+        self.now += seconds
+        try:
+            yield
+        finally:
+            _jit._clock.on_end(self.event)
+
+
+def test_lines_tell_of_compiling(monkeypatch):
+    stream, compiler = io.StringIO(), Compiler(monkeypatch)
+    with Progress(stream=stream) as bar:
+        with compiler.compiles(1.5):
+            assert stream.getvalue() == "compiling kernels, first run only\n"
+        bar.on_start(2, 10)
+        with compiler.compiles(2.0), compiler.compiles(1.0):
+            pass
+        bar.on_epoch(row(1))
+        with compiler.compiles(0.5):
+            pass
+        bar.on_stop("gap")
+    with compiler.compiles(7.0):
+        pass
+    assert [line.partition("  ")[0] for line in stream.getvalue().splitlines()] == [
+        "compiling kernels, first run only",
+        "compiled kernels in 4.5 s",
+        "epoch 1/2",
+        "compiled kernels in 0.5 s",
+        "stopped by gap after 1 epochs",
+    ]
+
+
+def test_kernels_are_logged_for_those_who_listen(monkeypatch, caplog):
+    compiler = Compiler(monkeypatch)
+    with compiler.compiles(1.0):
+        pass
+    with caplog.at_level("DEBUG", logger="widemargin"), compiler.compiles(1.5), compiler.compiles(0.5):
+        pass
+    assert caplog.messages == [f"compiled {__name__}.Compiler in 2.00 s"]
+
+
+def until(true):
+    end = time.monotonic() + 30.0
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_the_bar_tells_of_compiling_and_its_clock_moves(terminal, monkeypatch):
+    """Even before training begins, and although nobody calls the bar."""
+    compiler = Compiler(monkeypatch)
+
+    def last(*expected):
+        return lambda: bool(terminal.frames()) and all(each in terminal.frames()[-1] for each in expected)
+
+    with Progress(stream=terminal) as bar:
+        with compiler.compiles(3.0):
+            until(last("compiling, first run only", "00:03"))
+            compiler.now += 9.0
+            until(last("compiling, first run only", "00:12"))
+        bar.on_start(4, 10)
+        assert last("epoch 1/4", "00:00")()
+        bar.on_epoch(row(1))
+        bar.on_stop("gap")
+        assert last("epoch 1/4", "00:00 and 00:12 compiling, stopped by gap")()
+        with compiler.compiles(1.0):
+            until(last("compiling, first run only", "00:01"))
+    assert terminal.getvalue().endswith("\x1b[2K")  # nothing was trained since, so nothing stays
+    until(lambda: not any("_move_clock" in each.name for each in threading.enumerate()))
 
 
 def test_silent_when_not_enabled(terminal):
@@ -68,7 +181,7 @@ def test_rich_is_not_imported_when_nothing_is_shown():
     program = """if True:
         import sys
         from widemargin.report.progress import Progress
-        with Progress() as bar:
+        with Progress(enabled=False) as bar:
             bar.on_start(3, 10)
             bar.on_batch(1)
             bar.on_stop("epochs")

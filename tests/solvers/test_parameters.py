@@ -11,6 +11,12 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.solvers import SOLVERS, named_solver
 
 NUMBERS = [(name, each.name) for name, solver in SOLVERS.items() for each in fields(solver) if each.type is not bool]
+CHOICES = [
+    (name, parameter)
+    for name, parameter in NUMBERS
+    if "choices" in SOLVERS[name].__dataclass_fields__[parameter].metadata
+]
+NUMBERS = [row for row in NUMBERS if row not in CHOICES]
 
 
 def test_every_number_has_a_range():
@@ -26,6 +32,13 @@ def test_nonsense_is_refused(name, parameter, value):
     if value == float("inf") and (name, parameter) == ("mira", "C"):
         return  # a hard margin
     with pytest.raises(WidemarginError, match=f"{parameter} of {type(SOLVERS[name]).__name__} must be a"):
+        replace(SOLVERS[name], **{parameter: value})
+
+
+@pytest.mark.parametrize(("name", "parameter"), CHOICES)
+@pytest.mark.parametrize("value", ["other", None, 1])
+def test_other_words_are_refused(name, parameter, value):
+    with pytest.raises(WidemarginError, match=f"{parameter} of {type(SOLVERS[name]).__name__} must be one of .*not"):
         replace(SOLVERS[name], **{parameter: value})
 
 

@@ -112,7 +112,7 @@ def parser(request):
         "label_templates": ["modifier:upos|direction", "head:upos|modifier:upos"],
         "sibling_templates": ["sibling:upos|modifier:upos"] if order == 2 else None,
     }
-    options = {"decoder": decoder, "order": order, "hash_bits": 8, "max_epochs": 2, "C": 0.1}
+    options = {"decoder": decoder, "order": order, "hash_bits": 8, "max_epochs": 2, "C": 0.1, "tags": "given"}
     return DependencyParser(objective="likelihood", **templates, **options).fit(X, y)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from widemargin._version import __version__
+from widemargin.cli.config import Configured, config_option, print_config_option
 from widemargin.cli.options import (
     Decorator,
     as_json,
@@ -20,6 +21,7 @@ from widemargin.cli.options import (
     names,
     quiet,
     span,
+    tags,
     task_options,
     together,
     train_files,
@@ -70,7 +72,7 @@ class ByTask(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         found = task(cmd_name)
-        command = click.Command(
+        command = Configured(
             cmd_name,
             callback=lambda **options: run(self.work, {"name": cmd_name, "options": options}),
             help=f"{found.does}\n\n{self.remark}",
@@ -78,7 +80,8 @@ class ByTask(click.Group):
         )
         shared = collected(self.own)
         first = [shared.pop(name) for name in ("train_file", "dev_file", "out")]
-        command.params = [*first, *task_options(found, **self.defaults), *shared.values()]
+        own = task_options(found, **self.defaults)
+        command.params = [*first, *own, *shared.values(), config_option(), print_config_option()]
         return command
 
     def shown(self, text: str) -> str:
@@ -163,6 +166,7 @@ main.add_command(
 @model
 @click.argument("file")
 @data_options
+@tags
 @click.option("--no-punctuation", is_flag=True, help="Leave punctuation out of the scores of dependency trees.")
 @jobs
 @as_json
@@ -174,8 +178,34 @@ def evaluate(**options: Any) -> int | None:
 
 @main.command(
     epilog=example(
+        "widemargin score test.conllu predicted.conllu --label upos",
+        "widemargin score test.mrg predicted.mrg --quiet",
+    )
+)
+@click.argument("gold")
+@click.argument("predicted")
+@click.option(
+    "--task",
+    type=click.Choice(list(TASKS)),
+    help="What to compare. [default: by the format, the label column and what is in the file]",
+)
+@data_options
+@click.option("--no-punctuation", is_flag=True, help="Leave punctuation out of the scores of dependency trees.")
+@as_json
+@click.option("--quiet", is_flag=True, help="Print only the main score.")
+def score(**options: Any) -> int | None:
+    """Compare the outputs in PREDICTED with those in GOLD, a file about the same inputs, without a model.
+
+    The scores are those of `evaluate`: labels and spans, dependency trees, brackets, classes, rankings, clusters,
+    coreference, summaries.
+    """
+    return run("score", options)
+
+
+@main.command(
+    epilog=example(
         "widemargin predict upos.wm new.conllu --out labelled.conllu",
-        "echo 'Time flies' | widemargin predict upos.wm - --text",
+        "echo 'Time flies like an arrow' | widemargin predict english.wm - --text",
     )
 )
 @model
@@ -188,6 +218,7 @@ def evaluate(**options: Any) -> int | None:
     "the terminal.",
 )
 @click.option("--text", is_flag=True, help="FILE is plain text: one sequence per line, spaces between tokens.")
+@tags
 @click.option("--best", type=click.IntRange(1), metavar="K", help="Write JSON lines with the K best outputs.")
 @click.option("--confidence", is_flag=True, help="Write JSON lines with the probability that each answer is right.")
 @click.option("--probabilities", is_flag=True, help="Write JSON lines with the probabilities of all likely parts.")
@@ -203,9 +234,10 @@ def predict(**options: Any) -> int | None:
     """Label a file, leaving the rest of it untouched, or parse it.
 
     FILE may be - for standard input. Labels go into the column that the model was trained on, or else the format's own;
-    a conll file without labels gets a new last column. Dependency trees go into the columns head and deprel. Trees of
-    constituents are written as brackets, one per line. --confidence needs a calibrated model; --probabilities and
-    --minimum-risk need one that was trained with the objective likelihood or softmax-margin.
+    a conll file without labels gets a new last column. Dependency trees go into the columns head and deprel, and tags
+    that the parser predicts into theirs. Trees of constituents are written as brackets, one per line. --confidence
+    needs a calibrated model; --probabilities and --minimum-risk need one that was trained with the objective likelihood
+    or softmax-margin.
     """
     return run("predict", options)
 
@@ -245,7 +277,8 @@ def calibrate(**options: Any) -> int | None:
     "exports",
     multiple=True,
     metavar="FILE",
-    help="Write a motif into FILE.meme for other programs, or its logo into FILE.svg or FILE.png; may be repeated.",
+    help="Write a motif into FILE.meme for other programs, or its logo into FILE.svg or FILE.png; or a tagger of "
+    "ready-made features into FILE.crfsuite; may be repeated.",
 )
 @as_json
 def inspect(**options: Any) -> int | None:
@@ -279,3 +312,8 @@ def warm(**options: Any) -> int | None:
     compiles is kept in the user's cache, or in the folder that NUMBA_CACHE_DIR names, for the processor it runs on.
     """
     return run("warm", options)
+
+
+for each in main.commands.values():
+    if not isinstance(each, click.Group):  # the commands of a group have it
+        each.params.append(config_option())

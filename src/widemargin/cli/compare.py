@@ -48,6 +48,8 @@ def run(name: str, options: dict[str, Any]) -> int | None:
 
 
 def _print(printer: Printer, comparison: Comparison, out: str) -> None:
+    for sentence in comparison.conclusions():
+        printer.prose(sentence)
     for function in comparison.functions:
         printer.heading(f"Minimising {function}")
         rows = comparison.table(function)

@@ -10,15 +10,17 @@ from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Model, Reading, load_model
 
 
-def run(*, model: str, file: str, no_punctuation: bool, jobs: int, as_json: bool, quiet: bool, **reading: Any) -> None:
+def run(*, model: str, file: str, no_punctuation: bool, jobs: int, as_json: bool, quiet: bool, **choices: Any) -> None:
     """Predict, compare, print."""
     predictor: Model = load_model(model)
+    reading = Reading(**choices)
+    predictor.check_reading(reading)
     options = {"punctuation": False} if no_punctuation else {}
     if not options.keys() <= predictor.evaluation_options:
         raise UnsupportedError(f"the model predicts {predictor.predicts}; --no-punctuation is about dependency trees")
     predictor.warm_up()
     begin = perf_counter()
-    corpus = predictor.read(file, Reading(**reading), gold=True)
+    corpus = predictor.read(file, reading, gold=True)
     seconds = {"reading": perf_counter() - begin}
     evaluation = predictor.evaluate(corpus.X, corpus.y, count_threads(jobs), **options)
     seconds |= evaluation.seconds
@@ -37,12 +39,13 @@ def run(*, model: str, file: str, no_punctuation: bool, jobs: int, as_json: bool
     elif quiet:
         Printer().line(f"{evaluation.results[evaluation.main]:.6f}")
     else:
-        _print(Printer(), file, corpus, evaluation, seconds, predictor.counts)
+        printer = Printer()
+        print_evaluation(printer, file, corpus, evaluation)
+        _print_speed(printer, corpus.size[predictor.counts], predictor.counts, seconds)
 
 
-def _print(
-    printer: Printer, file: str, corpus: Corpus, evaluation: Evaluation, seconds: dict[str, float], counts: str
-) -> None:
+def print_evaluation(printer: Printer, file: str, corpus: Corpus, evaluation: Evaluation) -> None:
+    """Facts and tables about the predictions in a file, or for it."""
     facts = [("data", f"{file}: " + ", ".join(f"{n:,} {what}" for what, n in corpus.size.items()))]
     if "label" in corpus.about:
         facts.append(("labels", f"in the column {corpus.about['label']}"))
@@ -52,7 +55,10 @@ def _print(
         printer.table(table.header, table.rows)
         if table.remark:
             printer.line(table.remark)
+
+
+def _print_speed(printer: Printer, n: int, counts: str, seconds: dict[str, float]) -> None:
     printer.heading("Speed")
     stages = [*seconds.items(), ("all", sum(seconds.values()))]
-    rows = [[stage, f"{value:.3f}", f"{corpus.size[counts] / value:,.0f}"] for stage, value in stages]
+    rows = [[stage, f"{value:.3f}", f"{n / value:,.0f}"] for stage, value in stages]
     printer.table(["stage", "seconds", f"{counts} per second"], rows)

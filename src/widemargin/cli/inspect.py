@@ -9,10 +9,9 @@ import numpy as np
 from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json, signed
 from widemargin.cli.targets import check_target
 from widemargin.core.atomic import replacing
-from widemargin.core.model_file import read_model
 from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.tasks.base import Model, model_in
+from widemargin.tasks.base import Model, load_model, written_by
 from widemargin.tasks.strongest import Part, Strongest
 
 VISIBLE = 0.0005  # smaller weights would be printed as zero
@@ -43,21 +42,17 @@ def run(
         return
     if token is not None or span is not None or head is not None:
         raise WidemarginError("--token, --head and --span need --explain FILE, whose sentences they are in")
-    file = read_model(model)
-    predictor: Model = model_in(file, model)
+    predictor: Model = load_model(model)
     known = [str(label) for label in predictor.labels]
-    for label in labels:
-        if label not in known:
-            raise WidemarginError(f"the model has no label {label!r}; it has {', '.join(map(repr, known))}")
-    chosen = [number for number, label in enumerate(known) if not labels or label in labels]
+    chosen = predictor.numbers_of(labels)
     _export(predictor, model, exports)
     summary, solution = predictor.summary, _solution(predictor)
     parts, parameters = predictor.strongest(chosen, top), summary.get("parameters", {})
     templates: Any = dict(predictor.templates)
     results = {
         "model": model,
-        "written_by": file.header.get("written_by"),
-        "structure": file.header["structure"],
+        "written_by": written_by(model) or predictor.summary.get("trained_by"),
+        "structure": predictor.kind,
         "size": {
             "bytes": Path(model).stat().st_size,
             **predictor.sizes,
@@ -65,6 +60,7 @@ def run(
         },
         "labels": known,
         "templates": templates.get("", templates) or None,
+        "remarks": dict(predictor.remarks()),
         "data": predictor.about,
         "parameters": parameters,
         "C": summary.get("C", parameters.get("C")),
@@ -74,12 +70,14 @@ def run(
     if as_json:
         print_json(results)
     else:
-        _print(Printer(), solution, results, predictor)
+        printer = Printer()
+        _print(printer, solution, results, predictor)
         if predictor.picture():
-            Printer().heading("Picture")
+            printer.heading("Picture")
             for line in predictor.picture():
-                Printer().line(line)
-        _print_parts(Printer(), parts)
+                printer.line(line)
+        _print_parts(printer, parts)
+        _print_templates(printer, predictor.templates)
 
 
 def _export(predictor: Model, model: str, exports: Sequence[str]) -> None:
@@ -108,24 +106,24 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any],
     size, data, parameters, labels = results["size"], results["data"], results["parameters"], results["labels"]
     facts = [
         ("model", f"{results['model']} ({file_size(results['model'])}, {results['written_by']})"),
+        *([("certificate", certificate(solution))] if solution else []),
         ("structure", results["structure"] + (f": {len(labels)} labels: {_listed(labels)}" if len(labels) > 1 else "")),
         ("features", _features(size)),
         ("weights", f"{size['weights']:,}, of which {size['weights_not_zero']:,} are not zero"),
     ]
-    facts += [(f"{group} templates".lstrip(), " ".join(texts)) for group, texts in predictor.templates.items() if texts]
     facts += predictor.remarks()
     if data:
         units = ("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items")
         counts = [f"{data[what]:,} {what}" for what in units if what in data]
         column = f"the column {data['label']} of " if "label" in data else ""
-        facts.append(("trained on", f"{', '.join(counts)}, {column}a {data.get('format')} file"))
+        article = "an" if data.get("format") in ("svmlight", "xml") else "a"
+        facts.append(("trained on", f"{', '.join(counts)}, {column}{article} {data.get('format')} file"))
     if parameters:
         facts.append(("solver", f"{parameters.get('solver')} with C = {results['C']}"))
     if solution:
         facts.append(
             ("stopped", f"{STOPPED.get(solution.stopped, solution.stopped)}, after {solution.seconds:.1f} seconds")
         )
-        facts.append(("certificate", certificate(solution)))
     printer.facts(facts)
 
 
@@ -136,7 +134,7 @@ def _listed(labels: Sequence[str]) -> str:
 
 def _features(size: Mapping[str, int]) -> str:
     if "templates" in size:
-        return f"{size['templates']} templates, hashed: their names are known in sentences only (--explain FILE)"
+        return f"of {size['templates']} templates, hashed: they have names only within a sentence (--explain FILE)"
     more = {what: count for what, count in size.items() if what.endswith("_features") and count}
     return ", ".join(
         [f"{size['features']:,}", *(f"{count:,} {what.replace('_', ' ')}" for what, count in more.items())]
@@ -149,6 +147,28 @@ def _print_parts(printer: Printer, parts: Mapping[str, Part]) -> None:
             _print_strongest(printer, part.heading, part.strongest)
         for label, strongest in (part.by_label or {}).items():
             _print_strongest(printer, f"{part.heading} {label}", strongest)
+
+
+def _print_templates(printer: Printer, groups: Mapping[str, Sequence[str]]) -> None:
+    """The templates of each group, those about the same tokens together."""
+    for group, texts in groups.items():
+        if texts:
+            printer.heading(f"{group} templates".lstrip().capitalize() + f": {len(texts)}")
+            about: dict[str, list[str]] = {}
+            for text in texts:
+                about.setdefault(_tokens_of(text), []).append(text)
+            printer.facts((tokens, "  ".join(together)) for tokens, together in about.items())
+
+
+def _tokens_of(template: str) -> str:
+    """The tokens that a template is about.
+
+    >>> _tokens_of("head:xpos|head:xpos[1]|modifier:word|distance"), _tokens_of("word[-1]|word"), _tokens_of("word")
+    ('head, modifier', 'several values', 'one value')
+    """
+    parts = template.split("|")
+    roles = list(dict.fromkeys(role for role, colon, _ in (part.partition(":") for part in parts) if colon))
+    return ", ".join(roles) or ("one value" if len(parts) == 1 else "several values")
 
 
 def _print_strongest(printer: Printer, heading: str, strongest: Strongest) -> None:

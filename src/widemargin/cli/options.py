@@ -115,6 +115,11 @@ unknown_options = together(
         "--alternatives", metavar="TEXT", help="What stands between labels of which one is right, such as '|'."
     ),
 )
+tags = click.option(
+    "--tags",
+    type=click.Choice(["predicted", "given"]),
+    help="Parsers only: tags by the model itself, or those in FILE. [default: as the model was trained]",
+)
 READING = collected(together(data_options, unknown_options))
 """The options that say how files are read."""
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from widemargin.core.solution import Solution
 from widemargin.report.numbers import MARK, UNKNOWN, bound, finite
 
 WIDTH_OF_FILES = 200
+LEAST_ROOM = 20  # narrower than this, wrapping makes nothing clearer
 STOPPED = {
     "gap": "the gap to the optimum is small enough",
     "epochs": "all epochs are over",
@@ -53,8 +55,14 @@ class Printer:
         """Print names and values, one pair per line."""
         pairs = list(facts)
         width = max((len(name) for name, _ in pairs), default=0)
+        room = self.console.width - width - 2
         for name, value in pairs:
-            self.line(Text.assemble((name.ljust(width), "cyan"), "  ", value))
+            # On a terminal, long values go on below themselves; in a file, a fact is a line.
+            wraps = sys.stdout.isatty() and room >= LEAST_ROOM
+            first, *others = _wrapped(value, room) if wraps else [value]
+            self.line(Text.assemble((name.ljust(width), "cyan"), "  ", first))
+            for more in others:
+                self.line(" " * (width + 2) + more)
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
         """Print a table; columns that hold only numbers are aligned to the right."""
@@ -66,6 +74,12 @@ class Printer:
         for row in cells:
             table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
         self.console.print(table)
+
+
+def _wrapped(value: str, room: int) -> list[str]:
+    """Lines of a width; a number stays with its per cent sign."""
+    lines = wrap(value.replace(" %", "\xa0%"), room, break_on_hyphens=False)
+    return [line.replace("\xa0%", " %") for line in lines] or [""]
 
 
 def _is_number(cell: str) -> bool:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from widemargin._threads import count_threads
 from widemargin.cli.targets import check_target
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.files.document import write_text
+from widemargin.files.document import text_writer, write_text
 from widemargin.report.text import encodable
 from widemargin.tasks.answers import Alternatives, Answers, Limits
-from widemargin.tasks.base import Corpus, Model, Reading, load_model
+from widemargin.tasks.base import Corpus, Model, Piece, Reading, counted_within, load_model
 from widemargin.tasks.probabilities import Probable
 
 
@@ -22,6 +22,11 @@ class Wanted(NamedTuple):
     probabilities: bool
     minimum_risk: bool
 
+    @property
+    def lines(self) -> bool:
+        """Whether the answers are JSON lines."""
+        return self.best is not None or self.confidence or self.probabilities
+
 
 def run(*, model: str, file: str, out: str, draw: str | None, jobs: int, **options: Any) -> None:
     """Predict and write."""
@@ -29,33 +34,57 @@ def run(*, model: str, file: str, out: str, draw: str | None, jobs: int, **optio
     wanted = Wanted(**{name: options.pop(name) for name in Wanted._fields})
     limits = Limits(**options)
     _check_targets(model, file, out, draw)
-    if reading.text and reading != Reading(text=True):
+    if reading.text and reading != Reading(text=True, tags=reading.tags):
         raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
     predictor: Model = load_model(model)
+    predictor.check_reading(reading)
     _check_abilities(predictor, wanted, any(limits), draw)
-    corpus, n_threads = predictor.read(file, reading, gold=False), count_threads(jobs)
-    constraints: dict[str, Any] = {}
-    if isinstance(predictor, Answers):
-        constraints = {"constraints": predictor.constraints(corpus, limits)}
-        if wanted.best is not None or wanted.confidence:
-            answers = predictor.answers(
-                corpus.X, n_threads, **constraints, best=wanted.best, confidence=wanted.confidence
-            )
-            _write_lines(out, answers)
-            return
-    if isinstance(predictor, Alternatives) and wanted.best is not None:
-        _write_lines(out, predictor.alternatives(corpus.X, wanted.best, n_threads))
+    n_threads = count_threads(jobs)
+    if draw is not None:
+        # A picture shows everything, so there is no use in pieces.
+        corpus = predictor.read(file, reading, gold=False)
+        outputs = _outputs(predictor, corpus, wanted, limits, n_threads)
+        _draw(predictor, corpus, outputs, draw)
+        if out != "-":
+            write_text(out, predictor.write(corpus, outputs, reading))
         return
+    with text_writer(out) as write:
+        for piece in predictor.pieces(file, reading):
+            write(_text(predictor, piece, reading, wanted, limits, n_threads))
+
+
+def _text(predictor: Model, piece: Piece, reading: Reading, wanted: Wanted, limits: Limits, n_threads: int) -> str:
+    """A piece of the file with its predictions, or a line of answers for each of its inputs."""
+    corpus = piece.corpus
+    if piece.is_empty:
+        return "" if wanted.lines else predictor.write(corpus, [], reading)
+    with counted_within(piece.source, piece.first):
+        if wanted.lines:
+            answers = _answers(predictor, corpus, wanted, limits, n_threads)
+            return "".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+        return predictor.write(corpus, _outputs(predictor, corpus, wanted, limits, n_threads), reading)
+
+
+def _answers(predictor: Model, corpus: Corpus, wanted: Wanted, limits: Limits, n_threads: int) -> list[dict[str, Any]]:
+    """Alternatives, confidence or probabilities; `_check_abilities` has made sure that the model has them."""
+    limited = _constraints(predictor, corpus, limits)
     if isinstance(predictor, Probable) and wanted.probabilities:
-        _write_lines(out, predictor.likely(corpus.X, n_threads, **constraints))
-        return
+        return predictor.likely(corpus.X, n_threads, **limited)
+    if isinstance(predictor, Answers):
+        return predictor.answers(corpus.X, n_threads, **limited, best=wanted.best, confidence=wanted.confidence)
+    assert isinstance(predictor, Alternatives)
+    assert wanted.best is not None
+    return predictor.alternatives(corpus.X, wanted.best, n_threads)
+
+
+def _outputs(predictor: Model, corpus: Corpus, wanted: Wanted, limits: Limits, n_threads: int) -> Any:
     if isinstance(predictor, Probable) and wanted.minimum_risk:
-        outputs = predictor.predict_minimum_risk(corpus.X, n_threads)
-    else:
-        outputs = predictor.predict(corpus.X, n_threads, **constraints)
-    _draw(predictor, corpus, outputs, draw)
-    if draw is None or out != "-":
-        write_text(out, predictor.write(corpus, outputs, reading))
+        return predictor.predict_minimum_risk(corpus.X, n_threads)
+    return predictor.predict(corpus.X, n_threads, **_constraints(predictor, corpus, limits))
+
+
+def _constraints(predictor: Model, corpus: Corpus, limits: Limits) -> dict[str, Any]:
+    return {"constraints": predictor.constraints(corpus, limits)} if isinstance(predictor, Answers) else {}
 
 
 def _check_targets(model: str, file: str, out: str, draw: str | None) -> None:
@@ -98,7 +127,3 @@ def _draw(predictor: Model, corpus: Corpus, outputs: Any, draw: str | None) -> N
         sys.stdout.writelines(encodable(line, sys.stdout.encoding) + "\n" for line in lines)
     elif draw is not None:
         write_text(draw, predictor.draw(corpus, outputs, terminal=False))
-
-
-def _write_lines(out: str, answers: list[dict[str, Any]]) -> None:
-    write_text(out, "".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers))

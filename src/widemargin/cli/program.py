@@ -11,6 +11,7 @@
 With `WIDEMARGIN_DEBUG=1` in the environment, errors are raised instead, for developers.
 """
 
+import logging
 import os
 import sys
 import warnings
@@ -31,7 +32,7 @@ class Program(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command line, and exit."""
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _Warnings(logging.WARNING):
                 warnings.showwarning = _warn
                 code = super().main(*args, **{**kwargs, "standalone_mode": False})
             # Flush here: when the interpreter exits, a full disk would only cause a warning.
@@ -45,6 +46,19 @@ class Program(click.Group):
                 raise
             code = _end(error)
         sys.exit(code or 0)
+
+
+class _Warnings(logging.Handler):
+    """Prints what the library logs as a warning, within a `with` block."""
+
+    def __enter__(self) -> None:
+        logging.getLogger("widemargin").addHandler(self)
+
+    def __exit__(self, *error: object) -> None:
+        logging.getLogger("widemargin").removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _warn(record.getMessage())
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -1,19 +1,23 @@
 """`widemargin train`: from labelled data to a model file, for any task."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from math import inf
-from time import perf_counter
 from typing import Any, NamedTuple
 
+import click
+
+from widemargin._jit import seconds_compiling
 from widemargin.cli.given import files_of, read_value
 from widemargin.cli.options import parameter_fields
 from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json
 from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.signals import SIGNALS
 from widemargin.cli.targets import check_target
-from widemargin.core.loop import Callback
+from widemargin.core.loop import now
 from widemargin.core.solution import Epoch, Solution
+from widemargin.core.stop import Callback
 from widemargin.errors import WidemarginError
 from widemargin.report.curves import plot_curves
 from widemargin.report.numbers import share
@@ -127,9 +131,9 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     plan, options = Plan.of(options)
     chosen = task(name)
     plan.check(input_files(chosen, options))
-    begin = perf_counter()
+    begin, compiled = now(), seconds_compiling()
     job = prepared(chosen, options, plan.train_file, plan.dev_file, quiet=plan.quiet)
-    read = perf_counter()
+    read = now()
     compile_ = job.kind.load("compile")
     if plan.several and plan.C is not None:
         path = train_path(compile_, job.parameters, job.data, plan.C, [Keep()])
@@ -138,7 +142,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     model, solution = max(path, key=lambda point: _dev_score(point[1]))
     wanted = len(plan.C) if plan.several and plan.C is not None else 1
     interrupted = len(path) < wanted or any(each.stopped == "interrupted" for _, each in path)
-    trained = perf_counter()
+    trained = now()
     model.summary["data"] = job.train.about | job.train.size
     model.save(plan.out)
     if plan.curves is not None:
@@ -149,19 +153,33 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         results["dev"] = job.dev.size | {"metric": model.summary["metric"], "score": score}
     results |= {
         "label": job.train.about.get("label"),
+        "unused_columns": model.unused(job.train),
         "solver": job.parameters.solver,
         "C": model.summary["C"],
         "path": [_point(*point) for point in path],
         "model": plan.out,
         "interrupted": interrupted,
-        "seconds": {"reading": read - begin, "training": trained - read, "writing": perf_counter() - trained},
+        "seconds": {
+            "reading": read - begin,
+            "compiling": seconds_compiling() - compiled,
+            "training": trained - read,
+            "writing": now() - trained,
+        },
     }
     if plan.as_json:
         print_json(results)
     else:
+        if not plan.quiet:
+            _mention_unused(results["unused_columns"])
         dev_size = {} if job.dev is None else job.dev.size
         _print(Printer(enabled=not plan.quiet), solution, results, job.train.size, dev_size)
     return INTERRUPTED if interrupted else None
+
+
+def _mention_unused(columns: Sequence[str]) -> None:
+    if columns:
+        with suppress(OSError):  # nobody needs to read it
+            click.echo(f"columns not used: {', '.join(columns)}; name them in --templates", err=True)
 
 
 def _dev_score(solution: Solution) -> float:
@@ -226,7 +244,8 @@ def _print(
         )
         facts.append(("C", f"{results['C']:g}, the best of {', '.join(points)}"))
     facts.append(("model", f"{results['model']} ({file_size(results['model'])})"))
-    facts.append(("seconds", ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())))
+    stages = [f"{stage} {value:.1f}" for stage, value in seconds.items() if value or stage != "compiling"]
+    facts.append(("seconds", ", ".join(stages)))
     printer.facts(facts)
     if solution.shortfall is not None:
         printer.line(

@@ -23,6 +23,7 @@ from widemargin._types import AnyArray, FloatVector
 from widemargin.core.header import Place, many, mapping, number, optional, plain, record, row, text, whole
 from widemargin.core.model_file import read_model, write_model
 from widemargin.core.packing import Arrays, pack, unpack
+from widemargin.core.penalty import formula
 from widemargin.core.problem import Problem
 from widemargin.core.solution import EPOCH, Epoch
 from widemargin.core.solver import Solver
@@ -181,7 +182,7 @@ def fingerprint(problem: Problem, solver: Solver) -> dict[str, Any]:
         "number of weights": problem.n_weights,
         "C": problem.C,
         "loss": problem.loss,
-        "penalty": problem.penalty,
+        "penalty": formula(problem.penalty, problem.l1),
         "objective": repr(problem.objective),
         "solver": repr(solver),
         "digest of the sample weights": hashlib.blake2b(problem.example_weight.tobytes(), digest_size=8).hexdigest(),

@@ -3,4 +3,4 @@
 from typing import Literal
 
 Loss = Literal["squared_hinge", "hinge"]
-Penalty = Literal["l2", "l1"]
+Penalty = Literal["l2", "l1", "elastic-net", "none"]

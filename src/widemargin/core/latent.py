@@ -16,13 +16,13 @@ first one at a gap of 10 %. The run ends when it is proven that a round cannot l
 part, those with a small loss or a sure completion; the limit grows by `PACE` each round until all take part.
 """
 
+import logging
 import os
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,16 @@ from widemargin.core.completion import begin, complete, shifts
 from widemargin.core.examples import Latent, Outputs, Uncertain
 from widemargin.core.header import Place
 from widemargin.core.interrupt import interruption
-from widemargin.core.loop import Callback, Score, Stop, fit
+from widemargin.core.loop import fit, now
 from widemargin.core.problem import Problem, check_offers, in_shares
 from widemargin.core.rounds import Course, Enough, Rounds
 from widemargin.core.solution import Epoch, Round, Solution, relative_gap
 from widemargin.core.solver import Carried, Solver
 from widemargin.core.sparse import Rows, dots, taken
+from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import WidemarginError
 
+LOG = logging.getLogger(__name__)
 PACE = 1.3
 ROUNDING = 1e-9  # relative to the sizes of what is summed
 SLIP = 1e-6  # how much the objective may seem to rise, relatively, by rounding
@@ -136,8 +138,10 @@ class _Procedure:
         for callback in self.callbacks:
             callback.on_start(self.stop.epochs, len(self.problem.weighted))
         while not reason:
+            number = len(course.rounds) + 1
+            LOG.info("round %d of at most %d", number, self.rounds.most)
             for callback in self.callbacks:
-                callback.on_round(len(course.rounds) + 1, self.rounds.most)
+                callback.on_round(number, self.rounds.most)
             convex = self._convex(completions)
             try:
                 solution = self._solve(convex, carried, resuming, options)
@@ -227,7 +231,7 @@ class _Procedure:
 
     def _end_round(self, convex: Problem, solution: Solution, completions: Outputs, shift: Rows) -> str:
         """Note what the round has brought, choose who takes part in the next; return why to stop, if so."""
-        course, rounds, before, since = self.course, self.rounds, self.course.objective, perf_counter()
+        course, rounds, before, since = self.course, self.rounds, self.course.objective, now()
         calls = self.problem.meter.calls
         changed = int(np.count_nonzero(np.diff(shift.indptr)))
         objective = self._objective(convex, solution, completions, shift)
@@ -243,7 +247,7 @@ class _Procedure:
         if rounds.self_paced is not None and (not everyone or len(course.rounds) == 1):
             self._choose_examples(completions)
         course.calls += self.problem.meter.calls - calls
-        course.seconds += perf_counter() - since
+        course.seconds += now() - since
         if len(course.rounds) >= rounds.most:
             return "rounds"
         if self.stop.patience is not None and self.score is not None and course.waited >= self.stop.patience:

@@ -4,11 +4,11 @@ Solvers implement none of this, so it works alike for all of them.
 """
 
 import json
+import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -18,75 +18,29 @@ from widemargin._jit import seconds_compiling
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
 from widemargin.core.checkpoint import Checkpoint, Moment
-from widemargin.core.interrupt import interruption
-from widemargin.core.problem import Problem, check_offers, is_number
+from widemargin.core.interrupt import interruption, learnt
+from widemargin.core.problem import Problem, check_offers
 from widemargin.core.solution import Epoch, Solution, proven_gap, relative_gap
 from widemargin.core.solver import Carried, Solver
+from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import UnsupportedError, WidemarginError
 
-Score = Callable[[FloatVector], float]
-
+LOG = logging.getLogger(__name__)
 SHORTER = [2.0**-k for k in range(1, 7)]  # scales to try on weights that are worse than zero
 SLIGHTLY = 1e-9  # how much worse than zero, relatively, weights may be
 EARLY = 0.2  # a relative gap above which a dual method has weights that still jump from epoch to epoch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
-    """When to stop: as soon as one of the rules holds. None switches a rule off.
-
-    Parameters
-    ----------
-    epochs : after this many epochs
-    seconds : early enough that the closing certificate is finished within this time, too; compiling does not count
-    gap : when the relative duality gap is proven to be at most this; if the oracle is not exact, when a full pass
-        shows a gap of at most this
-    patience : after this many epochs in a row without a better development score; those in which a dual solver still
-        has a gap above 20 % do not count
-    """
-
-    epochs: int | None = 20
-    seconds: float | None = None
-    gap: float | None = 1e-2
-    patience: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("epochs", 0), ("seconds", 0), ("gap", 0), ("patience", 1)):
-            value = getattr(self, name)
-            if value is not None and not (is_number(value) and value >= least):
-                raise WidemarginError(f"the stop rule {name} must be a number of at least {least}, not {value!r}")
-        if self.epochs is None and self.seconds is None and self.gap is None and self.patience is None:
-            raise WidemarginError(
-                "without any stop rule training would never end; give epochs, seconds, gap or patience"
-            )
-
-    def is_close(self, gap: float, primal: float) -> bool:
-        """Whether weights with this objective and relative gap are good enough."""
-        return self.gap is not None and gap <= self.gap
-
-
-class Callback:
-    """Is told about training as it proceeds; override the methods you need."""
-
-    def on_start(self, max_epochs: int | None, n_examples: int) -> None:
-        """Training begins."""
-
-    def on_batch(self, visited: int) -> None:
-        """The oracle is about to be called; `visited` examples of this epoch are done."""
-
-    def on_epoch(self, epoch: Epoch) -> None:
-        """An epoch is over."""
-
-    def on_round(self, number: int, most: int) -> None:
-        """A round of learning with latent variables begins, one of at most `most` (`core.latent`)."""
-
-    def on_stop(self, reason: str) -> None:
-        """Training is over."""
-
-
-def _now() -> float:
+def now() -> float:
     """A clock that stands still while kernels are compiled: the first run is not cut short for being the first."""
     return perf_counter() - seconds_compiling()
+
+
+def name_run(name: str, callbacks: Sequence[Callback]) -> None:
+    """Say which of several runs is about to begin."""
+    LOG.info("%s", name)
+    for callback in callbacks:
+        callback.on_run(name)
 
 
 def _percent(share: float | None) -> str:
@@ -117,7 +71,8 @@ def fit(
     """Train: run epochs of `solver` over `problem` until a stop rule holds.
 
     Ctrl-C ends training at the next oracle call and returns the best weights so far; before anything has been learnt,
-    it raises `KeyboardInterrupt`. The same seed gives the same weights, whatever the number of threads.
+    it raises `KeyboardInterrupt`, even while a kernel is being compiled. The same seed gives the same weights, whatever
+    the number of threads.
 
     Parameters
     ----------
@@ -155,7 +110,7 @@ def fit(
     with heard as event, one_blas_thread():
         problem.meter.watch = lambda n: run.watch(n, event)
         try:
-            return run.result(w, cuts, resume)
+            return run.result(w, cuts, resume, event)
         finally:
             problem.meter.watch = problem.known = None
 
@@ -191,7 +146,7 @@ class _Run:
         self.problem, self.solver, self.stop, self.score = problem, solver, stop, score
         self.callbacks, self.rng, self.audit = callbacks, rng, audit
         # Seconds and oracle calls are counted from these; `_time_out` moves them forward.
-        self.begin, self.calls_before = _now(), problem.meter.calls
+        self.begin, self.calls_before = now(), problem.meter.calls
         self.visited, self.certifying = 0, False
         self.state: Any = None
         self.bound = -np.inf
@@ -220,13 +175,17 @@ class _Run:
             raise _Halt("interrupted")
         if self.certifying:
             return
+        if self.visited:
+            learnt(interrupted)
         if self.stop.seconds is not None and self._time_is_up(self.stop.seconds):
             raise _Halt("seconds")
         for callback in self.callbacks:
             callback.on_batch(self.visited)
         self.visited += n_examples
 
-    def result(self, w: FloatVector | None, cuts: Carried | None, resume: bool) -> Solution:
+    def result(
+        self, w: FloatVector | None, cuts: Carried | None, resume: bool, interrupted: threading.Event
+    ) -> Solution:
         """Start the solver, then run epochs until a stop rule holds."""
         self.problem.forget()
         self.certifying = True  # a warm start may need an oracle pass, which belongs to no epoch
@@ -238,8 +197,12 @@ class _Run:
         self.certifying = False
         self.problem.known = self.solver.known(self.state)
         self._check_that_it_ends()
+        if self._has_learnt():
+            learnt(interrupted)
+        n_examples = len(self.problem.weighted)
+        LOG.info("training on %d examples with %s until %s", n_examples, self.solver, self.stop)
         for callback in self.callbacks:
-            callback.on_start(self.stop.epochs, len(self.problem.weighted))
+            callback.on_start(self.stop.epochs, n_examples)
         reason = self._rule()
         while not reason:
             self.visited, self.found_at = 0, None
@@ -255,6 +218,7 @@ class _Run:
         if self.checkpoint is not None:
             self.checkpoint.write()
         solution = self._solution(reason)
+        LOG.info("%s", solution)
         for callback in self.callbacks:
             callback.on_stop(solution.stopped)
         return solution
@@ -303,6 +267,9 @@ class _Run:
             return "gap"
         if stop.patience is not None and self.waited >= stop.patience:
             return "patience"
+        ended = self.solver.ended(self.problem, self.state)
+        if ended:
+            return ended
         return "epochs" if stop.epochs is not None and row.epoch >= stop.epochs else ""
 
     def _record(self, score: float | None) -> None:
@@ -321,6 +288,8 @@ class _Run:
                 self.halted = str(halt)
         row = Epoch(len(self.trace) + 1, self._seconds(), self._calls(), primal, dual, gap, score, certified)
         self.trace.append(row)
+        if LOG.isEnabledFor(logging.INFO):
+            LOG.info("epoch %d: %s, %.3f s", row.epoch, row.figures(), row.seconds)
         for callback in self.callbacks:
             callback.on_epoch(row)
 
@@ -368,7 +337,7 @@ class _Run:
         if moment.best_score is not None and moment.best_w is not None:
             self.best = moment.best_score, moment.best_epoch, moment.best_w
         self.average, self.waited = moment.average, moment.waited
-        self.begin, self.calls_before = _now() - moment.seconds, self.problem.meter.calls - moment.calls
+        self.begin, self.calls_before = now() - moment.seconds, self.problem.meter.calls - moment.calls
         if moment.found is not None:
             self.found, self.found_at = moment.found, self.solver.weights(self.state)
         return True
@@ -463,12 +432,12 @@ class _Run:
     @contextmanager
     def _time_out(self) -> Iterator[None]:
         """When auditing, count what happens inside neither as seconds nor as oracle calls."""
-        begin, calls = _now(), self.problem.meter.calls
+        begin, calls = now(), self.problem.meter.calls
         try:
             yield
         finally:
             if self.audit:
-                self.begin += _now() - begin
+                self.begin += now() - begin
                 self.calls_before += self.problem.meter.calls - calls
 
     def _time_is_up(self, seconds: float) -> bool:
@@ -477,7 +446,7 @@ class _Run:
         return self._seconds() + closing_pass > seconds
 
     def _seconds(self) -> float:
-        return _now() - self.begin
+        return now() - self.begin
 
     def _calls(self) -> int:
         return self.problem.meter.calls - self.calls_before

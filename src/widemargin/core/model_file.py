@@ -50,16 +50,20 @@ def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], tensors
         stream.write(content)
 
 
-def read_model(path: str | os.PathLike[str]) -> ModelFile:
-    """Map a model file into memory; raise `ModelFileError` if it is not one."""
-    name = os.fspath(path)
+def mapped(path: str | os.PathLike[str]) -> mmap.mmap:
+    """The bytes of a model file of any program; raise `ModelFileError` if it cannot be read."""
     try:
         with Path(path).open("rb") as stream:
-            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+            return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
     except OSError as error:
-        raise ModelFileError(f"the model {name} cannot be read: {error.strerror}") from error
+        raise ModelFileError(f"the model {os.fspath(path)} cannot be read: {error.strerror}") from error
     except ValueError:
-        raise ModelFileError(f"the model {name!r} is empty, or no file can have this name") from None
+        raise ModelFileError(f"the model {os.fspath(path)!r} is empty, or no file can have this name") from None
+
+
+def read_model(path: str | os.PathLike[str]) -> ModelFile:
+    """Map a model file into memory; raise `ModelFileError` if it is not one."""
+    name, content = os.fspath(path), mapped(path)
     layout, begin = _layout(name, content)
     header = _header(name, layout.pop("__metadata__", None))
     place = Place(f"the model {name}")

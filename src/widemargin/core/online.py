@@ -3,13 +3,12 @@
 Only for solvers that learn from each example as it comes; others would lose the cuts of one piece at the next.
 """
 
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from widemargin._threads import one_blas_thread
-from widemargin.core.loop import check
+from widemargin.core.loop import check, now
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, Solution
 from widemargin.core.solver import Solver
@@ -37,12 +36,12 @@ class Online:
             self._state = self.solver.start(problem)
         elif len(self.solver.weights(self._state)) != problem.n_weights:
             raise WidemarginError(f"the pieces before had other weights than these {problem.n_weights}")
-        begin, calls = perf_counter(), problem.meter.calls
+        begin, calls = now(), problem.meter.calls
         with one_blas_thread():
             self.solver.epoch(problem, self._state, self.rng)
         w = self.solver.weights(self._state).copy()
         self.calls += problem.meter.calls - calls
-        self.seconds += perf_counter() - begin
+        self.seconds += now() - begin
         primal, epoch = problem.primal_estimate(w), len(self.trace) + 1
         self.trace.append(Epoch(epoch, self.seconds, self.calls, primal, None, None, None, False))
         return Solution(w, tuple(self.trace), primal, None, None, False, "epochs", epoch, self.calls, self.seconds)

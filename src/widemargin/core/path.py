@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.core.loop import fit
+from widemargin.core.loop import fit, name_run
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
@@ -49,6 +49,7 @@ def path_points(problem: Problem, solver: Solver, C: Sequence[float], **options:
         if last is not None:
             before = found[last]
             options |= {"w": before.w if before.cuts is None else None, "cuts": before.cuts}
+        name_run(f"C {points[k].C:g}", options.get("callbacks", ()))
         try:
             found[k] = fit(points[k], solver, **options)
         except KeyboardInterrupt:

@@ -3,18 +3,17 @@
     hinge            P(w) = ½‖w‖² + C Σ c_i ξ_i(w)
     squared hinge    P(w) = ½‖w‖² + C Σ c_i ξ_i(w)²
 
-with ξ_i(w) the slack of block i under the objective and c_i its weight; the penalty ½‖w‖² may be ‖w‖₁ instead. C
-multiplies the *sum* of the slacks. Solvers learn about the data through `Problem.cuts` alone, so calls, time, threads,
-interruption and progress are handled here, once.
+with ξ_i(w) the slack of block i under the objective and c_i its weight; ½‖w‖² may be another penalty r(w) instead
+(`core.penalty`). C multiplies the *sum* of the slacks. Solvers learn about the data through `Problem.cuts` alone, so
+calls, time, threads, interruption and progress are handled here, once.
 
 **A bound for any w.** Cuts found at w bound the optimum from below: with α_i = C c_i (hinge) or 2 C c_i ξ_i (squared
 hinge) on them and s = Σ αa, A_i = Σ α of block i,
 
-    ½‖w‖²    P* ≥ max_t  t Σ bα − ½t²‖s‖² − t² Σ A_i² / (4 C c_i)
-    ‖w‖₁     P* ≥ max_t  t Σ bα − t² Σ A_i² / (4 C c_i)   over t‖s‖_∞ ≤ 1
+    P* ≥ max_t  t Σ bα − r*(ts) − t² Σ A_i² / (4 C c_i)
 
-(t ≤ 1 and no last term for the hinge). Where P is smooth the bound meets P at the optimum, so solvers without a dual of
-their own have a certificate, too.
+(t ≤ 1 and no last term for the hinge); r* is that of `core.penalty`, ½‖s‖² for ½‖w‖². Where P is smooth the bound
+meets P at the optimum, so solvers without a dual of their own have a certificate, too.
 
 **Oracles that are cut short** say by how much a slack may exceed that of their cut (`Cuts.excess`). P(w) is computed
 with these upper bounds: the gap is then larger than it need be, but still a proof. Cuts are valid as they are.
@@ -31,6 +30,7 @@ import numpy as np
 
 from widemargin._threads import run, shares
 from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin.core import penalty as penalties
 from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
@@ -96,7 +96,8 @@ class Problem:
     C : trade-off; multiplies the sum of the slacks
     sample_weight : one non-negative weight per example; None means 1 for all. Weight 0 leaves an example out.
     loss : ``"squared_hinge"`` or ``"hinge"``
-    penalty : ``"l2"``, ½‖w‖², or ``"l1"``, ‖w‖₁
+    penalty : ``"l2"``, ½‖w‖²; ``"l1"``, ‖w‖₁; ``"elastic-net"``, ½‖w‖² + l1 ‖w‖₁; or ``"none"``
+    l1 : the weight of ‖w‖₁ in the elastic net
     n_threads : how many threads decode a batch; results do not depend on it
     cut_memory : how many megabytes the cuts that a dual solver keeps may take
     keep_parts : planes, which are sums of cuts, remember how much they hold of every block, so that they can be rebased
@@ -108,6 +109,7 @@ class Problem:
     sample_weight: FloatVector | None = None
     loss: Loss = "squared_hinge"
     penalty: Penalty = "l2"
+    l1: float = 1.0
     n_threads: int = 1
     cut_memory: float = 1024.0
     keep_parts: bool = False
@@ -124,8 +126,10 @@ class Problem:
             raise WidemarginError(f"C must be a positive number, not {self.C!r}")
         if self.loss not in ("squared_hinge", "hinge"):
             raise WidemarginError(f"loss must be 'squared_hinge' or 'hinge', not {self.loss!r}")
-        if self.penalty not in ("l2", "l1"):
-            raise WidemarginError(f"penalty must be 'l2' or 'l1', not {self.penalty!r}")
+        if self.penalty not in penalties.PENALTIES:
+            raise WidemarginError(f"penalty must be one of {', '.join(penalties.PENALTIES)}, not {self.penalty!r}")
+        if not is_number(self.l1) or self.l1 < 0:
+            raise WidemarginError(f"l1 must be a number of at least 0, not {self.l1!r}")
         if not is_number(self.cut_memory) or self.cut_memory <= 0:
             raise WidemarginError(f"cut_memory must be a positive number of megabytes, not {self.cut_memory!r}")
         if self.objective.kind == "smooth" and self.loss != "hinge":
@@ -210,8 +214,8 @@ class Problem:
         return self._ask(PLAIN.cuts if k == 1 else partial(PLAIN.best_cuts, k), w, batch)
 
     def regulariser(self, w: FloatVector) -> float:
-        """½‖w‖², or ‖w‖₁."""
-        return 0.5 * float(w @ w) if self.penalty == "l2" else float(np.abs(w).sum())
+        """r(w), the penalty."""
+        return penalties.value(self.penalty, self.l1, w)
 
     def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
         """P(w), by a full pass of the oracle; it writes the slack of every block to `found`."""
@@ -251,13 +255,7 @@ class Problem:
         """The lower bound on the least P that the tangents at one w prove."""
         linear, quadratic, s = sums.linear, sums.quadratic, sums.s
         most = np.inf if self.loss == "squared_hinge" else 1.0
-        if self.penalty == "l2":
-            quadratic += 0.5 * float(s @ s)
-        else:
-            most = min(most, 1.0 / max(float(np.abs(s).max(initial=0.0)), 1e-300))
-        t = min(most, linear / (2.0 * quadratic)) if quadratic > 0 else most if linear > 0 else 0.0
-        bound = t * linear - t * t * quadratic if np.isfinite(t) else 0.0
-        return max(bound, 0.0)
+        return penalties.best_bound(self.penalty, self.l1, linear, s, quadratic, most)
 
     def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
         """The α of each cut for which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
@@ -281,7 +279,7 @@ class Problem:
     def _pass_slacks(self, w: FloatVector) -> Iterator[tuple[IntVector, FloatVector]]:
         """Blocks with their slacks at `w`, or with upper bounds on them, by a full pass."""
         if self.summed is not None:
-            yield self.weighted, self.summed.slacks(self, w)
+            yield self.summed.examples, self.summed.slacks(self, w)
         else:
             for cuts in self.full_pass(w):
                 yield cuts.block, at_most(self.slacks_of(cuts, w), cuts)

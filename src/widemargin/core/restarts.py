@@ -17,11 +17,12 @@ from widemargin._threads import WAKING, run
 from widemargin.core.completion import CompletedOnTheWay, SummedOnTheWay, begin, sums_completions
 from widemargin.core.interrupt import interruption
 from widemargin.core.latent import fit_latent
-from widemargin.core.loop import Callback, fit
+from widemargin.core.loop import fit, name_run
 from widemargin.core.problem import Meter, Problem
 from widemargin.core.rounds import Rounds
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Callback
 from widemargin.errors import UnsupportedError, WidemarginError
 
 SOME = 8
@@ -70,13 +71,15 @@ def fit_best(
     def train_some(numbers: Sequence[int], heard: threading.Event) -> list[tuple[int, Solution]]:
         found: list[tuple[int, Solution]] = []
         for number in numbers:
+            told = callbacks if numbers[0] == 0 else ()
+            name_run(f"restart {number + 1}/{n_restarts}", told)
             try:
                 solution = train(
                     replace(problem, n_threads=1 if n > 1 else problem.n_threads, meter=Meter()),
                     solver,
                     init=init if number == 0 else "random",
                     seed=seed if number == 0 or seed is None else np.random.default_rng([seed, number]),
-                    callbacks=callbacks if numbers[0] == 0 else (),
+                    callbacks=told,
                     checkpoint=None if checkpoint is None else f"{os.fspath(checkpoint)}.{number}",
                     interrupted=heard,
                     **options,

@@ -10,8 +10,8 @@ import numpy as np
 
 from widemargin._types import FloatVector
 from widemargin.core.header import Place, many, row, whole
-from widemargin.core.loop import Stop
 from widemargin.core.solution import EPOCH, ROUND, Epoch, Round
+from widemargin.core.stop import Stop
 from widemargin.errors import WidemarginError
 
 LOOSEST = 0.1  # the gap of the first round

@@ -29,6 +29,19 @@ class Epoch(NamedTuple):
     score: float | None
     certified: bool
 
+    def figures(self, between: str = ", ") -> str:
+        """What is known of objective, gap and development score, for people.
+
+        >>> Epoch(3, 0.5, 60, 250.5, 219.2, 0.125, None, False).figures()
+        'objective 250.5, gap 12.5 %'
+        """
+        known = {
+            "objective {:.6g}": self.primal,
+            "gap {:.3g} %": None if self.gap is None else 100 * self.gap,
+            "dev {:.4f}": self.score,
+        }
+        return between.join(words.format(value) for words, value in known.items() if value is not None)
+
 
 # Diverged training records values that are not finite.
 _VALUES = dict.fromkeys(("primal", "dual"), optional(number(finite=False)))
@@ -88,7 +101,8 @@ class Solution:
     """The weights that training returns, with their certificate.
 
     `stopped` says why training ended: ``"gap"``, ``"epochs"``, ``"seconds"``, ``"patience"`` or ``"interrupted"``;
-    with latent variables also ``"stable"``, ``"round_tol"`` or ``"rounds"`` (`core.latent`).
+    ``"precision"`` if rounding hides any further progress; with latent variables also ``"stable"``, ``"round_tol"`` or
+    ``"rounds"`` (`core.latent`).
     `epoch` is the epoch that the weights come from: the best on the development data if there were any, else the last;
     early ones of a dual solver are averages up to that epoch (`core.loop.fit`).
     `cuts` are the final working sets of a dual solver; another run can start from them. `slacks` are those of every

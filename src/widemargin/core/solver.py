@@ -34,6 +34,11 @@ def number(
     return field(default=default, metadata=limits)
 
 
+def choice(default: str, *others: str) -> Any:
+    """A hyper-parameter that is one of some words; it is checked when a solver is made."""
+    return field(default=default, metadata={"choices": (default, *others)})
+
+
 class Carried(Protocol):
     """What one run leaves for the next: the cuts of every block (`CutStore`), or planes (`solvers.planes`)."""
 
@@ -49,6 +54,7 @@ class Solver(Protocol):
     `losses`, `penalties`, `kinds` : what it can minimise, its preferred loss first; `kinds` are kinds of objectives
     `online` : it learns from each example as it comes, so `partial_fit` makes sense
     `descends` : it asks for values and gradients only, so P need not be convex
+    `heeds_errors` : how large errors are makes a difference to it
     `mixes` : its states are `Movable`, so that the weights of runs on several parts can be mixed (`parts`)
     `usual_epochs` : how many epochs are enough where no gap tells when to stop; None for solvers that prove one
 
@@ -64,11 +70,14 @@ class Solver(Protocol):
     mixes: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse values outside of the ranges that `number` declares."""
+        """Refuse values outside of what `number` and `choice` declare."""
         own: Any = self
         for each in fields(own) if is_dataclass(own) else ():
             if "least" in each.metadata:
                 _check_number(type(self).__name__, each, getattr(self, each.name))
+            elif getattr(self, each.name) not in each.metadata.get("choices", (getattr(self, each.name),)):
+                known, given = ", ".join(each.metadata["choices"]), getattr(self, each.name)
+                raise WidemarginError(f"{each.name} of {type(self).__name__} must be one of {known}, not {given!r}")
 
     @property
     def requires(self) -> tuple[type, ...]:
@@ -79,6 +88,11 @@ class Solver(Protocol):
     def requires_of_objective(self) -> tuple[type, ...]:
         """The protocols (`core.objective`) that the objective must offer beyond `cuts`; may depend on parameters."""
         return ()
+
+    @property
+    def heeds_errors(self) -> bool:
+        """Whether the size of errors makes a difference; it may depend on parameters."""
+        return True
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> Any:
         """A fresh state: near the weights `w` if given, or at the dual point that `cuts` hold if given.
@@ -95,6 +109,10 @@ class Solver(Protocol):
     def dual(self, problem: Problem, state: Any) -> float | None:
         """A lower bound on P at every w; None for solvers without one, which are certified by `Problem.bounds`."""
         return None
+
+    def ended(self, problem: Problem, state: Any) -> str:
+        """Why the solver itself has come to an end after an epoch, in a word; empty if it can go on."""
+        return ""
 
     def carried(self, problem: Problem, state: Any) -> Carried | None:
         """Cuts or planes for a run on a similar problem to start from; None for solvers that start from weights."""

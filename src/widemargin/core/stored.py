@@ -21,11 +21,12 @@ T = TypeVar("T")
 
 
 class Stored(NamedTuple):
-    """A header, or an object in it, and all tensors of its file."""
+    """A header, or an object in it, and all tensors of its file; the names of those that belong to it have a prefix."""
 
     place: Place
     header: Any
     tensors: Mapping[str, AnyArray]
+    prefix: str = ""
 
     def checked(self, fields: Fields, perhaps: Fields | None = None) -> dict[str, Any]:
         """The header, which has these fields, and `perhaps` those."""
@@ -34,7 +35,11 @@ class Stored(NamedTuple):
 
     def part(self, name: str) -> "Stored":
         """An object in the header."""
-        return Stored(self.place.at(name), self.checked({name: record({})})[name], self.tensors)
+        return self._replace(place=self.place.at(name), header=self.checked({name: record({})})[name])
+
+    def within(self, name: str) -> "Stored":
+        """An object in the header with tensors of its own, whose names begin with that of the object."""
+        return self.part(name)._replace(prefix=f"{self.prefix}{name}.")
 
     def made(self, make: Callable[..., T], *args: Any, **options: Any) -> T:
         """The result of `make`; if it refuses what the header holds, an error that names the file."""
@@ -49,9 +54,9 @@ class Stored(NamedTuple):
 
     def tensor(self, name: str, dtype: type[np.generic], shape: Sequence[int | None]) -> AnyArray:
         """The tensor `name` of this kind and shape, in which None is any size."""
-        if name not in self.tensors:
+        if self.prefix + name not in self.tensors:
             raise self._tensor(name).missing()
-        found = self.tensors[name]
+        found = self.tensors[self.prefix + name]
         if found.dtype != dtype or not _is_like(found.shape, shape):
             wanted = ", ".join("any" if size is None else str(size) for size in shape)
             raise self._damaged(name, f"is {found.dtype} of shape {found.shape}, not {dtype.__name__} of ({wanted})")
@@ -97,10 +102,10 @@ class Stored(NamedTuple):
         return field(value, Place(self.place.file, name))
 
     def _tensor(self, name: str) -> Place:
-        return Place(self.place.file, f"tensor {name}")
+        return Place(self.place.file, f"tensor {self.prefix}{name}")
 
     def _damaged(self, name: str, complaint: str) -> ModelFileError:
-        return self.place.damaged(f"its tensor {name} {complaint}")
+        return self.place.damaged(f"its tensor {self.prefix}{name} {complaint}")
 
 
 def packed_rows(name: str, rows: Rows) -> dict[str, AnyArray]:

@@ -27,19 +27,21 @@ ROUND_WORK = 50_000.0  # between two moments at which training may end
 
 @dataclass(frozen=True, slots=True)
 class SummedPass:
-    """The batches of a pass, their work in µs of decoding, and the sums over them."""
+    """The batches of a pass over `examples`, their work in µs of decoding, and the sums over them.
 
+    `rounds` holds the numbers of the batches between two moments at which training may end, and their examples.
+    """
+
+    examples: IntVector
     batches: list[IntVector]
     work: FloatVector
     totals: Totals
+    rounds: list[tuple[IntVector, int]]
 
     def slacks(self, problem: "Problem", w: FloatVector) -> FloatVector:
         """ξ_i(w) of every example with a positive weight."""
-        numbers = np.arange(len(self.batches), dtype=np.int32)
-        rounds = np.cumsum(self.work) // ROUND_WORK
         found: list[FloatVector] = []
-        for part in np.split(numbers, np.flatnonzero(np.diff(rounds)) + 1):
-            n_examples = sum(len(self.batches[number]) for number in part.tolist())
+        for part, n_examples in self.rounds:
             if problem.meter.watch is not None:
                 problem.meter.watch(n_examples)
             begin = perf_counter()
@@ -54,8 +56,8 @@ class SummedPass:
         begin = perf_counter()
         a = self.totals.total(problem.n_threads)
         problem.meter.count(0, perf_counter() - begin)
-        problem.slacks[problem.weighted] = slacks
-        return problem.C * problem.losses(problem.weighted, slacks), a
+        problem.slacks[self.examples] = slacks
+        return problem.C * problem.losses(self.examples, slacks), a
 
     def _visit(self, problem: "Problem", w: FloatVector, numbers: IntVector) -> list[FloatVector]:
         weights = problem.C * problem.example_weight
@@ -72,4 +74,9 @@ def summed_pass(problem: "Problem") -> SummedPass | None:
     numbers = np.minimum(done * (n_batches / done[-1]), n_batches - 1).astype(np.int64)
     batches = np.split(examples, np.flatnonzero(np.diff(numbers)) + 1)
     totals = problem.objective.totals(problem.examples, batches)
-    return None if totals is None else SummedPass(batches, np.array([work[each].sum() for each in batches]), totals)
+    if totals is None:
+        return None
+    batch_work = np.array([work[each].sum() for each in batches])
+    order, ends = np.arange(len(batches), dtype=np.int32), np.flatnonzero(np.diff(np.cumsum(batch_work) // ROUND_WORK))
+    rounds = [(part, sum(len(batches[number]) for number in part.tolist())) for part in np.split(order, ends + 1)]
+    return SummedPass(examples, batches, batch_work, totals, rounds)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from distributed import Client, get_client
 
 from widemargin import tasks
-from widemargin.core.loop import Callback
+from widemargin.core.stop import Callback
 from widemargin.dask.prediction import predict
 from widemargin.dask.training import Trained, train
 

@@ -14,8 +14,9 @@ from uuid import uuid4
 import dask
 from distributed import Client, Future
 
-from widemargin.core.loop import Callback, fit
+from widemargin.core.loop import fit
 from widemargin.core.solution import Solution
+from widemargin.core.stop import Callback
 from widemargin.dask import makers, worker
 from widemargin.dask.carrier import LARGE, LOST, DaskCarrier
 from widemargin.dask.data import as_data, n_workers, pieces_of
@@ -84,7 +85,7 @@ def train(
     rounds = rounds_of(solver_of(plain), local_epochs)  # refuses solvers that cannot, before anything is read
     _, objective, C = chosen(plain)
     run = uuid4().hex[:12]
-    if kind.survey is None:
+    if not kind.survey:
         compiled, carrier = _compiled_here(client, run, kind, plain, as_data(data)._replace(dev=dev), parts, patience)
     else:
         pieces = pieces_of(client, which, data, parts)
@@ -97,7 +98,7 @@ def train(
         options: dict[str, Any] = {} if checkpoint is None else {"checkpoint": Path(path) / RUN_FILE, "resume": resume}
         try:
             team.start(lambda: None)
-            problem = PartedProblem.of(team, objective, C, loss_of(plain), plain.penalty)
+            problem = PartedProblem.of(team, objective, C, loss_of(plain), plain.penalty, plain.l1)
             more = partial(_traffic, team, carrier)
             with Progress(tol=plain.tol, enabled=bool(plain.verbose), more=more) as progress:
                 solution = fit(

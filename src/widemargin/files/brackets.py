@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import is_
 
 from widemargin.core.sparse import boundaries
@@ -62,6 +62,14 @@ def parse(raw: RawText, *, strip_functions: bool = True, strip_empty: bool = Tru
     if strip_functions:
         trees = list(map(without_functions, trees))
     return Brackets(raw, columns_of(trees, raw.source), "pos", trees)
+
+
+def cut(lines: Sequence[str]) -> int:
+    """The lines of whole trees (`files.pieces`): up to the last one behind which no bracket is open."""
+    depths = list(accumulate(line.count("(") - line.count(")") for line in lines))
+    closed = (k for k in range(len(lines), 0, -1) if depths[k - 1] <= 0)
+    end = next(closed, 0)
+    return end if any(map(str.strip, islice(lines, end))) else 0
 
 
 def columns_of(trees: Sequence[Tree], source: str = "input") -> Columns:

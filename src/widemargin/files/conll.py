@@ -3,14 +3,21 @@
 There are no comments: `#` is a token like any other. The columns are called `word`, `column2`, `column3`, … unless they
 are given names; the last one is the label, and `label` is a second name for it. A file without its label column, which
 has a single column or one fewer than the names, can be read for prediction, and the labels appended.
+
+Labels are appended behind a TAB if the first line has one or no line has a blank. Of a file in pieces, only the first
+piece can be asked for blanks.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from widemargin.errors import DataError
+from widemargin.files.pieces import up_to
 from widemargin.files.raw import RawText
 from widemargin.files.table import BLANKS, TABS, Layout, Rows, Table, table
+
+ONE_COLUMN = replace(BLANKS, separator="\t")
 
 
 def parse(raw: RawText, names: Sequence[str] | None = None) -> Table:
@@ -22,12 +29,23 @@ def parse(raw: RawText, names: Sequence[str] | None = None) -> Table:
     """
     lines, breaks = _tokens(raw)
     tokens = [raw.lines[line].rstrip("\r") for line in lines]
-    layout = _layout(tokens)
+    layout = raw.judged("layout", lambda: _layout(tokens))
+    if layout is TABS and raw.first and _layout(tokens) is BLANKS:
+        layout = ONE_COLUMN
     rows = Rows(tokens if layout is TABS else _tabbed(tokens), lines, breaks)
-    width = rows.fields[0].count("\t") + 1 if tokens else 1
+    width = raw.judged("width", lambda: rows.fields[0].count("\t") + 1 if tokens else 1)
     names = _default_names(width) if names is None else _checked_names(names, width, raw)
     aliases = {} if "label" in names else {"label": names[-1]}
     return table(raw, rows, names=names, aliases=aliases, label="label", width=width, layout=layout)
+
+
+def cut(lines: Sequence[str]) -> int:
+    """The lines of whole sequences (`files.pieces`)."""
+    return up_to(lines, lambda line: not _is_token(line), _is_token)
+
+
+def _is_token(line: str) -> bool:
+    return bool(line.strip(" \t\r"))
 
 
 def _tokens(raw: RawText) -> tuple[list[int], list[int]]:
@@ -35,7 +53,7 @@ def _tokens(raw: RawText) -> tuple[list[int], list[int]]:
     lines: list[int] = []
     breaks: list[int] = []
     for number, line in enumerate(raw.lines):
-        if line.strip(" \t\r"):
+        if _is_token(line):
             lines.append(number)
         else:
             breaks.append(len(lines))
@@ -48,7 +66,8 @@ def _layout(tokens: list[str]) -> Layout:
 
 
 def _tabbed(tokens: list[str]) -> list[str]:
-    return re.sub(r"[ \t]+", "\t", "\n".join(token.strip(" \t\r") for token in tokens)).split("\n")
+    joined = "\n".join(token.strip(" \t\r") for token in tokens)
+    return re.sub(r"[ \t]+", "\t", joined).split("\n") if tokens else []
 
 
 def _default_names(width: int) -> list[str]:

@@ -7,6 +7,7 @@ they are not tokens here, and are written back untouched.
 import re
 from collections.abc import Sequence
 
+from widemargin.files.pieces import up_to
 from widemargin.files.raw import RawText, shortened
 from widemargin.files.table import TABS, Rows, Table, table
 
@@ -26,12 +27,21 @@ def is_conllu(line: str) -> bool:
     return line.count("\t") == len(NAMES) - 1 and re.match(r"[0-9]+(-[0-9]+)?\t", line) is not None
 
 
+def cut(lines: Sequence[str]) -> int:
+    """The lines of whole sentences (`files.pieces`)."""
+    return up_to(lines, lambda line: not line.strip(), _is_token)
+
+
+def _is_token(line: str) -> bool:
+    return line.partition("\t")[0].isdecimal()
+
+
 def _rows(raw: RawText) -> Rows:
     fields: list[str] = []
     lines: list[int] = []
     breaks: list[int] = []
     for number, line in enumerate(raw.lines):
-        if line.partition("\t")[0].isdecimal():
+        if _is_token(line):
             fields.append(line.rstrip("\r"))
             lines.append(number)
         elif not line.strip():

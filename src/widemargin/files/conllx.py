@@ -8,6 +8,7 @@ from widemargin.files import conllu
 from widemargin.files.raw import RawText
 from widemargin.files.table import Table
 
+cut = conllu.cut
 NAMES = (*conllu.NAMES[:8], "phead", "pdeprel")
 
 

@@ -3,7 +3,8 @@
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -26,7 +27,7 @@ class Document(ABC):
     label: str
 
     def __post_init__(self) -> None:
-        if self.columns.n_tokens == 0:
+        if self.columns.n_tokens == 0 and self.raw.first == 0:
             raise DataError(f"{self.raw.source} holds no tokens")
 
     def text(self, replaced: Mapping[str, Sequence[str]] | None = None) -> str:
@@ -52,6 +53,10 @@ class Document(ABC):
     ) -> None:
         """Write `text(replaced)` to a path, atomically, to `-` for the standard output, or to an open text file."""
         write_text(target, self.text(replaced))
+
+    def place(self, sequence: int, token: int) -> str:
+        """Where a token is, for messages; both numbers count from 0."""
+        return f"{self.raw.source}, sequence {sequence + 1}, token {token + 1}"
 
     @abstractmethod
     def _with_column(self, lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
@@ -83,6 +88,16 @@ def label_column(document: Document, wanted: str | None = None) -> str:
         f"{document.raw.source} has no label column {name!r}; its columns, numbered from 1, are "
         f"{', '.join(map(repr, names))}"
     )
+
+
+@contextmanager
+def text_writer(target: str) -> Iterator[Callable[[str], object]]:
+    """A function that writes text to a path, which appears when all is written, or at once to `-`, standard output."""
+    if target == "-":
+        yield _write_to_standard_output
+    else:
+        with replacing(target) as stream:
+            yield stream.write
 
 
 def write_text(target: str | os.PathLike[str] | TextIO, text: str) -> None:

@@ -8,13 +8,22 @@ The first word of a header is the name. A word `label=…` (or `class=…`) is t
 known sites are; both may be missing. Lines that begin with a semicolon are comments.
 """
 
+from collections.abc import Sequence
+
 from widemargin.files.raw import RawText, shortened
 from widemargin.files.sequences import LABEL, NAMES, Found, SequenceData, gathered, sites_in
 
 
 def is_fasta(raw: RawText) -> bool:
     """Whether the first line that is no comment begins with >."""
-    return next((line for line in raw.lines if line.strip() and not line.startswith(";")), "").startswith(">")
+    first = (line for line in raw.lines if line.strip() and not line.startswith(";"))
+    return raw.judged("is FASTA", lambda: next(first, "").startswith(">"))
+
+
+def cut(lines: Sequence[str]) -> int:
+    """The lines of whole sequences (`files.pieces`): up to the last header."""
+    headers = [k for k, line in enumerate(lines) if line.startswith(">")]
+    return headers[-1] if len(headers) > 1 else 0
 
 
 def parse(raw: RawText, label: str | None = None) -> SequenceData:

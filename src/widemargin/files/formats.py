@@ -11,21 +11,30 @@ from widemargin.files.raw import RawText, Source
 
 if TYPE_CHECKING:
     from widemargin.files.document import Document
+    from widemargin.files.pieces import Cut
 
 
 class Format(NamedTuple):
     """A format: its module, its file suffixes, and whether its files hold sequences of tokens.
 
-    The module has a function `parse`, and is imported when a file is read.
+    The module has a function `parse`, and is imported when a file is read. If its files can be read in pieces
+    (`files.pieces`), it has a function `cut`, too.
     """
 
     module: str
     suffixes: tuple[str, ...]
     has_tokens: bool = True
+    in_pieces: bool = True
 
     def parse(self, raw: RawText, **options: Any) -> Any:
         """Read a file."""
         return import_module(self.module).parse(raw, **options)
+
+    @property
+    def cut(self) -> "Cut | None":
+        """How to cut its files into pieces; None if it cannot be done."""
+        found: Cut | None = import_module(self.module).cut if self.in_pieces else None
+        return found
 
 
 FORMATS = {
@@ -34,7 +43,7 @@ FORMATS = {
     "conllx": Format("widemargin.files.conllx", (".conllx",)),
     "brackets": Format("widemargin.files.brackets", (".ptb", ".mrg", ".brackets")),
     "jsonl": Format("widemargin.files.jsonlines", (".jsonl", ".ndjson")),
-    "xml": Format("widemargin.files.xml", (".xml",)),
+    "xml": Format("widemargin.files.xml", (".xml",), in_pieces=False),
     "svmlight": Format("widemargin.files.svmlight", (".svm", ".svmlight", ".libsvm"), has_tokens=False),
     "fasta": Format("widemargin.files.fasta", (".fa", ".fasta", ".fna", ".faa"), has_tokens=False),
     "sequences": Format("widemargin.files.sequences", (".seq",), has_tokens=False),
@@ -82,6 +91,10 @@ def guess(raw: RawText) -> str:
     >>> guess(RawText.of('{"tokens": ["a"]}'))
     'jsonl'
     """
+    return raw.judged("format", lambda: _guess(raw))
+
+
+def _guess(raw: RawText) -> str:
     from widemargin.files import brackets, conllu, xml
 
     suffix = PurePath(raw.source).suffix.lower()

@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.files.document import Document
+from widemargin.files.pieces import every_line
 from widemargin.files.raw import RawText, shortened
 from widemargin.text.columns import USUAL, Columns, LazyColumns, split
 from widemargin.text.spans import Span, labels_of, spans_of
@@ -35,6 +36,8 @@ TYPE_KEYS = ("label", "type")
 Sequences: TypeAlias = dict[int, dict[str, Any]]
 """The objects of a file by the index of their line."""
 
+cut = every_line
+
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r]*")
 
@@ -46,6 +49,10 @@ class JsonLines(Document):
     object_lines: list[int]
     keys: dict[str, str]
     type_key: str | None = None
+
+    def place(self, sequence: int, token: int) -> str:
+        """The line of a sequence."""
+        return f"{self.raw.source}, line {self.raw.first + self.object_lines[sequence] + 1}, token {token + 1}"
 
     def _with_column(self, lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
         key = self.keys.get(name, name)
@@ -75,11 +82,15 @@ def parse(raw: RawText) -> JsonLines:
     ['word', 'tags']
     """
     objects = {number: json_object(raw, number) for number, line in enumerate(raw.lines) if line.strip()}
-    word = next((key for key in WORD_KEYS if any(key in members for members in objects.values())), WORD_KEYS[0])
+    word = raw.judged(
+        "words",
+        lambda: next((key for key in WORD_KEYS if any(key in members for members in objects.values())), WORD_KEYS[0]),
+    )
     words = _strings(raw, objects, word, None)
     lengths = {number: len(members[word]) for number, members in objects.items()}
-    keys = _column_keys(objects, lengths)
-    label = next((key for key in (*LABEL_KEYS, SPANS) if key in keys), LABEL_KEYS[0])
+    own = _column_keys(objects, lengths)
+    keys = list(dict.fromkeys([*raw.judged("columns", lambda: own), *own]))
+    label = raw.judged("label", lambda: next((key for key in (*LABEL_KEYS, SPANS) if key in keys), LABEL_KEYS[0]))
     strings = {
         key: partial(_span_labels, raw, objects, word) if key == SPANS else partial(_strings, raw, objects, key, word)
         for key in keys
@@ -89,7 +100,8 @@ def parse(raw: RawText) -> JsonLines:
     columns = Columns(
         LazyColumns({"word": partial(list, words), **strings}, aliases), boundaries(lengths.values()), raw.source
     )
-    return JsonLines(raw, columns, label, list(objects), {**aliases, "word": word}, _type_key(objects))
+    type_key = raw.judged("type of spans", lambda: _type_key(objects))
+    return JsonLines(raw, columns, label, list(objects), {**aliases, "word": word}, type_key)
 
 
 def with_member(line: str, key: str, value: Any) -> str:

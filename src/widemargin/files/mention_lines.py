@@ -15,7 +15,7 @@ import numpy as np
 
 from widemargin.errors import DataError
 from widemargin.files.jsonlines import json_object, with_member
-from widemargin.files.mentions import USED
+from widemargin.files.mentions import USED, some_mentions
 from widemargin.files.raw import RawText, shortened
 from widemargin.text.mentions import Mentions
 
@@ -63,7 +63,7 @@ def read(raw: RawText, *, gold: bool, required: bool = True) -> MentionLines:
         title = members.get("id", members.get("doc_key", ""))
         X.append(Mentions(columns, sentence, spans, title if isinstance(title, str) else str(title)[:60]))
         y.append([entity[span] for span in spans])
-    if required and not any(map(len, X)):
+    if required and not some_mentions(raw, any(map(len, X))):
         raise DataError(f"{raw.source} has no mentions, neither in clusters nor under mentions")
     return MentionLines(raw, X, y, list(objects))
 

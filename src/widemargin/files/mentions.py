@@ -12,6 +12,7 @@ brackets by new ones.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -80,7 +81,8 @@ class MentionFile(NamedTuple):
     def marked(self, spans: Sequence[Sequence[tuple[int, int]]], outputs: Sequence[Sequence[int]]) -> str:
         """The file with new brackets for these mentions, a number for each cluster, instead of its own."""
         values = self.document.columns[self.column].strings()
-        nothing = next((value for value in values if value in NOTHING), "_")
+        raw = self.document.raw
+        nothing = raw.judged("nothing", lambda: next((value for value in values if value in NOTHING), "_"))
         written, token = [], 0
         for mentions, found, clusters in zip(self.X, spans, outputs, strict=True):
             for brackets in new_brackets(len(mentions.sentence), found, clusters):
@@ -125,9 +127,9 @@ def read(
 ) -> MentionFile:
     """Read mentions; unless they are not `required`, there must be some, and names of entities matter only if gold."""
     lines = ["" if chosen == "conll" and BORDER.match(line) else line for line in raw.lines]
-    tokens = RawText(raw.source, lines, raw.has_byte_order_mark)
+    tokens = replace(raw, lines=lines)
     if chosen == "conll" and names is None:
-        names = _guessed_names(tokens)
+        names = raw.judged("names", lambda: _guessed_names(tokens))
     # The lines that are not tokens are put back, so that they are written.
     document = replace(cast("Table", parse(tokens, chosen, names)), raw=raw)  # both formats are tables
     column = "misc" if chosen == "conllu" else document.columns.names[-1]
@@ -143,10 +145,24 @@ def read(
         places.append(found)
         part = {name: values[begin:end] for name, values in columns.items()}
         X.append(Mentions(part, sentence[begin:end], [(place.start, place.end) for place in found], title))
-    if required and not any(places):
+    if required and not some_mentions(raw, any(places)):
         raise DataError(f"{raw.source} has no mentions in its column {column!r}")
     y = [[place.entity for place in each] for each in places]
     return MentionFile(document, column, X, y, places, names or (), {})
+
+
+def cut(lines: Sequence[str]) -> int:
+    """The lines of whole documents (`files.pieces`): up to the last line that begins another."""
+    begins = (k for k in range(len(lines) - 1, 0, -1) if lines[k].startswith("#") and BEGIN.match(lines[k]))
+    end = next(begins, 0)
+    return end if any(line.strip() and not line.startswith("#") for line in islice(lines, end)) else 0
+
+
+def some_mentions(raw: RawText, found: bool) -> bool:
+    """Whether there are mentions in this piece of a file, in those before it, or perhaps in those after it."""
+    seen: set[bool] = raw.judged("some mentions", set)
+    seen.add(found)
+    return True in seen or not raw.is_last
 
 
 def _guessed_names(raw: RawText) -> list[str]:

@@ -6,25 +6,33 @@ inside tokens. A carriage return stays at the end of its line, and joining the l
 
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, TextIO, TypeAlias
+from typing import Any, BinaryIO, TextIO, TypeAlias, TypeVar, Union
 
 from widemargin.errors import DataError
 
-Source: TypeAlias = str | os.PathLike[str] | TextIO | BinaryIO
+T = TypeVar("T")
+Source: TypeAlias = Union[str, os.PathLike[str], TextIO, BinaryIO, "RawText"]
 
 BYTE_ORDER_MARK = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
 class RawText:
-    """The lines of a file, without their line feeds, and the name that error messages give the file."""
+    """The lines of a file, without their line feeds, and the name that error messages give the file.
+
+    It may be a piece of a file (`files.pieces`): `first` lines of the file come before it, and `is_last` says whether
+    more come after it. All pieces of a file share `judgements`.
+    """
 
     source: str
     lines: list[str]
     has_byte_order_mark: bool = False
+    first: int = 0
+    is_last: bool = True
+    judgements: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, text: str, source: str = "input") -> "RawText":
@@ -33,15 +41,17 @@ class RawText:
 
     @classmethod
     def load(cls, source: Source, encoding: str = "utf-8") -> "RawText":
-        """Read a path, `-` for the standard input, or an open file."""
-        name = _name(source)
+        """Read a path, `-` for the standard input, or an open file; text that has been read is returned as it is."""
+        if isinstance(source, RawText):
+            return source
+        name = name_of(source)
         try:
             content = _content(source)
         except OSError as error:
             raise DataError(f"{name} cannot be read: {error.strerror or error}") from error
         except UnicodeDecodeError as error:
             raise DataError(f"{name} is not {error.encoding}: {error.reason}") from error
-        return cls.of(content if isinstance(content, str) else _decoded(content, name, encoding), name)
+        return cls.of(content if isinstance(content, str) else decoded(content, name, encoding), name)
 
     def text(self, lines: Sequence[str]) -> str:
         """Join `lines`, which replace this file's lines, into the text of a file."""
@@ -49,7 +59,14 @@ class RawText:
 
     def fault(self, index: int, complaint: str) -> DataError:
         """An error about the line at `index`, which counts from 0; the message counts from 1."""
-        return DataError(f"{self.source}, line {index + 1}: {complaint}")
+        return DataError(f"{self.source}, line {self.first + index + 1}: {complaint}")
+
+    def judged(self, what: str, judge: Callable[[], T]) -> T:
+        """A fact about the whole file, such as how many columns it has: what its first piece says."""
+        if what not in self.judgements:
+            self.judgements[what] = judge()
+        found: T = self.judgements[what]
+        return found
 
 
 def shortened(text: str, width: int = 60) -> str:
@@ -61,27 +78,34 @@ def shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def _name(source: Source) -> str:
+def name_of(source: Source) -> str:
+    """What error messages call a file."""
     if isinstance(source, str | os.PathLike):
         return "standard input" if source == "-" else os.fspath(source)
     name = getattr(source, "name", None)
     return name if isinstance(name, str) else "input"
 
 
-def _content(source: Source) -> str | bytes:
+def standard_input() -> Any:
+    """The standard input as bytes, if possible: the terminal's encoding and newline translation are not the file's."""
+    return getattr(sys.stdin, "buffer", sys.stdin)
+
+
+def _content(source: str | os.PathLike[str] | TextIO | BinaryIO) -> str | bytes:
     if source == "-":
-        # As bytes where possible: the terminal's encoding and newline translation are not the file's.
-        source = getattr(sys.stdin, "buffer", sys.stdin)
+        source = standard_input()
     return Path(source).read_bytes() if isinstance(source, str | os.PathLike) else source.read()
 
 
-def _decoded(content: bytes, name: str, encoding: str) -> str:
+def decoded(content: bytes, name: str, encoding: str = "utf-8", *, line: int = 0, offset: int = 0) -> str:
+    """Decode bytes that begin at this line and offset of the file `name`, both counted from 0."""
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line += content.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"{name}, line {line}: byte 0x{content[error.start]:02x} at offset {error.start} is not {encoding.upper()}"
+            f"{name}, line {line}: byte 0x{content[error.start]:02x} at offset {offset + error.start} is not "
+            f"{encoding.upper()}"
         ) from error
     except UnicodeError as error:
         raise DataError(f"{name} is not {encoding}: {error}") from error

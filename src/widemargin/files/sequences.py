@@ -12,8 +12,9 @@ Sites are start:end:strand, counted from 0, with semicolons between them, or a d
 comments, unless the first of them is the header. Without tabs and commas, blanks separate columns.
 """
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from widemargin.errors import DataError
@@ -36,7 +37,7 @@ class SequenceData(NamedTuple):
         """The label of every sequence; raises an error about the first that has none."""
         for line, label in zip(self.sequences.lines, self.labels, strict=True):
             if label is None:
-                raise self.raw.fault(line, "the sequence has no label")
+                raise self.raw.fault(line - self.raw.first, "the sequence has no label")
         return [str(label) for label in self.labels]
 
 
@@ -52,7 +53,7 @@ class Found(NamedTuple):
 
 def gathered(raw: RawText, found: Sequence[Found]) -> SequenceData:
     """The sequences of a file, of which there must be one at least, and their letters checked."""
-    if not found:
+    if not found and not raw.first:
         raise DataError(f"{raw.source} has no sequences")
     for each in found:
         if not each.text:
@@ -60,12 +61,13 @@ def gathered(raw: RawText, found: Sequence[Found]) -> SequenceData:
         if not each.text.isprintable() or " " in each.text:
             raise raw.fault(each.line, f"{shortened(each.text)!r} is not a sequence of letters")
     sites = [each.sites for each in found] if any(each.sites for each in found) else None
+    count: Iterator[int] = raw.judged("numbers of sequences", lambda: itertools.count(1))
     sequences = Sequences(
         [each.text for each in found],
-        [each.name or str(k) for k, each in enumerate(found, 1)],
+        [each.name or str(k) for each, k in zip(found, count, strict=False)],
         sites,
         raw.source,
-        [each.line for each in found],
+        [raw.first + each.line for each in found],
     )
     return SequenceData(sequences, [each.label or None for each in found], raw)
 
@@ -73,17 +75,18 @@ def gathered(raw: RawText, found: Sequence[Found]) -> SequenceData:
 def parse(raw: RawText, label: str | None = None) -> SequenceData:
     """Read a file; `label` names the column of labels. Errors name the file, the line and the value."""
     lines = [(number, line.strip("\r\n ")) for number, line in enumerate(raw.lines) if line.strip()]
-    first = lines[0][1] if lines else ""
-    separator = "\t" if "\t" in first else "," if "," in first else None
-    header = [name.partition("(")[0].strip().lower() for name in _cut(first.lstrip("#"), separator)]
+    first = raw.judged("first line", lambda: lines[0][1] if lines else "")
+    separator, header = _header(first)
     known = NAMES if label in (None, LABEL) else {**NAMES, LABEL: "", "class": "", str(label).lower(): LABEL}
     columns = {known.get(name, name): k for k, name in enumerate(header)}
     found = []
     if "sequence" in columns:
         if label not in (None, LABEL) and LABEL not in columns:
-            raise raw.fault(lines[0][0], f"there is no column {label!r}; there are {', '.join(map(repr, header))}")
+            raise raw.fault(
+                lines[0][0] if lines else 0, f"there is no column {label!r}; there are {', '.join(map(repr, header))}"
+            )
         sites = next((name for name in columns if name.endswith("sites")), "")
-        for number, line in lines[1:]:
+        for number, line in lines if raw.first else lines[1:]:
             if line.startswith("#"):
                 continue
             fields = _cut(line, separator)
@@ -97,6 +100,19 @@ def parse(raw: RawText, label: str | None = None) -> SequenceData:
             raise raw.fault(0, f"there is no header that says which column is {label!r}")
         found = [_row(line, number, raw) for number, line in lines if not line.startswith("#")]
     return gathered(raw, found)
+
+
+def cut(lines: Sequence[str]) -> int:
+    """The lines of whole sequences (`files.pieces`): all, unless there is nothing but a header."""
+    filled = [line.strip("\r\n ") for line in lines if line.strip()]
+    named = bool(filled) and any(NAMES.get(name) == "sequence" for name in _header(filled[0])[1])
+    return len(lines) if any(not line.startswith("#") for line in filled[named:]) else 0
+
+
+def _header(line: str) -> tuple[str | None, list[str]]:
+    """What separates columns, and what these would be called if this line had their names."""
+    separator = "\t" if "\t" in line else "," if "," in line else None
+    return separator, [name.partition("(")[0].strip().lower() for name in _cut(line.lstrip("#"), separator)]
 
 
 def sites_in(text: str, length: int, raw: RawText, line: int) -> list[Span]:

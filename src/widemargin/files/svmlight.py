@@ -86,10 +86,19 @@ def parse(raw: RawText) -> SvmlightData:
         queries.append(query)
         lines.append(number)
         ends.append(len(indices))
-    if not labels:
+    if not labels and raw.first == 0:
         raise DataError(f"{raw.source} has no examples")
     rows = Rows(np.array(ends, dtype=np.int64), np.array(indices, dtype=np.int32), np.array(values, dtype=np.float64))
     return SvmlightData(labels, rows, np.array(queries, dtype=np.int64), np.array(lines, dtype=np.int64), raw)
+
+
+def cut(lines: Sequence[str]) -> int:
+    """The lines of whole examples (`files.pieces`), each of which has one."""
+    return len(lines) if any(map(_has_example, lines)) else 0
+
+
+def _has_example(line: str) -> bool:
+    return bool(line.partition("#")[0].strip())
 
 
 def _is_feature(word: str) -> bool:

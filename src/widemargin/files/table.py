@@ -84,6 +84,11 @@ class Table(Document):
     aliases: Mapping[str, str]
     width: int
 
+    def place(self, sequence: int, token: int) -> str:
+        """The line of a token."""
+        line = self.token_lines[int(self.columns.indptr[sequence]) + token]
+        return f"{self.raw.source}, line {self.raw.first + line + 1}"
+
     def _with_column(self, lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
         index = self._index(name)
         self._check_writable(name, values)

@@ -135,7 +135,8 @@ def parse(raw: RawText) -> XmlFields:
 def is_xml(raw: RawText) -> bool:
     """Whether a file begins and ends like XML: a first token may look like a tag, but no last label does."""
     filled = [line for line in raw.lines if line.strip()]
-    return bool(filled) and bool(_OPENING.match(filled[0])) and filled[-1].rstrip().endswith(">")
+    # Of the beginning of a file, the last line tells nothing.
+    return bool(filled) and bool(_OPENING.match(filled[0])) and (not raw.is_last or filled[-1].rstrip().endswith(">"))
 
 
 class _Reader:

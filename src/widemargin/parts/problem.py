@@ -50,9 +50,12 @@ class PartedProblem(Problem):
         self.forget()
 
     @classmethod
-    def of(cls, team: Team, objective: Objective, C: float, loss: Loss, penalty: Penalty = "l2") -> "PartedProblem":
+    def of(
+        cls, team: Team, objective: Objective, C: float, loss: Loss, penalty: Penalty = "l2", l1: float = 1.0
+    ) -> "PartedProblem":
         """The sum over the parts of a team, whose problems have this objective, C, loss and penalty."""
-        return cls(cast("Examples", PartedExamples(team)), objective, C=C, loss=loss, penalty=penalty, team=team)
+        examples = cast("Examples", PartedExamples(team))
+        return cls(examples, objective, C=C, loss=loss, penalty=penalty, l1=l1, team=team)
 
     @property
     def exact(self) -> bool:

@@ -21,12 +21,14 @@ import numpy as np
 
 from widemargin._version import __version__
 from widemargin.core.atomic import replacing
-from widemargin.core.loop import Callback, Score, Stop, fit
+from widemargin.core.loop import fit
 from widemargin.core.problem import Meter, Problem
 from widemargin.core.solution import relative_gap
+from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.report.conclusion import conclusions
 from widemargin.report.curves import Curve, distinct
-from widemargin.report.grid import Row, drawn
+from widemargin.report.grid import Row, drawn, plotted
 from widemargin.report.numbers import bound
 from widemargin.report.page import Section, page
 from widemargin.report.progress import Progress
@@ -163,6 +165,10 @@ class Comparison:
         """The solvers that were not measured, and why."""
         return [(run.name, run.failure) for run in self.runs if run.failure]
 
+    def conclusions(self) -> list[str]:
+        """Who is fastest and who predicts best, a sentence each."""
+        return conclusions(self.verdicts)
+
     def remark(self, function: Function) -> str:
         """How well the optimum of `function` is known."""
         verdicts = [verdict for verdict in self.verdicts if verdict.run.function == function]
@@ -208,7 +214,7 @@ class Comparison:
         if not self.functions:
             raise WidemarginError("; ".join(f"{name}: {reason}" for name, reason in self.failures()))
         picture = drawn([row for function in self.functions for row in self._rows(function)] + self._score_rows())
-        texts = (as_json(self.results()), as_csv(self.table()), self._page(picture))
+        texts = (as_json(self.results()), as_csv(self.table()), self._page())
         contents = dict(zip(FILES, [*(text.encode() for text in texts), picture], strict=True))
         target = Path(folder)
         try:
@@ -240,24 +246,19 @@ class Comparison:
     def _score_rows(self) -> list[Row]:
         return [Row("score", "Score on development data", list(self._curves().values()))]
 
-    def _page(self, picture: bytes) -> str:
-        words = "Curves of each solver against seconds, epochs and oracle calls; results.json has the numbers"
+    def _page(self) -> str:
         alone = len(self.functions) == 1
-        sections = [
-            Section(
-                str(function),
-                self.remark(function),
-                self.table(function),
-                picture if alone else drawn(self._rows(function)),
-                words,
-            )
-            for function in self.functions
-        ]
         scores = self._score_rows()
+        sections = []
+        for function in self.functions:
+            rows = self._rows(function)
+            plots = plotted(rows + scores if alone else rows)
+            sections.append(Section(str(function), self.remark(function), self.table(function), rows[0].curves, plots))
         if not alone and scores[0].values():
-            sections.append(Section("Scores of all", "", (), drawn(scores), words))
+            sections.append(Section("Scores of all", "", (), scores[0].curves, plotted(scores)))
         if self.failures():
             failed = [row for row in self.table() if row["failure"]]
             sections.append(Section("Not measured", rows=failed))
         facts = {**self.data, **self.settings, "interrupted": self.interrupted}
-        return page("Solvers compared", [(name, str(value)) for name, value in facts.items()], sections)
+        said = [(name, str(value)) for name, value in facts.items()]
+        return page("Solvers compared", self.conclusions(), said, sections)

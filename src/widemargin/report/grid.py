@@ -14,6 +14,7 @@ from widemargin.report.verdict import THRESHOLDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 PANEL_INCHES = (4.2, 3.4)
 LEGEND_INCHES = 2.2
@@ -36,27 +37,67 @@ class Row(NamedTuple):
         return [values for values in known if values]
 
 
+class Plot(NamedTuple):
+    """A quantity against each way of counting effort: a title, how to read it, and a PNG for each."""
+
+    title: str
+    explanation: str
+    panels: list[tuple[str, bytes]]
+
+
+def plotted(rows: Sequence[Row]) -> list[Plot]:
+    """The `rows` that have a value, each panel as a picture of its own, so that a page can lay them out."""
+    rows = [row for row in rows if row.values()]
+    everyone = _everyone(rows)
+    return [Plot(row.title, *_panels(row, everyone)) for row in rows]
+
+
+def _panels(row: Row, everyone: Sequence[Curve]) -> tuple[str, list[tuple[str, bytes]]]:
+    from matplotlib.figure import Figure  # takes longer to import than a small training run takes
+
+    panels, explanation = [], ""
+    for against, words in AGAINST.items():
+        figure = Figure(figsize=PANEL_INCHES, dpi=200, layout="constrained")
+        explanation = _panel(figure.subplots(), row, everyone, against)
+        panels.append((words, _png(figure)))
+    return explanation, panels
+
+
 def drawn(rows: Sequence[Row]) -> bytes:
-    """The `rows` as a PNG; at least one of them must have a value."""
-    # matplotlib takes longer to import than a small training run takes.
+    """The `rows` as one PNG; at least one of them must have a value."""
     from matplotlib.figure import Figure
 
-    panels: dict[str, Callable[[Axes, Row], str]] = {"primal": _objective, "gap": _gap, "score": _score}
     rows = [row for row in rows if row.values()]
-    everyone = list({curve.name: curve for row in rows for curve in row.curves if curve.trace}.values())
+    everyone = _everyone(rows)
     width, height = PANEL_INCHES
     figure = Figure(figsize=(width * len(AGAINST) + LEGEND_INCHES, height * len(rows)), dpi=110, layout="constrained")
     grid = figure.subplots(len(rows), len(AGAINST), squeeze=False, sharex="col", sharey="row")
     for line, row in zip(grid, rows, strict=True):
         for axes, against in zip(line, AGAINST, strict=True):
-            for curve in row.curves:
-                draw(axes, curve, points(curve, row.quantity, against))
-            explanation = panels[row.quantity](axes, row)
-            horizontal_axis(axes, everyone, against)
+            explanation = _panel(axes, row, everyone, against)
             axes.xaxis.set_tick_params(labelbottom=True)
-            frame(axes)
         heading(line[0], row.title, explanation)
     figure.legend(handles=names(everyone), loc="outside right upper", frameon=False, handlelength=4, labelspacing=0.8)
+    return _png(figure)
+
+
+def _everyone(rows: Sequence[Row]) -> list[Curve]:
+    """All curves, each once."""
+    return list({curve.name: curve for row in rows for curve in row.curves if curve.trace}.values())
+
+
+def _panel(axes: "Axes", row: Row, everyone: Sequence[Curve], against: str) -> str:
+    """Draw a quantity against an effort, whose axis has room for `everyone`; return how to read it."""
+    for curve in row.curves:
+        draw(axes, curve, points(curve, row.quantity, against))
+    panels: dict[str, Callable[[Axes, Row], str]] = {"primal": _objective, "gap": _gap, "score": _score}
+    explanation = panels[row.quantity](axes, row)
+    horizontal_axis(axes, everyone, against)
+    frame(axes)
+    return explanation
+
+
+def _png(figure: "Figure") -> bytes:
     file = BytesIO()
     figure.savefig(file, format="png")
     return file.getvalue()

@@ -1,27 +1,40 @@
-"""A comparison as one self-contained web page: no scripts, no network, pictures inside."""
+"""A comparison as one self-contained web page, which opens with the verdict; pictures are inside."""
 
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from widemargin.report.curves import Curve
+from widemargin.report.grid import Plot
+from widemargin.report.html import web_page
 from widemargin.report.numbers import MARK, UNKNOWN
 from widemargin.report.tables import Column, cells, columns_of
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 96rem; margin: 2rem auto;
-  padding: 0 1.5rem; }
-h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
-p, dl, ul { max-width: 50rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1.5rem; } dt { color: #555; } dd { margin: 0; }
-.wide { overflow-x: auto; }
+body { max-width: 96rem; }
+h2 { margin-top: 2.5rem; } h3 { margin: 2rem 0 0; }
+p, dl { max-width: 50rem; } .verdict p { max-width: 65rem; }
+.verdict { border-left: 4px solid var(--accent); background: var(--tint); padding: 0.25rem 1rem; font-size: 1.15rem; }
+dl { display: grid; grid-template-columns: fit-content(40%) 1fr; gap: 0 1.5rem; } dt { color: var(--faint); }
+dd { margin: 0; }
+.wide { overflow-x: auto; overflow-wrap: normal; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
-th, td { padding: 0.25rem 0.6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #ddd; }
-thead th { font-weight: 500; color: #555; } tbody th, td.text { text-align: left; } tbody th { font-weight: 600; }
-th.group { text-align: center; } .first { border-left: 1px solid #bbb; }
-td.won { font-weight: 700; background: #eef5fb; }
-img { max-width: 100%; height: auto; }
+th, td { padding: 0.25rem 0.6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+thead th { font-weight: 500; color: var(--faint); }
+tbody th { font-weight: 600; }
+th.name { position: sticky; left: 0; background: var(--paper); text-align: left; white-space: normal;
+  overflow-wrap: anywhere; min-width: min(14rem, 30vw); }
+td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 15rem; }
+th.group { text-align: center; } .first { border-left: 1px solid var(--strong); }
+td.won { font-weight: 700; background: var(--tint); }
+.note { color: var(--faint); margin: 0.25rem 0 0.75rem; }
+.plots { display: grid; gap: 0.75rem; } @media (min-width: 60rem) { .plots { grid-template-columns: repeat(3, 1fr); } }
+.plots img { background: #fff; border-radius: 6px; }
+.legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; list-style: none; margin: 1rem 0 0; padding: 0; }
+.legend svg { vertical-align: middle; margin-right: 0.4rem; background: #fff; border-radius: 4px; }
 """
 
 READING = f"""
@@ -39,37 +52,73 @@ those of training alone: compiling, measuring the objective and scoring developm
 """
 
 
+SHAPES = {
+    "o": '<circle cx="20" cy="8" r="4"/>',
+    "s": '<path d="M16 4h8v8h-8z"/>',
+    "^": '<path d="M20 3l5 9h-10z"/>',
+    "v": '<path d="M20 13l5-9h-10z"/>',
+    "D": '<path d="M20 3l5 5-5 5-5-5z"/>',
+    "P": '<path d="M18 3h4v3h3v4h-3v3h-4v-3h-3v-4h3z"/>',
+}
+DASHES = {"-": "", "--": "6 3", ":": "2 2"}
+
+
 class Section(NamedTuple):
-    """A heading, a remark, a table of runs, and a picture with its alternative text."""
+    """A heading, a remark, a table of runs, and plots with a legend."""
 
     heading: str
     remark: str = ""
     rows: Sequence[Mapping[str, Any]] = ()
-    picture: bytes = b""
-    words: str = ""
+    curves: Sequence[Curve] = ()
+    plots: Sequence[Plot] = ()
 
 
-def page(title: str, facts: Iterable[tuple[str, str]], sections: Iterable[Section]) -> str:
+def page(title: str, verdict: Sequence[str], facts: Iterable[tuple[str, str]], sections: Iterable[Section]) -> str:
     """The whole page."""
+    said = "".join(f"<p>{_prose(sentence)}</p>\n" for sentence in verdict)
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>\n" for name, value in facts)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
-        f'<meta name="viewport" content="width=device-width">\n<style>{STYLE}</style>\n</head>\n<body>\n'
-        f"<h1>{escape(title)}</h1>\n{''.join(map(_section, sections))}"
-        f"<h2>How to read this</h2>\n{READING}<h2>Settings</h2>\n<dl>\n{listed}</dl>\n</body>\n</html>\n"
+    body = (
+        f'<h1>{escape(title)}</h1>\n<div class="verdict">\n{said}</div>\n{"".join(map(_section, sections))}'
+        f"<h2>How to read this</h2>\n{READING}<h2>Settings</h2>\n<dl>\n{listed}</dl>\n"
     )
+    return web_page(title, body, STYLE)
+
+
+def _prose(text: str) -> str:
+    """Sentences whose numbers are not torn from their units."""
+    return re.sub(r"(?<=\d) (?=[%s]\b|%)", "&nbsp;", escape(text))
 
 
 def _section(section: Section) -> str:
     parts = [f"<h2>{escape(section.heading)}</h2>\n"]
     if section.remark:
-        parts.append(f"<p>{escape(section.remark)}</p>\n")
+        parts.append(f"<p>{_prose(section.remark)}</p>\n")
     if section.rows:
         parts.append(_table(section.rows))
-    if section.picture:
-        data = b64encode(section.picture).decode("ascii")
-        parts.append(f'<p class="wide"><img alt="{escape(section.words)}" src="data:image/png;base64,{data}"></p>\n')
-    return "".join(parts)
+    if section.curves:
+        entries = "".join(f"<li>{_sample(curve)}{escape(curve.name)}</li>\n" for curve in section.curves)
+        parts.append(f'<ul class="legend">\n{entries}</ul>\n')
+    return "".join([*parts, *map(_plot, section.plots)])
+
+
+def _sample(curve: Curve) -> str:
+    """A piece of a curve, for the legend."""
+    return (
+        f'<svg width="40" height="16" fill="{curve.colour}" stroke="{curve.colour}" aria-hidden="true">'
+        f'<path d="M2 8h36" stroke-width="2" stroke-dasharray="{DASHES[curve.line]}"/>{SHAPES[curve.marker]}</svg>'
+    )
+
+
+def _plot(plot: Plot) -> str:
+    images = "".join(
+        f'<img alt="{escape(plot.title)} against {escape(against)}; results.json has the numbers" '
+        f'src="data:image/png;base64,{b64encode(png).decode("ascii")}">\n'
+        for against, png in plot.panels
+    )
+    return (
+        f'<h3>{escape(plot.title)}</h3>\n<p class="note">{escape(plot.explanation)}</p>\n'
+        f'<div class="plots">\n{images}</div>\n'
+    )
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -81,7 +130,8 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
     under = "".join(f'<th{_classes(column, columns)} scope="col">{escape(column.name)}</th>' for column in columns)
     body = "".join(_row(row, columns) for row in rows)
     return (
-        f'<div class="wide"><table>\n<thead>\n<tr><th rowspan="2" scope="col">solver</th>{over}</tr>\n'
+        '<div class="wide" tabindex="0"><table>\n<thead>\n'
+        f'<tr><th class="name" rowspan="2" scope="col">solver</th>{over}</tr>\n'
         f"<tr>{under}</tr>\n</thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
     )
 
@@ -89,7 +139,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
 def _row(row: Mapping[str, Any], columns: Sequence[Column]) -> str:
     if row["failure"] is not None:
         return (
-            f'<tr><th scope="row">{escape(row["solver"])}</th>'
+            f'<tr><th class="name" scope="row">{escape(row["solver"])}</th>'
             f'<td class="text first" colspan="{len(columns)}">{escape(row["failure"])}</td></tr>\n'
         )
     name, *rest = cells(row, columns)
@@ -97,7 +147,7 @@ def _row(row: Mapping[str, Any], columns: Sequence[Column]) -> str:
         f"<td{_classes(column, columns, cell.won)}>{escape(cell.marked)}</td>"
         for column, cell in zip(columns, rest, strict=True)
     )
-    return f'<tr><th scope="row">{escape(name.text)}</th>{shown}</tr>\n'
+    return f'<tr><th class="name" scope="row">{escape(name.text)}</th>{shown}</tr>\n'
 
 
 def _classes(column: Column, columns: Sequence[Column], won: bool = False) -> str:

@@ -1,21 +1,28 @@
-"""A live progress bar for training: epochs, objective, gap, dev score, time spent and time left.
+"""Progress of training: epochs, objective, gap, dev score, time spent and time left; and when kernels are compiled.
 
-Training reports every oracle call, perhaps ten thousand times a second, so `on_batch` is one look at the clock and one
-comparison unless a redraw is due. When there is nothing to show, the next redraw is infinitely far off and rich is
-never imported.
+On a terminal it is a live bar, elsewhere a line per epoch. Training reports every oracle call, perhaps ten thousand
+times a second, so `on_batch` is one look at the clock and one comparison unless a redraw is due. Without a bar the next
+redraw is infinitely far off and rich is never imported.
+
+Training reports nothing while a kernel is being compiled, so a thread redraws the bar then and its clock moves. Time
+spent on compiling does not count as time spent on training.
 """
 
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import timedelta
 from math import inf, log
+from threading import Event, RLock, Thread
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from widemargin.core.loop import Callback
+from widemargin._jit import seconds_compiling, watched_compiler
 from widemargin.core.solution import Epoch
+from widemargin.core.stop import Callback
+from widemargin.report.lines import Lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -25,9 +32,10 @@ RECENT = 5  # epochs over which the fall of the gap is measured
 
 
 class Progress(Callback):
-    """Show the progress of training on a terminal.
+    """Show the progress of training: a bar on a terminal, a line per epoch elsewhere.
 
-    It is a callback of the training loop, to be used in a `with` block so that an error leaves the terminal in order.
+    It is a callback of the training loop, to be used in a `with` block: that tells of compiling, even before training
+    begins, and an error leaves the terminal in order.
 
     Parameters
     ----------
@@ -36,9 +44,9 @@ class Progress(Callback):
     prefix
         Text before the number of the epoch, such as which of several runs this is.
     keep
-        Whether the last figures stay on the terminal.
+        Whether the last figures stay on the terminal, and whether there is a line per epoch elsewhere.
     enabled
-        False shows nothing. Nothing is shown either if `stream` is not a terminal.
+        False shows nothing.
     stream
         Where to write; standard error unless given.
     more
@@ -62,43 +70,61 @@ class Progress(Callback):
         self._stream = stream
         self._more = more
         self._bar: Bar | None = None
+        self._lines: Lines | None = None
+        self._drawing = RLock()
         self._next_draw = inf
         self._max_epochs: int | None = None
         self._n_examples = 0
         self._visited = 0
         self._recent: deque[Epoch] = deque(maxlen=RECENT)
         self._begin = self._since = 0.0
-        self._round, self._before, self._last = "", 0, 0
+        self._run, self._round, self._before, self._last = "", "", 0, 0
+        self._training, self._compiled = False, Event()
+        self._not_ours = 0.0  # seconds of compiling before the run
+        self._opened = ExitStack()
 
     def __enter__(self) -> Self:
+        self._not_ours = seconds_compiling()
+        stream = self._stream or sys.stderr
+        if self._enabled and stream is not None:
+            if not stream.isatty():
+                self._lines = Lines(stream, self._prefix)
+            self._opened.enter_context(watched_compiler(self._on_compiling))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._opened.close()
+        self._compiled.set()
+        if self._lines is not None:
+            self._lines.compiled()
         self._close()
+
+    def on_run(self, name: str) -> None:
+        """One of several runs is about to begin."""
+        self._run = f"{name}, "
 
     def on_start(self, max_epochs: int | None, n_examples: int) -> None:
         """Training begins: at most `max_epochs` epochs over `n_examples` blocks."""
-        self._close()
+        if self._training:
+            self._close()
+        self._training = True
         self._max_epochs, self._n_examples, self._visited = max_epochs, n_examples, 0
         self._recent.clear()
-        self._begin = self._since = monotonic()
+        self._begin = self._since = _now()
         self._round, self._before, self._last = "", 0, 0
-        stream = self._stream or sys.stderr
-        if self._enabled and stream is not None and stream.isatty():
-            self._bar = _started_bar(stream, keep=self._keep)
-            self._draw(self._bar)
+        self._open_and_draw()
 
     def on_batch(self, visited: int) -> None:
         """`visited` blocks of the epoch are done."""
-        if monotonic() >= self._next_draw and self._bar is not None:
+        if monotonic() >= self._next_draw:
             self._visited = visited
-            self._draw(self._bar)
+            self._draw()
 
     def on_round(self, number: int, most: int) -> None:
         """A round begins, whose epochs count anew."""
-        self._round, self._since = f"round {number}/{most}, ", monotonic()
+        self._round, self._since = f"round {number}/{most}, ", _now()
         self._before = self._last
         self._recent.clear()
         self.on_batch(0)
@@ -108,48 +134,131 @@ class Progress(Callback):
         self._last = epoch.epoch
         epoch = epoch._replace(epoch=epoch.epoch - self._before)
         self._recent.append(epoch)
+        if self._lines is not None and self._keep:
+            parts = (self._number(epoch.epoch), epoch.figures("  "), f"{epoch.seconds:.2f} s")
+            self._lines.write("  ".join(part for part in parts if part))
         self.on_batch(0)
 
     def on_stop(self, reason: str) -> None:
         """Training is over: the last figures and the reason stay on the terminal."""
-        if self._bar is not None:
-            self._visited = 0
-            self._draw(self._bar, reason)
+        self._visited = 0
+        self._draw(reason)
+        if self._lines is not None and self._keep:
+            self._lines.write(f"{self._run}stopped by {reason} after {self._last} epochs")
         self._close()
 
-    def _close(self) -> None:
-        self._next_draw = inf
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+    def _on_compiling(self, begins: bool) -> None:
+        """A kernel begins to be compiled, or is compiled; in whatever thread needs it."""
+        self._compiled.set()
+        if begins and self._lines is not None:
+            self._lines.compiling()
+        elif begins:
+            self._compiled = Event()
+            Thread(target=self._move_clock, args=[self._compiled], daemon=True).start()
 
-    def _draw(self, bar: "Bar", stopped: str = "") -> None:
-        share = min(self._visited / max(self._n_examples, 1), 1.0)
-        done = self._recent[-1].epoch if self._recent else 0
+    def _move_clock(self, compiled: Event) -> None:
+        while not compiled.wait(SECONDS_PER_DRAW):
+            with self._drawing:
+                if not compiled.is_set():
+                    self._open_and_draw(compiling=True)
+
+    def _open_and_draw(self, *, compiling: bool = False) -> None:
+        stream = self._stream or sys.stderr
+        with self._drawing:
+            if self._bar is None and self._enabled and stream is not None and stream.isatty():
+                self._bar = _started_bar(stream, keep=self._keep)
+            self._draw(compiling=compiling)
+
+    def _close(self) -> None:
+        with self._drawing:
+            self._next_draw = inf
+            if self._bar is not None:
+                self._bar.live.transient |= not self._training  # it has shown compiling only
+                self._bar.stop()
+                self._bar = None
+            self._training = False
+
+    def _number(self, epoch: int) -> str:
+        """The number of the epoch, and of the run and round that it belongs to."""
         most = self._max_epochs
-        running = done if stopped else done + 1
-        bar.update(
-            bar.task_ids[0],
-            description=self._prefix
-            + self._round
-            + (f"epoch {running}" if most is None else f"epoch {min(running, most)}/{most}"),
-            # Without a known end the bar shows only the running epoch.
-            total=1 if most is None else most,
-            completed=share if most is None else done + share,
-            figures="  ".join([_figures(self._recent[-1]) if self._recent else "", self._more() if self._more else ""]),
-            time=_clock(monotonic() - self._begin)
-            + (f", stopped by {stopped}" if stopped else self._left(done + share)),
-            visible=True,
-        )
-        bar.refresh()
-        self._next_draw = monotonic() + SECONDS_PER_DRAW
+        number = f"epoch {epoch}" if most is None else f"epoch {min(epoch, most)}/{most}"
+        return f"{self._run}{self._round}{number}"
+
+    def _draw(self, stopped: str = "", *, compiling: bool = False) -> None:
+        with self._drawing:
+            if self._bar is None:
+                return
+            share = min(self._visited / max(self._n_examples, 1), 1.0)
+            done = self._recent[-1].epoch if self._recent else 0
+            most = self._max_epochs
+            compiled = seconds_compiling() - self._not_ours
+            if compiling:
+                name, time = f"{self._run}compiling, first run only", _clock(compiled)
+            else:
+                name, time = self._number(done if stopped else done + 1), _clock(_now() - self._begin)
+                if stopped:
+                    time += f" and {_clock(compiled)} compiling" if compiled >= 1 else ""
+                time += f", stopped by {stopped}" if stopped else self._left(done + share)
+            self._bar.update(
+                self._bar.task_ids[0],
+                description=self._prefix + name,
+                # Without a known end the bar shows only the running epoch.
+                total=1 if most is None else most,
+                completed=share if most is None else done + share,
+                figures=self._figures(),
+                time=time,
+                visible=True,
+            )
+            self._bar.refresh()
+            self._next_draw = monotonic() + SECONDS_PER_DRAW
+            self._not_ours += compiled if stopped else 0.0
+
+    def _figures(self) -> str:
+        figures = self._recent[-1].figures("  ") if self._recent else ""
+        return figures if self._more is None else f"{figures}  {self._more()}"
 
     def _left(self, done: float) -> str:
         """The time left, estimated from the time that the `done` epochs took."""
         epochs = epochs_left(self._recent, done, self._max_epochs, self._tol)
         if epochs is None or done == 0:
             return ""
-        return f", {_clock(epochs * (monotonic() - self._since) / done)} left"
+        return f", {_clock(epochs * (_now() - self._since) / done)} left"
+
+
+class Aside(Callback):
+    """Shows runs that another one needs first: a bar that does not stay, or a line for each."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._keep = progress, progress._keep
+
+    def on_run(self, name: str) -> None:
+        """A run is about to begin."""
+        self._progress.on_run(name)
+        if self._progress._lines is not None:
+            self._progress._lines.write(name)
+
+    def on_start(self, max_epochs: int | None, n_examples: int) -> None:
+        """Training begins."""
+        self._progress._keep = False
+        self._progress.on_start(max_epochs, n_examples)
+
+    def on_batch(self, visited: int) -> None:
+        """`visited` blocks of the epoch are done."""
+        self._progress.on_batch(visited)
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        """An epoch is over."""
+        self._progress.on_epoch(epoch)
+
+    def on_stop(self, reason: str) -> None:
+        """Training is over."""
+        self._progress.on_stop(reason)
+        self._progress._keep = self._keep
+
+
+def _now() -> float:
+    """A clock that stands still while kernels are compiled."""
+    return monotonic() - seconds_compiling()
 
 
 def epochs_left(trace: Sequence[Epoch], done: float, max_epochs: int | None, tol: float | None) -> float | None:
@@ -173,17 +282,6 @@ def epochs_left(trace: Sequence[Epoch], done: float, max_epochs: int | None, tol
     return max(min(ends) - done, 0.0) if ends else None
 
 
-def _figures(epoch: Epoch) -> str:
-    figures = []
-    if epoch.primal is not None:
-        figures.append(f"objective {epoch.primal:.6g}")
-    if epoch.gap is not None:
-        figures.append(f"gap {100 * epoch.gap:.3g} %")
-    if epoch.score is not None:
-        figures.append(f"dev {epoch.score:.4f}")
-    return "  ".join(figures)
-
-
 def _clock(seconds: float) -> str:
     """Minutes and seconds, with hours and days where there are any."""
     return str(timedelta(seconds=round(seconds))).removeprefix("0:")
@@ -200,7 +298,7 @@ def _started_bar(stream: TextIO, *, keep: bool) -> "Bar":
         TextColumn("{task.fields[figures]}"),
         TextColumn("{task.fields[time]}"),
         console=Console(file=stream),
-        auto_refresh=False,  # no thread beside the training
+        auto_refresh=False,  # no thread beside the training, but while compiling
         redirect_stdout=False,  # what a program prints on standard output belongs there, even when that is a file
         expand=True,
         transient=not keep,

@@ -18,6 +18,7 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from widemargin.core.choices import Loss, Penalty
+from widemargin.core.penalty import formula
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, relative_gap
 from widemargin.objectives import OBJECTIVES
@@ -34,12 +35,14 @@ class Function(NamedTuple):
     loss: Loss
     penalty: Penalty
     C: float
+    l1: float = 1.0
 
     @classmethod
     def of(cls, problem: Problem) -> "Function":
         """The function that `problem` states."""
         names = [name for name, objective in OBJECTIVES.items() if objective == problem.objective]
-        return cls(names[0] if names else repr(problem.objective), problem.loss, problem.penalty, problem.C)
+        name = names[0] if names else repr(problem.objective)
+        return cls(name, problem.loss, problem.penalty, problem.C, problem.l1)
 
     def __str__(self) -> str:
         """The function as a formula.
@@ -47,7 +50,7 @@ class Function(NamedTuple):
         >>> print(Function("margin", "squared_hinge", "l2", 0.1))
         ½‖w‖² + 0.1 Σ ξ², ξ by margin
         """
-        norm, power = {"l2": "½‖w‖²", "l1": "‖w‖₁"}[self.penalty], "²" if self.loss == "squared_hinge" else ""
+        norm, power = formula(self.penalty, self.l1), "²" if self.loss == "squared_hinge" else ""
         return f"{norm} + {self.C:g} Σ ξ{power}, ξ by {self.objective}"
 
 

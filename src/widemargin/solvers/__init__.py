@@ -1,51 +1,91 @@
-"""Solvers: one file per family, each consuming cuts through the one protocol of `core.solver`."""
+"""Solvers: one file per family, each consuming cuts through the one protocol of `core.solver`.
+
+A solver's file is imported when the solver is first asked for: a run loads only its own.
+"""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
+from functools import cache
+from importlib import import_module
 from math import inf
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from widemargin._lazy import lazy_names
 from widemargin.core.solver import Solver
 from widemargin.errors import WidemarginError
-from widemargin.solvers.adadelta import AdaDelta
-from widemargin.solvers.adagrad import AdaGrad
-from widemargin.solvers.auto import Auto
-from widemargin.solvers.bundle import Bundle
-from widemargin.solvers.cutting_plane import CuttingPlane, CuttingPlaneDual
-from widemargin.solvers.dcd import DualCoordinateDescent
-from widemargin.solvers.frank_wolfe import FrankWolfe
-from widemargin.solvers.interior import Interior
-from widemargin.solvers.lbfgs import LBFGS
-from widemargin.solvers.mira import MIRA
-from widemargin.solvers.one_slack import OneSlack
-from widemargin.solvers.pegasos import Pegasos
-from widemargin.solvers.perceptron import Perceptron
-from widemargin.solvers.proximal import ProximalPoint
-from widemargin.solvers.sdm import OnlineCuttingPlane, SequentialDual
-from widemargin.solvers.sgd import SGD
 
-SOLVERS: dict[str, Solver] = {
-    "auto": Auto(),
-    "perceptron": Perceptron(),
-    "mira": MIRA(),
-    "sgd": SGD(),
-    "pegasos": Pegasos(),
-    "adagrad": AdaGrad(),
-    "adadelta": AdaDelta(),
-    "dcd": DualCoordinateDescent(),
-    "dcd-light": DualCoordinateDescent(sweeps=0),
-    "cpd": CuttingPlaneDual(),
-    "ocp": OnlineCuttingPlane(),
-    "sdm": SequentialDual(),
-    "n-slack": CuttingPlane(),
-    "one-slack": OneSlack(),
-    "interior": Interior(),
-    "proximal": ProximalPoint(),
-    "bcfw": FrankWolfe(),
-    "bundle": Bundle(),
-    "lbfgs": LBFGS(),
+if TYPE_CHECKING:
+    from widemargin.solvers.adadelta import AdaDelta as AdaDelta
+    from widemargin.solvers.adagrad import AdaGrad as AdaGrad
+    from widemargin.solvers.arow import AROW as AROW
+    from widemargin.solvers.auto import Auto as Auto
+    from widemargin.solvers.bundle import Bundle as Bundle
+    from widemargin.solvers.cutting_plane import CuttingPlane as CuttingPlane
+    from widemargin.solvers.cutting_plane import CuttingPlaneDual as CuttingPlaneDual
+    from widemargin.solvers.dcd import DualCoordinateDescent as DualCoordinateDescent
+    from widemargin.solvers.frank_wolfe import FrankWolfe as FrankWolfe
+    from widemargin.solvers.interior import Interior as Interior
+    from widemargin.solvers.lbfgs import LBFGS as LBFGS
+    from widemargin.solvers.mira import MIRA as MIRA
+    from widemargin.solvers.one_slack import OneSlack as OneSlack
+    from widemargin.solvers.passive_aggressive import PassiveAggressive as PassiveAggressive
+    from widemargin.solvers.pegasos import Pegasos as Pegasos
+    from widemargin.solvers.perceptron import Perceptron as Perceptron
+    from widemargin.solvers.proximal import ProximalPoint as ProximalPoint
+    from widemargin.solvers.sdm import OnlineCuttingPlane as OnlineCuttingPlane
+    from widemargin.solvers.sdm import SequentialDual as SequentialDual
+    from widemargin.solvers.sgd import SGD as SGD
+
+_ROWS: dict[str, tuple[str, dict[str, Any]]] = {
+    "auto": ("auto.Auto", {}),
+    "perceptron": ("perceptron.Perceptron", {}),
+    "mira": ("mira.MIRA", {}),
+    "pa": ("passive_aggressive.PassiveAggressive", {}),
+    "arow": ("arow.AROW", {}),
+    "sgd": ("sgd.SGD", {}),
+    "pegasos": ("pegasos.Pegasos", {}),
+    "adagrad": ("adagrad.AdaGrad", {}),
+    "adadelta": ("adadelta.AdaDelta", {}),
+    "dcd": ("dcd.DualCoordinateDescent", {}),
+    "dcd-light": ("dcd.DualCoordinateDescent", {"sweeps": 0}),
+    "cpd": ("cutting_plane.CuttingPlaneDual", {}),
+    "ocp": ("sdm.OnlineCuttingPlane", {}),
+    "sdm": ("sdm.SequentialDual", {}),
+    "n-slack": ("cutting_plane.CuttingPlane", {}),
+    "one-slack": ("one_slack.OneSlack", {}),
+    "interior": ("interior.Interior", {}),
+    "proximal": ("proximal.ProximalPoint", {}),
+    "bcfw": ("frank_wolfe.FrankWolfe", {}),
+    "bundle": ("bundle.Bundle", {}),
+    "lbfgs": ("lbfgs.LBFGS", {}),
 }
+"""For each name the class, as ``module.name``, and its parameters."""
+
+
+@cache
+def _made(name: str) -> Solver:
+    place, parameters = _ROWS[name]
+    module, _, kind = place.partition(".")
+    made: Solver = getattr(import_module(f"{__name__}.{module}"), kind)(**parameters)
+    return made
+
+
+class _Solvers(Mapping[str, Solver]):
+    def __getitem__(self, name: str) -> Solver:
+        return _made(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _ROWS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_ROWS)
+
+    def __len__(self) -> int:
+        return len(_ROWS)
+
+
+SOLVERS: Mapping[str, Solver] = _Solvers()
 """Every solver by its name in estimators and on the command line."""
 
 
@@ -83,26 +123,8 @@ def _value(node: ast.expr) -> Any:
     return inf if isinstance(node, ast.Name) and node.id == "inf" else ast.literal_eval(node)
 
 
-__all__ = [
-    "LBFGS",
-    "MIRA",
-    "SGD",
-    "SOLVERS",
-    "AdaDelta",
-    "AdaGrad",
-    "Auto",
-    "Bundle",
-    "CuttingPlane",
-    "CuttingPlaneDual",
-    "DualCoordinateDescent",
-    "FrankWolfe",
-    "Interior",
-    "OneSlack",
-    "OnlineCuttingPlane",
-    "Pegasos",
-    "Perceptron",
-    "ProximalPoint",
-    "SequentialDual",
-    "Solver",
-    "named_solver",
-]
+_classes: dict[str, set[str]] = {}
+for _place, _ in _ROWS.values():
+    _classes.setdefault(_place.partition(".")[0], set()).add(_place.partition(".")[2])
+__getattr__, __dir__, _names = lazy_names(__name__, {module: sorted(names) for module, names in _classes.items()})
+__all__ = ["SOLVERS", "Solver", "named_solver", *_names]  # noqa: PLE0604 — they are strings

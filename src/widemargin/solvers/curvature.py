@@ -10,6 +10,7 @@ since their own products are used.
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from widemargin._threads import run
 from widemargin._types import AnyArray, FloatMatrix, FloatVector
 
 PIECE = 1 << 16  # sums run over pieces of this size, whatever the number of threads
+FLATTEST = 1e-8  # the least cosine of the angle between s and y
 BLOCK = 1 << 10  # of a piece, which stays in the cache while it meets all pairs
 
 
@@ -85,25 +87,30 @@ def _combine(
 
 
 class Point(NamedTuple):
-    """P and ∇P at `w`."""
+    """P at `w`, and the gradient there: ∇P, or that of the smooth part of P (`solvers.lbfgs`)."""
 
     w: FloatVector
     value: float
     gradient: FloatVector
 
 
-def keep(pairs: Pairs, before: Point, after: Point, n_threads: int) -> None:
-    """Keep the pair of a step; forget all pairs if P did not curve up on the way."""
+def keep(pairs: Pairs, before: Point, after: Point, gradient: FloatVector, strong: bool, n_threads: int) -> None:
+    """Keep the pair of a step; forget all pairs if P did not curve up on the way.
+
+    `gradient` is the one that `direction` will be asked about next; `strong` says that P is 1-strongly convex.
+    """
     memory, k, n = len(pairs.s), pairs.n % len(pairs.s), len(after.w)
     # Without a vector in between: fresh memory takes longer to get than to fill.
     np.subtract(after.w, before.w, out=pairs.s[k], casting="same_kind")
     np.subtract(after.gradient, before.gradient, out=pairs.y[k], casting="same_kind")
     tables = np.zeros((-(-n // PIECE), 2 * memory, 3))
-    run([partial(_products, pairs.s, pairs.y, k, after.gradient, *each, tables) for each in _ranges(n, n_threads)])
+    run([partial(_products, pairs.s, pairs.y, k, gradient, *each, tables) for each in _ranges(n, n_threads)])
     for row, found in zip((k, memory + k, 2 * memory), tables.sum(axis=0).T, strict=True):
         pairs.products[row, :-1] = pairs.products[:-1, row] = found
     # ⟨s, y⟩ ≥ ‖s‖² where P is 1-strongly convex; clearly less is rounding, or P is not convex there.
-    pairs.n = pairs.n + 1 if pairs.products[k, memory + k] > 0.5 * pairs.products[k, k] else 0
+    along, square = pairs.products[k, memory + k], pairs.products[k, k]
+    least = 0.5 * square if strong else FLATTEST * sqrt(square * pairs.products[memory + k, memory + k])
+    pairs.n = pairs.n + 1 if along > least else 0
 
 
 def direction(pairs: Pairs, gradient: FloatVector, n_threads: int) -> FloatVector:

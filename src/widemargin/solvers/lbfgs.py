@@ -3,42 +3,51 @@
     d = −H ∇P(w);   w ← w + t d,   t by the strong Wolfe conditions
 
 with H the inverse Hessian estimated from the last `memory` steps (`solvers.curvature`). One iteration is one epoch: a
-pass over the data for every t tried, usually one. ½‖w‖² makes P 1-strongly convex, hence
+pass over the data for every t tried, usually one. The tangents of a pass at w add up to R(v) ≥ β − ⟨v, s⟩ with
+s = −∇R(w), β = R(w) + ⟨w, s⟩, so every point has a lower bound on P (`core.penalty`): the certificate costs nothing.
 
-    P* ≥ P(w) − ½‖∇P(w)‖²
-
-at every w: the certificate costs nothing.
+P = S + λ‖w‖₁ with S smooth has kinks (the penalties "l1" and "elastic-net"). `solvers.orthants` searches along
+d = −H v instead, with the shortest subgradient v, within the orthant of w; H is that of S.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.core.choices import Loss
+from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
+from widemargin.core.penalty import PENALTIES, bound
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
 from widemargin.solvers.curvature import Pairs, Point, direction, keep, no_pairs
+from widemargin.solvers.orthants import DECREASE, Evaluate, l1_strength, search_orthant, slope
 from widemargin.solvers.planes import risk
 
-MOST_TRIALS = 12
-DECREASE, CURVATURE = 1e-4, 0.9  # the Wolfe conditions
+CURVATURE = 0.9  # of the Wolfe conditions
+STRONGLY_CONVEX = ("l2", "elastic-net")
 LONGER = 4.0  # while no step is too long
 
 
 @dataclass(slots=True)
 class LBFGSState:
-    """The point `w` with P and ∇P there, the pairs, and the best lower bound on P so far."""
+    """The point `w` with P and ∇S there, S being P without its kinks; the pairs; the best lower bound on P so far.
+
+    `trials` and `step` are those of the last search; it was `stuck` if it found no lower P along the gradient itself.
+    """
 
     w: FloatVector
     gradient: FloatVector
     pairs: Pairs
     value: float = np.inf
     bound: float = 0.0
+    trials: int = 0
+    step: float = 0.0
+    stuck: bool = False
 
 
 class _Trial(NamedTuple):
@@ -51,11 +60,13 @@ class _Trial(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LBFGS(Solver):
-    """L-BFGS with the last `memory` pairs, each of which takes as much memory as the weights."""
+    """L-BFGS with the last `memory` pairs, each of which takes as much memory as the weights; `trials` per search."""
 
     memory: int = number(6, least=1)
+    trials: int = number(12, least=1)
 
     losses: ClassVar[tuple[Loss, ...]] = ("hinge",)
+    penalties: ClassVar[tuple[Penalty, ...]] = PENALTIES
     kinds: ClassVar[tuple[Kind, ...]] = ("smooth",)
     descends: ClassVar[bool] = True
 
@@ -67,62 +78,83 @@ class LBFGS(Solver):
     def epoch(self, problem: Problem, state: LBFGSState, rng: np.random.Generator) -> None:
         """One iteration; the state is consistent whenever cuts are asked for."""
         if np.isinf(state.value):
-            _arrive(state, _point(problem, state.w))
-        reached = _search(problem, state, direction(state.pairs, state.gradient, problem.n_threads))
+            _arrive(problem, state, _point(problem, state.w))
+        steepest = slope(problem, state.w, state.gradient)
+        reached = self._search(problem, state, direction(state.pairs, steepest, problem.n_threads), steepest)
         if reached is not None:
-            keep(state.pairs, Point(state.w, state.value, state.gradient), reached, problem.n_threads)
-            _arrive(state, reached)
+            before = Point(state.w, state.value, state.gradient)
+            _arrive(problem, state, reached)
+            steepest = slope(problem, state.w, state.gradient)
+            keep(state.pairs, before, reached, steepest, problem.penalty in STRONGLY_CONVEX, problem.n_threads)
         else:
             _point(problem, state.w)  # so that the problem remembers the slacks there
+            state.stuck = not state.pairs.n
             state.pairs.n = 0  # the pairs may be at fault: start again from the gradient alone
+
+    def _search(self, problem: Problem, state: LBFGSState, d: FloatVector, steepest: FloatVector) -> Point | None:
+        """The next point along `d`; None if P is nowhere less."""
+        begin = Point(state.w, state.value, steepest)
+        search = search_orthant if l1_strength(problem) else _search
+        reached, state.trials, state.step = search(partial(_point, problem), begin, d, self.trials)
+        return reached
 
     def weights(self, state: LBFGSState) -> FloatVector:
         """The last point."""
         return state.w
 
     def dual(self, problem: Problem, state: LBFGSState) -> float | None:
-        """The largest P(w) − ½‖∇P(w)‖² so far; 0 at first, since P is never less. None if P is not convex."""
-        return state.bound if problem.convex else None
+        """The largest lower bound so far, at first 0; None if P is not convex, or without a penalty."""
+        return state.bound if problem.convex and problem.penalty != "none" else None
+
+    def ended(self, problem: Problem, state: LBFGSState) -> str:
+        """Rounding hides any further decrease of P."""
+        return "precision" if state.stuck else ""
 
 
 def _point(problem: Problem, w: FloatVector) -> Point:
-    """P and ∇P at `w`, by a pass over the data in a fixed order; the problem then remembers the slacks there."""
+    """P and ∇S at `w`, by a pass over the data in a fixed order; the problem then remembers the slacks there."""
     loss, a = risk(problem, w)[:2] if problem.summed is None else problem.summed.risk(problem, w)
-    return Point(w, problem.regulariser(w) + loss, np.subtract(w, a, out=a))
+    gradient = np.subtract(w if problem.penalty in STRONGLY_CONVEX else 0.0, a, out=a)
+    return Point(w, problem.regulariser(w) + loss, gradient)
 
 
-def _arrive(state: LBFGSState, point: Point) -> None:
+def _arrive(problem: Problem, state: LBFGSState, point: Point) -> None:
     state.w, state.value, state.gradient = point
-    state.bound = max(state.bound, point.value - 0.5 * float(point.gradient @ point.gradient))
+    state.stuck = False
+    strong = problem.penalty in STRONGLY_CONVEX
+    s = np.subtract(point.w, point.gradient) if strong else -point.gradient
+    beta = point.value - problem.regulariser(point.w) + float(point.w @ s)
+    state.bound = max(state.bound, bound(problem.penalty, problem.l1, beta, s))
 
 
-def _search(problem: Problem, state: LBFGSState, d: FloatVector) -> Point | None:
+def _search(evaluate: Evaluate, begin: Point, d: FloatVector, most_trials: int) -> tuple[Point | None, int, float]:
     """A point along `d` that fulfils the Wolfe conditions, or else the best one tried; None if P is nowhere less.
 
-    The minimum is enclosed by a step that is too short and one that is too long (Algorithm 3.5). Near the optimum
-    rounding defeats the conditions before it hides the decrease of P; then any decrease will do.
+    Also the number of trials and the last step. The minimum is enclosed by a step that is too short and one that is too
+    long (Algorithm 3.5). Near the optimum rounding defeats the conditions before it hides the decrease of P; then any
+    decrease will do.
     """
-    start = short = _Trial(0.0, state.value, float(state.gradient @ d))
-    long, best, t = None, None, 1.0
+    start = short = _Trial(0.0, begin.value, float(begin.gradient @ d))
+    long, best, t, step = None, None, 1.0, 0.0
     if start.slope >= 0:
-        return None
-    for _ in range(MOST_TRIALS):
+        return None, 0, 0.0
+    for number_of_trial in range(1, most_trials + 1):
         ahead = t * d
-        ahead += state.w
-        reached = _point(problem, ahead)
+        ahead += begin.w
+        reached = evaluate(ahead)
         trial = _Trial(t, reached.value, float(reached.gradient @ d))
-        if reached.value < (state.value if best is None else best.value):
-            best = reached
+        if reached.value < (begin.value if best is None else best.value):
+            best, step = reached, t
         if trial.value > start.value + DECREASE * t * start.slope or trial.value > short.value:
             long = trial
         elif abs(trial.slope) <= -CURVATURE * start.slope:
-            return reached
+            return reached, number_of_trial, t
         elif trial.slope > 0:
             long = trial
         else:
             short = trial
         t = LONGER * t if long is None else _between(short, long)
-    return best
+    return best, most_trials, step
 
 
 def _between(short: _Trial, long: _Trial) -> float:

@@ -36,6 +36,11 @@ class Perceptron(Solver):
     mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 15
 
+    @property
+    def heeds_errors(self) -> bool:
+        """False: all mistakes are equal."""
+        return False
+
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AveragedState:
         """Weights zero, or a copy of `w`."""
         return averaging.start(problem, w, cuts)

@@ -4,7 +4,7 @@
 
 for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as in `descent`. For η₀ the
 values ½, ¼, … 1/32 are tried, and smaller ones as long as they are better still; it is the one with the least objective
-on 1,000 examples after a pass over them.
+on 1,000 examples after a pass over them. All of these numbers are parameters.
 
 As *printed* in the paper, λ = 1/C, which leaves out the number of examples: w shrinks as many times more, though never
 past 0. No η₀ below 1/32 is tried then, and the objective is that of the 1,000 examples alone, not of all.
@@ -23,10 +23,6 @@ from widemargin.core.solver import Solver, number
 from widemargin.solvers.descent import DescentState, descend, new_state
 from widemargin.solvers.subgradient import small_size, strength
 
-SAMPLE = 1000
-GRID = 0.5 ** np.arange(1, 31)
-LEAST_TRIALS = 5
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SGD(Solver):
@@ -38,6 +34,9 @@ class SGD(Solver):
     average : return the average of w over all steps, with more weight on later ones, instead of the last w
     printed : λ = 1/C and the choice of η₀ as the paper prints them; for comparisons with it
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
+    first, factor : the first η₀ to try, and by what each is divided for the next
+    samples : how many examples they are tried on
+    least_trials, most_trials : how many to try
     lazy : update only the weights that a batch reads, instead of all; the result is the same
     """
 
@@ -45,6 +44,11 @@ class SGD(Solver):
     average: bool = True
     printed: bool = False
     batch_size: int | None = number(None, least=1)
+    first: float = number(0.5, above=0.0)
+    factor: float = number(2.0, above=1.0)
+    samples: int = number(1000, least=1)
+    least_trials: int = number(5, least=1)
+    most_trials: int = number(30, least=1)
     lazy: bool = True
 
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
@@ -71,18 +75,19 @@ class SGD(Solver):
 
     def _best_eta0(self, problem: Problem, w: FloatVector, batches: list[IntVector]) -> float:
         """The η₀ with the least objective after a pass from `w` over the first batches, which were drawn at random."""
-        sample = batches[: max(1, SAMPLE // len(batches[0]))]
+        sample = batches[: max(1, self.samples // len(batches[0]))]
+        grid = self.first / self.factor ** np.arange(self.least_trials if self.printed else self.most_trials)
         values: list[float] = []
         try:
-            for eta0 in GRID[: LEAST_TRIALS if self.printed else None].tolist():
+            for eta0 in grid.tolist():
                 trial = new_state(problem, w, None)
                 self._pass(problem, trial, sample, self._strength(problem, batches), eta0)
                 values.append(self._objective(problem, self.weights(trial), sample))
-                if len(values) >= LEAST_TRIALS and values[-1] > min(values):
+                if len(values) >= self.least_trials and values[-1] > min(values):
                     break
         finally:
             problem.forget()  # the slacks at other weights say nothing about the epoch
-        return float(GRID[np.argmin(values)])
+        return float(grid[np.argmin(values)])
 
     def _objective(self, problem: Problem, w: FloatVector, sample: list[IntVector]) -> float:
         """P(w), estimated from the sample, or of the sample alone."""

@@ -24,13 +24,18 @@ TASKS = {
 }
 """The package of each task, by its name on the command line."""
 
+FILLS_COLUMNS = "tag"
+"""The task whose models fill in columns that the models of other tasks read (`tasks.carried`)."""
+
 
 class Kind(NamedTuple):
     """One kind of trained model: where its parts are, each as ``module.name`` within the folder of the task.
 
     `parameters` is a dataclass. `compile` turns data into arrays. `model` is the trained model, and `estimator` wraps
-    it for scikit-learn. `survey`, if there is one, finds out what parts of the data must know of each other before each
-    can be compiled by itself (`tasks.survey`).
+    it for scikit-learn. `foreign` names readers of other programs' model files, by the bytes that these begin with.
+    `observed` names a function that finds the weights that occur in training data, for programs that train no others.
+    `survey` names one that finds out what parts of the data must know of each other before each can be compiled by
+    itself (`tasks.survey`).
     """
 
     package: str
@@ -38,11 +43,18 @@ class Kind(NamedTuple):
     compile: str
     model: str
     estimator: str
-    survey: str | None = None
+    foreign: Mapping[bytes, str] = {}
+    observed: str = ""
+    survey: str = ""
 
     def load(self, part: str) -> Any:
         """Import one of the parts."""
         return _imported(self.package, getattr(self, part))
+
+    def load_foreign(self, beginning: bytes) -> Any:
+        """Import the reader of other programs' files that begin so; None if there is none."""
+        found = next((place for magic, place in self.foreign.items() if beginning.startswith(magic)), None)
+        return None if found is None else _imported(self.package, found)
 
 
 class Task(NamedTuple):
@@ -51,7 +63,7 @@ class Task(NamedTuple):
     The keys of `kinds` are the names in model files. `does` and `example` appear in the command line's help. `files`
     names the reader of the task's files (`tasks.files.Files`); it is None for a task without a command line. `options`
     names a dataclass of command-line options that are not training parameters. `reads` lists the fields of
-    `tasks.base.Reading` that the user may set.
+    `tasks.base.Reading` that the user may set. `scores_punctuation` says that scores may leave out punctuation.
     """
 
     package: str
@@ -61,6 +73,7 @@ class Task(NamedTuple):
     files: str | None = None
     options: str | None = None
     reads: tuple[str, ...] = ()
+    scores_punctuation: bool = False
 
     def load_options(self) -> Any:
         """The dataclass of the task's own options, or None."""

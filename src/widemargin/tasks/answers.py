@@ -18,12 +18,12 @@ class Ranked(NamedTuple):
 
 
 class SureSpan(NamedTuple):
-    """A span of the tokens `start:end`, its type, and the probability that it is right."""
+    """A span of the tokens `start:end`, its type, and the probability that it is right; None if that is unknown."""
 
     start: int
     end: int
     type: str
-    confidence: float
+    confidence: float | None
 
 
 class Alternatives(Model):

@@ -6,8 +6,11 @@ task's model is in its ``model.py``; estimators wrap it.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +22,8 @@ from widemargin.core.solution import SOLUTION, Solution
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
+from widemargin.files.pieces import Cut, pieces
+from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.tasks import kinds
@@ -60,6 +65,7 @@ SUMMARY = record(
         "solution": SOLUTION,
         **dict.fromkeys(("unreachable", "unknown"), mapping(whole(at_least=0))),
         "cut_short": whole(at_least=0),
+        "trained_by": text(),
     },
 )
 """The record of training in the header of a model file."""
@@ -79,8 +85,32 @@ class Corpus(NamedTuple):
     document: Any
 
 
+@contextmanager
+def counted_within(source: str, first: int) -> Iterator[None]:
+    """Errors about a piece of a file behind its `first` lines, which count sequences within it, say where it begins."""
+    try:
+        yield
+    except WidemarginError as error:
+        if first == 0 or str(error).startswith(f"{source}, line "):
+            raise
+        raise type(error)(f"{source}, from line {first + 1} on: {error}") from error
+
+
+class Piece(NamedTuple):
+    """A piece of a file, and how many lines of it come before."""
+
+    corpus: Corpus
+    source: str = ""
+    first: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in it to predict."""
+        return not any(self.corpus.size.values())
+
+
 class Reading(NamedTuple):
-    """The user's choices for reading a file; None means unspecified."""
+    """The user's choices for reading a file; None means unspecified. `tags` are ``"predicted"`` or ``"given"``."""
 
     label: str | None = None
     format: str | None = None
@@ -88,6 +118,7 @@ class Reading(NamedTuple):
     text: bool = False
     unknown: str | None = None
     alternatives: str | None = None
+    tags: str | None = None
 
 
 @dataclass
@@ -115,8 +146,12 @@ class Model(ABC):
     """The options that `evaluate` takes."""
     exports: ClassVar[Mapping[str, str]] = {}
     """Other formats that it can be written in: what they hold, by the suffixes of their files."""
+    takes_tags: ClassVar[bool] = False
+    """Whether the tags of its inputs may be given or predicted."""
     fields: ClassVar[Fields]
     """The fields of its header, beside those that all models have."""
+    perhaps: ClassVar[Fields] = {}
+    """The fields that its header may have."""
 
     labels: list[Any]
     summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
@@ -135,8 +170,27 @@ class Model(ABC):
     # With files at hand.
 
     @abstractmethod
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file as this model takes it, with its gold outputs or without."""
+
+    def check_reading(self, reading: Reading) -> None:
+        """Raise if the user's choices do not apply to this kind of model."""
+        if reading.tags is not None and not self.takes_tags:
+            raise UnsupportedError(f"the model predicts {self.predicts}; --tags is about parsers")
+
+    def pieces(self, path: str, reading: Reading) -> Iterator[Piece]:
+        """A file for prediction, piece by piece; all at once if it is a folder or cannot be cut."""
+        if os.path.isdir(path):
+            yield Piece(self.read(path, reading, gold=False))
+            return
+        for raw in pieces(path, partial(self.cut, reading=reading)):
+            with counted_within(raw.source, raw.first):
+                corpus = self.read(raw, reading, gold=False)
+            yield Piece(corpus, raw.source, raw.first)
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """How to cut a file that begins like this into pieces; None to read it all at once."""
+        return None
 
     @abstractmethod
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
@@ -155,6 +209,15 @@ class Model(ABC):
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest weights of each part of the model, for the labels with the `chosen` numbers."""
 
+    def numbers_of(self, labels: Sequence[Any]) -> list[int]:
+        """The numbers of these labels, or of all if there are none."""
+        known = [str(label) for label in self.labels]
+        for label in labels:
+            if str(label) not in known:
+                raise WidemarginError(f"the model has no label {label!r}; it has {', '.join(map(repr, known))}")
+        wanted = set(map(str, labels))
+        return [number for number, label in enumerate(known) if not wanted or label in wanted]
+
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """The corpus reduced to one input; `sentence` counts from 1."""
         raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")
@@ -162,6 +225,10 @@ class Model(ABC):
     def explain(self, X: Any, question: Question) -> Explanation:
         """Explain the prediction for the only input of `X`."""
         raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")
+
+    def unused(self, corpus: Corpus) -> list[str]:
+        """The columns of its training data that no feature looks at, though they hold something."""
+        return []
 
     def remarks(self) -> list[tuple[str, str]]:
         """More facts about what was learnt, for people: names and values."""
@@ -218,13 +285,19 @@ class Model(ABC):
     def _restored(cls, stored: Stored) -> Self:
         """The inverse of `_described`; the header has the `fields`, and tensors are checked as they are taken."""
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file `path`, without features whose weights are all zero."""
+    def described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """The whole model as a JSON header and arrays, without features whose weights are all zero."""
         header, tensors = self.compacted()._described()
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
         if self.calibration is not None:
             about["calibration"] = self.calibration.described()
-        write_model(path, about, tensors)
+            if self.calibration.beta is not None:
+                about["beta"] = self.calibration.beta
+        return about, tensors
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file `path`, without features whose weights are all zero."""
+        write_model(path, *self.described())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -234,20 +307,50 @@ class Model(ABC):
     @classmethod
     def from_file(cls, file: ModelFile, name: str) -> Self:
         """The model in a file that has been read."""
-        stored = Stored(Place(f"the model {name}"), *file)
+        return cls.from_stored(Stored(Place(f"the model {name}"), *file))
+
+    @classmethod
+    def from_stored(cls, stored: Stored) -> Self:
+        """The model that `described` described."""
         header = stored.checked({"structure": text()})
         if header["structure"] != cls.kind:
-            raise ModelFileError(f"the model {name} predicts {header['structure']!r:.60}, not {cls.predicts}")
-        stored.checked({**cls.fields, "summary": SUMMARY}, {"calibration": CALIBRATION})
+            raise stored.place.error(f"predicts {header['structure']!r:.60}, not {cls.predicts}")
+        calibrated = {"calibration": CALIBRATION, "beta": number(at_least=0)}
+        stored.checked({**cls.fields, "summary": SUMMARY}, {**cls.perhaps, **calibrated})
         model = stored.made(cls._restored, stored)
         if "calibration" in header:
-            model.calibration = Calibration.restored(header["calibration"])
+            model.calibration = Calibration.restored(header["calibration"], header.get("beta"))
         return model
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """The trained model in a file, of any kind."""
-    return model_in(read_model(path), os.fspath(path))
+    """The trained model in a file, of any kind; other programs' files count if a task can read them."""
+    found = foreign_model(path)
+    return model_in(read_model(path), os.fspath(path)) if found is None else found
+
+
+def foreign_model(source: str | os.PathLike[str] | bytes) -> Any:
+    """The trained model in another program's file, given by its path or its bytes; None if it is no such file."""
+    beginning = source[:9] if isinstance(source, bytes) else _beginning(source)
+    if beginning[8:] == b"{":
+        return None  # our own, or nobody's: there is no need to import every task
+    readers = (kind.load_foreign(beginning) for _, kind in kinds())
+    read = next((each for each in readers if each is not None), None)
+    return None if read is None else read(source)
+
+
+def written_by(path: str | os.PathLike[str]) -> Any:
+    """The program that wrote our own model file; None for the files of others."""
+    return read_model(path).header.get("written_by") if _beginning(path)[8:] == b"{" else None
+
+
+def _beginning(path: str | os.PathLike[str]) -> bytes:
+    """The first bytes of a file; none if it cannot be read, which is for its reader to say."""
+    try:
+        with Path(path).open("rb") as stream:
+            return stream.read(9)
+    except (OSError, ValueError):
+        return b""
 
 
 def model_in(file: ModelFile, name: str) -> Any:

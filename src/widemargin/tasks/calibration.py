@@ -5,22 +5,31 @@
 The curve is fitted by maximum likelihood on data not used for training. Its targets are those of Platt (1999),
 (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2) instead of 1 and 0: they keep the fit finite even if all predictions are right. On
 gene names (bc2gm), it is as good as isotonic regression for labels, and better for spans, which are fewer.
+
+The curve says how sure a prediction is, and nothing about the labels that were not predicted. All labels have
+
+    p(y) ∝ exp(β⟨w, φ(x, y)⟩)
+
+where β, one over the *temperature* (Guo et al. 2017), is fitted to the same data: it is the one under which the right
+labels of tokens are most likely. Here, too, targets are a little below 1, so that β is finite.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from widemargin._types import BoolVector, FloatVector
+from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector
 from widemargin.core.header import mapping, number, one_of, row
 from widemargin.errors import DataError, WidemarginError
 from widemargin.metrics import Bin, expected_calibration_error, reliability
 
 CALIBRATION = mapping(row(number(at_least=0), number()), keys=one_of("labels", "spans"), at_least=1)
 """A calibration in the header of a model file: slope and shift of each curve."""
+LEAST = 1e-300  # of a probability whose logarithm is taken
+RANGE = 1e3  # β · a typical margin is between one over this and this
 
 
 class Judged(NamedTuple):
@@ -76,16 +85,54 @@ class Sigmoid:
         return cls(float(found[0]) / scale, float(found[1]))
 
 
+class Tempered(NamedTuple):
+    """The probabilities of labels as a function of β, a row per token or example, and which labels are right there."""
+
+    probabilities: Callable[[float], FloatMatrix]
+    right: BoolMatrix
+
+    def best(self, margin: float) -> float | None:
+        """The β under which the right labels are most likely; None if no right label is known.
+
+        The targets are those of Platt (1999): 1 / (n + 2) is shared by the labels that are wrong. `margin` is a typical
+        difference of scores.
+        """
+        from scipy.optimize import minimize_scalar
+
+        n_right = self.right.sum(axis=1)
+        known = (n_right > 0) & (n_right < self.right.shape[1])
+        if not known.any():
+            return None
+        right, n_wrong = self.right[known], self.right.shape[1] - n_right[known]
+        smooth = 1.0 / (np.count_nonzero(known) + 2)
+
+        def loss(log_beta: float) -> float:
+            p = np.maximum(self.probabilities(float(np.exp(log_beta)))[known], LEAST)
+            likely = np.log(np.where(right, p, 0.0).sum(axis=1))
+            unlikely = np.where(right, 0.0, np.log(p)).sum(axis=1) / n_wrong
+            return -float(((1.0 - smooth) * likely + smooth * unlikely).mean())
+
+        middle, reach = -np.log(margin), np.log(RANGE)
+        found = minimize_scalar(
+            loss, bounds=(middle - reach, middle + reach), method="bounded", options={"xatol": 1e-3}
+        )
+        return float(np.exp(found.x))
+
+
 @dataclass(frozen=True)
 class Calibration:
-    """The curves of a model, under the keys ``"labels"`` and ``"spans"``."""
+    """The curves of a model, under the keys ``"labels"`` and ``"spans"``, and the β of its probabilities, if any."""
 
     curves: Mapping[str, Sigmoid]
+    beta: float | None = None
 
     @classmethod
-    def fit(cls, judged: Mapping[str, Judged]) -> "Calibration":
-        """The maximum-likelihood curves."""
-        return cls({kind: Sigmoid.fit(each) for kind, each in judged.items()})
+    def fit(cls, judged: Mapping[str, Judged], tempered: Tempered | None = None) -> "Calibration":
+        """The maximum-likelihood curves, and β."""
+        margins = np.concatenate([each.margins for each in judged.values()])
+        typical = max(float(margins[np.isfinite(margins)].mean()), 1e-12) if np.isfinite(margins).any() else 1.0
+        curves = {kind: Sigmoid.fit(each) for kind, each in judged.items()}
+        return cls(curves, None if tempered is None else tempered.best(typical))
 
     def report(self, judged: Mapping[str, Judged]) -> "CalibrationReport":
         """How well the curves fit."""
@@ -98,9 +145,9 @@ class Calibration:
         return {kind: [curve.slope, curve.shift] for kind, curve in self.curves.items()}
 
     @classmethod
-    def restored(cls, header: Mapping[str, Sequence[float]]) -> "Calibration":
+    def restored(cls, header: Mapping[str, Sequence[float]], beta: float | None = None) -> "Calibration":
         """The inverse of `described`; the header fits `CALIBRATION`."""
-        return cls({kind: Sigmoid(slope, shift) for kind, (slope, shift) in header.items()})
+        return cls({kind: Sigmoid(slope, shift) for kind, (slope, shift) in header.items()}, beta)
 
 
 @dataclass(frozen=True)
@@ -149,12 +196,16 @@ class Calibrated(ABC):
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The predictions for `X`, judged by `y`; leaves out kinds with no predictions."""
 
+    def tempered(self, X: Any, y: Any, n_threads: int = 1) -> Tempered | None:
+        """The probabilities of labels for `X`, and which are right by `y`; None for models without them."""
+        return None
+
     def calibrate(self, X: Any, y: Any, n_threads: int = 1) -> CalibrationReport:
-        """Fit the curves from margins to probabilities, on labelled data not used for training."""
+        """Fit the curves from margins to probabilities, and β, on labelled data not used for training."""
         judged = self.judged(X, y, n_threads)
         if not judged:
             raise DataError("there is nothing to calibrate on: nothing is predicted for these data")
-        self.calibration = Calibration.fit(judged)
+        self.calibration = Calibration.fit(judged, self.tempered(X, y, n_threads))
         return self.calibration.report(judged)
 
     def judge_confidence(self, X: Any, y: Any, n_threads: int = 1) -> CalibrationReport:

@@ -6,6 +6,8 @@ An estimator is a dataclass of parameters that wraps a trained model, `model_`.
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -13,17 +15,20 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from widemargin._threads import count_threads
-from widemargin._types import FloatMatrix
-from widemargin.core.loop import Callback
+from widemargin._types import AnyArray, FloatMatrix
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
-from widemargin.errors import ModelFileError, WidemarginError
+from widemargin.core.stop import Callback
+from widemargin.errors import DataError, ModelFileError, WidemarginError
+from widemargin.metrics import sequence_scorer
 from widemargin.tasks import kinds
 from widemargin.tasks.answers import Answers, Ranked, SureSpan
 from widemargin.tasks.base import Model, load_model
 from widemargin.tasks.calibration import CalibrationReport
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.training import Compiled, Data, Pieces, compare_solvers, train, train_path, train_piece
+from widemargin.tasks.strongest import Learnt, of_label
+from widemargin.tasks.training import Compiled, Data, Pieces, Warm, compare_solvers, train, train_path, train_piece
+from widemargin.text.inputs import drained
 
 if TYPE_CHECKING:
     from widemargin.report.comparison import Comparison
@@ -40,7 +45,9 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
     _compile: ClassVar[Callable[..., Compiled[Any]]]
     _pieces: Pieces[M] | None = None
     _solution: Solution | None = None
+    _warm: Warm | None = None
 
+    warm_start: bool
     n_jobs: int | None
 
     def fit(
@@ -67,10 +74,12 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         resume : continue from the checkpoint, if it exists, exactly as its run would have continued
         """
         self._pieces = None
-        data = Data(*self._checked(X, y, sample_weight), dev)
+        data = self._data(X, y, sample_weight, dev)
+        warm = self._last_run()
         options = {"checkpoint": checkpoint, "resume": resume}
-        model, solution = train(self._compile, self._parameters, data, callbacks, **options)
+        model, solution = train(self._compile, self._parameters, data, callbacks, warm, **options)
         _warn(solution)
+        self._warm = warm
         return self._fitted(model, solution)
 
     def fit_path(
@@ -81,7 +90,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         Features are compiled once. Each training run starts where the one with the next smaller C ended. After Ctrl-C,
         values that were not reached are missing; the parameter `C` of each clone tells its value.
         """
-        path = train_path(self._compile, self._parameters, Data(*self._checked(X, y, sample_weight), dev), C)
+        path = train_path(self._compile, self._parameters, self._data(X, y, sample_weight, dev), C)
         for _, solution in path:
             _warn(solution)
         return [
@@ -101,12 +110,12 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
 
         The estimator is unchanged. The result has tables; its `save` writes them, with pictures, into a folder.
         """
-        data = Data(*self._checked(X, y, sample_weight), dev)
+        data = self._data(X, y, sample_weight, dev)
         return compare_solvers(self._compile, self._parameters, data, solvers)
 
     def predict(self, X: Any) -> Any:
         """The best output for every input."""
-        return self._ask("predict", X)
+        return _joinable(self._ask("predict", X))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file `path`, to be read by `widemargin.load`."""
@@ -129,6 +138,45 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
             self._solution = model.solution
         return self._solution
 
+    def strongest(self, label: Any = None, n: int = 10) -> Learnt:
+        """The `n` largest and the `n` smallest weights of each part of the model, by name; they print as a table.
+
+        Parameters
+        ----------
+        label : one of the labels; None for all
+        n : how many weights of either sign
+        """
+        self._check_fitted()
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise WidemarginError(f"n must be a whole number of at least 1, not {n!r}")
+        model = self.model_
+        parts = model.strongest(model.numbers_of([] if label is None else [label]), int(n))
+        return Learnt(parts if label is None else of_label(parts, str(label)))
+
+    @property
+    def n_iter_(self) -> int:
+        """The number of training epochs."""
+        return len(self.model_.summary["solution"]["trace"])
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """What notebooks show: the parameters and, once fitted, the certificate."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._certificate()
+        return bundle
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        shown = super()._repr_html_
+        return lambda: shown() + self._certificate()
+
+    def _certificate(self) -> str:
+        if not self.__sklearn_is_fitted__() or "solution" not in self.model_.summary:
+            return ""
+        # Without the weights, which a loaded model would have to assemble.
+        solution = Solution.restored(np.empty(0), self.model_.summary["solution"])
+        return f'<p class="widemargin-certificate">{escape(str(solution))}</p>'
+
     @property
     def n_unreachable_(self) -> int:
         """How many gold outputs of the training data the model can never predict (`core.examples.Unreachable`)."""
@@ -137,10 +185,37 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn should know: `fit` needs outputs, and inputs are no single matrix."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required, tags.input_tags.two_d_array = True, False
+        return tags
+
     @property
     def _parameters(self) -> Any:
         """The estimator itself, which is the dataclass of its parameters."""
         return self
+
+    def _last_run(self) -> Warm | None:
+        """The run that the next one continues, perhaps that of a loaded model; None for a cold start."""
+        if not self.warm_start:
+            return None
+        last = Warm() if self._warm is None else replace(self._warm)
+        last.model = getattr(self, "model_", None)
+        return last
+
+    def _data(self, X: Any, y: Any, sample_weight: Any, dev: Any = None) -> Data:
+        """The data given to `fit`, checked; whatever can be read only once has been read."""
+        if dev is not None:
+            dev = tuple(drained(dev))
+            if len(dev) != 2:
+                raise DataError(f"dev must be a pair (X, y), not {len(dev)} things")
+            dev = self._read(dev[0]), self._read(dev[1])
+        return Data(*self._checked(self._read(X), self._read(y), drained(sample_weight)), dev)
+
+    def _read(self, values: Any) -> Any:
+        """Inputs or outputs; iterators as lists."""
+        return drained(values)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """The data given to `fit`, in the form that training takes."""
@@ -159,7 +234,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
     def _inputs(self, X: Any) -> Any:
         """The inputs of a prediction, checked."""
         self._check_fitted()
-        return X
+        return self._read(X)
 
     def _ask(self, question: str, X: Any, *more: Any, **options: Any) -> Any:
         X = self._inputs(X)
@@ -176,14 +251,43 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         return self._fitted(pieces.model, pieces.solution)
 
 
+class NestedOutputs(list[Any]):
+    """A list of outputs that are themselves lists; NumPy takes it for one row of objects, whatever their lengths.
+
+    So scikit-learn can join the outputs of several folds, as `cross_val_predict` does.
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        found = np.empty(len(self), dtype=object)
+        for k, output in enumerate(self):
+            found[k] = output
+        return found if dtype is None else found.astype(dtype)
+
+
+def _joinable(outputs: Any) -> Any:
+    """The outputs in a form that scikit-learn can join."""
+    nested = isinstance(outputs, list) and outputs and isinstance(outputs[0], list | tuple)
+    return NestedOutputs(outputs) if nested else outputs
+
+
 def _warn(solution: Solution) -> None:
     """Say so, as scikit-learn does, if training has not converged."""
     if solution.shortfall is not None:
         warnings.warn(f"training has not converged: {solution.shortfall}; {REMEDIES}", ConvergenceWarning, stacklevel=3)
 
 
+class NamedEstimator(Estimator[M]):
+    """An estimator whose features have names."""
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """The names of the features, in the order of their weights; `input_features` is for scikit-learn's sake."""
+        self._check_fitted()
+        model: Any = self.model_
+        return np.array(model.extractor.names(), dtype=object)
+
+
 class ProbableEstimator(Estimator[M]):
-    """An estimator whose model gives probabilities, if it was trained with `likelihood` (`tasks.probabilities`)."""
+    """An estimator whose model gives probabilities, by its objective or by calibration (`tasks.probabilities`)."""
 
     def predict_minimum_risk(self, X: Any) -> Any:
         """The outputs with the least expected error: those whose parts are likely, each by itself."""
@@ -194,12 +298,29 @@ class ProbableEstimator(Estimator[M]):
         return self._ask("expected_counts", X)[:, self._order]
 
 
+class TreeEstimator(ProbableEstimator[M]):
+    """An estimator of trees, whose model may tag words by itself (`tasks.trees`)."""
+
+    tags: Any
+
+    @property
+    def taggers_(self) -> dict[str, Model]:
+        """The taggers that the model carries, by the column that each fills in."""
+        self._check_fitted()
+        return dict(self.model_.taggers)  # type: ignore[attr-defined]  # only models of trees have them
+
+    def _inputs(self, X: Any) -> Any:
+        """Sentences with their tags, predicted or given as the parameter `tags` says."""
+        self._check_fitted()
+        return self.model_.settled(self._read(X), self.tags)  # type: ignore[attr-defined]
+
+
 class AnsweringEstimator(Estimator[A]):
     """An estimator whose model also gives alternatives, confidence and constrained outputs (`tasks.answers`)."""
 
     def predict(self, X: Any, constraints: Constraints | None = None) -> Any:
         """The best output for every input, among those that meet the `constraints`."""
-        return self._ask("predict", X, constraints=constraints)
+        return _joinable(self._ask("predict", X, constraints=constraints))
 
     def predict_best(self, X: Any, k: int, constraints: Constraints | None = None) -> list[list[Ranked]]:
         """The `k` best outputs for every input with their scores, best first; fewer if fewer exist."""
@@ -219,24 +340,59 @@ class AnsweringEstimator(Estimator[A]):
 
         `save` keeps the calibration, `fit` discards it. The report says how well confidence and truth agree afterwards.
         """
-        return self._ask("calibrate", X, y)
+        return self._ask("calibrate", X, self._read(y))
 
 
-class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A]):
+class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A], NamedEstimator[A]):
     """An estimator that labels tokens, and hence marks spans."""
+
+    def _read(self, values: Any) -> Any:
+        return drained(values, nested=True)
 
     def predict_proba(self, X: Any, constraints: Constraints | None = None) -> list[FloatMatrix]:
         """For each token of every sequence, the probability of each of the `classes_`, under the `constraints`.
 
-        The model must have been trained with `likelihood` or `softmax-margin`.
+        The model must be calibrated, or trained with `likelihood` or `softmax-margin`.
         """
         order = self._order
         return [each[:, order] for each in self._ask("predict_proba", X, constraints=constraints)]
 
-    def predict_spans(self, X: Any, constraints: Constraints | None = None) -> list[list[SureSpan]]:
-        """The predicted spans of every sequence, each with the probability that it is right.
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float]:
+        """{(feature, label): weight}, as far as weights are not zero."""
+        model: Any = self.model_
+        found: dict[tuple[str, Any], float] = model.state_features()
+        return found
 
-        The model must be calibrated, and its labels must mark spans.
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """{(label, next label): weight}, as far as weights are not zero."""
+        model: Any = self.model_
+        found: dict[tuple[Any, Any], float] = model.transition_features()
+        return found
+
+    def _score(self, metric: str, X: Any, y: Any, sample_weight: Any) -> float:
+        X = self._inputs(X)
+        model: Any = self.model_
+        gold, predicted = model.gold_and_predicted(X, self._read(y), count_threads(self.n_jobs))
+        return sequence_scorer(metric).measure(gold, predicted, sample_weight)
+
+    def predict_marginals(self, X: Any, constraints: Constraints | None = None) -> list[list[dict[Any, float]]]:
+        """As `predict_proba`, with a dict from labels to probabilities for each token."""
+        labels = self.classes_.tolist() if self.__sklearn_is_fitted__() else []
+        return [
+            [dict(zip(labels, row, strict=True)) for row in rows.tolist()]
+            for rows in self.predict_proba(X, constraints)
+        ]
+
+    def predict_marginals_single(self, x: Any, constraints: Constraints | None = None) -> list[dict[Any, float]]:
+        """As `predict_marginals`, for one sequence."""
+        return self.predict_marginals([x], constraints)[0]
+
+    def predict_spans(self, X: Any, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+        """The predicted spans of every sequence, each with the probability that it is right; None if not calibrated.
+
+        The labels must mark spans.
         """
         return self._ask("predict_spans", X, constraints=constraints)
 
@@ -254,6 +410,7 @@ def estimator_of(model: Model, name: str, **given: Any) -> Any:
     estimator = dict(kinds())[model.kind].load("estimator")
     for each in given.keys() - set(estimator._get_param_names()):
         raise WidemarginError(f"the model {name} is one of a {estimator.__name__}, which has no {each!r}")
-    if not {"parameters", "solution"} <= model.summary.keys():
+    # Another program's model file need not tell.
+    if "trained_by" not in model.summary and not {"parameters", "solution"} <= model.summary.keys():
         raise ModelFileError(f"the model {name} is damaged: it does not tell how it was trained")
     return estimator.from_model(model, **given)

@@ -2,14 +2,30 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import IntEnum
 from typing import Any, NamedTuple
 
-from widemargin.errors import WidemarginError
+from widemargin.errors import DataError, WidemarginError
 from widemargin.files.document import Document, label_column
-from widemargin.files.formats import guess, parse
-from widemargin.files.raw import RawText
+from widemargin.files.formats import FORMATS, guess, parse
+from widemargin.files.pieces import Cut, every_line
+from widemargin.files.raw import RawText, Source, shortened
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.text.columns import Columns
+
+NOT_DESCRIPTIONS = ("id", "head", "deprel", "deps", "misc", "phead", "pdeprel")
+"""Columns of treebanks that number tokens, hold trees, or hold notes."""
+
+
+class Likeness(IntEnum):
+    """How likely a file belongs to a task."""
+
+    NONE = 0
+    POSSIBLE = 1
+    LIKELY = 2
+    CERTAIN = 3
 
 
 class Files(ABC):
@@ -35,6 +51,24 @@ class Files(ABC):
         """The kind of model to learn from a file: the only one, unless a task with several says otherwise."""
         return kinds[0]
 
+    def predicted(self, path: str, reading: Reading, gold: Corpus, **own: Any) -> Corpus:
+        """A file of predictions for the inputs of `gold`."""
+        return self.read(path, reading, gold.about, gold=True, **own)
+
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """How likely a file is one of this task's."""
+        return Likeness.NONE
+
+    def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
+        """Raise an error unless two files are about the same inputs; where nothing else tells, there are as many."""
+        for what, count in gold.size.items():
+            if predicted.size[what] != count:
+                raise DataError(f"there are {predicted.size[what]} {what}, but {count} in the gold file")
+
+    @abstractmethod
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """How well the outputs in one file agree with those in another, which is about the same inputs."""
+
 
 class Opened(NamedTuple):
     """A document of tokens, and the format that it was read as."""
@@ -44,7 +78,7 @@ class Opened(NamedTuple):
 
 
 def open_tokens(
-    path: str, reading: Reading, about: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]] | None = None
+    path: Source, reading: Reading, about: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Opened:
     """Read a document of tokens: as the user says, else as the model remembers, else as the file looks.
 
@@ -58,9 +92,13 @@ def open_tokens(
     if names is None and chosen == about.get("format") == "conll":
         before: Sequence[str] = about.get("columns") or []
         # A file without labels lacks one column.
-        if len(before) - _width(raw) in (0, 1):
-            names = before
+        names = before if raw.judged("is like", lambda: len(before) - _width(raw) in (0, 1)) else None
     return Opened(parse(raw, chosen, names, **(options or {}).get(chosen, {})), chosen)
+
+
+def cut_tokens(head: RawText, reading: Reading) -> Cut | None:
+    """How to cut a file that `open_tokens` reads into pieces."""
+    return every_line if reading.text else FORMATS[reading.format or guess(head)].cut
 
 
 def gold_column(document: Document, wanted: str | None, before: str | None = None) -> str:
@@ -68,6 +106,27 @@ def gold_column(document: Document, wanted: str | None, before: str | None = Non
     if wanted is None and before is not None and before in document.columns:
         wanted = before
     return label_column(document, wanted)
+
+
+def check_same_words(gold: Document, predicted: Document) -> None:
+    """Raise an error that names the first place where two files have different words."""
+    wanted, found = (document.columns.sequences("word") for document in (gold, predicted))
+    for i, (right, words) in enumerate(zip(wanted, found, strict=False)):
+        if right == words:
+            continue
+        for t, (one, other) in enumerate(zip(right, words, strict=False)):
+            if one != other:
+                raise DataError(
+                    f"{predicted.place(i, t)}: the word is {shortened(other)!r}, but {shortened(one)!r} in "
+                    f"{gold.place(i, t)}"
+                )
+        raise DataError(
+            f"{predicted.place(i, 0)}: there are {len(words)} tokens, but {len(right)} in {gold.place(i, 0)}"
+        )
+    if len(wanted) != len(found):
+        raise DataError(
+            f"{predicted.raw.source} has {len(found)} sequences of tokens, but {gold.raw.source} has {len(wanted)}"
+        )
 
 
 def size_of(X: Columns, sequences: str) -> dict[str, int]:
@@ -82,6 +141,17 @@ def known_columns(X: Columns, names: Sequence[str]) -> Columns:
     return X
 
 
+def unused_columns(corpus: Corpus, read: Sequence[str]) -> list[str]:
+    """The columns of tokens that are not `read`: without labels, and without those that hold one value, or no words."""
+    X: Columns = corpus.X
+    known = [X[name] for name in (*read, *([corpus.about["label"]] if "label" in corpus.about else [])) if name in X]
+    return [
+        name
+        for name in X.names
+        if name not in NOT_DESCRIPTIONS and not any(X[name] is each for each in known) and len(X[name].values) > 1
+    ]
+
+
 def sequence_alone(corpus: Corpus, number: int, what: str, columns: Sequence[str]) -> Corpus:
     """One sequence of a file alone, counted from 1, with these columns; `what` is what the task calls it."""
     X = corpus.X
@@ -92,8 +162,8 @@ def sequence_alone(corpus: Corpus, number: int, what: str, columns: Sequence[str
 
 def _as_columns(raw: RawText) -> Document:
     """Plain text, one sequence per line, as a one-column document to which labels can be appended."""
-    tokens = "\n".join("\n".join(line.split()) + "\n" for line in raw.lines if line.strip())
-    return parse(RawText.of(tokens, raw.source), "conll")
+    tokens = "".join("\n".join(line.split()) + "\n\n" for line in raw.lines if line.strip())
+    return parse(replace(raw, lines=tokens.split("\n"), has_byte_order_mark=False), "conll")
 
 
 def _width(raw: RawText) -> int:

@@ -12,32 +12,41 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin.core.completion import begin
+from widemargin.core.loop import name_run
 from widemargin.core.problem import Problem
 from widemargin.core.restarts import completing, fit_best
 from widemargin.core.rounds import Rounds
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Callback
 from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.tasks.warm import weights_for
 
 if TYPE_CHECKING:
     from widemargin.tasks.training import Compiled
 
 
-def latent_loop(compiled: "Compiled[Any]", parameters: Any) -> Callable[..., Solution]:
-    """The training loop for latent examples, with the options among the parameters, which are `LatentParameters`."""
+def latent_loop(compiled: "Compiled[Any]", parameters: Any, before: Any = None) -> Callable[..., Solution]:
+    """The training loop for latent examples, with the options among the parameters, which are `LatentParameters`.
+
+    The weights of the model `before`, if there is one, choose the first completions.
+    """
     return partial(
         fit_best,
         n_restarts=parameters.n_restarts,
         completion=parameters.completion,
         rounds=Rounds(most=parameters.max_rounds, tol=parameters.round_tol, self_paced=parameters.self_paced),
-        init=_given(compiled, parameters),
+        init=_given(compiled, parameters) if before is None else weights_for(compiled, before),
     )
 
 
-def latent_path(train: Callable[[float], Solution], C: Sequence[float]) -> list[tuple[float, Solution]]:
+def latent_path(
+    train: Callable[[float], Solution], C: Sequence[float], callbacks: Sequence[Callback]
+) -> list[tuple[float, Solution]]:
     """A solution for each value in `C`, each trained by itself: there are local optima. Ctrl-C leaves some out."""
     found: list[tuple[float, Solution]] = []
     for each in C:
+        name_run(f"C {each:g}", callbacks)
         try:
             found.append((each, train(each)))
         except KeyboardInterrupt:

@@ -23,6 +23,8 @@ ATTRIBUTES = "Attributes\n----------\n"
 SHARED = (
     "solution_ : Solution",
     "    Weights, trace, primal, dual, gap, whether it is certified, and why training stopped.",
+    "n_iter_ : int",
+    "    The number of training epochs.",
     "n_unreachable_ : int",
     "    How many gold outputs the model can never predict, such as crossing arcs with a projective decoder.",
 )
@@ -92,7 +94,12 @@ class Parameters:
         in_python="An objective object works, too.",
     )
     loss: Loss | None = parameter(None, "Loss of each slack. By default the one that the solver prefers.")
-    penalty: Penalty = parameter("l2", "Penalty on the size of the weights; only some solvers support 'l1'.")
+    penalty: Penalty = parameter(
+        "l2",
+        "Penalty on the size of the weights; only some solvers support 'l1', and only 'lbfgs' the others, for "
+        "likelihood and softmax-margin.",
+    )
+    l1: float = parameter(1.0, "Weight of the l1 norm in the penalty 'elastic-net'.")
     max_epochs: int | None = parameter(
         None,
         "Stop after this many passes over the data. By default {usual_epochs}, or fewer for solvers without a proof, "
@@ -116,7 +123,12 @@ class Parameters:
         0, "The same seed gives the same result.", in_python="None draws a fresh one.", option="--seed", given_as="seed"
     )
     cut_memory: float = parameter(1024.0, "Megabytes for the cuts that a dual solver keeps.", option="--memory")
-    verbose: bool = parameter(False, "Show progress.", option=None)
+    warm_start: bool = parameter(
+        False, "Let another `fit` of the same estimator begin where the last one ended.", option=None
+    )
+    verbose: bool = parameter(
+        False, "Show progress on standard error: a bar on a terminal, a line per epoch elsewhere.", option=None
+    )
 
 
 def documented(model: type) -> Callable[[type[T]], type[T]]:

@@ -1,8 +1,8 @@
-"""Models whose outputs have probabilities, p(y) ∝ exp⟨w, φ(x, y)⟩, and what follows from them.
+"""Models whose outputs have probabilities, p(y) ∝ exp(β⟨w, φ(x, y)⟩), and what follows from them.
 
-Training with ``likelihood`` makes these probabilities fit the data. ``softmax-margin`` does so, too, but for the errors
-that it adds to the scores. After any other training the scale of the scores is arbitrary, and so would probabilities
-be: they are refused.
+Training with ``likelihood`` makes these probabilities fit the data at β = 1. ``softmax-margin`` does so, too, but for
+the errors that it adds to the scores. After any other training the scale of the scores is arbitrary, and so would
+probabilities be: they are refused until a calibration has found β (`tasks.calibration`).
 
 An output of *minimum risk* has the least expected error under p. The best output is most likely as a whole, but each of
 its parts may be in few of the other likely outputs.
@@ -10,12 +10,15 @@ its parts may be in few of the other likely outputs.
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from widemargin._types import FloatMatrix
+from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError
 from widemargin.tasks.base import Model
 from widemargin.tasks.parameters import PRESETS
+
+W = TypeVar("W")
 
 SMOOTH = ("likelihood", "softmax-margin")
 LEAST = 0.01
@@ -41,14 +44,34 @@ class Probable(Model):
     def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
         """One dict per input, as JSON can hold it: its parts with probabilities of `LEAST` or more."""
 
+    @property
+    def beta(self) -> float:
+        """The scale of scores at which probabilities fit, by calibration or by training; an error if by neither."""
+        self.check_probable()
+        known = None if self.calibration is None else self.calibration.beta
+        return 1.0 if known is None else known
+
     def check_probable(self) -> None:
-        """Raise unless the model was trained to have probabilities."""
-        objective = objective_of(self.summary)
-        if objective not in SMOOTH:
+        """Raise unless the model was trained or calibrated to have probabilities."""
+        objective, calibration = objective_of(self.summary), self.calibration
+        if objective not in SMOOTH and (calibration is None or calibration.beta is None):
             raise UnsupportedError(
-                f"the model was trained with the objective {objective}, which gives scores, not probabilities; train "
-                "with likelihood (or the solver crf), or calibrate the model and ask for confidence, if it offers that"
+                f"the model was trained with the objective {objective}, which gives scores, not probabilities; "
+                "calibrate the model on labelled data that it was not trained on, if it offers that, or train with "
+                "likelihood (or the solver crf)"
             )
+
+
+def tempered(weights: W, beta: float) -> W:
+    """Weights times β: an array, or a named tuple of arrays and sparse rows."""
+    if beta == 1.0:
+        return weights
+    found: Any = weights
+    if not hasattr(found, "_make"):
+        return beta * found
+    return found._make(
+        part._replace(values=beta * part.values) if isinstance(part, Rows) else beta * part for part in found
+    )
 
 
 def above_least(labels: Sequence[Any], row: Sequence[float]) -> dict[str, float]:

@@ -1,11 +1,11 @@
 """The strongest weights of each part of a model, by name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector
+from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows
 
 Strongest = dict[str, list[dict[str, Any]]]
@@ -18,6 +18,51 @@ class Part(NamedTuple):
     heading: str
     strongest: Strongest | None = None
     by_label: dict[str, Strongest] | None = None
+
+
+class Learnt(dict[str, Any]):
+    """The strongest weights of a model, part by part, for people and programs.
+
+    Each part is a dict: under ``"for"`` the largest weights, under ``"against"`` the smallest, as pairs (name, weight).
+    A part that differs by label has such a dict for each label.
+    """
+
+    def __init__(self, parts: Mapping[str, Part]) -> None:
+        tables, found = list[str](), dict[str, Any]()
+        for key, part in parts.items():
+            if part.strongest is not None:
+                found[key] = _sides(part.strongest)
+                tables += _table(part.heading, found[key])
+                continue
+            found[key] = {label: _sides(each) for label, each in (part.by_label or {}).items()}
+            for label, sides in found[key].items():
+                tables += _table(f"{part.heading} {label}", sides)
+        super().__init__(found)
+        self._text = "\n".join(tables) or "no weights with names"
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def of_label(parts: Mapping[str, Part], label: str) -> dict[str, Part]:
+    """The parts of one label, which those that differ by label then no longer do."""
+    return {
+        key: part if part.by_label is None else Part(f"{part.heading} {label}", part.by_label[label])
+        for key, part in parts.items()
+    }
+
+
+def _sides(found: Strongest) -> dict[str, list[tuple[str, float]]]:
+    signs = {"for": found["positive"], "against": found["negative"]}
+    return {side: [(each["name"], each["weight"]) for each in weights] for side, weights in signs.items()}
+
+
+def _table(heading: str, sides: Mapping[str, Sequence[tuple[str, float]]]) -> list[str]:
+    """A heading, and below it the weights for on the left and those against on the right; nothing without weights."""
+    left, right = ([f"{weight:+.3f} {name}" for name, weight in sides[side]] for side in ("for", "against"))
+    n, width = max(len(left), len(right)), max(map(len, left), default=0)
+    rows = zip(left + [""] * (n - len(left)), right + [""] * (n - len(right)), strict=True)
+    return [heading, *(f"  {one:{width}}  {other}".rstrip() for one, other in rows)] if n else []
 
 
 def strongest(weights: FloatVector, top: int, name: Callable[[int], str]) -> Strongest:
@@ -35,14 +80,26 @@ def strongest_by_label(
 
     Each of the `rows` holds the weights of all labels for one name, or for the same number of names in turn.
     """
-    n_rows, n = len(rows.indptr) - 1, len(labels)
-    row = np.repeat(np.arange(n_rows), np.diff(rows.indptr))
-    what = row * (len(names) // max(n_rows, 1)) + rows.indices // n
+    what, label = _places(rows, len(names), len(labels))
     found = {}
     for j in chosen:
-        at = np.flatnonzero(rows.indices % n == j)
+        at = np.flatnonzero(label == j)
         found[labels[j]] = strongest(rows.values[at], top, [names[k] for k in what[at].tolist()].__getitem__)
     return found
+
+
+def by_name_and_label(rows: Rows, names: Sequence[str], labels: Sequence[Any]) -> dict[tuple[str, Any], float]:
+    """All weights that are not zero; `rows` are as in `strongest_by_label`."""
+    what, label = (each.tolist() for each in _places(rows, len(names), len(labels)))
+    found = zip(what, label, rows.values.tolist(), strict=True)
+    return {(names[k], labels[j]): weight for k, j, weight in found if weight != 0.0}
+
+
+def _places(rows: Rows, n_names: int, n_labels: int) -> tuple[LongVector, IntVector]:
+    """The number of the name and of the label of each weight."""
+    n_rows = len(rows.indptr) - 1
+    row: LongVector = np.repeat(np.arange(n_rows, dtype=np.int64), np.diff(rows.indptr))
+    return row * (n_names // max(n_rows, 1)) + rows.indices // n_labels, rows.indices % n_labels
 
 
 def label_parts(weights: Any, labels: Sequence[str], chosen: Sequence[int], top: int) -> dict[str, Part]:

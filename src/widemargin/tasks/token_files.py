@@ -7,15 +7,19 @@ from typing import Any
 
 from widemargin.errors import WidemarginError
 from widemargin.files.document import Document, label_column
+from widemargin.files.formats import FORMATS, guess
+from widemargin.files.raw import RawText, Source
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.answers import Limits
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.files import Files, gold_column, known_columns, open_tokens, size_of
-from widemargin.text.columns import Notation
+from widemargin.tasks.files import Files, Likeness, check_same_words, gold_column, known_columns, open_tokens, size_of
+from widemargin.text.columns import VALUED, Notation
+from widemargin.text.labels import as_sequences
+from widemargin.text.partial import spelt
 from widemargin.text.templates import DEFAULT_TEMPLATES, listed
 
 FREE = ("*", "_", "")
-VALUED = ("feats", "misc")  # columns of CoNLL-U where _ says that a token has none, not that it is unknown which
 BITS = re.compile("[01]+")
 PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
 
@@ -39,6 +43,25 @@ class TokenFiles(Files):
                 raise WidemarginError(f"no template makes use of the {kind} {name!r}; add one like {kind}({name})")
         return given | {"templates": texts}
 
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """Tokens, of which a column is asked for, or which nothing else is known about."""
+        if not FORMATS[reading.format or guess(raw)].has_tokens:
+            return Likeness.NONE
+        return Likeness.POSSIBLE if reading.label is None else Likeness.CERTAIN
+
+    def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
+        """The words must be the same."""
+        check_same_words(gold.document, predicted.document)
+
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """Scores of labels, and of spans if they mark any."""
+        from widemargin.tasks.token_scores import label_evaluation
+
+        right = [spelt(labels) for labels in as_sequences(gold.X, gold.y)]
+        found = predicted.X.sequences(predicted.about["label"])
+        known = {label for labels in (*right, *found) for label in labels if isinstance(label, str)}
+        return label_evaluation(right, found, sorted(known), {}, {})
+
     def lexicons_need_templates(self, given: Mapping[str, Any]) -> bool:
         """Whether lexicons have an effect only through templates."""
         return True
@@ -55,7 +78,7 @@ def default_templates(lexicons: Mapping[str, Any], clusters: Mapping[str, Mappin
 
 
 def read_tokens(
-    path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, columns: Sequence[str] = ()
+    path: Source, reading: Reading, about: Mapping[str, Any], *, gold: bool, columns: Sequence[str] = ()
 ) -> Corpus:
     """A file of tokens; with `gold`, labels are in the wanted column, else that of training, else the format's own."""
     document, format_ = open_tokens(path, reading, about)

@@ -9,9 +9,9 @@ import numpy as np
 from widemargin._threads import count_threads
 from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.examples import Examples
-from widemargin.core.loop import Score
 from widemargin.core.problem import predict
 from widemargin.core.sparse import boundaries
+from widemargin.core.stop import Score
 from widemargin.metrics import (
     Confusion,
     Scores,
@@ -27,6 +27,7 @@ from widemargin.report.evaluation import Evaluation, Table, by_support, overall,
 from widemargin.report.numbers import share
 from widemargin.text.columns import split
 from widemargin.text.partial import COLLECTIONS, are_partial, known_runs, known_tokens
+from widemargin.text.span_labels import marks_spans
 from widemargin.text.spans import ENDS, STARTS, is_bio, parsed
 
 MOST_CONFUSIONS = 10
@@ -48,6 +49,13 @@ def dev_score(
         return measure(np.concatenate(predict(examples, w, n_threads)))
 
     return score
+
+
+def metric_for(chosen: str, labels: Sequence[Any]) -> str:
+    """The metric that `dev_metric` names; ``"auto"`` is F1 of spans if labels are BIO, else accuracy."""
+    if chosen == "auto":
+        return "f1" if marks_spans(labels) else "accuracy"
+    return chosen
 
 
 def code_scorer(

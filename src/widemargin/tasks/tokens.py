@@ -15,18 +15,22 @@ from widemargin._types import FloatMatrix, IntVector, LongVector
 from widemargin.core.problem import in_shares, predict
 from widemargin.core.sparse import boundaries
 from widemargin.files.document import label_column
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, checked_k, together
 from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.calibration import Tempered
 from widemargin.tasks.constrained import Constrained, E
 from widemargin.tasks.constraints import Constraints, check_possible
-from widemargin.tasks.files import sequence_alone
-from widemargin.tasks.probabilities import Probable
+from widemargin.tasks.files import cut_tokens, sequence_alone, unused_columns
+from widemargin.tasks.probabilities import Probable, tempered
 from widemargin.tasks.token_files import read_tokens, stated_constraints
 from widemargin.tasks.token_scores import label_evaluation
 from widemargin.text.columns import Column, Columns, Notation, split
 from widemargin.text.labels import as_sequences
-from widemargin.text.partial import spelt
+from widemargin.text.partial import labels_in, spelt
+from widemargin.text.spans import Span
 
 
 class Predictor(Protocol):
@@ -81,10 +85,6 @@ class TokenModel(Answers, Probable, Generic[E]):
         """The max-marginals of a batch of examples, a row for each of their parts."""
 
     @abstractmethod
-    def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatMatrix]:
-        """For each token of every sequence, the probability of each of the `labels`."""
-
-    @abstractmethod
     def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """Tokens, and labels or spans with their probabilities, as JSON can hold them."""
 
@@ -93,8 +93,22 @@ class TokenModel(Answers, Probable, Generic[E]):
         """The best output for every sequence with the confidence in all its parts, as JSON can hold it."""
 
     @abstractmethod
-    def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+    def sure_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
         """The predicted spans of every sequence, each with the probability that it is right."""
+
+    @abstractmethod
+    def spans_in(self, outputs: list[list[Any]]) -> list[list[Span]]:
+        """The spans of outputs."""
+
+    def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+        """The predicted spans of every sequence, each with the probability that it is right, or None before that.
+
+        Only a calibration tells how margins turn into probabilities.
+        """
+        if self.calibration is not None and "spans" in self.calibration.curves:
+            return self.sure_spans(X, n_threads, constraints)
+        found = self.spans_in(self.predict(X, n_threads, constraints))
+        return [[SureSpan(*span, None) for span in each] for each in found]
 
     @property
     @abstractmethod
@@ -184,20 +198,62 @@ class TokenModel(Answers, Probable, Generic[E]):
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
     ) -> tuple[E, list[FloatMatrix]]:
         """The constrained examples, and the probabilities of the parts of each, a row per part."""
-        self.check_probable()
+        beta = self.beta
         examples, weights = self.limited(X, constraints, "probabilities")
+        return examples, self._probabilities(examples, tempered(weights, beta), n_threads)
 
+    def _probabilities(self, examples: E, weights: Any, n_threads: int) -> list[FloatMatrix]:
         def ask(batch: IntVector) -> FloatMatrix:
             rows, log_z = examples.probabilities(weights, batch)
             check_possible(batch, log_z)
             return rows
 
         rows = np.concatenate(in_shares(examples, ask, n_threads))
-        return examples, np.split(rows, self.part_boundaries(examples)[1:-1])
+        return np.split(rows, self.part_boundaries(examples)[1:-1])
+
+    def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatMatrix]:
+        """For each token of every sequence, the probability of each of the `labels`."""
+        return self.of_tokens(*self.probabilities(X, n_threads, constraints))
+
+    def tempered(self, X: Any, y: Any, n_threads: int = 1) -> Tempered:
+        """The probabilities of the labels of all tokens, and which are right."""
+        examples, number = self.examples(X), self.label_numbers
+        right = np.zeros((int(examples.lengths.sum()), len(self.labels)), dtype=bool)
+        cells = (cell for cells in self.gold_labels(X, y) for cell in spelt(cells))
+        for row, cell in zip(right, cells, strict=True):
+            row[[number[name] for name in labels_in(cell) if name in number]] = True
+
+        def probabilities(beta: float) -> FloatMatrix:
+            parts = self._probabilities(examples, tempered(self.weights, beta), n_threads)
+            return np.concatenate(self.of_tokens(examples, parts))
+
+        return Tempered(probabilities, right)
+
+    @abstractmethod
+    def state_features(self) -> dict[tuple[str, Any], float]:
+        """The weights that are not zero of features and labels, by their names."""
+
+    def transition_features(self) -> dict[tuple[Any, Any], float]:
+        """The weights that are not zero of neighbouring labels."""
+        pairs = zip(*(each.tolist() for each in np.nonzero(self.weights.transition)), strict=True)
+        return {(self.labels[i], self.labels[j]): float(self.weights.transition[i, j]) for i, j in pairs}
+
+    @property
+    @abstractmethod
+    def label_numbers(self) -> dict[str, int]:
+        """The number among the `labels` that the name of a token's label stands for."""
+
+    @abstractmethod
+    def of_tokens(self, examples: E, probabilities: list[FloatMatrix]) -> list[FloatMatrix]:
+        """The probabilities of parts as those of the `labels` of tokens."""
 
     @abstractmethod
     def part_boundaries(self, examples: E) -> LongVector:
         """Where the parts of each example begin."""
+
+    def unused(self, corpus: Corpus) -> list[str]:
+        """The columns of its training data that no feature looks at, though they hold something."""
+        return unused_columns(corpus, self.columns_read)
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """One sequence of a file alone, counted from 1."""
@@ -205,12 +261,16 @@ class TokenModel(Answers, Probable, Generic[E]):
 
     # Files.
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of tokens, with its column of labels or without."""
         about = dict(self.about)
         if Notation().unknown in self.code_names:
             about.setdefault("unknown", "")  # the model knows it as a label
         return read_tokens(path, reading, about, gold=gold, columns=self.columns_read)
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two sequences."""
+        return cut_tokens(head, reading)
 
     def constraints(self, corpus: Corpus, limits: Limits) -> Constraints | None:
         """The command line's constraints on the sequences of a file, or None."""
@@ -245,13 +305,23 @@ class TokenModel(Answers, Probable, Generic[E]):
         extracted = perf_counter()
         codes = np.concatenate(predict(examples, self.weights, n_threads))
         seconds = {"features": extracted - begin, "decoding": perf_counter() - extracted}
-        names = self.code_names
-        gold = [spelt(labels) for labels in self.gold_labels(X, y)]
-        predicted = split([names[code] for code in codes.tolist()], boundaries(examples.lengths))
+        gold, predicted = self._spelt(X, y), self._named(codes, boundaries(examples.lengths))
         errors = {}
         if self.calibration is not None:
             errors = {kind: each.after for kind, each in self.judge_confidence(X, y, n_threads).items()}
-        return label_evaluation(gold, predicted, names, errors, seconds)
+        return label_evaluation(gold, predicted, self.code_names, errors, seconds)
+
+    def gold_and_predicted(self, X: Any, y: Any, n_threads: int = 1) -> tuple[list[list[Any]], list[list[str]]]:
+        """The right labels of tokens, and the predicted ones, as strings."""
+        named = self._named(*self._best(X, n_threads, None))
+        return self._spelt(X, y), named
+
+    def _spelt(self, X: Any, y: Any) -> list[list[Any]]:
+        return [spelt(labels) for labels in self.gold_labels(X, y)]
+
+    def _named(self, codes: IntVector, indptr: LongVector) -> list[list[str]]:
+        names = self.code_names
+        return split([names[code] for code in codes.tolist()], indptr)
 
     def gold_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
         """Gold outputs as labels of tokens."""

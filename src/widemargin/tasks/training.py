@@ -4,39 +4,47 @@ Every task has a function ``compile_…(parameters, data)`` that turns the user'
 training runs. `train` runs the training loop on them (`core.loop.fit`) and makes a model from the solution.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from widemargin._threads import count_threads
+from widemargin._types import FloatVector
 from widemargin.core.choices import Loss
 from widemargin.core.examples import Examples, Latent, Outputs, count_unreachable
-from widemargin.core.loop import Callback, Score, Stop, fit
+from widemargin.core.loop import fit
 from widemargin.core.objective import Objective
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.objectives import OBJECTIVES
-from widemargin.report.progress import Progress
 from widemargin.solvers import SOLVERS, named_solver
 from widemargin.tasks.parameters import PRESETS, Parameters, Preset
 
 if TYPE_CHECKING:
     from widemargin.core.online import Online
     from widemargin.report.comparison import Comparison
+    from widemargin.report.progress import Progress
 
 M = TypeVar("M")
 Trained = TypeVar("Trained")
 
 
 class Data(NamedTuple):
-    """Training data: inputs, gold outputs, a weight per example, and development data (X, y)."""
+    """Training data: inputs, gold outputs, a weight per example, and development data (X, y).
+
+    `told` are callbacks for models that are trained while the data are compiled (`tasks.jackknife`).
+    """
 
     X: Any
     y: Any
     sample_weight: Any = None
     dev: tuple[Any, Any] | None = None
+    told: Sequence[Callback] = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,7 @@ class Compiled(Generic[M]):
     sample_weight : a weight per example
     followed_by : compiles more data with the same labels and features, for training piece by piece
     completions : latent examples: turns the user's own completions into those of the structure
+    carried : the weights of another model as these examples need them, matched by names, for a warm start
     """
 
     examples: Examples
@@ -62,6 +71,16 @@ class Compiled(Generic[M]):
     sample_weight: Any = None
     followed_by: "Callable[[Data], Compiled[M]] | None" = None
     completions: Callable[[Any], Outputs] | None = None
+    carried: Callable[[M], FloatVector] | None = None
+
+
+@dataclass
+class Warm:
+    """The last run: its model, and the cuts of a dual solver with the digest of what they were found for."""
+
+    model: Any = None
+    cuts: Any = None
+    digest: str | None = None
 
 
 def train(
@@ -69,13 +88,33 @@ def train(
     parameters: Parameters,
     data: Data,
     callbacks: Sequence[Callback] = (),
+    warm: Warm | None = None,
     **options: Any,
 ) -> tuple[M, Solution]:
-    """A model trained with these parameters, and its solution; `options` go to `core.loop.fit`."""
-    compiled = compile_data(parameters, data)
-    loop = _latent().latent_loop(compiled, parameters) if isinstance(compiled.examples, Latent) else fit
-    solution = _slim(_run(loop, compiled, parameters, callbacks, **options))
-    return model_of(compiled, parameters, solution), solution
+    """A model trained with these parameters, and its solution; `options` go to `core.loop.fit`.
+
+    `warm` is the run to continue; it is replaced by this one.
+    """
+    with _shown(parameters) as shown:
+        compiled = compile_data(parameters, data._replace(told=_aside(shown)))
+        if isinstance(compiled.examples, Latent):
+            loop = _latent().latent_loop(compiled, parameters, None if warm is None else warm.model)
+        else:
+            loop = fit if warm is None else partial(_fit_warm, compiled, warm)
+        solution = _slim(_run(loop, compiled, parameters, [*shown, *callbacks], **options))
+    model = model_of(compiled, parameters, solution)
+    if warm is not None:
+        warm.model = model
+    return model, solution
+
+
+def _fit_warm(compiled: Compiled[Any], warm: Warm, problem: Problem, solver: Solver, **options: Any) -> Solution:
+    from widemargin.tasks.warm import beginning, digest_of  # seldom needed
+
+    digest = digest_of(problem, solver)
+    solution = fit(problem, solver, **options, **beginning(warm, compiled, digest))
+    warm.cuts, warm.digest = solution.cuts, digest
+    return solution
 
 
 def train_path(
@@ -89,14 +128,16 @@ def train_path(
 
     Latent problems have local optima, so each value is trained by itself.
     """
-    compiled = compile_data(parameters, data)
-    if isinstance(compiled.examples, Latent):
-        loop = _latent().latent_loop(compiled, parameters)
-        points = _latent().latent_path(lambda c: _run(loop, compiled, replace(parameters, C=c), callbacks), C)
-    else:
-        from widemargin.core.path import path_points  # seldom needed
+    with _shown(parameters) as shown:
+        compiled, callbacks = compile_data(parameters, data._replace(told=_aside(shown))), [*shown, *callbacks]
+        if isinstance(compiled.examples, Latent):
+            loop = _latent().latent_loop(compiled, parameters)
+            train_one = lambda c: _run(loop, compiled, replace(parameters, C=c), callbacks)  # noqa: E731
+            points = _latent().latent_path(train_one, C, callbacks)
+        else:
+            from widemargin.core.path import path_points  # seldom needed
 
-        points = _run(path_points, compiled, parameters, callbacks, C=C)
+            points = _run(path_points, compiled, parameters, callbacks, C=C)
     path = [(replace(parameters, C=each), _slim(solution)) for each, solution in points]
     return [(model_of(compiled, point, solution), solution) for point, solution in path]
 
@@ -159,9 +200,10 @@ def compare_solvers(
     """
     from widemargin.report.comparison import compare  # loads plotting code, which training does not need
 
-    compiled = compile_data(parameters, data)
-    if isinstance(compiled.examples, Latent):
-        compiled = _latent().first_round(compiled, parameters)
+    with _shown(parameters) as shown:
+        compiled = compile_data(parameters, data._replace(told=_aside(shown)))
+        if isinstance(compiled.examples, Latent):
+            compiled = _latent().first_round(compiled, parameters)
     parameters = replace(parameters, C=chosen(parameters).C)
     named = solvers if isinstance(solvers, Mapping) else {name: name for name in solvers}
     choices = {name: replace(parameters, solver=solver) for name, solver in named.items()}
@@ -240,6 +282,7 @@ def problem_of(parameters: Parameters, examples: Examples, sample_weight: Any = 
         sample_weight=sample_weight,
         loss=loss_of(parameters),
         penalty=parameters.penalty,
+        l1=parameters.l1,
         n_threads=count_threads(parameters.n_jobs),
         cut_memory=parameters.cut_memory,
     )
@@ -282,9 +325,29 @@ def _run(
     **options: Any,
 ) -> Trained:
     problem, stop = problem_of(parameters, compiled.examples, compiled.sample_weight), stop_of(parameters)
-    with Progress(tol=parameters.tol, enabled=bool(parameters.verbose)) as progress:
-        options |= {"stop": stop, "callbacks": [progress, *callbacks], "seed": parameters.random_state}
-        return loop(problem, solver_of(parameters), score=compiled.score, **options)
+    options |= {"stop": stop, "callbacks": callbacks, "seed": parameters.random_state}
+    return loop(problem, solver_of(parameters), score=compiled.score, **options)
+
+
+@contextmanager
+def _shown(parameters: Parameters) -> Iterator["Sequence[Progress]"]:
+    """The callback that shows progress, if it shall be shown, for as long as data are compiled and trained on."""
+    if not parameters.verbose:
+        yield ()
+        return
+    from widemargin.report.progress import Progress  # needed only if something is shown
+
+    with Progress(tol=parameters.tol) as progress:
+        yield [progress]
+
+
+def _aside(shown: "Sequence[Progress]") -> Sequence[Callback]:
+    """What shows models that are trained while data are compiled."""
+    if not shown:
+        return ()
+    from widemargin.report.progress import Aside
+
+    return [Aside(each) for each in shown]
 
 
 def solver_of(parameters: Parameters) -> Solver:

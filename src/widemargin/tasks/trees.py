@@ -1,30 +1,56 @@
-"""Models of trees over sentences: their features are hashed into one table of weights (`text.roles`)."""
+"""Models of trees over sentences: their features are hashed into one table of weights (`text.roles`).
+
+A model may carry taggers for the columns that its features read (`tasks.carried`). It then reads words alone, unless
+it is told to take the tags that are given.
+"""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
 from widemargin._threads import run
 from widemargin._types import AnyArray, FloatVector
-from widemargin.core.header import whole
+from widemargin.core.header import Fields, names, whole
 from widemargin.core.limits import check_memory
 from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
+from widemargin.report.evaluation import Evaluation
+from widemargin.report.numbers import share
 from widemargin.report.svg import Picture, page
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Opened, known_columns, open_tokens, sequence_alone, size_of
+from widemargin.tasks.carried import (
+    TAGGERS,
+    Settled,
+    Taggers,
+    check_filled,
+    described,
+    is_blank,
+    restored,
+    right,
+    settled,
+)
+from widemargin.tasks.files import Opened, cut_tokens, open_tokens, sequence_alone, size_of, unused_columns
 from widemargin.tasks.probabilities import Probable
 from widemargin.text.columns import Column, Columns
 from widemargin.text.roles import KEY_BITS
 
 TAGS = ("pos", "xpos", "upos", "label")
 """Columns that may hold the tags of a sentence, best first."""
+Judged: TypeAlias = Callable[[str, Callable[[], Any]], Any]
+UNTAGGED = "fill it in, or train a parser with --tags predicted, which does that itself"
+
+
+def judged_alone(what: str, judge: Callable[[], Any]) -> Any:
+    """What holds for sentences that are not a piece of a file."""
+    return judge()
 
 
 @dataclass
@@ -34,13 +60,23 @@ class TreeModel(Probable):
     counts: ClassVar[str] = "sentences"
     draws: ClassVar[bool] = True
     explains: ClassVar[bool] = True
+    takes_tags: ClassVar[bool] = True
+    perhaps: ClassVar[Fields] = {"taggers": TAGGERS, "filled": names()}
 
     weights: FloatVector = field(kw_only=True)
+    taggers: Taggers = field(default_factory=dict, kw_only=True)
+    """The models that fill in the columns that features read."""
+    filled: Sequence[str] = field(default=(), kw_only=True)
+    """Given columns in which every token of the training data had a value: a blank there is an error."""
 
     @property
     @abstractmethod
     def columns_read(self) -> list[str]:
         """The columns of tokens that the features look at."""
+
+    @abstractmethod
+    def columns(self, X: Any) -> Columns:
+        """Sentences as columns, with the tags that are given, if any."""
 
     @abstractmethod
     def examples(self, X: Any) -> Any:
@@ -86,10 +122,12 @@ class TreeModel(Probable):
             numbers = range(begin, min(begin + n_threads, examples.n_examples))
             yield from run([partial(examples.probabilities, self.weights, i) for i in numbers])
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of sentences, with its trees or without."""
+        if reading.tags == "predicted" and not self.taggers:
+            raise UnsupportedError("the model carries no taggers: it was trained to read the tags that are given")
         document, format_ = open_sentences(path, reading, self.about)
-        X = self.sentences(document.columns)
+        X = self.settled(document.columns, reading.tags, document.raw.judged)
         y = self.gold(document, X) if gold else None
         return Corpus(X, y, {"format": format_}, size_of(X, "sentences"), document)
 
@@ -97,20 +135,73 @@ class TreeModel(Probable):
     def gold(self, document: Any, X: Columns) -> Any:
         """The trees in a document."""
 
-    def sentences(self, X: Columns) -> Columns:
-        """The columns that the model reads; without a column `pos`, tags come from another column of the format."""
-        if "pos" in self.columns_read and "pos" not in X:
-            tags = next((name for name in TAGS if name in X and X[name].values != ["_"]), None)
-            if tags is None or X[tags] is X["word"]:
-                raise DataError(f"{X.source} has no tags, which the model reads; name them pos or xpos")
-            X = Columns({**X.by_name, "pos": X[tags]}, X.indptr, X.source)
-        return known_columns(X, self.columns_read)
+    def settled(self, X: Any, tags: str | None = None, judged: Judged = judged_alone) -> Settled:
+        """Sentences with all columns that the model reads: tags are its own, or those `given` in `X`.
+
+        Given tags must be there. Without a column `pos`, they come from another column of the format. `X` may be a
+        piece of a file; `judged` then settles what holds for the whole of it (`RawText.judged`).
+        """
+        if isinstance(X, Settled):
+            return X
+        columns = self.columns(X)
+        found = settled(columns, {} if tags == "given" else self.taggers)
+        if not columns.n_tokens:
+            return found  # without tokens, there may be no columns
+        read = [name for name in self.columns_read if name not in (*found.predicted, "word")]
+        if "pos" in read and "pos" not in columns:
+            pos = columns[judged("tags", partial(_tag_column, columns))]
+            found = settled(Columns({**columns.by_name, "pos": pos}, columns.indptr, columns.source), {})
+        remedy = "leave out --tags given, and the model fills it in" if self.taggers else UNTAGGED
+        for name in read:
+            check = partial(check_filled, found, name, remedy, everywhere=name in self.filled)
+            if name in self.filled:
+                check()
+            else:
+                judged(f"the column {name}", check)  # only a file that has no value at all is wrong
+        return found
+
+    def resting_on(self, evaluation: Evaluation, X: Settled) -> Evaluation:
+        """The evaluation of trees, with the tags that they rest on."""
+        read = [name for name in self.columns_read if name != "word"]
+        if not read:
+            return evaluation
+        shares = {name: right(X, name) for name in X.predicted}
+        results = {name: {"predicted": name in shares, "accuracy": shares.get(name)} for name in read}
+        spelt = [name if each is None else f"{name} {share(each)} right" for name, each in shares.items()]
+        given = [name for name in read if name not in shares]
+        parts = [f"{', '.join(spelt)}, predicted by the model"] if spelt else []
+        parts += [f"{', '.join(given)}, as given in the data"] if given else []
+        facts = [("tags", "; ".join(parts)), *evaluation.facts]
+        return evaluation._replace(results={"tags": results, **evaluation.results}, facts=facts)
+
+    def remarks(self) -> list[tuple[str, str]]:
+        """The taggers that the model carries."""
+        carried = [f"{name} ({len(tagger.labels)} tags)" for name, tagger in self.taggers.items()]
+        return [("taggers", f"{', '.join(carried)}: the model tags words by itself")] if carried else []
+
+    def carried(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """The taggers as a part of the header, and arrays."""
+        header, tensors = described(self.taggers)
+        return header | ({"filled": list(self.filled)} if self.filled else {}), tensors
+
+    def with_carried(self, stored: Stored) -> Self:
+        """The model with the taggers of its file."""
+        self.taggers, self.filled = restored(stored, self.columns_read), stored.header.get("filled", ())
+        return self
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two sentences."""
+        return cut_tokens(head, reading)
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
         """The trees as an SVG file, or as lines for a terminal."""
         if not terminal:
             return page(self.pictures(corpus, outputs))
         return "".join(line + "\n" for tree in self.lines(corpus, outputs) for line in [*tree, ""])
+
+    def unused(self, corpus: Corpus) -> list[str]:
+        """The columns of its training data that no feature looks at, though they hold something."""
+        return unused_columns(corpus, self.columns_read)
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """One sentence of a file alone, counted from 1."""
@@ -124,11 +215,23 @@ class TreeModel(Probable):
 
     def warm_up(self) -> None:
         """Parse two tokens, so that loading compiled kernels does not count as parsing."""
+        self.predict(self.two_tokens())
+
+    def two_tokens(self) -> Columns:
+        """A sentence of two tokens that are the same in every respect."""
         two = Column(np.zeros(2, dtype=np.int32), ["a"])
-        self.predict(Columns(dict.fromkeys(["word", *self.columns_read], two), np.array([0, 2], dtype=np.int64)))
+        return Columns(dict.fromkeys(["word", *self.columns_read], two), np.array([0, 2], dtype=np.int64))
 
 
-def open_sentences(path: str, reading: Reading, about: Mapping[str, Any]) -> Opened:
+def _tag_column(X: Columns) -> str:
+    """The column of tags in a file that does not call them `pos`."""
+    tags = next((name for name in TAGS if name in X and not is_blank(X, name)), None)
+    if tags is None or X[tags] is X["word"]:
+        raise DataError(f"{X.source} has no tags, which the model reads; name them pos or xpos, or {UNTAGGED}")
+    return tags
+
+
+def open_sentences(path: Source, reading: Reading, about: Mapping[str, Any]) -> Opened:
     """Read a document of sentences; bracketed trees keep function tags if the training data did."""
     if reading.label is not None:
         raise WidemarginError("trees are not in a label column; leave out --label")

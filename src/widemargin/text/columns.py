@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from widemargin._types import IntVector, LongVector
+from widemargin._types import AnyArray, IntVector, LongVector
 from widemargin.errors import DataError
 
 T = TypeVar("T")
@@ -37,6 +37,8 @@ class Notation(NamedTuple):
 
 
 USUAL = Notation()
+VALUED = ("feats", "misc")
+"""Columns of CoNLL-U where _ says that a token has none, not that it is unknown which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,19 @@ class Columns:
         cut = {name: Column(column.codes[here], column.values) for name, column in self.by_name.items()}
         return Columns(cut, indptr - indptr[0], self.source)
 
+    def chosen(self, numbers: AnyArray) -> "Columns":
+        """The sequences with these numbers alone.
+
+        >>> words = Column.of(["to", "be", "or", "not"])
+        >>> Columns({"word": words}, np.array([0, 2, 3, 4])).chosen(np.array([0, 2])).sequences("word")
+        [['to', 'be'], ['not']]
+        """
+        sizes = np.diff(self.indptr)[numbers]
+        indptr = np.append(0, np.cumsum(sizes))
+        tokens = np.arange(indptr[-1]) + np.repeat(self.indptr[numbers] - indptr[:-1], sizes)
+        cut = {name: Column(column.codes[tokens], column.values) for name, column in self.by_name.items()}
+        return Columns(cut, indptr, self.source)
+
     def strings(self, name: str) -> list[str]:
         """The column `name` as one string per token; a column that is made on first use need not be made for it."""
         if name in self.by_name and isinstance(self.by_name, LazyColumns):
@@ -146,6 +161,16 @@ def places(sequences: Iterable[Sequence[T]]) -> LongVector:
     [0, 2, 2, 4]
     """
     return np.fromiter(accumulate(map(len, sequences), initial=0), dtype=np.int64)
+
+
+def place_of(t: int, indptr: LongVector, source: str) -> str:
+    """Where token `t` is, counted over all sequences, in words that count from 1.
+
+    >>> place_of(2, np.array([0, 2, 3]), "a.conllu")
+    'a.conllu, sentence 2, token 1'
+    """
+    sequence = int(np.searchsorted(indptr, t, side="right"))
+    return f"{source}, sentence {sequence}, token {t - int(indptr[sequence - 1]) + 1}"
 
 
 def split(flat: Sequence[T], indptr: LongVector) -> list[list[T]]:

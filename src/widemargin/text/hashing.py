@@ -49,7 +49,7 @@ def combined(key: np.uint64, other: np.uint64) -> np.uint64:
 
 
 @kernel
-def _hash(text: ByteVector, lengths: LongVector) -> KeyVector:
+def hash_pieces(text: ByteVector, lengths: LongVector) -> KeyVector:
     """The keys of strings, given by their UTF-8 bytes, end to end, and their numbers of characters."""
     keys, factors = np.empty(len(lengths), dtype=np.uint64), np.empty(len(text), dtype=np.uint64)
     at, n_factors = 0, 0
@@ -77,7 +77,7 @@ def hash_strings(strings: Sequence[str]) -> KeyVector:
     [1, 4997812038790984084, 17235859931259094078, 2481092388468547593]
     """
     text = np.frombuffer("".join(strings).encode("utf-8", "surrogatepass"), dtype=np.uint8)
-    return _hash(text, np.fromiter(map(len, strings), dtype=np.int64, count=len(strings)))
+    return hash_pieces(text, np.fromiter(map(len, strings), dtype=np.int64, count=len(strings)))
 
 
 def hash_values(values: Sequence[str | None]) -> KeyVector:

@@ -8,7 +8,7 @@
 | a row of a NumPy or SciPy matrix | not given | feature values |
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -101,7 +101,8 @@ def as_tagged(X: Any) -> Columns:
     """
     if isinstance(X, Columns):
         return X
-    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in _checked(X)):
+    # Two words may come as a tuple, too.
+    if not all(isinstance(pair, tuple) and len(pair) == 2 and not isinstance(pair[0], str) for pair in _checked(X)):
         return as_columns(X)
     for i, (words, tags) in enumerate(X):
         if len(words) != len(tags):
@@ -120,15 +121,48 @@ def _is_token(token: Any, names: Sequence[str]) -> bool:
     return isinstance(token, Mapping) and all(isinstance(token.get(name), str) for name in names)
 
 
+def drained(values: Any, *, nested: bool = False) -> Any:
+    """The values of a generator or another iterator, which can be read only once, as a list; all else as it is.
+
+    With `nested`, iterators in a list are read as well.
+
+    >>> drained(iter("ab")), drained([iter("ab"), "c"], nested=True)
+    (['a', 'b'], [['a', 'b'], 'c'])
+    """
+    if isinstance(values, Iterator):
+        values = list(values)
+    if nested and isinstance(values, list) and any(issubclass(kind, Iterator) for kind in set(map(type, values))):
+        return [drained(each) for each in values]
+    return values
+
+
+def is_frame(values: Any) -> bool:
+    """Whether this is a data frame, of any library: it has named columns."""
+    return not isinstance(values, Columns) and hasattr(values, "columns") and hasattr(values, "shape")
+
+
 def _checked(X: Any) -> Any:
     if type(X) is list and set(map(type, X)) <= {list, tuple}:
         return X  # the usual case, found out quickly
-    if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__"):
+    if isinstance(X, str | bytes | Mapping) or not (hasattr(X, "__len__") or _is_matrix(X)):
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
+    if is_frame(X):
+        raise DataError("X is a data frame; widemargin.data.from_frame makes sequences from one with a row per token")
+    if _is_matrix(X) and len(X.shape) == 2 and X.dtype.kind in "biufc":
+        raise DataError(
+            f"X is one matrix of shape {X.shape}; a list of matrices is wanted, one per sequence with a row per "
+            "position: [X] for a single sequence"
+        )
     for i, sequence in enumerate(X):
         if isinstance(sequence, str | bytes | Mapping) or not (hasattr(sequence, "__len__") or _is_matrix(sequence)):
-            raise DataError(f"X[{i}] must be a sequence of positions, not {sequence!r:.60}")
+            raise DataError(f"X[{i}] must be a sequence of positions, not {sequence!r:.60}{_remedy(sequence)}")
     return X
+
+
+def _remedy(sequence: Any) -> str:
+    if isinstance(sequence, str) and len(sequence.split()) > 1:
+        return "; split texts into tokens"
+    return "; a single sequence of tokens is given as [X]" if isinstance(sequence, str | Mapping) else ""
 
 
 def _length(sequence: Any) -> int:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin._types import BoolMatrix, FloatMatrix, IntVector
+from widemargin._types import AnyArray, BoolMatrix, FloatMatrix, FloatVector, IntVector
 from widemargin.errors import DataError
 from widemargin.text.columns import Column, Columns, split
-from widemargin.text.inputs import lengths
+from widemargin.text.inputs import is_frame, lengths
 from widemargin.text.partial import Cell, checked_cell, labels_in
 
 
@@ -87,14 +87,19 @@ def as_sequences(X: Any, y: Any) -> list[list[Any]]:
         if not isinstance(X, Columns):
             raise DataError("labels can be given as a column only together with tokens in columns")
         return split(y.cells(), X.indptr)
-    if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
+    if isinstance(y, str | bytes | Mapping) or not hasattr(y, "__len__"):
         raise DataError(f"y must be a list of label lists, not {y!r:.60}")
+    if is_frame(y):
+        raise DataError("y is a data frame; widemargin.data.from_frame makes sequences of labels from one")
     sizes = lengths(X)
-    if len(y) != len(sizes):
+    labels = all(isinstance(each, str | int | np.generic) for each in y)
+    if len(y) != len(sizes) and not (labels and len(y)):
         raise DataError(f"X has {len(sizes)} sequences, but y has {len(y)}")
-    for i, (sequence, size) in enumerate(zip(y, sizes, strict=True)):
+    for i, sequence in enumerate(y):
         if isinstance(sequence, str | bytes | Mapping) or not hasattr(sequence, "__len__"):
-            raise DataError(f"y[{i}] must be a list of labels, not {sequence!r:.60}")
+            remedy = "; the labels of a single sequence are given as [y]" if labels else ""
+            raise DataError(f"y[{i}] must be a list of labels, not {sequence!r:.60}{remedy}")
+    for i, (sequence, size) in enumerate(zip(y, sizes, strict=True)):
         if len(sequence) != size:
             raise DataError(f"sequence {i} has {size} positions, but {len(sequence)} labels")
     return [list(sequence) for sequence in y]
@@ -130,6 +135,37 @@ def cost_matrix(
         columns = [number[named[1]]] if len(named) == 2 else [j for j in range(len(labels)) if j != row]
         matrix[row, columns] = cost
     return matrix
+
+
+def label_weights(
+    class_weight: Mapping[Any, float] | str | None, labels: Sequence[Any], counts: AnyArray
+) -> FloatVector:
+    """The weight of each label; `counts` tell how much there is of each.
+
+    >>> label_weights("balanced", ["a", "b"], np.array([1.0, 3.0])).tolist()
+    [2.0, 0.6666666666666666]
+    >>> label_weights({"b": 5}, ["a", "b"], np.array([1.0, 3.0])).tolist()
+    [1.0, 5.0]
+    """
+    if class_weight == "balanced":
+        return np.where(counts > 0, counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1.0)), 1.0)
+    if class_weight is None or isinstance(class_weight, Mapping):
+        return values_by_label(class_weight or {}, labels, "class_weight", of="class", values="weights")
+    raise DataError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r:.60}")
+
+
+def values_by_label(
+    given: Mapping[Any, float], labels: Sequence[Any], parameter: str, *, of: str = "label", values: str = "costs"
+) -> FloatVector:
+    """A number for each label, 1 unless it is given; `parameter`, `of` and `values` are words for errors."""
+    found = np.ones(len(labels))
+    for label, value in given.items():
+        if label not in labels:
+            raise DataError(f"{parameter} names the {of} {label!r}, which the training data do not have")
+        if not is_cost(value):
+            raise DataError(f"{parameter}[{label!r}] is {value!r}; {values} are finite and not negative")
+        found[labels.index(label)] = value
+    return found
 
 
 def checked_labels(classes: Any) -> list[Any]:

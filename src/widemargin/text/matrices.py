@@ -1,11 +1,11 @@
 """Features as rows of numbers: NumPy arrays or SciPy sparse matrices."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from widemargin._types import AnyArray, BoolVector, IntVector
+from widemargin._types import AnyArray, BoolVector, IntVector, LongVector
 from widemargin.core.header import whole
 from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries
 from widemargin.core.stored import Stored
@@ -15,6 +15,8 @@ from widemargin.text.shared import Vocabulary
 
 WIDEST = 2**31 - 1
 """The most columns of a matrix: their numbers have 32 bits."""
+SHARE = 2**20
+"""How many entries of a dense matrix are looked at together; it may be on disk, and too large for memory."""
 
 
 class MatrixExtractor:
@@ -124,7 +126,11 @@ def as_matrix(X: Any, width: int | None = None) -> Matrix:
         given = given.reshape(0, width or 0)
     if given.ndim != 2:
         raise DataError(f"X has the shape {given.shape}; a matrix with a row per example is wanted")
-    joined = sparse.csr_array(given, dtype=np.float64, copy=True)
+    if isinstance(given, np.ndarray):
+        rows = _not_zero(given)
+        joined = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=given.shape)
+    else:
+        joined = sparse.csr_array(given, dtype=np.float64, copy=True)
     joined.sum_duplicates()
     bad = np.flatnonzero(~np.isfinite(joined.data))
     if len(bad):
@@ -132,6 +138,30 @@ def as_matrix(X: Any, width: int | None = None) -> Matrix:
         raise DataError(f"example {row}: feature {joined.indices[bad[0]]} is {joined.data[bad[0]]}")
     joined.eliminate_zeros()
     return Matrix(_rows(joined), int(joined.shape[1]))
+
+
+def in_shares(X: Any) -> Iterator[Any]:
+    """A matrix in shares of rows, so that nothing of the size of the whole is made of it; all else as one share."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.size <= SHARE:
+        yield X
+        return
+    step = max(SHARE // X.shape[1], 1)
+    for first in range(0, len(X), step):
+        yield X[first : first + step]
+
+
+def _not_zero(matrix: AnyArray) -> Rows:
+    """The entries of a dense matrix that are not zero."""
+    counts = np.concatenate([np.count_nonzero(share, axis=1) for share in in_shares(matrix)])
+    indptr: LongVector = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    rows = Rows(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1]))
+    begin = 0
+    for share in in_shares(matrix):
+        at, columns = np.nonzero(share)
+        here = slice(begin, begin + len(at))
+        rows.indices[here], rows.values[here] = columns, share[at, columns]
+        begin = here.stop
+    return rows
 
 
 def _only(rows: Rows, columns: IntVector) -> Rows:
@@ -149,7 +179,7 @@ def _rows(matrix: Any) -> Rows:
 
 def _numbers(given: Any, what: str, row: str) -> Any:
     """The given matrix as an array of numbers; sparse matrices stay as they are."""
-    if hasattr(given, "tocsr"):
+    if hasattr(given, "tocsr") or (isinstance(given, np.ndarray) and given.dtype.kind in "biuf"):
         return given
     try:
         return np.asarray(given, dtype=np.float64)

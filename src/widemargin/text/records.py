@@ -1,6 +1,6 @@
 """Ready-made features per position, in the conventions of python-crfsuite."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, starmap
 from math import isfinite
@@ -31,6 +31,13 @@ class RecordExtractor(NumberedFeatures):
     """
 
     n_transition_features = 0
+
+    @classmethod
+    def of_alphabet(cls, alphabet: Alphabet, spell: Callable[[], list[str]]) -> "RecordExtractor":
+        """An extractor of the features in an alphabet; `spell` gives their names in the order of their numbers."""
+        extractor = cls()
+        extractor.index, extractor._spell = alphabet, spell
+        return extractor
 
     def fit(self, X: Sequence[Sequence[Any]]) -> Features:
         """Number the features of the training sequences."""
@@ -92,9 +99,8 @@ class RecordExtractor(NumberedFeatures):
         """An extractor of the `used` features only."""
         if not isinstance(self.index, Alphabet):
             return None
-        kept = RecordExtractor(min_count=self.min_count)
-        kept.index = Alphabet(self.index.keys()[used])
-        kept._spell = partial(selected, self.names(), used)
+        kept = RecordExtractor.of_alphabet(Alphabet(self.index.keys()[used]), partial(selected, self.names(), used))
+        kept.min_count = self.min_count
         return kept
 
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:

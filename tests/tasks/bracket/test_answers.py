@@ -16,7 +16,13 @@ from widemargin.files.brackets import columns_of
 from widemargin.tasks.bracket.metrics import bracket_scores
 from widemargin.text.trees import Tree
 
-OPTIONS = {"hash_bits": 14, "templates": "tags first:pos|last:pos first:word split:pos", "max_epochs": 8, "tol": None}
+OPTIONS = {
+    "hash_bits": 14,
+    "templates": "tags first:pos|last:pos first:word split:pos",
+    "max_epochs": 8,
+    "tol": None,
+    "tags": "given",
+}
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ def bank():
 
 @pytest.fixture(scope="module")
 def parser(bank):
-    parser = ConstituencyParser(solver="perceptron", max_epochs=4, hash_bits=BITS)
+    parser = ConstituencyParser(solver="perceptron", max_epochs=4, hash_bits=BITS, tags="given")
     return parser.fit(columns_of(bank.trees[:80]), bank.trees[:80])
 
 
@@ -38,7 +38,9 @@ def test_it_learns_to_parse(bank, parser):
 def test_inputs_and_outputs_may_be_plain(bank, parser):
     trees = bank.trees[:80]
     X = [(tree.words(), tree.tags()) for tree in trees]
-    plain = ConstituencyParser(solver="perceptron", max_epochs=4, hash_bits=BITS).fit(X, list(map(str, trees)))
+    plain = ConstituencyParser(solver="perceptron", max_epochs=4, hash_bits=BITS, tags="given").fit(
+        X, list(map(str, trees))
+    )
     assert np.array_equal(plain.solution_.w, parser.solution_.w)
     assert plain.predict(X) == parser.predict(columns_of(trees))
 
@@ -50,11 +52,11 @@ def test_threads_do_not_matter(bank, parser):
 
 def test_the_best_epoch_on_development_data_is_kept(bank):
     trees, dev = bank.trees[:40], (columns_of(bank.trees[80:]), bank.trees[80:])
-    parser = ConstituencyParser(solver="perceptron", max_epochs=3, hash_bits=BITS)
+    parser = ConstituencyParser(solver="perceptron", max_epochs=3, hash_bits=BITS, tags="given")
     parser.fit(columns_of(trees), trees, dev=dev)
     best = max(epoch.score for epoch in parser.solution_.trace)
     assert parser.score(*dev) == pytest.approx(best)
-    exact = ConstituencyParser(solver="perceptron", max_epochs=1, hash_bits=BITS, dev_metric="exact")
+    exact = ConstituencyParser(solver="perceptron", max_epochs=1, hash_bits=BITS, tags="given", dev_metric="exact")
     assert 0.0 <= exact.fit(columns_of(trees), trees, dev=dev).solution_.trace[-1].score <= 1.0
 
 
@@ -117,6 +119,6 @@ def test_what_cannot_be_trained_on_is_refused():
 @pytest.mark.slow
 def test_a_treebank():
     trees = [Tree.parse(line) for line in corpus("genia-treebank/train.ptb").read_text().splitlines()[:500]]
-    parser = ConstituencyParser(solver="perceptron", max_epochs=3, hash_bits=22)
+    parser = ConstituencyParser(solver="perceptron", max_epochs=3, hash_bits=22, tags="given")
     parser.fit(columns_of(trees[:400]), trees[:400])
     assert parser.score(columns_of(trees[400:]), trees[400:]) > 0.75

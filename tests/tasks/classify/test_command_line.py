@@ -118,7 +118,7 @@ def test_sets_of_labels_from_train_to_inspect(sets, tmp_path):
     assert "F1" in widemargin("evaluate", model, sets)
     inspected = widemargin("inspect", model)
     assert "Pairs of labels" in inspected or "salty and sweet" not in inspected
-    assert "examples, a svmlight file" in inspected
+    assert "examples, an svmlight file" in inspected
 
 
 def test_unknown_features_are_ignored_and_unknown_labels_counted_as_wrong(sets, tmp_path):

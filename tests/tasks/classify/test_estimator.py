@@ -9,7 +9,6 @@ from sklearn.datasets import load_iris, make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import widemargin
 from widemargin import LinearClassifier, MultilabelClassifier
@@ -21,35 +20,6 @@ NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
 X_SETS, Y_SETS = make_multilabel_classification(60, 8, n_classes=4, random_state=0)
 EXACT = {"solver": "bundle", "tol": 1e-9, "max_epochs": 1000}
 """Close enough to the optimum for predictions to be compared digit by digit."""
-
-SETS_WANTED = "gives one column of classes that are not 0 and 1, where sets of labels are wanted"
-NOT_OF_SETS = dict.fromkeys(
-    [
-        "check_classifier_data_not_an_array",
-        "check_classifiers_classes",
-        "check_classifiers_one_label_sample_weights",
-        "check_classifiers_train",
-        "check_estimators_dtypes",
-        "check_fit2d_1feature",
-        "check_sample_weights_not_an_array",
-        "check_sample_weights_not_overwritten",
-        "check_sample_weights_shape",
-    ],
-    SETS_WANTED,
-)
-
-
-@parametrize_with_checks([LinearClassifier()])
-def test_classifiers_are_what_scikit_learn_expects(estimator, check):
-    check(estimator)
-
-
-@parametrize_with_checks(
-    [MultilabelClassifier(**EXACT)],
-    expected_failed_checks=lambda _: NOT_OF_SETS,
-)
-def test_multilabel_classifiers_are_what_scikit_learn_expects(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("solver", ["auto", "dcd", "sdm", "perceptron"])

@@ -15,7 +15,7 @@ from widemargin.tasks.parse.dependencies import arc_lists, arcs
 from widemargin.tasks.parse.metrics import attachment_scores
 from widemargin.text.trees import Tree
 
-OPTIONS = ("--epochs", "3", "--hash-bits", "16", "--quiet", "--json")
+OPTIONS = ("--epochs", "3", "--hash-bits", "16", "--tags", "given", "--quiet", "--json")
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_plain_text_where_features_are_of_words(folder: Path, tmp_path: Path) ->
     chosen = ["--templates", tmp_path / "arcs.txt", "--label-templates", "modifier:lower"]
     succeed("train", "parse", "--train", folder / "train.conllu", "--out", model, *chosen, *OPTIONS)
     lines = succeed("predict", model, "-", "--text", stdin="They like some lawyers .\nThey sleep .\n").splitlines()
-    assert [line.split("\t")[0] for line in lines] == ["1", "2", "3", "4", "5", "", "1", "2", "3"]
+    assert [line.split("\t")[0] for line in lines] == ["1", "2", "3", "4", "5", "", "1", "2", "3", ""]
     assert lines[1].split("\t")[6:8] == ["0", "root"]
 
 

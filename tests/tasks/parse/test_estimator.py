@@ -15,7 +15,7 @@ from widemargin.tasks.parse.metrics import attachment_scores
 from widemargin.tasks.parse.model import Parser
 from widemargin.text.trees import Arc
 
-QUICK = {"solver": "perceptron", "max_epochs": 4, "hash_bits": 16}
+QUICK = {"solver": "perceptron", "max_epochs": 4, "hash_bits": 16, "tags": "given"}
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_inputs_may_be_dicts_or_words(bank, parser):
 def test_threads_do_not_matter(bank, parser):
     X = bank.columns
     assert parser.model_.predict(X, 1) == parser.model_.predict(X, 2)
-    options = {"solver": "dcd", "max_epochs": 2, "hash_bits": 16}
+    options = {"solver": "dcd", "max_epochs": 2, "hash_bits": 16, "tags": "given"}
     one, two = (DependencyParser(n_jobs=n, **options).fit(X, bank.arcs).solution_.w for n in (1, 2))
     assert np.array_equal(one, two)
 
@@ -92,7 +92,7 @@ def test_threads_do_not_matter(bank, parser):
 @pytest.mark.parametrize("decoder", ["projective", "nonprojective"])
 def test_objectives(bank, objective, decoder):
     few = treebank(30, seed=5, several_roots=0.1)
-    options = {"solver": "sdm", "C": 0.1, "hash_bits": 14, "max_epochs": 12}
+    options = {"solver": "sdm", "C": 0.1, "hash_bits": 14, "max_epochs": 12, "tags": "given"}
     parser = DependencyParser(objective=objective, decoder=decoder, **options).fit(few.columns, few.arcs)
     assert parser.score(few.columns, few.arcs) > 0.95
 
@@ -100,7 +100,7 @@ def test_objectives(bank, objective, decoder):
 def test_a_certificate(bank):
     few = treebank(40, seed=6)
     solution = (
-        DependencyParser(C=0.01, hash_bits=14, tol=1e-3, loss="hinge", max_epochs=200)
+        DependencyParser(C=0.01, hash_bits=14, tol=1e-3, loss="hinge", max_epochs=200, tags="given")
         .fit(few.columns, few.arcs)
         .solution_
     )
@@ -167,7 +167,7 @@ def test_damaged_files_are_refused(parser, tmp_path, damage):
 )
 def test_wrong_settings_are_refused(bank, options, message):
     with pytest.raises(WidemarginError, match=message):
-        DependencyParser(**{"max_epochs": 1, "hash_bits": 10, **options}).fit(bank.columns, bank.arcs)
+        DependencyParser(**{"max_epochs": 1, "hash_bits": 10, "tags": "given", **options}).fit(bank.columns, bank.arcs)
 
 
 def test_wrong_data_are_refused(parser):
@@ -204,7 +204,7 @@ def test_forests_of_a_corpus():
     document = read(corpus("cdt-danish/train.conll"))
     X, gold = document.columns, arcs(document)
     test = read(corpus("cdt-danish/test.conll"))
-    parser = DependencyParser(decoder="nonprojective", solver="perceptron", max_epochs=2).fit(X, gold)
+    parser = DependencyParser(decoder="nonprojective", solver="perceptron", max_epochs=2, tags="given").fit(X, gold)
     found = parser.predict(test.columns)
     assert all(map(is_forest, found))
     assert any(roots(tree) > 1 for tree in found)
@@ -217,7 +217,9 @@ def test_forests_of_a_corpus():
 def test_english_dependencies():
     """Gold tags, first order: UAS ≥ 86.5 and LAS ≥ 84 on the test part."""
     train, test = (read(corpus(f"ud-english-ewt/{part}.conllu")) for part in ("train", "test"))
-    parser = DependencyParser(solver="dcd", C=0.01, max_epochs=4, tol=None).fit(train.columns, arcs(train))
+    parser = DependencyParser(solver="dcd", C=0.01, max_epochs=4, tol=None, tags="given").fit(
+        train.columns, arcs(train)
+    )
     gold = arcs(test)
     found = [arc for tree in parser.predict(test.columns) for arc in tree]
     heads = np.array([arc.head for arc in found]) == gold.heads

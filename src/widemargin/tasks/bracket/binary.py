@@ -11,7 +11,7 @@ are not part of it. If every tree has the same constituent on top with a single 
 tells nothing: it is taken off, and put back.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -149,6 +149,8 @@ class Bracketing:
 
 def as_trees(X: Columns, y: Any) -> list[Tree]:
     """Gold trees, or their texts in brackets, checked to have the words of `X`."""
+    if isinstance(y, str | bytes | Mapping) or not hasattr(y, "__len__"):
+        raise DataError(f"y must be a list of trees, or of their texts in brackets, not {y!r:.60}")
     trees = [Tree.parse(each) if isinstance(each, str) else each for each in y]
     words = X.sequences("word")
     if len(trees) != len(words):

@@ -7,29 +7,45 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
-from widemargin.core.loop import Score
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
+from widemargin.core.stop import Score
 from widemargin.errors import WidemarginError
+from widemargin.files.brackets import columns_of
 from widemargin.tasks.bracket.binary import Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
-from widemargin.tasks.bracket.features import DEFAULT_BRACKET_TEMPLATES, BracketHasher, parse_bracket_templates
+from widemargin.tasks.bracket.features import (
+    DEFAULT_BRACKET_TEMPLATES,
+    BracketHasher,
+    columns_read,
+    parse_bracket_templates,
+)
 from widemargin.tasks.bracket.metrics import bracket_scores
 from widemargin.tasks.bracket.model import Bracketer, spelt
 from widemargin.tasks.bracket.parameters import BracketerParameters
+from widemargin.tasks.jackknife import tagged
 from widemargin.tasks.training import Compiled, Data
 from widemargin.tasks.trees import checked_bits
+from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_tagged
 from widemargin.text.roles import RoleTemplate
+from widemargin.text.trees import Tree
+
+METRICS = ("f1", "exact")
 
 
 def compile_brackets(parameters: BracketerParameters, data: Data) -> Compiled[Bracketer]:
     """Compile features and trees to arrays."""
     hash_bits = checked_bits(parameters.hash_bits)
+    if parameters.dev_metric not in METRICS:
+        raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
     columns = as_tagged(data.X)
     trees = as_trees(columns, data.y)
     given = parameters.templates
     templates = parse_bracket_templates(DEFAULT_BRACKET_TEMPLATES if given is None else given)
+    dev = None if data.dev is None else as_tagged(data.dev[0])
+    gold_dev = None if dev is None or data.dev is None else as_trees(dev, data.dev[1])
+    columns, dev, taggers, filled = tagged(parameters, columns, dev, columns_read(templates), data.told)
     bracketing = Bracketing.of(trees)
     gold = np.concatenate([bracketing.encode(tree) for tree in trees])
     examples = BracketExamples(
@@ -42,15 +58,25 @@ def compile_brackets(parameters: BracketerParameters, data: Data) -> Compiled[Br
         error=parameters.error,
         source=columns.source,
     )
-    score = None if data.dev is None else _score(parameters, bracketing, hash_bits, templates, *data.dev)
-    model = partial(_bracketer, bracketing, tuple(template.text for template in templates), hash_bits)
+    score = None
+    if dev is not None and gold_dev is not None:
+        score = _score(parameters, bracketing, hash_bits, templates, dev, gold_dev)
+    texts, carried = tuple(template.text for template in templates), {"taggers": taggers, "filled": filled}
+    model = partial(_bracketer, bracketing, texts, hash_bits, carried)
     return Compiled(examples, model, bracketing.chains, score, parameters.dev_metric, data.sample_weight)
 
 
 def _bracketer(
-    bracketing: Bracketing, templates: tuple[str, ...], hash_bits: int, solution: Solution, summary: dict[str, Any]
+    bracketing: Bracketing,
+    templates: tuple[str, ...],
+    hash_bits: int,
+    carried: dict[str, Any],
+    solution: Solution,
+    summary: dict[str, Any],
 ) -> Bracketer:
-    return Bracketer(bracketing.chains, bracketing, templates, hash_bits, weights=solution.w, summary=summary)
+    return Bracketer(
+        bracketing.chains, bracketing, templates, hash_bits, weights=solution.w, summary=summary, **carried
+    )
 
 
 def _score(
@@ -58,18 +84,16 @@ def _score(
     bracketing: Bracketing,
     hash_bits: int,
     templates: tuple[RoleTemplate, ...],
-    X: Any,
-    y: Any,
+    columns: Columns,
+    gold: list[Tree],
 ) -> Score:
-    if parameters.dev_metric not in ("f1", "exact"):
-        raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are 'f1' and 'exact'")
-    columns = as_tagged(X)
-    gold, n_threads, exact = as_trees(columns, y), count_threads(parameters.n_jobs), parameters.dev_metric == "exact"
+    n_threads, exact = count_threads(parameters.n_jobs), parameters.dev_metric == "exact"
     keys = BracketHasher(templates).keys(columns)
     examples = BracketExamples(bracketing, hash_bits, columns.indptr, keys, source=columns.source)
+    words = columns_of(gold)  # with gold tags, which say what counts as punctuation
 
     def score(w: FloatVector) -> float:
-        predicted = spelt(bracketing, np.concatenate(predict(examples, w, n_threads)), columns)
+        predicted = spelt(bracketing, np.concatenate(predict(examples, w, n_threads)), words)
         scores = bracket_scores(gold, predicted)
         return scores.exact if exact else scores.micro.f1
 

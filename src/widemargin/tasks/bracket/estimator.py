@@ -7,27 +7,30 @@ from widemargin._types import FloatMatrix
 from widemargin.tasks.answers import Ranked
 from widemargin.tasks.bracket.binary import as_trees
 from widemargin.tasks.bracket.compile import compile_brackets
-from widemargin.tasks.bracket.metrics import bracket_scores
+from widemargin.tasks.bracket.metrics import scores_of
 from widemargin.tasks.bracket.model import Bracketer
 from widemargin.tasks.bracket.parameters import BracketerParameters
-from widemargin.tasks.estimator import ProbableEstimator
+from widemargin.tasks.estimator import TreeEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.text.inputs import as_tagged
 
 
 @documented(Bracketer)
 @dataclass(kw_only=True, repr=False, eq=False)
-class ConstituencyParser(BracketerParameters, ProbableEstimator[Bracketer]):
-    """Large-margin parsing of tagged sentences into trees of constituents.
+class ConstituencyParser(BracketerParameters, TreeEstimator[Bracketer]):
+    """Large-margin parsing into trees of constituents.
 
     Attributes
     ----------
     classes_ : ndarray
         The labels of constituents. A chain of constituents over the same words has one label; that of words is empty.
+    taggers_ : dict
+        The tagger that the model carries, as the value of ``"pos"``; empty if tags are given.
 
     Notes
     -----
-    X is a list of pairs (words, tags), or `Columns` with ``word`` and ``pos``, as readers return them. y is a list of
+    X is a list of pairs (words, tags), or `Columns` with ``word`` and ``pos``, as readers return them. With predicted
+    tags, `fit` learns to tag from them, and `predict` reads nothing but words: lists of words will do. y is a list of
     `widemargin.text.trees.Tree`, or of their texts in brackets. `widemargin.files.brackets.columns_of` makes X from
     trees.
 
@@ -55,6 +58,8 @@ class ConstituencyParser(BracketerParameters, ProbableEstimator[Bracketer]):
         return [each[..., self._order] for each in self._ask("predict_proba", X)]
 
     def score(self, X: Any, y: Any) -> float:
-        """F1 of labelled brackets."""
-        columns = as_tagged(X)
-        return bracket_scores(as_trees(columns, y), self.predict(columns)).micro.f1
+        """The score that `dev_metric` names, by default F1 of labelled brackets."""
+        self._check_fitted()
+        columns, y = as_tagged(self._read(X)), self._read(y)
+        scores = scores_of(as_trees(columns, y), self.predict(columns))
+        return scores.exact if self.dev_metric == "exact" else scores.micro.f1

@@ -104,9 +104,10 @@ def parse_bracket_templates(templates: str | Sequence[str]) -> tuple[RoleTemplat
 
 
 def columns_read(templates: Sequence[RoleTemplate]) -> list[str]:
-    """The columns of tokens that templates look at."""
+    """The columns of tokens that are needed: those that templates look at, and the words and tags of trees."""
     atoms = [atom.column for each in templates for part in each.roles.values() for atom in part.atoms]
-    return sorted({*atoms, *(SEQUENCES[name][0] for each in templates for name in each.measures if name in SEQUENCES)})
+    measured = [SEQUENCES[name][0] for each in templates for name in each.measures if name in SEQUENCES]
+    return sorted({"word", "pos", *atoms, *measured})
 
 
 class BracketHasher:

@@ -11,7 +11,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from widemargin.errors import DataError
+from widemargin.files.brackets import retagged
 from widemargin.metrics import Score, Scores, counted, quotient
+from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.numbers import share
 from widemargin.text.trees import Tree
 
 
@@ -71,6 +74,27 @@ def bracket_scores(
         exact += g_brackets == p_brackets
     scores: Scores = counted(right, found, wanted)
     return BracketScores(scores.by_label, scores.micro, quotient(exact, len(gold)))
+
+
+def scores_of(gold: Sequence[Tree], predicted: Sequence[Tree]) -> BracketScores:
+    """Scores of predicted trees, whose tags may be predicted, too: gold tags say what counts as punctuation."""
+    if [tree.words() for tree in gold] == [tree.words() for tree in predicted]:
+        predicted = [retagged(tree, of.tags()) for tree, of in zip(predicted, gold, strict=True)]
+    return bracket_scores(gold, predicted)  # which says what is wrong where words differ
+
+
+def bracket_evaluation(gold: Sequence[Tree], predicted: Sequence[Tree], seconds: dict[str, float]) -> Evaluation:
+    """The scores as an evaluation."""
+    scores = scores_of(gold, predicted)
+    results = {
+        **overall(scores.micro),
+        "brackets": scores.micro.support,
+        "exact": scores.exact,
+        "by_label": plain(scores.by_label),
+    }
+    facts = [spelt_f1(scores.micro), ("trees", f"{share(scores.exact)} all right")]
+    tables = [score_table("Brackets by label", "label", by_support(scores.by_label))]
+    return Evaluation(results, "f1", facts, tables, seconds)
 
 
 class Bracket(NamedTuple):

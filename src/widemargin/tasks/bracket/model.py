@@ -17,16 +17,15 @@ from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.brackets import Brackets, text_of
 from widemargin.files.document import Document
-from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.report.svg import Picture
 from widemargin.tasks.answers import Alternatives, Ranked, checked_k
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse_bracket_templates
-from widemargin.tasks.bracket.metrics import bracket_scores
+from widemargin.tasks.bracket.metrics import bracket_evaluation
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
@@ -69,22 +68,26 @@ class Bracketer(TreeModel, Alternatives):
     @property
     def columns_read(self) -> list[str]:
         """The columns of tokens that are needed: those of the features, and the words and tags of trees."""
-        return sorted({"word", "pos", *columns_read(self._parsed)})
+        return columns_read(self._parsed)
+
+    def columns(self, X: Any) -> Columns:
+        """Sentences as columns, with their tags if they are given."""
+        return as_tagged(X)
 
     def examples(self, X: Any) -> BracketExamples:
         """Sentences as examples to be parsed."""
-        columns = as_tagged(X)
+        columns = self.settled(X)
         keys = self._hasher.keys(columns)
         return BracketExamples(self.bracketing, self.hash_bits, columns.indptr, keys, source=columns.source)
 
     def predict(self, X: Any, n_threads: int = 1) -> list[Tree]:
         """The best tree of every sentence."""
-        columns = as_tagged(X)
+        columns = self.settled(X)
         return spelt(self.bracketing, self.decoded(columns, n_threads), columns)
 
     def predict_best(self, X: Any, k: int, n_threads: int = 1) -> list[list[Ranked]]:
         """The `k` best trees of every sentence, best first; fewer if fewer exist."""
-        columns, k = as_tagged(X), checked_k(k)
+        columns, k = self.settled(X), checked_k(k)
         examples = self.examples(columns)
         parts = in_shares(examples, lambda batch: examples.best(self.weights, batch, k), n_threads)
         batch, scores, nodes = (np.concatenate(each) for each in zip(*parts, strict=True))
@@ -96,7 +99,7 @@ class Bracketer(TreeModel, Alternatives):
 
     def alternatives(self, X: Any, k: int, n_threads: int = 1) -> list[dict[str, Any]]:
         """Tokens, the best tree in brackets, and the `k` best with their scores."""
-        columns = as_tagged(X)
+        columns = self.settled(X)
         return [
             {
                 "tokens": words,
@@ -112,7 +115,7 @@ class Bracketer(TreeModel, Alternatives):
         A label is one of `labels`: a whole chain of constituents over the same words, or the empty one of a word in no
         chain.
         """
-        return [self._by_ends(each) for each in self.probabilities(as_tagged(X), n_threads)]
+        return [self._by_ends(each) for each in self.probabilities(self.settled(X), n_threads)]
 
     def _by_ends(self, rows: FloatMatrix) -> FloatMatrix:
         """The probabilities of chains by begin and end, from a row per span."""
@@ -125,7 +128,7 @@ class Bracketer(TreeModel, Alternatives):
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Tree]:
         """The trees with the fewest wrong nodes on average."""
         self.check_probable()
-        columns = as_tagged(X)
+        columns = self.settled(X)
         examples = self.examples(columns)
         check_sums(examples, columns)
         parts = in_shares(examples, partial(examples.decode_least_risk, self.weights), n_threads)
@@ -133,12 +136,12 @@ class Bracketer(TreeModel, Alternatives):
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """How many spans of every sentence have each of the `labels` on average."""
-        found = self.probabilities(as_tagged(X), n_threads)
+        found = self.probabilities(self.settled(X), n_threads)
         return np.array([each[:, : len(self.labels)].sum(axis=0) for each in found])
 
     def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
         """Tokens, and all constituents that are likely enough, the most likely first."""
-        columns = as_tagged(X)
+        columns = self.settled(X)
         return [
             {"tokens": words, "constituents": self._likely_constituents(each)}
             for words, each in zip(columns.sequences("word"), self.predict_proba(columns, n_threads), strict=True)
@@ -155,19 +158,10 @@ class Bracketer(TreeModel, Alternatives):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """F1 of labelled brackets."""
-        columns = as_tagged(X)
+        columns = self.settled(X)
         gold = as_trees(columns, y)
         predicted, seconds = self.timed(columns, n_threads)
-        scores = bracket_scores(gold, predicted)
-        results = {
-            **overall(scores.micro),
-            "brackets": scores.micro.support,
-            "exact": scores.exact,
-            "by_label": plain(scores.by_label),
-        }
-        facts = [spelt_f1(scores.micro), ("trees", f"{share(scores.exact)} all right")]
-        tables = [score_table("Brackets by label", "label", by_support(scores.by_label))]
-        return Evaluation(results, "f1", facts, tables, seconds)
+        return self.resting_on(bracket_evaluation(gold, predicted, seconds), columns)
 
     def gold(self, document: Document, X: Columns) -> list[Tree]:
         """The trees of a file in brackets."""
@@ -209,6 +203,7 @@ class Bracketer(TreeModel, Alternatives):
             raise WidemarginError("--explain compares one part with one other: give a --span, too")
         if question.token is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for a --span, not for a token")
+        X = self.settled(X)
         explainer, (words,) = SpanExplainer(self, X), X.sequences("word")
         if question.span is not None:
             begin, end = question.span
@@ -228,7 +223,8 @@ class Bracketer(TreeModel, Alternatives):
             "templates": list(self.texts),
             "hash_bits": self.hash_bits,
         }
-        return header, packed_weights(self.weights)
+        carried, tensors = self.carried()
+        return header | carried, packed_weights(self.weights) | tensors
 
     @classmethod
     def _restored(cls, stored: Stored) -> "Bracketer":
@@ -237,9 +233,9 @@ class Bracketer(TreeModel, Alternatives):
         bracketing = Bracketing(header["root"], labels, *(header[name] for name in ("folded", "on_words", "on_spans")))
         bracketing.check()
         weights = stored_weights(stored, BracketExamples.count_weights(bracketing.n_labels, hash_bits))
-        return cls(
-            labels, bracketing, tuple(header["templates"]), hash_bits, weights=weights, summary=header["summary"]
-        )
+        texts = tuple(header["templates"])
+        model = cls(labels, bracketing, texts, hash_bits, weights=weights, summary=header["summary"])
+        return model.with_carried(stored)
 
 
 def spelt(bracketing: Bracketing, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:

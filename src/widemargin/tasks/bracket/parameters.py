@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
-from widemargin.tasks.parameters import Parameters, parameter
+from widemargin.tasks.parameters import parameter
+from widemargin.tasks.tree_parameters import TreeParameters
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class BracketerParameters(Parameters):
-    """Parameters of parsers of constituents; trees are slow to decode and have many features, hence the defaults."""
-
-    usual_C: ClassVar[float] = 0.01
-    usual_epochs: ClassVar[int] = 20
+class BracketerParameters(TreeParameters):
+    """Parameters of parsers of constituents."""
 
     templates: "str | Sequence[str] | None" = parameter(
         None,

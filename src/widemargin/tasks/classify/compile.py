@@ -10,10 +10,10 @@ import numpy as np
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
 from widemargin.core.examples import Examples
-from widemargin.core.loop import Score
 from widemargin.core.problem import checked_weights, predict
 from widemargin.core.solution import Solution
 from widemargin.core.sparse import Matrix, Rows, binary, taken
+from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.linear import LinearScores
 from widemargin.tasks.classify.classes import ClassExamples
@@ -22,7 +22,7 @@ from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelM
 from widemargin.tasks.classify.multilabel import multilabel_kind
 from widemargin.tasks.classify.parameters import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.training import Compiled, Data
-from widemargin.text.labels import cost_matrix
+from widemargin.text.labels import cost_matrix, label_weights
 from widemargin.text.matrices import MatrixExtractor, as_matrix
 
 M = TypeVar("M", bound=LinearModel)
@@ -56,6 +56,7 @@ def compile_classes(
         "accuracy",
         weight,
         lambda more: compile_classes(parameters, more, known, piece=True),
+        carried=partial(_carried, known, extractor, examples.linear),
     )
 
 
@@ -82,6 +83,7 @@ def compile_sets(
         "f1",
         data.sample_weight,
         lambda more: compile_sets(parameters, more, known, piece=True),
+        carried=partial(_carried, known, extractor, examples.linear),
     )
 
 
@@ -96,6 +98,21 @@ def _model(
     W, pairs = solution.w[: linear.n_linear].reshape(-1, len(labels)), solution.w[linear.n_linear :]
     bias = linear.intercept * W[-1] if linear.intercept else np.zeros(len(labels))
     return kind(labels, extractor, W[: linear.n_features].copy(), bias, pairs.copy(), summary=summary)
+
+
+def _carried(labels: list[Any], extractor: MatrixExtractor, linear: LinearScores, model: LinearModel) -> FloatVector:
+    """The weights of another classifier, as far as labels and columns are the same."""
+    from widemargin.tasks.warm import moved, places  # seldom needed
+
+    codes = places(labels, model.labels)
+    W = moved(model.W, places(extractor.names(), model.extractor.names()), codes)
+    bias = [moved(model.bias, codes) / linear.intercept] if linear.intercept else []
+    n, pairs = len(model.labels), np.zeros(linear.n_weights - linear.n_linear)
+    if len(pairs) and len(model.pairs):
+        table = np.zeros((n, n))
+        table[np.triu_indices(n, 1)] = model.pairs
+        pairs = moved(table + table.T, codes, codes)[np.triu_indices(len(labels), 1)]
+    return np.concatenate([W.ravel(), *bias, pairs])
 
 
 def _intercept(parameters: LinearParameters) -> float:
@@ -113,17 +130,7 @@ def _weighed(class_weight: Mapping[Any, float] | str | None, y: Any, sample_weig
         return sample_weight
     labels, gold = class_numbers(y)
     weight = checked_weights(sample_weight, len(gold))
-    of_class = np.ones(len(labels))
-    if class_weight == "balanced":
-        sums = np.bincount(gold, weight, len(labels))
-        of_class = sums.sum() / (np.count_nonzero(sums) * np.where(sums > 0, sums, 1.0))
-    elif isinstance(class_weight, Mapping):
-        for label, each in class_weight.items():
-            if label not in labels:
-                raise DataError(f"class_weight names the class {label!r}, which the training data do not have")
-            of_class[labels.index(label)] = each
-    else:
-        raise DataError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r:.60}")
+    of_class: FloatVector = label_weights(class_weight, labels, np.bincount(gold, weight, len(labels)))
     return weight * of_class[gold]
 
 

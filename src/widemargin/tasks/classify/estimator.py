@@ -20,11 +20,15 @@ from widemargin.tasks.classify.labels import indicators
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.classify.parameters import ClassifierParameters, MultilabelParameters
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.estimator import AnsweringEstimator, Estimator
+from widemargin.tasks.estimator import AnsweringEstimator, NamedEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.training import Data, chosen
+from widemargin.text.inputs import drained
 
 M = TypeVar("M", bound=LinearModel)
+
+KINDS = (np.float64, np.float32)
+"""Numbers that are taken as they are: a copy of a large matrix in another kind may not fit into memory."""
 
 
 def _learns_online(estimator: Any) -> bool:
@@ -35,14 +39,22 @@ def _learns_online(estimator: Any) -> bool:
 
 
 def _has_probabilities(estimator: Any) -> bool:
+    calibration = getattr(getattr(estimator, "model_", None), "calibration", None)
+    if calibration is not None and calibration.beta is not None:
+        return True
     try:
         return chosen(estimator).objective.kind == "smooth"
     except WidemarginError:
         return False
 
 
-class LinearEstimator(Estimator[M]):
+class LinearEstimator(NamedEstimator[M]):
     """Base of both classifiers."""
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """The names of the columns that training was given, or else their numbers."""
+        self._check_fitted()
+        return getattr(self, "feature_names_in_", super().get_feature_names_out())
 
     @available_if(_learns_online)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -50,19 +62,21 @@ class LinearEstimator(Estimator[M]):
 
         `classes` are, in the first call, all labels that will ever occur; None takes those of its `y`.
         """
-        data = Data(*self._checked(X, y, sample_weight, reset=self._pieces is None))
+        data = Data(*self._checked(drained(X), drained(y), drained(sample_weight), reset=self._pieces is None))
         return self._learn(data, None if classes is None else np.unique(classes).tolist())
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_proba(self, X: Any) -> FloatMatrix:
-        """The probability of every label for every row; for the objectives `likelihood` and `softmax-margin`."""
+        """The probability of every label for every row.
+
+        For the objectives `likelihood` and `softmax-margin`, and for calibrated models of classes.
+        """
         return self._ask("predict_proba", X)
 
     def _fitted(self, model: M, solution: Solution | None = None) -> Self:
         super()._fitted(model, solution)
         self.classes_ = np.array(model.labels)
         self.n_features_in_ = model.extractor.width
-        self.n_iter_ = len(self.solution_.trace) if solution is not None else len(model.summary["solution"]["trace"])
         return self
 
     @abstractmethod
@@ -71,11 +85,11 @@ class LinearEstimator(Estimator[M]):
 
     def _inputs(self, X: Any) -> Any:
         self._check_fitted()
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return validate_data(self, drained(X), accept_sparse="csr", dtype=KINDS, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.two_d_array = True
         return tags
 
 
@@ -95,8 +109,8 @@ class LinearClassifier(
         The classes.
     coef_, intercept_ : ndarray
         A row and a number per class; for two classes, those of the second minus those of the first.
-    n_features_in_, n_iter_ : int
-        The number of features, and the number of training epochs.
+    n_features_in_ : int
+        The number of features.
 
     Examples
     --------
@@ -133,7 +147,7 @@ class LinearClassifier(
         return self.model_
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=reset)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=KINDS, reset=reset)
         check_classification_targets(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X)
@@ -158,8 +172,8 @@ class MultilabelClassifier(
     ----------
     classes_ : ndarray
         The labels, in the order of the columns that `predict` returns.
-    n_features_in_, n_iter_ : int
-        The number of features, and the number of training epochs.
+    n_features_in_ : int
+        The number of features.
 
     Examples
     --------
@@ -185,7 +199,7 @@ class MultilabelClassifier(
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
         if y is None:
             validate_data(self, X, y, accept_sparse="csr", reset=reset)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
+        X = validate_data(self, X, accept_sparse="csr", dtype=KINDS, reset=reset)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X)
         if hasattr(y, "__array__"):

@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from widemargin.errors import WidemarginError
-from widemargin.files.raw import RawText
+from widemargin.files.formats import guess
+from widemargin.files.raw import RawText, Source
 from widemargin.files.svmlight import SvmlightData, parse
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files
+from widemargin.tasks.files import Files, Likeness
 
 
 class ClassifyFiles(Files):
@@ -31,8 +33,18 @@ class ClassifyFiles(Files):
         given.pop("multilabel")
         return given | {"class_weight": "balanced" if given.pop("balanced") else None}
 
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """Examples of the svmlight format."""
+        return Likeness.POSSIBLE if (reading.format or guess(raw)) == "svmlight" else Likeness.NONE
 
-def read_svmlight(path: str, reading: Reading) -> SvmlightData:
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """Accuracy and F1."""
+        from widemargin.tasks.classify.evaluation import class_evaluation
+
+        return class_evaluation(gold.document.labels, predicted.document.labels, {}, {}, several=gold.about["several"])
+
+
+def read_svmlight(path: Source, reading: Reading) -> SvmlightData:
     """Read an svmlight file; options for other formats are errors."""
     if reading.format not in (None, "svmlight"):
         raise WidemarginError(f"classifiers read svmlight files, not {reading.format}")

@@ -7,7 +7,7 @@ import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
 from widemargin.errors import DataError
-from widemargin.text.labels import is_cost
+from widemargin.text.labels import values_by_label
 
 
 def class_numbers(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntVector]:
@@ -90,14 +90,7 @@ def set_costs(costs: Mapping[Any, float] | None, labels: list[Any]) -> FloatVect
         return None
     if not isinstance(costs, Mapping):
         raise DataError(f"costs must be a dict of {{label: cost}}, not {costs!r:.60}")
-    values = np.ones(len(labels))
-    for label, cost in costs.items():
-        if label not in labels:
-            raise DataError(f"costs names the label {label!r}, which the training data do not have")
-        if not is_cost(cost):
-            raise DataError(f"costs[{label!r}] is {cost!r}; costs are finite and not negative")
-        values[labels.index(label)] = cost
-    return values
+    return values_by_label(costs, labels, "costs")
 
 
 def _known(found: list[Any], labels: list[Any]) -> IntVector:

@@ -17,22 +17,24 @@ from widemargin.core.problem import predict
 from widemargin.core.sparse import NO_ROWS, Matrix, taken
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.metrics import Scores, label_scores, quotient, set_scores
-from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
+from widemargin.files.svmlight import cut
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Corpus, Model, Reading
-from widemargin.tasks.calibration import Judged
+from widemargin.tasks.calibration import Judged, Tempered
 from widemargin.tasks.classify.classes import ClassExamples
+from widemargin.tasks.classify.evaluation import class_evaluation
 from widemargin.tasks.classify.files import read_svmlight
 from widemargin.tasks.classify.multilabel import MultilabelExamples, multilabel_kind
 from widemargin.tasks.constraints import Constraints, check_possible
 from widemargin.tasks.margins import Margins
-from widemargin.tasks.probabilities import Probable, above_least
+from widemargin.tasks.probabilities import Probable, above_least, tempered
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.inputs import describe
-from widemargin.text.matrices import MatrixExtractor
+from widemargin.text.matrices import MatrixExtractor, in_shares
 
 
 @dataclass
@@ -72,9 +74,14 @@ class LinearModel(Model):
 
     def predict_codes(self, X: Any, n_threads: int = 1) -> Any:
         """The outputs of all rows of the matrix `X`, in the encoding of the structure."""
-        return np.concatenate(predict(self.examples(X), self.w, n_threads))
+        w = self.w
+        return np.concatenate([each for part in in_shares(X) for each in predict(self.examples(part), w, n_threads)])
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two examples."""
+        return cut
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """An svmlight file, without features not seen in training."""
         data = read_svmlight(path, reading)
         X, y = data.matrix(self.extractor.width or 0), self.gold(data) if gold else None
@@ -96,10 +103,6 @@ class LinearModel(Model):
             return text
         return "".join(f"{label}\n" for label in labels)
 
-    @abstractmethod
-    def _scored(self, gold: Any, predicted: Any) -> Scores:
-        """The scores of outputs against gold, both as strings."""
-
     def _calibration_errors(self, X: Any, y: Any) -> dict[str, float]:
         """How far confidence is from the truth; empty unless the model is calibrated."""
         return {}
@@ -109,19 +112,8 @@ class LinearModel(Model):
         begin = perf_counter()
         outputs = self.predict(X, n_threads)
         seconds = {"classifying": perf_counter() - begin}
-        gold, predicted = self.spelt(y), self.spelt(outputs)
-        scores = self._scored(gold, predicted)
-        right = quotient(sum(set(g) == set(p) for g, p in zip(gold, predicted, strict=True)), len(gold))
-        results = {"accuracy": right, **overall(scores.micro), "by_label": plain(scores.by_label)}
-        facts = [("accuracy", share(right) + (" of the sets are all right" if self.several else ""))]
-        if self.several:
-            facts.append(spelt_f1(scores.micro))
         errors = self._calibration_errors(X, y)
-        if errors:
-            results["calibration"] = errors
-            facts += [("expected calibration error", f"{error:.4f}") for error in errors.values()]
-        tables = [score_table("By label", "label", by_support(scores.by_label))]
-        return Evaluation(results, "f1" if self.several else "accuracy", facts, tables, seconds)
+        return class_evaluation(self.spelt(y), self.spelt(outputs), errors, seconds, several=self.several)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest features, biases and pairs of labels."""
@@ -176,8 +168,11 @@ class Classifier(LinearModel, Answers, Probable):
 
     def scores(self, X: Any) -> FloatMatrix:
         """The score of every class for every row."""
-        examples = self.examples(X)
-        return examples.max_marginals(self.w, np.arange(examples.n_examples, dtype=np.int32))
+        w, found = self.w, []
+        for part in in_shares(X):
+            examples = self.examples(part)
+            found.append(examples.max_marginals(w, np.arange(examples.n_examples, dtype=np.int32)))
+        return np.concatenate(found)
 
     def gold(self, data: Any) -> list[str]:
         """The one label of every example."""
@@ -187,9 +182,6 @@ class Classifier(LinearModel, Answers, Probable):
     def spelt(self, outputs: Any) -> list[list[str]]:
         """The class of every example, as a list of one string."""
         return [[str(label)] for label in outputs]
-
-    def _scored(self, gold: Any, predicted: Any) -> Scores:
-        return label_scores(gold, predicted)
 
     def _calibration_errors(self, X: Any, y: Any) -> dict[str, float]:
         if self.calibration is None:
@@ -262,10 +254,7 @@ class Classifier(LinearModel, Answers, Probable):
 
     def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> FloatMatrix:
         """The probability of every class for every row."""
-        self.check_probable()
-        scores = self._limited(X, constraints)
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
-        return weights / weights.sum(axis=1, keepdims=True)
+        return _softmax(self.beta * self._limited(X, constraints))
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Any]:
         """The most probable classes, which are the best."""
@@ -290,6 +279,12 @@ class Classifier(LinearModel, Answers, Probable):
         right = [str(self.labels[c]) == str(g) for c, g in zip(margins.codes.tolist(), y, strict=True)]
         return {"labels": Judged.of([margins.of_labels()], right)} if right else {}
 
+    def tempered(self, X: Any, y: Any, n_threads: int = 1) -> Tempered:
+        """The probabilities of all classes, and which are right."""
+        scores = self.scores(X)
+        right = np.array([list(map(str, self.labels))]) == np.array(list(map(str, y)))[:, None]
+        return Tempered(lambda beta: _softmax(beta * scores), right)
+
     def _margins(self, X: Any, constraints: Constraints | None = None) -> Margins:
         scores = self._limited(X, constraints)
         return Margins.of(scores.argmax(axis=1).astype(np.int32), scores)
@@ -307,6 +302,12 @@ class Classifier(LinearModel, Answers, Probable):
         scores = np.where(possible, scores, -np.inf)
         check_possible(np.arange(len(scores), dtype=np.int32), scores.max(axis=1, initial=-np.inf))
         return scores
+
+
+def _softmax(scores: FloatMatrix) -> FloatMatrix:
+    """Probabilities in proportion to the exponentials of the scores, row by row."""
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 class MultilabelModel(LinearModel, Probable):
@@ -328,9 +329,11 @@ class MultilabelModel(LinearModel, Probable):
 
     def predict_proba(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """The probability of every label for every row."""
-        self.check_probable()
-        examples = self.examples(X)
-        return examples.label_probabilities(self.w, np.arange(examples.n_examples, dtype=np.int32))
+        w, found = tempered(self.w, self.beta), []
+        for part in in_shares(X):
+            examples = self.examples(part)
+            found.append(examples.label_probabilities(w, np.arange(examples.n_examples, dtype=np.int32)))
+        return np.concatenate(found)
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
         """The labels that are more probable than not: the fewest wrong ones on average."""
@@ -353,6 +356,3 @@ class MultilabelModel(LinearModel, Probable):
     def spelt(self, outputs: Any) -> list[list[str]]:
         """The labels of every example as strings."""
         return [list(map(str, each)) for each in outputs]
-
-    def _scored(self, gold: Any, predicted: Any) -> Scores:
-        return set_scores(gold, predicted)

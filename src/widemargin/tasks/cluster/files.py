@@ -6,10 +6,12 @@ from typing import Any
 from widemargin.errors import WidemarginError
 from widemargin.files import mentions as mention_files
 from widemargin.files.formats import guess
-from widemargin.files.raw import RawText
+from widemargin.files.pieces import Cut, every_line
+from widemargin.files.raw import RawText, Source
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.cluster import pair_files, record_files
-from widemargin.tasks.files import Files
+from widemargin.tasks.files import Files, Likeness
 
 READERS: dict[str, Callable[..., Any]] = {
     "jsonl": record_files.read,
@@ -27,9 +29,28 @@ class ClusterFiles(Files):
         """The documents of a file, and the cluster of every item."""
         return read_documents(path, reading, about, gold=gold)
 
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """JSON lines of records."""
+        is_records = (reading.format or guess(raw)) == "jsonl" and record_files.are_records(raw)
+        return Likeness.LIKELY if is_records else Likeness.NONE
+
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """All scores of clusters."""
+        from widemargin.tasks.cluster.evaluation import cluster_evaluation
+
+        return cluster_evaluation(gold.y, predicted.y, {})
+
+
+def cut(head: RawText, reading: Reading) -> Cut | None:
+    """How to cut a file into pieces; None if lines of one document may be anywhere in it."""
+    chosen = reading.format or guess(head)
+    if chosen == "jsonl":
+        return every_line if record_files.is_nested(head) else None
+    return None if chosen == "svmlight" else mention_files.cut
+
 
 def read_documents(
-    path: str, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
+    path: Source, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
 ) -> Corpus:
     """The documents of a file, and the cluster of every item if `gold`; `about` are facts about similar files."""
     reading = reading or Reading()

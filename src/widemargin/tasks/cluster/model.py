@@ -11,21 +11,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
-from widemargin.clusterings import NAMES, check_items, clustering_scores, conll_f1, mitre_loss, pair_loss
 from widemargin.core.header import Fields, names, one_of, record
 from widemargin.core.problem import predict
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
-from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.structures.forest import ForestExamples
 from widemargin.structures.pairs import Documents, pair_scores
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.cluster.correlation import CorrelationExamples
+from widemargin.tasks.cluster.evaluation import cluster_evaluation
 from widemargin.tasks.cluster.features import PairExtractor
-from widemargin.tasks.cluster.files import read_documents
+from widemargin.tasks.cluster.files import cut, read_documents
 from widemargin.tasks.cluster.pictures import cluster_lines, cluster_pictures, described_items
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.columns import split
@@ -81,21 +82,7 @@ class ClusterModel(Model):
         middle = perf_counter()
         outputs = predicted(examples, self.weights, n_threads)
         seconds = {"comparing": middle - begin, "clustering": perf_counter() - middle}
-        gold = [list(labels) for labels in y]
-        check_items(gold, outputs)
-        scores = clustering_scores(gold, outputs)
-        losses = {"mitre_loss": mitre_loss(gold, outputs), "pair_loss": pair_loss(gold, outputs)}
-        conll = conll_f1(scores)
-        of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
-        results = {**of_scores, "conll_f1": conll, **losses, "by_score": plain(scores)}
-        facts = [
-            ("B³", share(scores["b3"].f1)),
-            ("MITRE loss", share(losses["mitre_loss"])),
-            ("pair loss", share(losses["pair_loss"])),
-            ("CoNLL", f"{share(conll)}, the mean of MUC, B³ and CEAF by clusters"),
-        ]
-        tables = [score_table("By score", "score", {NAMES[name]: score for name, score in scores.items()})]
-        return Evaluation(results, "b3_f1", facts, tables, seconds)
+        return cluster_evaluation([list(labels) for labels in y], outputs, seconds)
 
     def warm_up(self) -> None:
         """Cluster a document of one item, so that loading compiled kernels does not count."""
@@ -106,7 +93,11 @@ class ClusterModel(Model):
 
     # With files at hand.
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two documents."""
+        return cut(head, reading)
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of documents."""
         width = {"width": getattr(self.extractor.inner, "width", None)} if self.extractor.kind == "pairs" else {}
         return read_documents(path, reading, {**self.about, **width}, gold=gold)

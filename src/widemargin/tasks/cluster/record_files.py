@@ -52,10 +52,25 @@ class RecordFile(NamedTuple):
 def read(raw: RawText, chosen: str, names: Sequence[str] | None, about: Mapping[str, Any], *, gold: bool) -> RecordFile:
     """Read JSON lines of either form."""
     objects = {number: json_object(raw, number) for number, line in enumerate(raw.lines) if line.strip()}
-    if not objects:
+    if not objects and not raw.first:
         raise DataError(f"{raw.source} has no records")
-    nested = "records" in next(iter(objects.values()))
+    nested = raw.judged("nested", lambda: "records" in next(iter(objects.values())))
     return _nested(raw, objects, gold=gold) if nested else _flat(raw, objects, gold=gold)
+
+
+def is_nested(head: RawText) -> bool:
+    """Whether every line is a document."""
+    return "records" in _first(head)
+
+
+def are_records(head: RawText) -> bool:
+    """Whether the first line has records with clusters, or is such a record."""
+    return bool({"records", "cluster"} & _first(head).keys())
+
+
+def _first(head: RawText) -> dict[str, Any]:
+    number = next((number for number, line in enumerate(head.lines) if line.strip()), None)
+    return {} if number is None else json_object(head, number)
 
 
 def _nested(raw: RawText, objects: Mapping[int, dict[str, Any]], *, gold: bool) -> RecordFile:

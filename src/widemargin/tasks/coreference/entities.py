@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import IntVector
-from widemargin.clusterings import SCORES, Clusters, by_first, clusters_of, scores_of_clusters
+from widemargin.clusterings import NAMES, SCORES, Clusters, by_first, clusters_of, conll_f1, scores_of_clusters
 from widemargin.errors import DataError
 from widemargin.metrics import Score
+from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.report.numbers import share
 from widemargin.text.mentions import Mentions
 
 Span = tuple[int, int]
@@ -97,3 +99,26 @@ def entity_scores(
     gold = [gold_of(document, labels) for document, labels in zip(X, y, strict=True)]
     found = [found_of(*each, singletons) for each in zip(X, y, outputs, strict=True)]
     return scores_of_clusters(gold, found, SCORES)
+
+
+def marked_scores(
+    X: Sequence[Mentions], y: Sequence[Sequence[str]], X_found: Sequence[Mentions], y_found: Sequence[Sequence[str]]
+) -> dict[str, Score]:
+    """All scores of entities that are marked in a text, whose mentions may differ from the gold ones."""
+    gold, found = (
+        [gold_of(document, Entities(labels)) for document, labels in zip(*side, strict=True)]
+        for side in ((X, y), (X_found, y_found))
+    )
+    return scores_of_clusters(gold, found, SCORES)
+
+
+def entity_evaluation(scores: dict[str, Score], seconds: dict[str, float]) -> Evaluation:
+    """The scores as an evaluation."""
+    conll = conll_f1(scores)
+    of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
+    facts = [
+        ("CoNLL", f"{share(conll)}, the mean of MUC, B³ and CEAF by entities"),
+        ("LEA, BLANC", f"{share(scores['lea'].f1)}, {share(scores['blanc'].f1)}"),
+    ]
+    tables = [score_table("By score", "score", {NAMES[name]: score for name, score in scores.items()})]
+    return Evaluation({"conll_f1": conll, **of_scores, "by_score": plain(scores)}, "conll_f1", facts, tables, seconds)

@@ -5,13 +5,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from widemargin.clusterings import clusters_of
-from widemargin.errors import WidemarginError
+from widemargin.errors import DataError, WidemarginError
 from widemargin.files import mention_lines, mention_trees, mentions
 from widemargin.files.formats import guess
-from widemargin.files.raw import RawText
+from widemargin.files.pieces import Cut, every_line
+from widemargin.files.raw import RawText, Source, shortened
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.coreference.entities import Entities
-from widemargin.tasks.files import Files
+from widemargin.tasks.coreference.entities import Entities, entity_evaluation, marked_scores
+from widemargin.tasks.files import Files, Likeness
 from widemargin.text.mention_detection import detected
 from widemargin.text.mentions import Mentions
 
@@ -41,6 +43,32 @@ class CoreferenceFiles(Files):
         """Drop the option that only reading needs."""
         return {name: value for name, value in given.items() if name != "mentions"}
 
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """Texts whose entities are marked."""
+        chosen = reading.format or guess(raw)
+        first = next((line for line in raw.lines if line.strip()), "")
+        marked = (chosen == "jsonl" and '"sentences"' in first) or (
+            chosen == "conll" and first.startswith("#begin document")
+        )
+        return Likeness.LIKELY if marked else Likeness.NONE
+
+    def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
+        """The words must be the same; mentions may differ."""
+        super().check_aligned(*(each._replace(size={"documents": len(each.X)}) for each in (gold, predicted)))
+        for i, (wanted, found) in enumerate(zip(gold.X, predicted.X, strict=True), 1):
+            words = zip(wanted.columns["word"], found.columns["word"], strict=False)
+            for t, (one, other) in enumerate(words, 1):
+                if one != other:
+                    where = f"token {t} of document {i}" + (f" ({wanted.name})" if wanted.name else "")
+                    raise DataError(f"{where} is {shortened(other)!r}, but {shortened(one)!r} in the gold file")
+            sizes = len(found.columns["word"]), len(wanted.columns["word"])
+            if sizes[0] != sizes[1]:
+                raise DataError(f"document {i} has {sizes[0]} tokens, but {sizes[1]} in the gold file")
+
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """All scores of entities."""
+        return entity_evaluation(marked_scores(gold.X, gold.y, predicted.X, predicted.y), {})
+
 
 class Text(NamedTuple):
     """A file as it was read, and its documents with detected mentions, if these were asked for."""
@@ -62,8 +90,14 @@ class Text(NamedTuple):
         return str(self.document.marked(spans, entities))
 
 
+def cut(head: RawText, reading: Reading) -> Cut | None:
+    """How to cut a file into pieces; None for trees in brackets, which are all one document."""
+    chosen = reading.format or guess(head)
+    return {"jsonl": every_line, "conllu": mentions.cut, "conll": mentions.cut}.get(chosen)
+
+
 def read_texts(
-    path: str, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
+    path: Source, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
 ) -> Corpus:
     """The documents of a file, and the entities of their mentions if `gold`; `about` are facts about similar files.
 

@@ -11,20 +11,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector
-from widemargin.clusterings import NAMES, conll_f1
 from widemargin.core.header import Fields, flag, names, one_of, optional, whole
 from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
-from widemargin.report.numbers import share
 from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.base import Corpus, Model, Reading
-from widemargin.tasks.coreference.entities import entity_scores
+from widemargin.tasks.coreference.entities import entity_evaluation, entity_scores
 from widemargin.tasks.coreference.examples import AntecedentExamples
 from widemargin.tasks.coreference.features import LinkExtractor
-from widemargin.tasks.coreference.files import read_texts
+from widemargin.tasks.coreference.files import cut, read_texts
 from widemargin.tasks.coreference.marginals import posteriors
 from widemargin.tasks.coreference.pictures import text_lines, text_page
 from widemargin.tasks.coreference.truth import NEW
@@ -143,16 +143,7 @@ class CoreferenceModel(Model):
         outputs = predicted(examples, self.weights, n_threads)
         seconds = {"comparing": middle - begin, "linking": perf_counter() - middle}
         scores = entity_scores(X, y, outputs, self.singletons)
-        conll = conll_f1(scores)
-        of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
-        facts = [
-            ("CoNLL", f"{share(conll)}, the mean of MUC, B³ and CEAF by entities"),
-            ("LEA, BLANC", f"{share(scores['lea'].f1)}, {share(scores['blanc'].f1)}"),
-        ]
-        tables = [score_table("By score", "score", {NAMES[name]: score for name, score in scores.items()})]
-        return Evaluation(
-            {"conll_f1": conll, **of_scores, "by_score": plain(scores)}, "conll_f1", facts, tables, seconds
-        )
+        return entity_evaluation(scores, seconds)
 
     def warm_up(self) -> None:
         """Link two mentions, so that loading compiled kernels does not count."""
@@ -160,7 +151,11 @@ class CoreferenceModel(Model):
 
     # With files at hand.
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two documents."""
+        return cut(head, reading)
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of texts."""
         return read_texts(path, reading, self.about, gold=gold)
 

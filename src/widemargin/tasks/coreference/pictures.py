@@ -10,6 +10,7 @@ from html import escape
 from typing import NamedTuple
 
 from widemargin.clusterings import clusters_of
+from widemargin.report.html import web_page
 from widemargin.report.text import shown
 from widemargin.text.mentions import Mentions
 
@@ -17,10 +18,9 @@ COLOURS = ("#1f5fa8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#be123c", "#0
 CODES = (34, 31, 32, 35, 33, 36, 94, 91, 92, 95)
 """Colours of a page, and those of a terminal."""
 STYLE = """
-body { font: 17px/2.1 system-ui, sans-serif; color: #1b1f24; background: #fff; max-width: 54rem; margin: 2rem auto;
-  padding: 0 1.5rem; }
+body { font-size: 1.06rem; line-height: 2.1; }
 h2 { font-size: 1.1rem; margin: 2.5rem 0 0.5rem; } p { margin: 0 0 0.6rem; }
-span { border-bottom: 1px dotted #8c9bb0; padding: 0 1px 1px; }
+span { border-bottom: 1px dotted var(--strong); padding: 0 1px 1px; }
 span.e { border-bottom: 2px solid; border-radius: 3px; }
 span.e span.e { padding-bottom: 0; }
 b { font-size: 0.65em; vertical-align: super; margin-left: 1px; }
@@ -39,11 +39,7 @@ class Piece(NamedTuple):
 def text_page(X: Sequence[Mentions], outputs: Sequence[Sequence[int]]) -> str:
     """The documents as a web page."""
     body = "".join(_section(document, entities) for document, entities in zip(X, outputs, strict=True))
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Entities</title>\n'
-        f'<meta name="viewport" content="width=device-width">\n<style>{STYLE}</style>\n</head>\n<body>\n{body}'
-        "</body>\n</html>\n"
-    )
+    return web_page("Entities", body, STYLE, dark=False)  # the colours of entities are made for white
 
 
 def text_lines(X: Sequence[Mentions], outputs: Sequence[Sequence[int]]) -> str:

@@ -12,7 +12,6 @@ from widemargin.tasks.custom.model import CustomModel, is_factory, mean_error
 from widemargin.tasks.custom.parameters import CustomParameters
 from widemargin.tasks.estimator import Estimator, estimator_of
 from widemargin.tasks.parameters import documented
-from widemargin.tasks.training import Data
 
 
 @documented(CustomModel)
@@ -45,7 +44,7 @@ class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
         The number of weights is what the first call needs, or the `n_weights` of the structure. `classes` is ignored;
         it is there for scikit-learn's sake.
         """
-        return self._learn(Data(X, y, sample_weight), None)
+        return self._learn(self._data(X, y, sample_weight), None)
 
     def predict_latent(self, X: Sequence[Any]) -> list[tuple[Any, Any]]:
         """The best pair (y, h) for every input, for structures with a method `complete`."""

@@ -16,6 +16,7 @@ from widemargin.core.header import Fields, whole
 from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.files.raw import Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.structures.custom_latent import pair
 from widemargin.structures.custom_positions import custom_examples
@@ -78,7 +79,7 @@ class CustomModel(Model):
         seconds = {"decoding": perf_counter() - begin}
         return Evaluation({"mean_error": error}, "mean_error", [("mean error", f"{error:.6g}")], [], seconds)
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """Not supported: only the user knows what inputs and outputs look like."""
         raise UnsupportedError(f"the model predicts {self.predicts}; it is used from Python")
 

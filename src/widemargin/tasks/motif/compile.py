@@ -7,9 +7,9 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import BoolVector, FloatVector, LongVector
-from widemargin.core.loop import Score
 from widemargin.core.problem import checked_weights, predict
 from widemargin.core.solution import Solution
+from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.motif.examples import MotifExamples
 from widemargin.tasks.motif.labels import is_positive, plain_labels, two_labels

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector
-from widemargin.core.loop import Callback
 from widemargin.core.problem import checked_weights
 from widemargin.core.solution import Solution
+from widemargin.core.stop import Callback
 from widemargin.tasks.answers import Ranked
 from widemargin.tasks.calibration import CalibrationReport
 from widemargin.tasks.estimator import Estimator
@@ -119,6 +119,10 @@ class MotifFinder(
     def confidence(self, X: Any) -> FloatVector:
         """The probability that each predicted label is right; the model must be calibrated."""
         return self._ask("confidence", X)
+
+    def predict_proba(self, X: Any) -> FloatMatrix:
+        """The probability of each of the `classes_`, a row per sequence; the model must be calibrated."""
+        return self._ask("predict_proba", X)
 
     @property
     def matrix_(self) -> FloatMatrix:

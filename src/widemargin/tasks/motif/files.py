@@ -5,10 +5,15 @@ from typing import Any
 
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files import fasta, sequences
-from widemargin.files.raw import RawText
+from widemargin.files.formats import guess
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
 from widemargin.files.sequences import LABEL, SequenceData
+from widemargin.metrics import accuracy, label_scores
+from widemargin.report.evaluation import Evaluation, by_support, plain, score_table
+from widemargin.report.numbers import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files
+from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.motif.sites import Site
 from widemargin.text.sequences import Sequences
 
@@ -41,8 +46,20 @@ class MotifFiles(Files):
         """Drop the names of other files."""
         return {name: value for name, value in given.items() if name not in OTHERS}
 
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """Files of sequences."""
+        return Likeness.LIKELY if (reading.format or guess(raw)) in READERS else Likeness.NONE
 
-def read_sequences(path: str, reading: Reading) -> SequenceData:
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """How many labels are right."""
+        right, found = [gold.y], [predicted.y]
+        by_label, share_right = label_scores(right, found).by_label, accuracy(right, found)
+        results = {"accuracy": share_right, "by_label": plain(by_label)}
+        tables = [score_table("By label", "label", by_support(by_label))]
+        return Evaluation(results, "accuracy", [("accuracy", share(share_right))], tables, {})
+
+
+def read_sequences(path: Source, reading: Reading) -> SequenceData:
     """Read a file of sequences, in the format that is asked for or that it looks like."""
     if reading.format not in (None, *READERS):
         raise WidemarginError(f"motifs are in {' or '.join(READERS)} files, not {reading.format}")
@@ -53,7 +70,13 @@ def read_sequences(path: str, reading: Reading) -> SequenceData:
     return READERS[chosen](raw, reading.label)
 
 
-def read_corpus(path: str, reading: Reading, *, gold: bool) -> Corpus:
+def cut(head: RawText, reading: Reading) -> Cut:
+    """How to cut a file into pieces."""
+    is_fasta = reading.format == "fasta" or (reading.format is None and fasta.is_fasta(head))
+    return fasta.cut if is_fasta else sequences.cut
+
+
+def read_corpus(path: Source, reading: Reading, *, gold: bool) -> Corpus:
     """A file for prediction or evaluation."""
     data = read_sequences(path, reading)
     return _corpus(data.sequences, labels_of(data) if gold else None, reading, data)
@@ -68,13 +91,15 @@ def labels_of(data: SequenceData) -> list[str]:
     return data.classes()
 
 
-def located_table(X: Sequences, labels: Sequence[Any], scores: Sequence[float], sites: Sequence[Site | None]) -> str:
-    """A table with the site of each sequence that has one; it can be read again."""
+def located_table(
+    X: Sequences, labels: Sequence[Any], scores: Sequence[float], sites: Sequence[Site | None], *, headed: bool = True
+) -> str:
+    """A table with the site of each sequence that has one; it can be read again, unless it is not `headed`."""
     rows = [
         [X.name(i), str(label), f"{score:.6g}", *_spelt(site), X.texts[i]]
         for i, (label, score, site) in enumerate(zip(labels, scores, sites, strict=True))
     ]
-    return "".join("\t".join(row) + "\n" for row in [HEADER, *rows])
+    return "".join("\t".join(row) + "\n" for row in [*[HEADER] * headed, *rows])
 
 
 def _spelt(site: Site | None) -> list[str]:

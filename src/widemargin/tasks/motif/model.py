@@ -14,6 +14,8 @@ from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
 from widemargin.decoders.windows import window_scores
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
 from widemargin.metrics import area_under_curve, label_scores
 from widemargin.report.evaluation import Evaluation, overall, plain, score_table, spelt_f1
 from widemargin.report.numbers import share
@@ -22,7 +24,7 @@ from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.motif.files import located_table, read_corpus
+from widemargin.tasks.motif.files import cut, located_table, read_corpus
 from widemargin.tasks.motif.labels import is_positive, plain_labels
 from widemargin.tasks.motif.letters import checked_letters, letters_of, reverse_complement
 from widemargin.tasks.motif.logo import logo_lines, logo_picture, logo_png
@@ -147,6 +149,12 @@ class MotifModel(Answers):
         """For each predicted label, the probability that it is right."""
         return self.curve("labels")(np.abs(self.scores(X, n_threads)))
 
+    def predict_proba(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """The probability of either label for every sequence: what is not confidence is left to the other one."""
+        sure, positive = self.confidence(X, n_threads), self.scores(X, n_threads) > 0.0
+        right = np.where(positive, sure, 1.0 - sure)
+        return np.stack([1.0 - right, right], axis=1)
+
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The labels predicted for `X`, judged by `y`."""
         scores, positive = self.scores(X, n_threads), self._positive(X, y)
@@ -189,14 +197,20 @@ class MotifModel(Answers):
 
     # With files at hand.
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two sequences."""
+        return cut(head, reading)
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of sequences."""
         return read_corpus(path, reading, gold=gold)
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
         """A table: name, label, score, site and letters of each sequence."""
-        scores = self.scores(corpus.X).tolist()
-        return located_table(corpus.X, outputs, scores, self.locate(corpus.X))
+        if not len(corpus.X):
+            return ""  # there is nothing left behind the last sequence
+        scores, headed = self.scores(corpus.X).tolist(), corpus.document.raw.first == 0
+        return located_table(corpus.X, outputs, scores, self.locate(corpus.X), headed=headed)
 
     def warm_up(self) -> None:
         """Search one sequence, so that loading compiled kernels does not count as searching."""

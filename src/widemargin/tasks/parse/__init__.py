@@ -11,11 +11,12 @@ TASK = Task(
             "compile.compile_trees",
             "model.Parser",
             "estimator.DependencyParser",
-            "compile.survey_trees",
+            survey="compile.survey_trees",
         )
     },
     does="Learn to parse: dependency trees, from the columns head and deprel of CoNLL-U or CoNLL-X files.",
     example="--train train.conllu --dev dev.conllu --epochs 10 --out english.wm",
     files="files.ParseFiles",
     reads=("format", "columns"),
+    scores_punctuation=True,
 )

@@ -9,13 +9,21 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.loop import Score
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
-from widemargin.errors import DataError, WidemarginError
-from widemargin.tasks.parse.dependencies import as_dependencies
+from widemargin.core.stop import Score
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.tasks.jackknife import offered, tagged
+from widemargin.tasks.parse.dependencies import Dependencies, as_dependencies
 from widemargin.tasks.parse.examples import TreeExamples, Trees
-from widemargin.tasks.parse.features import ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, ArcExtractor, readable
+from widemargin.tasks.parse.features import (
+    ARC_TEMPLATES,
+    LABEL_TEMPLATES,
+    SIBLING_TEMPLATES,
+    ArcExtractor,
+    readable,
+    without_lemmas,
+)
 from widemargin.tasks.parse.model import Parser
 from widemargin.tasks.parse.parameters import ParserParameters
 from widemargin.tasks.survey import Survey
@@ -26,13 +34,17 @@ from widemargin.text.inputs import as_columns
 from widemargin.text.templates import listed
 
 METRICS = ("las", "uas")
+PREDICTABLE = ("word", "upos", "xpos")
+"""The columns that default templates read if tags are predicted: lemmas are no tags, and feats have too many values."""
 
 
 def survey_trees(parameters: ParserParameters, data: Data) -> Survey:
     """The labels and columns of a part of the data, and whether its trees have one root each."""
+    if parameters.tags != "given":
+        raise UnsupportedError(f"tags={parameters.tags!r} trains taggers on all data at once; add the tags before")
     columns = as_columns(data.X)
     heads, column = as_dependencies(columns, data.y)
-    facts = {"columns": list(columns.names), "single_root": has_single_roots(columns, heads)}
+    facts = {"columns": offered(parameters, columns, PREDICTABLE), "single_root": has_single_roots(columns, heads)}
     return Survey(Counter(column.strings()), facts=facts)
 
 
@@ -45,11 +57,16 @@ def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | 
         raise DataError("there are no tokens to learn from")
     heads, column = as_dependencies(columns, data.y)
     labels = [label for label, _ in (Counter(column.strings()) if survey is None else survey.labels).most_common()]
-    extractor = _extractor(parameters, columns.names if survey is None else survey.facts["columns"])
+    extractor = _extractor(
+        parameters, offered(parameters, columns, PREDICTABLE) if survey is None else survey.facts["columns"]
+    )
     single_root = parameters.single_root
     if single_root is None:
         single_root = has_single_roots(columns, heads) if survey is None else survey.facts["single_root"]
     trees = Trees(len(labels), extractor.hash_bits, parameters.decoder, parameters.order, bool(single_root))
+    dev = None if data.dev is None else as_columns(data.dev[0])
+    gold = None if dev is None or data.dev is None else as_dependencies(dev, data.dev[1])
+    columns, dev, taggers, filled = tagged(parameters, columns, dev, extractor.columns_read, data.told)
     examples = TreeExamples(
         trees,
         columns.indptr,
@@ -60,33 +77,44 @@ def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | 
         label_cost=parameters.label_cost,
         source=columns.source,
     )
-    score = None if data.dev is None else _score(parameters, trees, extractor, labels, *data.dev)
-    model = partial(_parser, labels, trees, extractor)
+    score = None if dev is None or gold is None else _score(parameters, trees, extractor, labels, dev, gold)
+    model = partial(_parser, labels, trees, extractor, {"taggers": taggers, "filled": filled})
     return Compiled(examples, model, labels, score, parameters.dev_metric, data.sample_weight)
 
 
 def _parser(
-    labels: list[str], trees: Trees, extractor: ArcExtractor, solution: Solution, summary: dict[str, Any]
+    labels: list[str],
+    trees: Trees,
+    extractor: ArcExtractor,
+    carried: dict[str, Any],
+    solution: Solution,
+    summary: dict[str, Any],
 ) -> Parser:
-    return Parser(labels, trees, extractor, weights=solution.w, summary=summary)
+    return Parser(labels, trees, extractor, weights=solution.w, summary=summary, **carried)
 
 
-def _extractor(parameters: ParserParameters, columns: Sequence[str]) -> ArcExtractor:
+def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtractor:
+    """The templates that are given, or those of the library that look only at these columns."""
     defaults = {"arc": ARC_TEMPLATES, "label": LABEL_TEMPLATES, "sibling": SIBLING_TEMPLATES}
     chosen = {}
     for part, default in defaults.items():
         given = getattr(parameters, f"{part}_templates")
-        chosen[part] = readable(default, columns) if given is None else listed(given)
+        usual = without_lemmas(default) if parameters.tags == "predicted" else default
+        chosen[part] = readable(usual, names) if given is None else listed(given)
     if parameters.order == 1:
         chosen["sibling"] = ()
     return ArcExtractor(**chosen, hash_bits=checked_bits(parameters.hash_bits))
 
 
 def _score(
-    parameters: ParserParameters, trees: Trees, extractor: ArcExtractor, labels: list[str], X: Any, y: Any
+    parameters: ParserParameters,
+    trees: Trees,
+    extractor: ArcExtractor,
+    labels: list[str],
+    columns: Columns,
+    dependencies: Dependencies,
 ) -> Score:
-    columns = as_columns(X)
-    heads, column = as_dependencies(columns, y)
+    heads, column = dependencies
     gold = _numbers(column.values, labels)[column.codes]
     examples = TreeExamples(trees, columns.indptr, extractor.keys(columns), source=columns.source)
     n_threads, labelled = count_threads(parameters.n_jobs), parameters.dev_metric == "las"

@@ -16,7 +16,7 @@ from widemargin.errors import DataError
 from widemargin.files.document import Document
 from widemargin.files.raw import shortened
 from widemargin.files.table import Table
-from widemargin.text.columns import Column, Columns, split
+from widemargin.text.columns import Column, Columns, place_of, split
 from widemargin.text.trees import Arc
 
 UNKNOWN = ("_", "")
@@ -143,11 +143,7 @@ def _line(document: Table) -> Place:
 
 
 def _token(indptr: LongVector, source: str) -> Place:
-    def place(t: int) -> str:
-        sentence = int(np.searchsorted(indptr, t, side="right"))
-        return f"{source}, sentence {sentence}, token {t - int(indptr[sentence - 1]) + 1}"
-
-    return place
+    return lambda t: place_of(t, indptr, source)
 
 
 def _number(text: str) -> int:

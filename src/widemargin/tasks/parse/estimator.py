@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from widemargin._types import FloatMatrix
-from widemargin.tasks.estimator import ProbableEstimator
+from widemargin.tasks.estimator import TreeEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.parse.compile import compile_trees
 from widemargin.tasks.parse.dependencies import arc_lists, as_dependencies
@@ -16,18 +16,21 @@ from widemargin.text.inputs import as_columns
 
 @documented(Parser)
 @dataclass(kw_only=True, repr=False, eq=False)
-class DependencyParser(ParserParameters, ProbableEstimator[Parser]):
+class DependencyParser(ParserParameters, TreeEstimator[Parser]):
     """Large-margin dependency parsing.
 
     Attributes
     ----------
     classes_ : ndarray
         The labels of arcs.
+    taggers_ : dict
+        The taggers that the model carries, by the column that each fills in.
 
     Notes
     -----
     X is a list of sentences whose tokens are dicts of columns (``{"word": …, "upos": …}``) or words alone; or
-    `Columns`, as readers return them. y is a list of (head, label) for each sentence, where heads count from 1 and 0 is
+    `Columns`, as readers return them. With predicted tags, `fit` learns to tag from the columns of X, and `predict`
+    reads nothing but words. y is a list of (head, label) for each sentence, where heads count from 1 and 0 is
     the root; or the result of `widemargin.tasks.parse.dependencies.arcs` for a file.
 
     Examples
@@ -50,7 +53,9 @@ class DependencyParser(ParserParameters, ProbableEstimator[Parser]):
         return [each[..., self._order] for each in found] if labelled else found
 
     def score(self, X: Any, y: Any) -> float:
-        """The labelled attachment score: the share of tokens with the right head and label."""
-        columns = as_columns(X)
+        """The score that `dev_metric` names, by default the share of tokens with the right head and label (LAS)."""
+        self._check_fitted()
+        columns, y = as_columns(self._read(X)), self._read(y)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
-        return attachment_scores(gold, self.predict(columns)).overall.las
+        scores = attachment_scores(gold, self.predict(columns)).overall
+        return scores.uas if self.dev_metric == "uas" else scores.las

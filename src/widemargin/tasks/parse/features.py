@@ -156,7 +156,16 @@ class ArcExtractor:
         return TreeKeys(head, modifier, between + sibling, measure, edges, with_head)
 
 
-def readable(templates: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+def without_lemmas(templates: Sequence[str]) -> tuple[str, ...]:
+    """The templates with lower-cased words in place of lemmas.
+
+    >>> without_lemmas(["head:lemma|modifier:upos", "head:word"])
+    ('head:lower|modifier:upos', 'head:word')
+    """
+    return tuple(template.replace(":lemma", ":lower") for template in templates)
+
+
+def readable(templates: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """The templates that look only at these columns."""
     parsed = parse_role_templates(templates, list(OUTSIDE), list(MEASURES))
-    return tuple(template.text for template in parsed if template.columns_read <= set(columns))
+    return tuple(template.text for template in parsed if template.columns_read <= set(names))

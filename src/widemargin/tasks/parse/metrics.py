@@ -16,6 +16,7 @@ from widemargin.text.trees import Arc
 
 ROOT = "root"
 ARC_LENGTHS = ((1, "1"), (2, "2"), (6, "3–6"))
+FUNCTIONS = frozenset({"aux", "case", "cc", "clf", "cop", "det", "mark", "punct"})
 SENTENCE_LENGTHS = ((10, "1–10"), (20, "11–20"), (30, "21–30"), (40, "31–40"))
 
 
@@ -80,6 +81,25 @@ def attachment_scores(
         {name: lengths[name] for name in (ROOT, *_names(ARC_LENGTHS)) if name in lengths},
         {name: _attachment(each) for name, each in by_size.items() if each},
     )
+
+
+def content_score(gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Arc]]) -> Score:
+    """CLAS (Nivre & Fang 2017): heads with relations of content words, which are all but those in `FUNCTIONS`.
+
+    >>> gold, predicted = [[Arc(2, "det"), Arc(0, "root")]], [[Arc(1, "amod"), Arc(0, "root")]]
+    >>> content_score(gold, predicted)
+    Score(precision=0.5, recall=1.0, f1=0.6666666666666666, support=1)
+    """
+    pairs = [(g, p) for sentence in zip(gold, predicted, strict=True) for g, p in zip(*sentence, strict=True)]
+    return counted(
+        Counter("content" for g, p in pairs if g == p and _is_content(g)),
+        Counter("content" for _, p in pairs if _is_content(p)),
+        Counter("content" for g, _ in pairs if _is_content(g)),
+    ).micro
+
+
+def _is_content(arc: Arc) -> bool:
+    return arc.label.partition(":")[0] not in FUNCTIONS
 
 
 class _Pair(NamedTuple):

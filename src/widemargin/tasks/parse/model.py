@@ -4,7 +4,7 @@ Model files call its structure ``tree``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,23 +15,21 @@ from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
 from widemargin.files.conllu import parse as parse_conllu
 from widemargin.files.document import Document
-from widemargin.files.raw import RawText
-from widemargin.report.evaluation import Evaluation, Table, by_support, plain, score_table
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.report.svg import Picture
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.parse.decode import DECODERS
 from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, as_dependencies
+from widemargin.tasks.parse.evaluation import tree_evaluation
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.explain import ArcExplainer
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.parse.marginals import best_heads
-from widemargin.tasks.parse.metrics import Attachment, attachment_scores
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
 from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.tasks.probabilities import LEAST
-from widemargin.tasks.strongest import Part
+from widemargin.tasks.strongest import Part, masked, strongest
 from widemargin.tasks.trees import HASH_BITS, TreeModel, packed_weights, shown_tags, stored_weights
 from widemargin.text.columns import Columns, split
 from widemargin.text.inputs import as_columns
@@ -77,14 +75,18 @@ class Parser(TreeModel):
         """The columns of tokens that the features look at."""
         return self.extractor.columns_read
 
+    def columns(self, X: Any) -> Columns:
+        """Sentences as columns."""
+        return as_columns(X)
+
     def examples(self, X: Any) -> TreeExamples:
         """Sentences as examples to be parsed."""
-        columns = as_columns(X)
+        columns = self.settled(X)
         return TreeExamples(self.trees, columns.indptr, self.extractor.keys(columns), source=columns.source)
 
     def predict(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
         """The best tree of every sentence."""
-        columns = as_columns(X)
+        columns = self.settled(X)
         heads, labels = np.divmod(self.decoded(columns, n_threads), len(self.labels))
         arcs = [Arc(head, self.labels[label]) for head, label in zip(heads.tolist(), labels.tolist(), strict=True)]
         return split(arcs, columns.indptr)
@@ -96,13 +98,13 @@ class Parser(TreeModel):
         """
         return [
             (parts.arcs[..., None] * parts.shares if labelled else parts.arcs)[:, 1:].swapaxes(0, 1)
-            for parts in self.probabilities(as_columns(X), n_threads)
+            for parts in self.probabilities(self.settled(X), n_threads)
         ]
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
         """The trees with the most right arcs with right labels on average."""
         found: list[list[Arc]] = []
-        for parts in self.probabilities(as_columns(X), n_threads):
+        for parts in self.probabilities(self.settled(X), n_threads):
             labelled = parts.arcs[..., None] * parts.shares
             heads = best_heads(labelled.max(axis=2), self.trees.decoder, self.trees.single_root)
             labels = labelled[heads, np.arange(1, len(heads) + 1)].argmax(axis=1)
@@ -111,12 +113,12 @@ class Parser(TreeModel):
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """How many arcs of every sentence have each of the `labels` on average."""
-        found = self.probabilities(as_columns(X), n_threads)
+        found = self.probabilities(self.settled(X), n_threads)
         return np.array([np.einsum("hm,hml->l", parts.arcs, parts.shares) for parts in found])
 
     def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
         """Tokens, and for each its heads and labels that are likely enough, the most likely first."""
-        columns = as_columns(X)
+        columns = self.settled(X)
         return [
             {"tokens": words, "heads": [self._likely_heads(token) for token in each]}
             for words, each in zip(
@@ -133,44 +135,24 @@ class Parser(TreeModel):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, *, punctuation: bool = True, **options: Any) -> Evaluation:
         """Attachment scores, with punctuation or without."""
-        columns = as_columns(X)
+        columns = self.settled(X)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
         predicted, seconds = self.timed(columns, n_threads)
-        scores = attachment_scores(gold, predicted, None if punctuation else columns.sequences("word"))
-        results = {
-            **_shares(scores.overall),
-            "exact": scores.exact,
-            "by_relation": plain(scores.by_relation),
-            "by_length": plain(scores.by_length),
-            "by_sentence_length": {length: _shares(each) for length, each in scores.by_sentence_length.items()},
-        }
-        of, n_tokens = scores.overall, scores.overall.n_tokens
-        facts = [
-            *([("scored", f"{n_tokens:,} tokens, all but punctuation")] if n_tokens < columns.n_tokens else []),
-            ("UAS", f"{share(of.uas)} of the heads are right"),
-            ("LAS", f"{share(of.las)} of the heads with their relation"),
-            ("relations", share(of.labels)),
-            ("trees", f"{share(scores.exact)} all right"),
-        ]
-        rows = [
-            [length, share(each.uas), share(each.las), f"{each.n_tokens:,}"]
-            for length, each in scores.by_sentence_length.items()
-        ]
-        tables = [
-            score_table("By relation, with the right head", "relation", by_support(scores.by_relation)),
-            score_table("Heads by the length of arcs", "length", scores.by_length),
-            Table("By the length of sentences", ["tokens", "UAS", "LAS", "number"], rows),
-        ]
-        return Evaluation(results, "las", facts, tables, seconds)
+        words = columns.sequences("word")
+        return self.resting_on(tree_evaluation(gold, predicted, words, seconds, punctuation=punctuation), columns)
 
     def gold(self, document: Document, X: Columns) -> Dependencies:
         """The trees in the columns `head` and `deprel`."""
         return arcs(document)
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
-        """The text of the document with the columns `head` and `deprel` filled in; plain text becomes CoNLL-U."""
+        """The text of the document with the columns `head` and `deprel` filled in; plain text becomes CoNLL-U.
+
+        Tags that the model predicted are filled in, too, where the document has a column for them.
+        """
         document = _as_conllu(corpus.document) if reading.text else corpus.document
-        text: str = document.text(arc_columns(outputs))
+        tags = {name: corpus.X.strings(name) for name in corpus.X.predicted if name in document.columns}
+        text: str = document.text(tags | arc_columns(outputs))
         return text
 
     def pictures(self, corpus: Corpus, trees: Sequence[Sequence[Arc]]) -> list[Picture]:
@@ -182,12 +164,22 @@ class Parser(TreeModel):
         return [arcs_lines(*each) for each in self._sentences(corpus, trees)]
 
     def _sentences(self, corpus: Corpus, trees: Sequence[Sequence[Arc]]) -> Any:
-        X = corpus.document.columns
-        return zip(X.sequences("word"), trees, shown_tags(X), strict=True)
+        return zip(corpus.X.sequences("word"), trees, shown_tags(corpus.X), strict=True)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """Nothing: hashed features have no names outside a sentence."""
-        return {}
+        """The strongest relations of tokens before and after their head, whatever these are.
+
+        All other features are hashed, and have no names outside a sentence.
+        """
+        votes, one = ArcVotes(self.extractor, self.two_tokens(), self.w, self.labels), np.zeros(len(self.labels), bool)
+        one[list(chosen)] = True
+        return {
+            f"relations_{where}": Part(
+                f"Relations of tokens {where} their head",
+                strongest(masked(votes.biases(*arc), one), top, self.labels.__getitem__),
+            )
+            for where, arc in (("before", (2, 1)), ("after", (1, 2)))
+        }
 
     def explain(self, X: Columns, question: Question) -> Explanation:
         """Why a token has its head; without a token, the margin of every arc."""
@@ -195,6 +187,7 @@ class Parser(TreeModel):
             raise WidemarginError("--explain compares one part with one other: give a --token, too")
         if question.span is not None:
             raise WidemarginError(f"the model predicts {self.predicts}, which have no spans; ask for a --token")
+        X = self.settled(X)
         (words,), (arcs,) = X.sequences("word"), self.predict(X)
         explainer = ArcExplainer(ArcVotes(self.extractor, X, self.w, self.labels), words, arcs, self.labels)
         token = question.token
@@ -217,7 +210,8 @@ class Parser(TreeModel):
             "hash_bits": trees.hash_bits,
             "templates": {part: list(getattr(extractor, part)) for part in PARTS},
         }
-        return header, packed_weights(self.weights)
+        carried, tensors = self.carried()
+        return header | carried, packed_weights(self.weights) | tensors
 
     @classmethod
     def _restored(cls, stored: Stored) -> "Parser":
@@ -228,11 +222,7 @@ class Parser(TreeModel):
         if (trees.order == 2) != bool(extractor.groups["sibling"]):
             raise stored.place.damaged(f"it is of order {trees.order}, which does not fit its sibling templates")
         weights = stored_weights(stored, trees.n_weights)
-        return cls(labels, trees, extractor, weights=weights, summary=header["summary"])
-
-
-def _shares(scores: Attachment) -> dict[str, Any]:
-    return {"uas": scores.uas, "las": scores.las, "label_accuracy": scores.labels, "scored_tokens": scores.n_tokens}
+        return cls(labels, trees, extractor, weights=weights, summary=header["summary"]).with_carried(stored)
 
 
 def _as_conllu(document: Document) -> Document:
@@ -241,4 +231,5 @@ def _as_conllu(document: Document) -> Document:
         "".join(f"{t}\t{word}" + "\t_" * 8 + "\n" for t, word in enumerate(words, 1))
         for words in document.columns.sequences("word")
     ]
-    return parse_conllu(RawText.of("\n".join(lines), document.raw.source))
+    text = "".join(line + "\n" for line in lines)
+    return parse_conllu(replace(document.raw, lines=text.split("\n")))

@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
-from widemargin.tasks.parameters import Parameters, parameter
+from widemargin.tasks.parameters import parameter
+from widemargin.tasks.tree_parameters import TreeParameters
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class ParserParameters(Parameters):
-    """Parameters of dependency parsers; trees are slow to decode and have many features, hence the defaults."""
-
-    usual_C: ClassVar[float] = 0.01
-    usual_epochs: ClassVar[int] = 20
+class ParserParameters(TreeParameters):
+    """Parameters of dependency parsers."""
 
     decoder: Literal["projective", "nonprojective"] = parameter(
         "projective", "Whether arcs may cross: only in 'nonprojective' trees."
@@ -26,7 +24,7 @@ class ParserParameters(Parameters):
     arc_templates: "str | Sequence[str] | None" = parameter(
         None,
         "Features of arcs, such as 'head:upos|modifier:upos'. By default those of the library whose columns "
-        "the data have.",
+        "the data have; with predicted tags, those of words, upos and xpos alone.",
         option="--templates",
         given_as="templates",
         metavar="FILE|TEXT",

@@ -57,6 +57,14 @@ class ArcVotes:
             scores += self._w[feature.at : feature.at + end]
         return scores
 
+    def biases(self, head: int, modifier: int) -> FloatVector:
+        """The part of the scores that depends on the direction and the distance of an arc, not on its tokens."""
+        scores = np.zeros(len(self._labels))
+        for feature in self._features(head, modifier, 0):
+            if feature.labelled and not feature.template.columns_read:
+                scores += self._w[feature.at : feature.at + len(self._labels)]
+        return scores
+
     def votes(self, head: int, modifier: int, label: int, sibling: int = 0) -> list[tuple[str, float]]:
         """All votes for an arc with a label: features, ``template=values``, and their weights."""
         return [

@@ -7,9 +7,9 @@ from typing import Any, get_args
 import numpy as np
 
 from widemargin._types import IntVector
-from widemargin.core.loop import Score
 from widemargin.core.problem import checked_weights
 from widemargin.core.solution import Solution
+from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.rank.documents import QueryExamples
 from widemargin.tasks.rank.model import RankingModel, Settings, feature_rows

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from widemargin._types import FloatVector, LongVector
-from widemargin.core.loop import Callback
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stop import Callback
 from widemargin.errors import DataError
-from widemargin.tasks.estimator import Estimator
+from widemargin.tasks.estimator import NamedEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.rank.compile import compile_rankings
 from widemargin.tasks.rank.model import RankingModel
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @documented(RankingModel)
 @dataclass(kw_only=True, repr=False, eq=False)
-class Ranker(RankerParameters, Estimator[RankingModel]):
+class Ranker(RankerParameters, NamedEstimator[RankingModel]):
     """Large-margin ranking of the documents of queries, for precision@k, NDCG@k, average precision or pairs.
 
     Attributes

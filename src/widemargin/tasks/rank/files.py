@@ -1,6 +1,6 @@
 """Files of documents to rank: the svmlight format with queries, or with LightGBM's query files next to it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,11 +9,15 @@ import numpy as np
 from widemargin._types import IntVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError, WidemarginError
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.formats import guess
+from widemargin.files.raw import RawText, Source, shortened
 from widemargin.files.svmlight import SvmlightData, parse
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files
-from widemargin.tasks.rank.queries import HIGHEST_GRADE, Queries, apart
+from widemargin.tasks.files import Files, Likeness
+from widemargin.tasks.rank.queries import HIGHEST_GRADE, Queries
+
+K = 10  # of the measure that says most where no model tells
 
 
 class RankFiles(Files):
@@ -23,6 +27,28 @@ class RankFiles(Files):
         """Documents grouped by query, as wide as those of the training data, and their grades."""
         return read_documents(path, reading, about.get("width"), gold=gold)
 
+    def predicted(self, path: str, reading: Reading, gold: Corpus, **own: Any) -> Corpus:
+        """A score per line, as `predict` writes them, or documents whose labels are scores."""
+        data = parse(RawText.load(path))
+        scores = np.array([_score(data, *each) for each in enumerate(data.classes())])
+        return gold._replace(y=scores, size={"documents": len(scores)}, document=data)
+
+    def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
+        """There must be as many documents; of queries, scores alone tell nothing."""
+        super().check_aligned(gold._replace(size={"documents": gold.size["documents"]}), predicted)
+
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """Documents of the svmlight format with queries."""
+        is_svmlight = (reading.format or guess(raw)) == "svmlight"
+        return Likeness.LIKELY if is_svmlight and has_queries(raw) else Likeness.NONE
+
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """Precision, NDCG, average precision and reciprocal rank."""
+        from widemargin.tasks.rank.scores import Rankings, ranking_evaluation
+
+        rankings = Rankings(predicted.y, gold.y, gold.document.indptr)
+        return ranking_evaluation(rankings, "ndcg", K, {})
+
 
 class Graded(NamedTuple):
     """An svmlight file, and where its queries begin."""
@@ -31,7 +57,7 @@ class Graded(NamedTuple):
     indptr: LongVector
 
 
-def read_documents(path: str, reading: Reading, width: int | None, *, gold: bool, grouped: bool = True) -> Corpus:
+def read_documents(path: Source, reading: Reading, width: int | None, *, gold: bool, grouped: bool = True) -> Corpus:
     """Read documents; a file without queries is one query, unless its documents must be `grouped`."""
     if reading.format not in (None, "svmlight"):
         raise WidemarginError(f"rankers read svmlight files, not {reading.format}")
@@ -39,10 +65,20 @@ def read_documents(path: str, reading: Reading, width: int | None, *, gold: bool
         raise WidemarginError("svmlight files have no columns of tokens; leave out --label, --columns and --text")
     data = parse(RawText.load(path))
     width = data.width if width is None else width
-    indptr, grades = _queries(data, path, grouped=grouped), _grades(data) if gold else None
+    indptr, grades = _queries(data, grouped=grouped), _grades(data) if gold else None
     size = {"queries": len(indptr) - 1, "documents": len(data.lines)}
     found = {"format": "svmlight", "width": width}
     return Corpus(Queries(data.matrix(width), indptr), grades, found, size, Graded(data, indptr))
+
+
+def _score(data: SvmlightData, d: int, label: str) -> float:
+    try:
+        score = float(label)
+    except ValueError:
+        score = np.nan
+    if np.isnan(score):
+        raise data.raw.fault(int(data.lines[d]), f"{shortened(label)!r} is not a score to rank documents by")
+    return score
 
 
 def _grades(data: SvmlightData) -> IntVector:
@@ -62,19 +98,41 @@ def _grades(data: SvmlightData) -> IntVector:
     return grades
 
 
-def _queries(data: SvmlightData, path: str, *, grouped: bool) -> LongVector:
+def cut(lines: Sequence[str]) -> int:
+    """The lines of whole queries (`files.pieces`): up to the last line with another `qid` than the end has."""
+    found = ((k, query) for k in range(len(lines) - 1, -1, -1) if (query := _query(lines[k])) is not None)
+    _, last = next(found, (0, ""))
+    return next((k + 1 for k, query in found if query != last), 0)
+
+
+def has_queries(head: RawText) -> bool:
+    """Whether the first document of a file has a `qid`."""
+    return bool(next((query for line in head.lines if (query := _query(line)) is not None), ""))
+
+
+def _query(line: str) -> str | None:
+    """The query of the document on a line: None without a document, "" without a query."""
+    words = line.partition("#")[0].split()
+    return next((word for word in words if word.startswith("qid:")), "") if words else None
+
+
+def _queries(data: SvmlightData, *, grouped: bool) -> LongVector:
     """Where the queries of a file begin: by qid, else by a query file, else (unless `grouped`) all at once."""
     n, named = len(data.queries), data.queries >= 0
     if named.all():
-        begins = np.flatnonzero(np.concatenate([[True], data.queries[1:] != data.queries[:-1]]))
-        twice = apart(data.queries[begins])
-        if twice is not None:
-            line, query = int(data.lines[begins[twice]]), data.queries[begins[twice]]
-            raise data.raw.fault(line, f"documents of the query {query} stand further up, too; sort them by query")
+        begins = np.flatnonzero(np.concatenate([[True], data.queries[1:] != data.queries[:-1]])[:n])
+        before: set[int] = data.raw.judged("queries", set)
+        for begin in begins.tolist():
+            query = int(data.queries[begin])
+            if query in before:
+                raise data.raw.fault(
+                    int(data.lines[begin]), f"documents of the query {query} stand further up, too; sort them by query"
+                )
+            before.add(query)
         return np.append(begins, n).astype(np.int64)
-    if named.any():
+    if named.any() or data.raw.first:
         raise data.raw.fault(int(data.lines[np.flatnonzero(~named)[0]]), "other lines have qid:n, but this one has not")
-    beside = _beside(path)
+    beside = _beside(data.raw.source)
     if beside is None:
         if grouped:
             raise DataError(f"{data.raw.source} does not tell queries apart: neither by qid:n nor by a .query file")
@@ -84,8 +142,6 @@ def _queries(data: SvmlightData, path: str, *, grouped: bool) -> LongVector:
 
 def _beside(path: str) -> Path | None:
     """The query file of a data file: train.query or train.svm.query for train.svm."""
-    if path == "-":
-        return None
     given = Path(path)
     return next((each for each in (given.with_suffix(".query"), Path(f"{path}.query")) if each.is_file()), None)
 

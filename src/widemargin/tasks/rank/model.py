@@ -12,13 +12,14 @@ from widemargin.core.header import Fields, flag, names, one_of, record, whole
 from widemargin.core.sparse import NO_ROWS, Matrix, Rows, boundaries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
-from widemargin.report.evaluation import Evaluation, Table
-from widemargin.report.numbers import share
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.rank.documents import QueryExamples
-from widemargin.tasks.rank.files import read_documents
+from widemargin.tasks.rank.files import cut, has_queries, read_documents
 from widemargin.tasks.rank.queries import HIGHEST_GRADE, Queries, as_grades, as_queries, normalised, valued
-from widemargin.tasks.rank.scores import SHOWN, Rankings, main_measure, ranked
+from widemargin.tasks.rank.scores import Rankings, ranked, ranking_evaluation
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.inputs import describe
 from widemargin.text.matrices import MatrixExtractor
@@ -102,20 +103,14 @@ class RankingModel(Model):
         """Precision, NDCG, average precision and reciprocal rank."""
         begin = perf_counter()
         rankings = self.rankings(X, y)
-        ks = sorted({*SHOWN, self.settings.k})
-        results: dict[str, Any] = {**rankings.results(ks)}
         seconds = {"ranking": perf_counter() - begin}
-        main = main_measure(self.settings.measure, self.settings.k)
-        left_out = int((rankings.n_relevant == 0).sum())
-        results["queries_without_relevant_documents"] = left_out
-        facts = [(main, share(results[main])), ("MAP", share(results["map"])), ("MRR", share(results["mrr"]))]
-        rows = [[str(k), share(results[f"precision@{k}"]), share(results[f"ndcg@{k}"])] for k in ks]
-        remark = f"{left_out:,} queries without relevant documents are left out." if left_out else ""
-        return Evaluation(
-            results, main, facts, [Table("The first k", ["k", "precision", "NDCG"], rows, remark)], seconds
-        )
+        return ranking_evaluation(rankings, self.settings.measure, self.settings.k, seconds)
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two queries, if the file says where they begin; else it may be a single one."""
+        return cut if has_queries(head) else None
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """An svmlight file, without features not seen in training."""
         grouped = gold or self.settings.normalize
         return read_documents(path, reading, self.extractor.width, gold=gold, grouped=grouped)
@@ -123,7 +118,7 @@ class RankingModel(Model):
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
         """A score per line; or, if its format is asked for, the file with grade 1 for the first k of each query."""
         if reading.format is None:
-            return "".join(f"{score!r}\n" for score in outputs.tolist())
+            return "".join(f"{float(score)!r}\n" for score in outputs)
         data, indptr = corpus.document
         order, first = ranked(outputs, indptr), np.repeat(indptr[:-1], np.diff(indptr))
         chosen = np.zeros(len(order), dtype=np.int64)

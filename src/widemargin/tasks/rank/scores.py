@@ -9,11 +9,14 @@ comes first.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import sums
+from widemargin.report.evaluation import Evaluation, Table
+from widemargin.report.numbers import share
 
 SHOWN = (1, 3, 5, 10)
 """The k of tables."""
@@ -89,3 +92,16 @@ def mean(values: FloatVector) -> float:
 def main_measure(measure: str, k: int) -> str:
     """The name of the score that training for a measure is judged by."""
     return {"precision": f"precision@{k}", "map": "map"}.get(measure, f"ndcg@{k}")
+
+
+def ranking_evaluation(rankings: Rankings, measure: str, k: int, seconds: dict[str, float]) -> Evaluation:
+    """All measures as an evaluation, of which that of training says most."""
+    ks, main = sorted({*SHOWN, k}), main_measure(measure, k)
+    results: dict[str, Any] = {**rankings.results(ks)}
+    left_out = int((rankings.n_relevant == 0).sum())
+    results["queries_without_relevant_documents"] = left_out
+    facts = [(main, share(results[main])), ("MAP", share(results["map"])), ("MRR", share(results["mrr"]))]
+    rows = [[str(k), share(results[f"precision@{k}"]), share(results[f"ndcg@{k}"])] for k in ks]
+    remark = f"{left_out:,} queries without relevant documents are left out." if left_out else ""
+    tables = [Table("The first k", ["k", "precision", "NDCG"], rows, remark)]
+    return Evaluation(results, main, facts, tables, seconds)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from widemargin._types import FloatVector
 from widemargin.core.solution import Solution
 from widemargin.tasks.partial import counting, unknown_in
 from widemargin.tasks.segment.check import gold_lengths
@@ -24,7 +25,7 @@ from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.parameters import SegmenterParameters
 from widemargin.tasks.segment.partial import PartialSegmentExamples
 from widemargin.tasks.segment.partial_labels import encode_partial
-from widemargin.tasks.segment.weights import Segmentation
+from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 from widemargin.tasks.token_scores import dev_score
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
@@ -76,7 +77,26 @@ def compile_segments(parameters: SegmenterParameters, data: Data) -> Compiled[Se
         score,
         parameters.dev_metric,
         counting(examples, data.sample_weight),
+        carried=partial(_carried, labels, extractor, shape),
     )
+
+
+def _carried(labels: list[str], extractor: SegmentExtractor, shape: Segmentation, model: SegmentModel) -> FloatVector:
+    """The weights of another segmenter, as far as labels and names of features are the same."""
+    from widemargin.tasks.warm import moved, places  # seldom needed
+
+    own, old = model.shape.parts(model.w), model.extractor
+    names, before, n, m = extractor.names(), old.names(), extractor.n_features, old.n_features
+    codes, any_role = places(labels, model.labels), np.arange(ROLES)
+    roles = moved(own.roles.reshape(m, ROLES, -1), places(names[:n], before[:m]), any_role, codes)
+    return SegmentWeights(
+        roles.reshape(n, -1),
+        moved(own.segment, places(names[n:], before[m:]), codes),
+        moved(own.length, places(range(shape.longest), range(model.shape.longest)), codes),
+        moved(own.transition, codes, codes),
+        moved(own.begin, codes),
+        moved(own.end, codes),
+    ).flat()
 
 
 def _segmenter(

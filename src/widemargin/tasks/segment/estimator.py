@@ -3,17 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin.metrics import span_scores
 from widemargin.tasks.answers import SureSpan
 from widemargin.tasks.estimator import TokenEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.segment.compile import compile_segments
-from widemargin.tasks.segment.labels import as_labels
 from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.parameters import SegmenterParameters
-from widemargin.text.inputs import as_columns, lengths
-from widemargin.text.spans import bio
 
 
 @documented(SegmentModel)
@@ -49,9 +45,6 @@ class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
         """
         return self._ask("span_proba", X, least=least)
 
-    def score(self, X: Any, y: Any) -> float:
-        """F1 of the segments."""
-        self._check_fitted()
-        columns = as_columns(X)
-        predicted = [bio(spans, size) for spans, size in zip(self.predict(columns), lengths(columns), strict=True)]
-        return span_scores(as_labels(columns, y), predicted).micro.f1
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The score that `dev_metric` names, by default F1 of segments; `sample_weight` has a weight per sequence."""
+        return self._score(self.dev_metric, X, y, sample_weight)

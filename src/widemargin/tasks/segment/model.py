@@ -27,7 +27,7 @@ from widemargin.tasks.segment.labels import as_labels, bio_names, decode_segment
 from widemargin.tasks.segment.predict import SegmentPredictor
 from widemargin.tasks.segment.risk import least_risk, likely_segments, token_probabilities
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
-from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_by_label
+from widemargin.tasks.strongest import Part, by_name_and_label, label_parts, strongest, strongest_by_label
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
@@ -122,11 +122,10 @@ class SegmentModel(TokenModel[SegmentExamples]):
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest features of tokens and segments, lengths, transitions, first and last labels."""
-        weights, labels, names = self.weights, self.labels, self.extractor.names()
-        n_features = self.extractor.n_features
-        in_roles = [f"{name} ({role})" for name in names[:n_features] for role in ROLE_NAMES]
+        weights, labels = self.weights, self.labels
+        in_roles, in_segments = self._feature_names()
         of_tokens = strongest_by_label(weights.thin_roles, in_roles, labels, chosen, top)
-        of_segments = strongest_by_label(weights.thin_segment, names[n_features:], labels, chosen, top)
+        of_segments = strongest_by_label(weights.thin_segment, in_segments, labels, chosen, top)
         lengths = {
             labels[j]: strongest(weights.length[:, j], top, lambda d: f"{d + 1} token{'s' * (d > 0)}") for j in chosen
         }
@@ -136,6 +135,17 @@ class SegmentModel(TokenModel[SegmentExamples]):
             "lengths": Part("Lengths for and against", by_label=lengths),
             **label_parts(weights, labels, chosen, top),
         }
+
+    def state_features(self) -> dict[tuple[str, Any], float]:
+        """The weights that are not zero of features of tokens, by their place in a segment, and of segments."""
+        in_roles, in_segments = self._feature_names()
+        of_tokens = by_name_and_label(self.weights.thin_roles, in_roles, self.labels)
+        return of_tokens | by_name_and_label(self.weights.thin_segment, in_segments, self.labels)
+
+    def _feature_names(self) -> tuple[list[str], list[str]]:
+        """The names of the features of tokens, in each of their roles, and of segments."""
+        names, n = self.extractor.names(), self.extractor.n_features
+        return [f"{name} ({role})" for name in names[:n] for role in ROLE_NAMES], names[n:]
 
     def constrained(self, examples: SegmentExamples, constraints: Constraints) -> ConstrainedSegments:
         """The sequences under constraints."""
@@ -176,11 +186,15 @@ class SegmentModel(TokenModel[SegmentExamples]):
         """Where the candidate spans of each sequence begin."""
         return examples.data.spans[examples.data.indptr]
 
-    def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatMatrix]:
-        """For each token of every sequence, the probability that it is in a segment with each of the `labels`."""
-        examples, found = self.probabilities(X, n_threads, constraints)
+    @property
+    def label_numbers(self) -> dict[str, int]:
+        """The number of the segment's label that each BIO label names."""
+        return {name: code // 2 for code, name in enumerate(self.code_names)}
+
+    def of_tokens(self, examples: SegmentExamples, probabilities: list[FloatMatrix]) -> list[FloatMatrix]:
+        """For each token, the probability that it is in a segment with each of the `labels`."""
         sizes, longest = examples.lengths.tolist(), self.shape.longest
-        return [token_probabilities(each, n, longest) for each, n in zip(found, sizes, strict=True)]
+        return [token_probabilities(each, n, longest) for each, n in zip(probabilities, sizes, strict=True)]
 
     def span_proba(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, least: float = LEAST
@@ -217,7 +231,11 @@ class SegmentModel(TokenModel[SegmentExamples]):
             for words, spans in zip(X.sequences("word"), found, strict=True)
         ]
 
-    def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+    def spans_in(self, outputs: list[list[Any]]) -> list[list[Span]]:
+        """The outputs themselves."""
+        return outputs
+
+    def sure_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
         """The predicted spans of every sequence, each with the probability that it is right."""
         curve = self.curve("spans")
         return [
@@ -227,7 +245,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
 
     def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """Spans with the confidence in each."""
-        found = self.predict_spans(X, n_threads, constraints)
+        found = self.sure_spans(X, n_threads, constraints)
         return [{"spans": [span._asdict() for span in each]} for each in found]
 
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:

@@ -7,15 +7,16 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
-from widemargin.core.loop import Score
 from widemargin.core.problem import checked_weights, is_number
 from widemargin.core.solution import Solution
+from widemargin.core.stop import Score
 from widemargin.decoders.coverage import Limits
 from widemargin.errors import DataError, WidemarginError
 from widemargin.summaries import rouge, words
+from widemargin.tasks.summarise.evaluation import MAIN
 from widemargin.tasks.summarise.examples import ExtractExamples
 from widemargin.tasks.summarise.features import NAMES, Settings, candidates_of, recall_of
-from widemargin.tasks.summarise.model import LONGEST, MAIN, WIDEST, SummaryModel, chosen_sentences
+from widemargin.tasks.summarise.model import LONGEST, WIDEST, SummaryModel, chosen_sentences
 from widemargin.tasks.summarise.parameters import SummariserParameters
 from widemargin.tasks.summarise.stop_words import ENGLISH
 from widemargin.tasks.summarise.topics import as_references, as_topics

@@ -11,6 +11,7 @@ for; a model remembers that of its training data. Predictions replace the refere
 they are written as text, or as JSON lines if that format is asked for.
 """
 
+import codecs
 import json
 import os
 import re
@@ -21,9 +22,11 @@ from typing import Any, NamedTuple
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
 from widemargin.files.jsonlines import json_object, with_member
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.pieces import Cut, every_line
+from widemargin.files.raw import RawText, Source, name_of, shortened
+from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files
+from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.summarise.topics import Summary, Topic
 
 TOPICS, REFERENCES = "topics", ("references", "summaries-gold")
@@ -43,6 +46,19 @@ class SummaryFiles(Files):
         """Drop the encoding."""
         return {name: value for name, value in given.items() if name != "encoding"}
 
+    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
+        """JSON lines of topics."""
+        first = next((line for line in raw.lines if line.strip()), "")
+        is_topics = (reading.format or guess(raw)) == "jsonl" and '"documents"' in first
+        return Likeness.LIKELY if is_topics else Likeness.NONE
+
+    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+        """ROUGE of the first reference of each topic, where predictions are, by all references."""
+        from widemargin.summaries import mean_rouge
+        from widemargin.tasks.summarise.evaluation import rouge_evaluation
+
+        return rouge_evaluation(mean_rouge(gold.y, [references[0] for references in predicted.y]), [], {})
+
 
 class TopicFile(NamedTuple):
     """The topics of a file or folder, the references of each, and the lines of JSON that topics are on."""
@@ -52,11 +68,13 @@ class TopicFile(NamedTuple):
     format: str
     raw: RawText | None = None
     lines: Sequence[int] = ()
+    is_later: bool = False  # whether it is not the first piece of a file
 
     def written(self, summaries: Sequence[Summary], *, as_json: bool) -> str:
         """The summaries as text, with an empty line between topics, or as JSON lines where they replace references."""
         if not as_json:
-            return "\n".join("".join(f"{sentence}\n" for sentence in summary.sentences) for summary in summaries)
+            texts = ["".join(f"{sentence}\n" for sentence in summary.sentences) for summary in summaries]
+            return "\n".join(["", *texts] if self.is_later and texts else texts)
         if self.raw is None:
             objects = (
                 {"id": topic.name, "documents": topic.documents, "references": [summary.text]}
@@ -70,7 +88,7 @@ class TopicFile(NamedTuple):
 
 
 def read_topics(
-    path: str, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
+    path: Source, reading: Reading | None = None, about: Mapping[str, Any] | None = None, *, gold: bool = True
 ) -> Corpus:
     """The topics of a file or folder, and their references if `gold`."""
     reading, encoding = reading or Reading(), (about or {}).get("encoding", "utf-8")
@@ -81,13 +99,16 @@ def read_topics(
             f"topics are read from folders, texts and {' or '.join(KNOWN)} files, not {reading.format}"
         )
     _check_encoding(encoding)
-    found = _folder(Path(path), encoding) if os.path.isdir(path) else _file(path, reading.format, encoding)
-    if not any(topic.n_sentences for topic in found.X):
-        raise DataError(f"{path} has no sentences to choose from")
+    if isinstance(path, str | os.PathLike) and os.path.isdir(path):
+        found = _folder(Path(path), encoding)
+    else:
+        found = _file(path, reading.format, encoding)
+    if not found.is_later and not any(topic.n_sentences for topic in found.X):
+        raise DataError(f"{name_of(path)} has no sentences to choose from")
     if gold:
         for topic, references in zip(found.X, found.y, strict=True):
             if not references:
-                raise DataError(f"{path}: the topic {shortened(topic.name)!r} has no references")
+                raise DataError(f"{name_of(path)}: the topic {shortened(topic.name)!r} has no references")
     size = {
         "topics": len(found.X),
         "documents": sum(len(topic.documents) for topic in found.X),
@@ -95,6 +116,13 @@ def read_topics(
     }
     about = {"format": found.format, "encoding": encoding}
     return Corpus(found.X, found.y if gold else None, about, size, found)
+
+
+def is_utf8(about: Mapping[str, Any]) -> bool:
+    """Whether files are read as UTF-8."""
+    encoding = about.get("encoding", "utf-8")
+    _check_encoding(encoding)
+    return codecs.lookup(encoding).name == "utf-8"
 
 
 def _check_encoding(encoding: str) -> None:
@@ -106,7 +134,19 @@ def _check_encoding(encoding: str) -> None:
         raise WidemarginError(f"there is no encoding {shortened(encoding)!r}") from None
 
 
-def _file(path: str, wanted: str | None, encoding: str) -> TopicFile:
+def cut(head: RawText, reading: Reading) -> Cut | None:
+    """How to cut a file into pieces; None for a text, which is one topic."""
+    return {"jsonl": every_line, "conllu": _cut_conllu}.get(reading.format or guess(head))
+
+
+def _cut_conllu(lines: Sequence[str]) -> int:
+    """The lines before the last one that begins a topic, if there is a sentence in them."""
+    found = [(k, match[1]) for k, line in enumerate(lines) if (match := COMMENT.match(line))]
+    end = max((k for k, key in found if key.startswith("newdoc")), default=0)
+    return end if any(key == "text" for k, key in found if k < end) else 0
+
+
+def _file(path: Source, wanted: str | None, encoding: str) -> TopicFile:
     raw = RawText.load(path, encoding)
     chosen = wanted or guess(raw)
     if chosen == "jsonl":
@@ -127,10 +167,12 @@ def _json_lines(raw: RawText) -> TopicFile:
             raise raw.fault(number, _unwanted("documents", documents, "a list of texts or of lists of sentences"))
         if not isinstance(references, list) or not all(isinstance(each, str) for each in references):
             raise raw.fault(number, _unwanted("references", references, "a list of texts"))
-        X.append(Topic([_document(raw, number, each) for each in documents], str(members.get("id", number + 1))))
+        X.append(
+            Topic([_document(raw, number, each) for each in documents], str(members.get("id", raw.first + number + 1)))
+        )
         y.append(references)
         lines.append(number)
-    return TopicFile(X, y, "jsonl", raw, lines)
+    return TopicFile(X, y, "jsonl", raw, lines, raw.first > 0)
 
 
 def _document(raw: RawText, number: int, given: Any) -> list[str]:
@@ -166,7 +208,7 @@ def _conllu(raw: RawText) -> TopicFile:
             X[-1].documents[0].append(value)
         else:
             y[-1].append(WRITER.sub("", value, count=1) if WRITER.match(value) else value)
-    return TopicFile(X, y, "conllu")
+    return TopicFile(X, y, "conllu", is_later=raw.first > 0)
 
 
 def _folder(folder: Path, encoding: str) -> TopicFile:

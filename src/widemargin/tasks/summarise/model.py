@@ -1,6 +1,6 @@
 """Trained summarisers: settings and weights. Model files call their structure ``summaries``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -13,19 +13,20 @@ from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
 from widemargin.decoders.coverage import Limits
 from widemargin.errors import WidemarginError
-from widemargin.report.evaluation import Evaluation, overall, score_table
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText, Source
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.report.numbers import share
 from widemargin.summaries import mean_rouge
-from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.base import Corpus, Model, Piece, Reading
 from widemargin.tasks.strongest import Part, strongest
+from widemargin.tasks.summarise.evaluation import rouge_evaluation
 from widemargin.tasks.summarise.examples import ExtractExamples
 from widemargin.tasks.summarise.features import NAMES, Candidates, Settings, candidates_of
-from widemargin.tasks.summarise.files import read_topics
+from widemargin.tasks.summarise.files import cut, is_utf8, read_topics
 from widemargin.tasks.summarise.pictures import summary_lines, summary_page
 from widemargin.tasks.summarise.topics import Summary, Topic, as_references, as_topics
 
-MAIN = "rouge2"
 LONGEST, WIDEST = 1_000_000, 10  # the longest summaries and concepts
 
 
@@ -92,15 +93,22 @@ class SummaryModel(Model):
         seconds = {"summarising": perf_counter() - begin}
         references = as_references(y, len(summaries))
         scores = mean_rouge(references, [summary.text for summary in summaries])
-        results: dict[str, Any] = {f"{name}_recall": score.recall for name, score in scores.items()}
-        results |= {name: overall(score) for name, score in scores.items()}
-        main = f"{MAIN}_recall"
-        facts = [("ROUGE-2 recall", share(results[main])), ("length", f"at most {self.settings.length} words")]
-        return Evaluation(results, main, facts, [score_table("ROUGE", "score", scores)], seconds)
+        return rouge_evaluation(scores, [("length", f"at most {self.settings.length} words")], seconds)
 
     # With files at hand.
 
-    def read(self, path: str, reading: Reading, *, gold: bool) -> Corpus:
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two topics."""
+        return cut(head, reading)
+
+    def pieces(self, path: str, reading: Reading) -> Iterator[Piece]:
+        """A file of topics piece by piece, if it is in UTF-8."""
+        if is_utf8(self.about):
+            yield from super().pieces(path, reading)
+        else:
+            yield Piece(self.read(path, reading, gold=False))
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file or folder of topics."""
         return read_topics(path, reading, self.about, gold=gold)
 

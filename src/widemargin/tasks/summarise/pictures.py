@@ -6,15 +6,14 @@ The page has no scripts and needs no network.
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from widemargin.report.html import web_page
 from widemargin.report.text import shown
 from widemargin.tasks.summarise.topics import Summary, Topic
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; background: #fff; max-width: 50rem; margin: 2rem auto;
-  padding: 0 1.5rem; }
 h1 { font-size: 1.3rem; margin-top: 3rem; }
-.summary { border-left: 4px solid #1f5fa8; padding-left: 1rem; }
-.source { color: #59626d; } .source p { margin: 0.15rem 0; }
+.summary { border-left: 4px solid var(--accent); padding-left: 1rem; }
+.source { color: var(--faint); } .source p { margin: 0.15rem 0; }
 mark { background: #fde68a; color: #1b1f24; }
 """
 
@@ -43,10 +42,7 @@ def summary_lines(topics: Sequence[Topic], summaries: Sequence[Summary]) -> Iter
 def summary_page(topics: Sequence[Topic], summaries: Sequence[Summary]) -> str:
     """The summaries, each above its documents, as a web page."""
     parts = "".join(_article(*each) for each in zip(topics, summaries, strict=True))
-    return (
-        f'<!DOCTYPE html>\n<html>\n<head>\n<meta charset="utf-8">\n<title>Summaries</title>\n<style>{STYLE}</style>\n'
-        f"</head>\n<body>\n{parts}</body>\n</html>\n"
-    )
+    return web_page("Summaries", parts, STYLE)
 
 
 def _article(topic: Topic, summary: Summary) -> str:

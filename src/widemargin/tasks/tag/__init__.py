@@ -11,7 +11,9 @@ TASK = Task(
             "compile.compile_tags",
             "model.Tagger",
             "estimator.SequenceTagger",
-            "compile.survey_tags",
+            foreign={b"lCRF": "crfsuite.read_tagger"},
+            observed="selected.observed_chain",
+            survey="compile.survey_tags",
         )
     },
     does="Learn to label the tokens of sequences.",

@@ -5,21 +5,31 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from widemargin._types import FloatMatrix
+import numpy as np
+
+from widemargin._types import FloatMatrix, FloatVector
+from widemargin.core.problem import checked_weights
 from widemargin.core.solution import Solution
+from widemargin.errors import UnsupportedError
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.weights import Chain
-from widemargin.tasks.token_scores import dev_score
-from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.tag.weights import Chain, ChainWeights
+from widemargin.tasks.token_scores import dev_score, metric_for
+from widemargin.tasks.training import Compiled, Data, chosen
 from widemargin.text.attributes import Resources
 from widemargin.text.extractor import Extractor, Features
 from widemargin.text.inputs import check_templates, choose_extractor, prepared
-from widemargin.text.labels import Encoded, as_sequences, checked_labels, cost_matrix, encode_labels
+from widemargin.text.labels import (
+    Encoded,
+    as_sequences,
+    checked_labels,
+    cost_matrix,
+    encode_labels,
+    label_weights,
+)
 from widemargin.text.matrices import MatrixExtractor
-from widemargin.text.spans import is_bio
 
 
 def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
@@ -64,10 +74,8 @@ def compile_tags(
         features = extractor.fit(X) if isinstance(extractor, MatrixExtractor) else extractor.transform(X)
     known = encoded.labels
     chain = Chain(len(known), extractor.n_features, extractor.n_transition_features)
-    costs = cost_matrix(parameters.costs, known)
-    metric = parameters.dev_metric
-    if metric == "auto":
-        metric = "f1" if isinstance(known[0], str) and is_bio(known) else "accuracy"
+    costs = _costs(parameters, encoded, features, data.sample_weight, piece=piece or survey is not None)
+    metric = metric_for(parameters.dev_metric, known)
     score = None
     if data.dev is not None:
         X_dev = prepared(data.dev[0], extractor)
@@ -83,7 +91,48 @@ def compile_tags(
         metric,
         sample_weight,
         followed_by=partial(_followed_by, known, extractor, chain, costs),
+        carried=partial(_carried, known, extractor),
     )
+
+
+def _costs(
+    parameters: TaggerParameters, encoded: Encoded, features: Features, sample_weight: Any, *, piece: bool
+) -> FloatMatrix | None:
+    """The cost of each error, times the weight of the label that would be right."""
+    labels, class_weight = encoded.labels, parameters.class_weight
+    costs = cost_matrix(parameters.costs, labels)
+    if class_weight is None:
+        return costs
+    solver, objective, _ = chosen(parameters)
+    if not solver.heeds_errors or getattr(objective, "error_scale", 1.0) == 0.0:
+        what = f"the objective {parameters.objective or 'likelihood'}" if solver.heeds_errors else f"{solver}"
+        raise UnsupportedError(
+            f"class_weight weighs errors, but {what} takes no account of how large they are; use the objective margin "
+            "or softmax-margin, with a solver such as auto"
+        )
+    if piece and class_weight == "balanced":
+        raise UnsupportedError("class_weight='balanced' needs all data at once; give the weights of labels instead")
+    tokens = np.repeat(checked_weights(sample_weight, len(features.indptr) - 1), np.diff(features.indptr))
+    sure = encoded.known < len(labels)
+    counts = np.bincount(encoded.known[sure], tokens[sure], len(labels))
+    plain = 1.0 - np.eye(len(labels)) if costs is None else costs
+    return label_weights(class_weight, labels, counts)[:, None] * plain
+
+
+def _carried(labels: list[Any], extractor: Extractor, model: Tagger) -> FloatVector:
+    """The weights of another tagger, as far as labels and names of features are the same."""
+    from widemargin.tasks.warm import moved, places  # seldom needed
+
+    own, old = model.chain.parts(model.w), model.extractor
+    names, before, n, m = extractor.names(), old.names(), extractor.n_features, old.n_features
+    codes = places(labels, model.labels)
+    return ChainWeights(
+        moved(own.emission, places(names[:n], before[:m]), codes),
+        moved(own.transition, codes, codes),
+        moved(own.begin, codes),
+        moved(own.end, codes),
+        moved(own.conditional, places(names[n:], before[m:]), codes, codes),
+    ).flat()
 
 
 def _tagger(

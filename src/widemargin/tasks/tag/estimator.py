@@ -3,15 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin.metrics import accuracy
 from widemargin.tasks.estimator import TokenEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.training import Data
-from widemargin.text.inputs import prepared
-from widemargin.text.labels import as_sequences
+from widemargin.tasks.token_scores import metric_for
 
 
 @documented(Tagger)
@@ -36,8 +33,22 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     --------
     >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"]] * 3
     >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"]] * 3
-    >>> SequenceTagger(templates=["lower", "suffix1"]).fit(X, y).predict([["the", "cat", "barks"]])
+    >>> tagger = SequenceTagger(templates=["lower", "suffix1"]).fit(X, y)
+    >>> tagger.predict([["the", "cat", "barks"]])
     [['DET', 'NOUN', 'VERB']]
+    >>> tagger.score(X, y)
+    1.0
+    >>> tagger.strongest("VERB", 1)
+    Features for and against VERB
+      +0.260 suffix1=s  -0.089 lower=dog
+    Transitions
+      +0.163 NOUN → VERB  -0.194 VERB → DET
+    First label
+        -0.108 VERB
+    Last label
+      +0.260 VERB
+    >>> round(tagger.transition_features_["DET", "NOUN"], 3), tagger.get_feature_names_out()[0]
+    (0.166, 'lower=the')
     """
 
     _compile = staticmethod(compile_tags)
@@ -55,10 +66,12 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
         X, y, sample_weight : as in `fit`; features not seen in the first call are ignored unless `hash_bits` is set
         classes : in the first call, all labels that will ever occur; None takes those of its `y`
         """
-        return self._learn(Data(X, y, sample_weight), classes)
+        return self._learn(self._data(X, y, sample_weight), classes)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of right labels; 0 if there are no labels."""
+        """The score that `dev_metric` names: by default F1 of spans if labels are BIO, else the share of right labels.
+
+        `sample_weight` has a weight per sequence. The score of nothing is 0.
+        """
         self._check_fitted()
-        X = prepared(X, self.model_.extractor)
-        return accuracy(as_sequences(X, y), self.predict(X), sample_weight)
+        return self._score(metric_for(self.dev_metric, self.classes_.tolist()), X, y, sample_weight)

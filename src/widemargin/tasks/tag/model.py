@@ -6,7 +6,7 @@ Model files call its structure ``chain``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,16 @@ from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.margins import Margins
 from widemargin.tasks.probabilities import above_least
-from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
+from widemargin.tasks.strongest import (
+    Part,
+    by_name_and_label,
+    label_parts,
+    masked,
+    pair_name,
+    pairs_with,
+    strongest,
+    strongest_by_label,
+)
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.predict import TagPredictor
@@ -33,8 +42,11 @@ from widemargin.text.inputs import describe, prepared, restore
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import judged_label, judged_spans, spelt
 from widemargin.text.span_labels import SpanLabels, marks_spans
-from widemargin.text.spans import spans
+from widemargin.text.spans import Span, spans
 from widemargin.text.template_extractor import TemplateExtractor
+
+if TYPE_CHECKING:
+    from widemargin.files.lcrf import ChainFile
 
 DENSE = ("transition", "begin", "end", "conditional")
 
@@ -48,6 +60,7 @@ class Tagger(TokenModel[ChainExamples]):
     outputs_are = "labels"
     explains = True
     fields: ClassVar[Fields] = {"labels": names(str, int, at_least=1), "features": record({})}
+    exports: ClassVar[Mapping[str, str]] = {".crfsuite": "a model file of CRFsuite"}
 
     extractor: Extractor
     weights: ChainWeights
@@ -120,6 +133,11 @@ class Tagger(TokenModel[ChainExamples]):
             **rest,
         }
 
+    def state_features(self) -> dict[tuple[str, Any], float]:
+        """The weights that are not zero of features and labels, by their names."""
+        names = self.extractor.names()[: self.extractor.n_features]
+        return by_name_and_label(self.weights.thin_emission, names, self.labels)
+
     def constrained(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
         """The sequences under constraints."""
         return ConstrainedChain(examples, self.weights, self.labels, constraints)
@@ -151,9 +169,14 @@ class Tagger(TokenModel[ChainExamples]):
         """Where the positions of each sequence begin."""
         return examples.data.indptr
 
-    def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatMatrix]:
-        """For each token of every sequence, the probability of each of the `labels`."""
-        return self.probabilities(X, n_threads, constraints)[1]
+    @property
+    def label_numbers(self) -> dict[str, int]:
+        """The number of each label."""
+        return {name: number for number, name in enumerate(self.code_names)}
+
+    def of_tokens(self, examples: ChainExamples, probabilities: list[FloatMatrix]) -> list[FloatMatrix]:
+        """The probabilities themselves: the parts are tokens."""
+        return probabilities
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
         """The most probable label of every token: the fewest wrong labels on average."""
@@ -170,11 +193,16 @@ class Tagger(TokenModel[ChainExamples]):
             for words, rows in zip(X.sequences("word"), self.predict_proba(X, n_threads, constraints), strict=True)
         ]
 
-    def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
+    def sure_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
         """The predicted spans of every sequence, each with the probability that it is right."""
-        return [self.sure_spans(each) for each in self.margins(X, n_threads, constraints)]
+        return [self._sure_spans(each) for each in self.margins(X, n_threads, constraints)]
 
-    def sure_spans(self, margins: Margins) -> list[SureSpan]:
+    def spans_in(self, outputs: list[list[Any]]) -> list[list[Span]]:
+        """The spans that labels mark."""
+        SpanLabels(self.labels)  # an error if they mark none
+        return list(map(spans, outputs))
+
+    def _sure_spans(self, margins: Margins) -> list[SureSpan]:
         """The spans of one sequence with these margins, each with the probability that it is right."""
         marks, curve = SpanLabels(self.labels), self.curve("spans")
         found = spans(self._names(margins.codes))
@@ -199,7 +227,7 @@ class Tagger(TokenModel[ChainExamples]):
         for each in self.margins(X, n_threads, constraints):
             found.append({"labels": self._names(each.codes), "confidence": curve(each.of_labels()).tolist()})
             if self.calibration is not None and "spans" in self.calibration.curves:
-                found[-1]["spans"] = [span._asdict() for span in self.sure_spans(each)]
+                found[-1]["spans"] = [span._asdict() for span in self._sure_spans(each)]
         return found
 
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
@@ -217,6 +245,18 @@ class Tagger(TokenModel[ChainExamples]):
             right = [each for g, p in zip(gold, predicted, strict=True) for each in judged_spans(g, p)]
             judged["spans"] = Judged.of(ahead, right)
         return {kind: each for kind, each in judged.items() if len(each.right)}
+
+    def exported(self, suffix: str) -> bytes:
+        """The model as CRFsuite writes it."""
+        from widemargin.files.lcrf import lcrf_bytes  # seldom needed
+
+        return lcrf_bytes(self.chain_file())
+
+    def chain_file(self) -> "ChainFile":
+        """What a model file of CRFsuite says of this model; an error if it has more than such a file can hold."""
+        from widemargin.tasks.tag.crfsuite import chain_file  # seldom needed
+
+        return chain_file(self)
 
     def _names(self, codes: IntVector) -> list[Any]:
         names = self.labels

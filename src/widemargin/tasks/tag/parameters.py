@@ -29,6 +29,12 @@ class TaggerParameters(LatentParameters, TokenParameters):
         given_as="costs",
         metavar="FILE",
     )
+    class_weight: "Mapping[Any, float] | str | None" = parameter(
+        None,
+        'How much an error counts where a label is right: {label: weight}, 1 unless named; or "balanced", which gives '
+        "all labels the same total weight, however rare. It multiplies `costs`.",
+        option=None,
+    )
     dev_metric: Literal["auto", "accuracy", "f1", "sequence_accuracy"] = parameter(
         "auto", "The development score; 'auto' is F1 of spans if labels are BIO, else accuracy."
     )

@@ -1,0 +1,235 @@
+"""CRFsuite's training algorithms: their parameters, and how this library minimises the same.
+
+| algorithm | what it minimises | here |
+| --- | --- | --- |
+| lbfgs | −Σ log p + c2‖w‖² + c1‖w‖₁ | `lbfgs` on `likelihood`, C = 1 / (2 c2), l1 = c1 / (2 c2) |
+| l2sgd | −Σ log p + c2‖w‖² | `sgd` on `likelihood`, C = 1 / (2 c2) |
+| ap | mistakes | `perceptron` |
+| pa | mistakes by a margin | `pa` |
+| arow | mistakes by a margin | `arow` |
+
+P of `core.problem` times the `scale` of a `Plan` is the function that CRFsuite prints. All other names are those of
+this library's solvers, with its own parameters.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from widemargin.core.problem import is_number
+from widemargin.core.solver import Solver
+from widemargin.crfsuite.items import LARGEST
+from widemargin.errors import WidemarginError
+from widemargin.objectives import OBJECTIVES
+from widemargin.solvers import AROW, LBFGS, SGD, PassiveAggressive, Perceptron, named_solver
+
+STEPS_ABOVE = 3
+"""How many steps above calibration.eta the search for a learning rate begins."""
+
+
+class Parameter(NamedTuple):
+    """The default value of a parameter, which has its type, and what it is for."""
+
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+
+
+ALIASES = {"ap": "averaged-perceptron", "pa": "passive-aggressive"}
+
+GENERATION = {
+    "feature.minfreq": Parameter(0.0, "Leave out weights of what occurs less often in the training data."),
+    "feature.possible_states": Parameter(False, "Have weights for attributes with labels they never occur with, too."),
+    "feature.possible_transitions": Parameter(False, "Have weights for label pairs that never occur, too."),
+}
+_ITERATIONS = Parameter(100, "Stop after this many passes over the data.")
+_MEAN_LOSS = Parameter(0.0, "Stop when the mean loss of the instances is below this.")
+_C2 = Parameter(1.0, "Coefficient of the squared norm of the weights.")
+_PERIOD = Parameter(10, "Over how many iterations the improvement is measured for the stop rule delta.")
+
+PARAMETERS: dict[str, dict[str, Parameter]] = {
+    "lbfgs": {
+        "c1": Parameter(0.0, "Coefficient of the sum of the absolute weights; it makes many of them 0."),
+        "c2": _C2,
+        "max_iterations": Parameter(LARGEST, "Stop after this many iterations; 0 means no limit."),
+        "num_memories": Parameter(6, "How many past steps the estimate of the inverse Hessian is made from."),
+        "epsilon": Parameter(1e-5, "Stop when the gradient is at most this, relative to the weights."),
+        "period": _PERIOD,
+        "delta": Parameter(1e-5, "Stop when the loss has improved relatively by less than this over one period."),
+        "linesearch": Parameter(
+            "MoreThuente",
+            "CRFsuite's line search; here every choice stands for the same one.",
+            ("MoreThuente", "Backtracking", "StrongBacktracking"),
+        ),
+        "max_linesearch": Parameter(20, "How many steps a line search may try."),
+    },
+    "l2sgd": {
+        "c2": _C2,
+        "max_iterations": Parameter(1000, "Stop after this many passes over the data."),
+        "period": _PERIOD,
+        "delta": Parameter(1e-6, "Stop when the loss has improved relatively by less than this over one period."),
+        "calibration.eta": Parameter(0.1, "About which learning rate to try first."),
+        "calibration.rate": Parameter(2.0, "The factor between one learning rate and the next."),
+        "calibration.samples": Parameter(1000.0, "How many instances to try learning rates on."),
+        "calibration.candidates": Parameter(10, "Try at least half as many learning rates."),
+        "calibration.max_trials": Parameter(20, "How many learning rates to try at most."),
+    },
+    "averaged-perceptron": {
+        "max_iterations": _ITERATIONS,
+        "epsilon": Parameter(0.0, "Stop when the mean share of wrong labels is below this."),
+    },
+    "passive-aggressive": {
+        "type": Parameter(1, "The slack of an update: 0 none, 1 linear (PA-I), 2 squared (PA-II)."),
+        "c": Parameter(1.0, "How far a single update may go."),
+        "error_sensitive": Parameter(True, "Ask for a margin that grows with the number of wrong labels."),
+        "averaging": Parameter(True, "Return the average of the weights over all updates."),
+        "max_iterations": _ITERATIONS,
+        "epsilon": _MEAN_LOSS,
+    },
+    "arow": {
+        "variance": Parameter(1.0, "The variance of every weight at first."),
+        "gamma": Parameter(1.0, "How little a single instance may change."),
+        "max_iterations": _ITERATIONS,
+        "epsilon": _MEAN_LOSS,
+    },
+}
+OWN = {
+    "C": Parameter(0.0, "Weight of errors against large weights; 0 stands for what is usual for the objective."),
+    "objective": Parameter(
+        "", "What counts as an error, by name; empty: margin, or likelihood where it must be smooth."
+    ),
+    "loss": Parameter("", "Loss of each slack; empty: the one that the solver prefers."),
+    "penalty": Parameter("l2", "Penalty on the size of the weights."),
+    "l1": Parameter(1.0, "Weight of the l1 norm in the penalty elastic-net."),
+    "max_iterations": Parameter(100, "Stop after this many passes over the data."),
+    "tol": Parameter(0.01, "Stop at this proven relative gap to the optimum."),
+}
+"""The parameters of this library's own solvers."""
+
+
+def algorithm_of(name: str, type: str) -> str:  # noqa: A002 — CRFsuite's name
+    """The full name of an algorithm; raise if there is none of this name."""
+    known = ALIASES.get(name.lower(), name.lower())
+    if type == "crf1d" and known in PARAMETERS:
+        return known
+    try:
+        named_solver(name)
+    except WidemarginError:
+        type = "" if type == "crf1d" else type  # noqa: A001
+    if type != "crf1d":
+        raise ValueError(f"Bad arguments: algorithm={known!r}, type={type or 'crf1d'!r}")
+    return name
+
+
+def parameters_of(algorithm: str) -> dict[str, Parameter]:
+    """The parameters of an algorithm by name, in CRFsuite's order."""
+    return GENERATION | PARAMETERS.get(algorithm, OWN)
+
+
+def converted(name: str, parameter: Parameter, value: Any) -> Any:
+    """`value`, which may be given as text, in the type of the parameter; whole numbers are rounded towards 0."""
+    kind = type(parameter.default)
+    if kind is str:
+        if parameter.choices and value not in parameter.choices:
+            raise ValueError(f"{name} must be one of {', '.join(parameter.choices)}, not {value!r}")
+        return str(value)
+    try:
+        number = float(value)
+        whole = int(number) if kind is not float else 0
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be a number, not {value!r}") from None
+    if kind is float:
+        return number
+    if abs(whole) > LARGEST:
+        raise ValueError(f"{name} must be a whole number below 2³¹, not {value!r}")
+    return bool(whole) if kind is bool else whole
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A solver with what it minimises, and when to stop: the rules of CRFsuite, or else a proven `gap`.
+
+    `problem` holds what `Problem` is given besides the examples.
+    """
+
+    solver: Solver
+    problem: Mapping[str, Any] = field(default_factory=dict)
+    scale: float = 1.0
+    max_iterations: int | None = None
+    gap: float | None = None
+
+
+def plan_of(algorithm: str, values: Mapping[str, Any]) -> Plan:
+    """How to train with these parameters; raise if one of them makes no sense."""
+    for name, value in values.items():
+        if is_number(value) and value < 0:
+            raise ValueError(f"{name} must not be negative, but is {value}")
+        if isinstance(value, float) and not is_number(value):
+            raise ValueError(f"{name} must be a finite number, not {value}")
+    most = values["max_iterations"]
+    if algorithm == "lbfgs":
+        problem, scale = _penalised(values["c1"], values["c2"])
+        newton = LBFGS(memory=values["num_memories"], trials=values["max_linesearch"])
+        return Plan(newton, problem, scale, None if most in (0, LARGEST) else most)
+    if algorithm == "l2sgd":
+        problem, scale = _penalised(0.0, values["c2"])
+        return Plan(_calibrated(values), problem, scale, most)
+    if algorithm == "averaged-perceptron":
+        return Plan(Perceptron(), max_iterations=most)
+    if algorithm == "passive-aggressive":
+        slacks = ("none", "linear", "squared")
+        if values["type"] >= len(slacks):
+            raise ValueError(f"type must be 0, 1 or 2, not {values['type']}")
+        solver = PassiveAggressive(
+            slack=slacks[values["type"]],  # type: ignore[arg-type]
+            margin="root" if values["error_sensitive"] else "one",
+            C=values["c"],
+            average=values["averaging"],
+        )
+        return Plan(solver, max_iterations=most)
+    if algorithm == "arow":
+        return Plan(AROW(variance=values["variance"], gamma=values["gamma"]), max_iterations=most)
+    return _own(algorithm, values)
+
+
+def _penalised(c1: float, c2: float) -> tuple[dict[str, Any], float]:
+    """The problem whose P is the penalised likelihood divided by the scale, and the scale."""
+    smooth = {"objective": OBJECTIVES["likelihood"], "loss": "hinge"}
+    if c2 > 0:
+        penalty = {"penalty": "elastic-net", "l1": c1 / (2.0 * c2)} if c1 > 0 else {"penalty": "l2"}
+        return {**smooth, **penalty, "C": 1.0 / (2.0 * c2)}, 2.0 * c2
+    return (
+        ({**smooth, "penalty": "l1", "C": 1.0 / c1}, c1) if c1 > 0 else ({**smooth, "penalty": "none", "C": 1.0}, 1.0)
+    )
+
+
+def _calibrated(values: Mapping[str, Any]) -> SGD:
+    rate, most = values["calibration.rate"], values["calibration.max_trials"]
+    if values["c2"] <= 0 or rate <= 1 or values["calibration.eta"] <= 0 or most < 1:
+        raise ValueError(
+            "c2, calibration.eta and calibration.max_trials must be positive, calibration.rate more than 1"
+        )
+    return SGD(
+        first=values["calibration.eta"] * rate**STEPS_ABOVE,
+        factor=rate,
+        samples=max(1, int(values["calibration.samples"])),
+        least_trials=min(max(1, values["calibration.candidates"] // 2), most),
+        most_trials=most,
+    )
+
+
+def _own(name: str, values: Mapping[str, Any]) -> Plan:
+    solver = named_solver(name)
+    objective = values["objective"] or ("margin" if "maximum" in solver.kinds else "likelihood")
+    if objective not in OBJECTIVES:
+        raise ValueError(f"there is no objective {objective!r}; there are {', '.join(OBJECTIVES)}")
+    chosen = OBJECTIVES[objective]
+    smooth = chosen.kind == "smooth"
+    problem = {
+        "objective": chosen,
+        "C": values["C"] or (1.0 if smooth else 0.1),
+        "loss": values["loss"] or ("hinge" if smooth else solver.losses[0]),
+        "penalty": values["penalty"],
+        "l1": values["l1"],
+    }
+    return Plan(solver, problem, max_iterations=values["max_iterations"], gap=values["tol"])

@@ -1,0 +1,162 @@
+"""Items in python-crfsuite's forms, as names and values.
+
+| an item is | its attributes |
+| --- | --- |
+| a list, set or other collection of strings | each string, with the value 1 |
+| a dict with a number or bool | the key, with that value |
+| a dict with a string | ``key:string``, with the value 1 |
+| a dict with a dict, list or set | ``key:`` before each attribute of the inner one |
+
+Strings may also be bytes. As in CRFsuite, a name ends at its first zero byte.
+"""
+
+from collections.abc import Iterator
+from itertools import chain, islice, repeat
+from math import ldexp
+from typing import Any
+
+import numpy as np
+
+from widemargin._types import ByteVector, FloatVector, LongVector
+
+LARGEST = 2**31 - 1
+LISTS, NUMBERS = frozenset({list, tuple}), frozenset({float, bool, int})
+
+
+class ItemSequence:
+    """The attributes of all items of a sequence, taken apart once for any number of uses.
+
+    >>> ItemSequence([["foo"], {"bar": {"baz": 1.5}, "a": "b"}]).items()
+    [{'foo': 1.0}, {'bar:baz': 1.5, 'a:b': 1.0}]
+    """
+
+    __slots__ = ("_counts", "_names", "_text", "_values")
+    _names: list[str]
+    _text: bytes
+    _values: FloatVector
+    _counts: list[int]
+
+    def __init__(self, pyseq: Any) -> None:
+        if isinstance(pyseq, ItemSequence):
+            for part in self.__slots__:
+                setattr(self, part, getattr(pyseq, part))
+            return
+        items = pyseq if type(pyseq) is list else list(pyseq)
+        try:
+            names, values, counts = _quickly(items)
+            text = "\0".join(names).encode()
+            usual = text.count(0) < max(len(names), 1)
+        except (TypeError, UnicodeEncodeError):
+            usual = False
+        if not usual:  # rare forms and mistakes: slower, and with the right error
+            names, values, counts = _thoroughly(items)
+            text = "\0".join(names).encode("utf-8", "surrogatepass")
+        self._names, self._text, self._counts = names, text, counts
+        self._values = np.array(values, dtype=np.float64)
+
+    def packed(self) -> tuple[ByteVector, FloatVector, LongVector]:
+        """The bytes of all names, separated by zeros, the value of each name, and the number of names of each item.
+
+        No values stand for ones.
+        """
+        return np.frombuffer(self._text, dtype=np.uint8), self._values, np.array(self._counts, dtype=np.int64)
+
+    def named(self) -> tuple[list[str], FloatVector, list[int]]:
+        """As `packed`, with the names as strings; bytes that are not UTF-8 are lone surrogates in them."""
+        return self._names, self._values, self._counts
+
+    def items(self) -> list[dict[str, float]]:
+        """A dict of names and values per item."""
+        names, values = map(_decoded, self._names), iter(self._values.tolist() or repeat(1.0))
+        return [dict(zip(islice(names, count), values, strict=False)) for count in self._counts]
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __repr__(self) -> str:
+        return f"<ItemSequence of size {len(self)}>"
+
+
+def spelt(name: Any) -> str:
+    """A string, or bytes as a string; bytes that are not UTF-8 become lone surrogates."""
+    if isinstance(name, str):
+        name.encode()  # an error about lone surrogates, which stand for bytes here
+        return name
+    if isinstance(name, bytes | bytearray):
+        return name.decode("utf-8", "surrogateescape")
+    raise TypeError(f"expected bytes, {type(name).__name__} found")
+
+
+def whole(number: Any) -> int:
+    """A whole number that fits into 32 bits; what has a fraction is rounded towards 0."""
+    if isinstance(number, str | bytes):
+        raise TypeError("an integer is required")
+    whole = int(number)
+    if not -LARGEST - 1 <= whole <= LARGEST:
+        raise OverflowError("value too large to convert to int")
+    return whole
+
+
+def _decoded(name: str) -> str:
+    return name if name.isascii() else name.encode("utf-8", "surrogateescape").decode()
+
+
+def _quickly(items: list[Any]) -> tuple[list[str], list[float], list[int]]:
+    """Names and values of items in the usual forms, and how many each has; others raise a TypeError, now or later."""
+    names, values = list[str](), list[float]()
+    if set(map(type, items)) <= LISTS:
+        return list(chain.from_iterable(items)), values, list(map(len, items))
+    counts = list[int]()
+    for item in items:
+        before = len(names)
+        _add(item, names, values)
+        counts.append(len(names) - before)
+    return names, values, counts
+
+
+def _add(item: Any, names: list[str], values: list[float]) -> None:
+    if type(item) in LISTS:
+        names += item
+        values += [1.0] * len(item)
+        return
+    if type(item) is not dict:
+        raise TypeError
+    add_name, add_value = names.append, values.append
+    for key, value in item.items():
+        kind = type(value)
+        if kind is str:
+            add_name(key + ":" + value)
+            add_value(1.0)
+        elif kind in NUMBERS:
+            add_name(key)
+            add_value(value)
+        elif kind is dict or kind is list:
+            inner = list[str]()
+            _add(value, inner, values)
+            prefix = key + ":"
+            names += [prefix + name for name in inner]
+        else:
+            raise TypeError
+
+
+def _thoroughly(items: list[Any]) -> tuple[list[str], list[float], list[int]]:
+    """As `_quickly`, for all forms."""
+    found = [list(_entries(item)) for item in items]
+    names = [name.partition("\0")[0] for entries in found for name, _ in entries]
+    return names, [value for entries in found for _, value in entries], list(map(len, found))
+
+
+def _entries(item: Any) -> Iterator[tuple[str, float]]:
+    """The attributes of an item in any form."""
+    len(item)  # items are collections: an iterator would be used up by one call
+    if not isinstance(item, dict):
+        yield from ((spelt(name), 1.0) for name in item)
+        return
+    for key, value in item.items():
+        name = spelt(key)
+        if isinstance(value, dict | list | set):
+            yield from ((f"{name}:{inner}", number) for inner, number in _entries(value))
+        elif isinstance(value, str | bytes):
+            yield f"{name}:{spelt(value)}", 1.0
+        else:
+            yield name, ldexp(value, 0)  # unlike float(), no strings

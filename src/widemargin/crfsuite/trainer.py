@@ -1,0 +1,158 @@
+"""python-crfsuite's `Trainer`, on our own solvers."""
+
+import os
+from typing import Any
+
+from widemargin.crfsuite.algorithms import algorithm_of, converted, parameters_of
+from widemargin.crfsuite.instances import Instances
+from widemargin.crfsuite.items import whole
+from widemargin.crfsuite.log import TrainLogParser
+
+
+class BaseTrainer:
+    """Collects sequences, and trains a model on them.
+
+    Parameters
+    ----------
+    algorithm : ``"lbfgs"`` (the default), ``"l2sgd"``, ``"ap"``, ``"pa"``, ``"arow"``, or one of this library's solvers
+        by name, with optional parameters as in ``"mira(k=5)"``
+    params : training parameters by name
+    verbose : whether to print the log
+    """
+
+    def __init__(
+        self, algorithm: str | None = None, params: dict[str, Any] | None = None, verbose: bool = True
+    ) -> None:
+        self._instances = Instances()
+        self.select("lbfgs" if algorithm is None else algorithm)
+        if params is not None:
+            self.set_params(params)
+        self.verbose = verbose
+
+    def append(self, xseq: Any, yseq: Any, group: int = 0) -> None:
+        """Add a sequence of items (see `ItemSequence`) with a label for each.
+
+        `group` is a number by which `train` can hold sequences out.
+        """
+        self._instances.append(xseq, yseq, group)
+
+    def clear(self) -> None:
+        """Forget all sequences."""
+        self._instances = Instances()
+
+    def select(self, algorithm: str, type: str = "crf1d") -> None:  # noqa: A002 — python-crfsuite's name
+        """Choose an algorithm; all its parameters have their defaults."""
+        self._algorithm = algorithm_of(algorithm, type)
+        self._parameters = parameters_of(self._algorithm)
+        self._values = {name: each.default for name, each in self._parameters.items()}
+
+    def params(self) -> list[str]:
+        """The names of the algorithm's parameters."""
+        return list(self._values)
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Set several parameters."""
+        for name, value in params.items():
+            self.set(name, value)
+
+    def get_params(self) -> dict[str, Any]:
+        """All parameters and their values."""
+        return dict(self._values)
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a parameter; numbers may be given as text."""
+        if name not in self._values:
+            raise ValueError(f"Parameter not found: {name} = {int(value) if isinstance(value, bool) else value}")
+        self._values[name] = converted(name, self._parameters[name], value)
+
+    def get(self, name: str) -> Any:
+        """The value of a parameter."""
+        if name not in self._values:
+            raise ValueError(f"Parameter not found: {name} = ")
+        return self._values[name]
+
+    def help(self, name: str) -> str:
+        """What a parameter is for."""
+        if name not in self._values:
+            raise ValueError(f"Parameter not found: {name}")
+        return self._parameters[name].help
+
+    def train(self, model: str | bytes | os.PathLike[str], holdout: int = -1) -> None:
+        """Train, and write the model to the file `model`, unless its name is empty.
+
+        The sequences of the group `holdout` are not trained on; their scores are in the log. Ctrl-C ends training and
+        keeps what has been learnt.
+        """
+        from widemargin.crfsuite.training import train  # brings the compiler along
+
+        path, group = os.fsdecode(model), whole(holdout)
+        if not len(self._instances):
+            raise ValueError("The data is empty. Call Trainer::append before Trainer::train.")
+        self._before_train()
+        train(self._instances, self._algorithm, self._values, path, group, self.message)
+
+    def _before_train(self) -> None:
+        """Called when training begins."""
+
+    def message(self, message: str) -> None:
+        """Called with each piece of the log; prints it if the trainer is verbose."""
+        if self.verbose:
+            print(message, end="")  # noqa: T201 — as python-crfsuite does
+
+
+class Trainer(BaseTrainer):
+    """A trainer that understands its log: it calls a method for each part of it, which prints it by default.
+
+    Attributes
+    ----------
+    logparser : what the log of the last training says (`TrainLogParser`); None before
+    """
+
+    logparser: TrainLogParser | None = None
+
+    def _before_train(self) -> None:
+        self.logparser = TrainLogParser()
+
+    def message(self, message: str) -> None:
+        """Called with each piece of the log; hands each of its parts to the method for it if the trainer is verbose."""
+        assert self.logparser is not None
+        event = self.logparser.feed(message)
+        if not self.verbose or event is None:
+            return
+        details: dict[str, list[Any]] = {
+            "featgen_progress": [self.logparser.featgen_percent],
+            "iteration": [self.logparser.last_iteration],
+        }
+        getattr(self, f"on_{event}")(self.logparser.last_log, *details.get(event, []))
+
+    def on_start(self, log: str) -> None:
+        """Training begins."""
+        print(log, end="")  # noqa: T201
+
+    def on_featgen_progress(self, log: str, percent: int) -> None:
+        """Some of the weights are chosen."""
+        print(log, end="")  # noqa: T201
+
+    def on_featgen_end(self, log: str) -> None:
+        """All weights are chosen."""
+        print(log, end="")  # noqa: T201
+
+    def on_prepared(self, log: str) -> None:
+        """The first iteration begins."""
+        print(log, end="")  # noqa: T201
+
+    def on_prepare_error(self, log: str) -> None:
+        """There is nothing to train."""
+        print(log, end="")  # noqa: T201
+
+    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+        """An iteration is over; `info` is the last of `TrainLogParser.iterations`."""
+        print(log, end="")  # noqa: T201
+
+    def on_optimization_end(self, log: str) -> None:
+        """All iterations are over."""
+        print(log, end="")  # noqa: T201
+
+    def on_end(self, log: str) -> None:
+        """The model is written."""
+        print(log, end="")  # noqa: T201

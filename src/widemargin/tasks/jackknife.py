@@ -1,0 +1,141 @@
+"""Tags to train a parser on: as wrong as those that it will be given later.
+
+A tagger is nearly always right about sentences that it has learnt, so a parser trained on such tags, or on gold ones,
+trusts tags too much. Hence each of k parts of the sentences is tagged by a tagger that has learnt from all other parts
+(jack-knifing). The taggers that the parser then carries have learnt from all of them.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin._types import IntVector, LongVector
+from widemargin.core.loop import name_run
+from widemargin.core.stop import Callback
+from widemargin.errors import DataError, WidemarginError
+from widemargin.tasks.carried import Fills, blanks, check_filled, is_blank, kind_of_taggers, settled
+from widemargin.tasks.training import Data, train
+from widemargin.tasks.tree_parameters import TAGS, TreeParameters
+from widemargin.text.columns import Column, Columns, Notation
+
+MOST_VALUES = 300
+"""The time of a tagger grows with the square of the number of its labels."""
+
+QUICK = {"tol": 0.3}
+"""The training of the taggers of parts: half the time of the usual one, and tags nearly as good."""
+
+FILL = "fill it in, or leave out the templates that read it"
+
+
+class Tagged(NamedTuple):
+    """Sentences with the tags that a parser learns from, those of the development data, and the taggers it carries.
+
+    `filled` names the columns that have a value at every token.
+    """
+
+    X: Columns
+    dev: Columns | None
+    taggers: dict[str, Any]
+    filled: list[str]
+
+
+def offered(parameters: TreeParameters, X: Columns, predictable: Sequence[str]) -> list[str]:
+    """The columns that default templates may read: those with values, and only `predictable` ones if tags are."""
+    _check(parameters)
+    names = X.names if parameters.tags == "given" else [name for name in X.names if name in predictable]
+    return [name for name in names if name == "word" or not is_blank(X, name)]
+
+
+def tagged(
+    parameters: TreeParameters, X: Columns, dev: Columns | None, read: Sequence[str], told: Sequence[Callback] = ()
+) -> Tagged:
+    """The data for a parser whose templates read these columns, with tags as the parameters say.
+
+    `told` are callbacks for the training of the taggers.
+    """
+    _check(parameters)
+    tags = [name for name in read if name != "word"]
+    for name in tags:
+        check_filled(X, name, FILL, everywhere=False)
+    if parameters.tags == "given":
+        filled = [name for name in tags if not blanks(X, name).any()]
+        for name in tags:
+            if dev is not None:
+                check_filled(dev, name, FILL, everywhere=name in filled)
+        return Tagged(X, dev, {}, filled)
+    for name in tags:
+        _check_learnable(X, name)
+    by_name = {name: jackknifed(parameters, X, name, told) for name in tags}
+    if tags:
+        name_run("the parser", told)
+    taggers = {name: tagger for name, (tagger, _) in by_name.items()}
+    columns = {"word": X["word"], **{name: column for name, (_, column) in by_name.items()}}
+    return Tagged(Columns(columns, X.indptr, X.source), None if dev is None else settled(dev, taggers), taggers, [])
+
+
+def jackknifed(
+    parameters: TreeParameters, X: Columns, name: str, told: Sequence[Callback] = ()
+) -> tuple[Fills, Column]:
+    """A tagger for a column, and the column as taggers see it that have not learnt from the sentence at hand."""
+    part = parts(X.indptr, parameters.tag_folds)
+    labels = Column(X[name].codes, X[name].values, Notation(unknown=None))
+    words = X.only("word")
+    name_run(f"a tagger for {name}", told)
+    whole = _tagger(parameters, words, labels, told)
+    number = {label: code for code, label in enumerate(whole.labels)}
+    codes = np.empty(X.n_tokens, dtype=np.int32)
+    of_token = np.repeat(part, np.diff(X.indptr))
+    for k in range(part.max() + 1):
+        rest, here = of_token != k, np.flatnonzero(part == k)
+        name_run(f"a tagger for {name}, part {k + 1}/{part.max() + 1}", told)
+        tagger = _tagger(parameters, words.chosen(np.flatnonzero(part != k)), _only(labels, rest), told, **QUICK)
+        known = np.array([number[label] for label in tagger.labels], dtype=np.int32)
+        codes[~rest] = known[tagger.predict_codes(words.chosen(here))]
+    return whole, Column(codes, whole.labels)
+
+
+def parts(indptr: LongVector, n_parts: int) -> IntVector:
+    """The part of each sentence: `n_parts` blocks of about as many sentences with words.
+
+    Neighbours stay together, since they are often of one text and share its words: the tagger of a part shall know as
+    little about them as about new text.
+
+    >>> parts(np.array([0, 2, 2, 3, 5, 6]), 2).tolist()
+    [0, 0, 0, 1, 1]
+    """
+    if isinstance(n_parts, bool) or not isinstance(n_parts, int | np.integer) or n_parts < 2:
+        raise WidemarginError(f"tag_folds must be a whole number of at least 2, not {n_parts!r}")
+    has_words = np.diff(indptr) > 0
+    n = int(has_words.sum())
+    if n < 2:
+        raise DataError("predicted tags need two sentences or more to learn from; take the tags that are given")
+    number = np.maximum(np.cumsum(has_words) - 1, 0)
+    return (number * min(n_parts, n) // n).astype(np.int32)
+
+
+def _check(parameters: TreeParameters) -> None:
+    if parameters.tags not in TAGS:
+        raise WidemarginError(f"tags must be {' or '.join(map(repr, TAGS))}, not {parameters.tags!r}")
+
+
+def _check_learnable(X: Columns, name: str) -> None:
+    n_values = len(np.unique(X[name].codes))
+    if n_values > MOST_VALUES:
+        raise WidemarginError(
+            f"the column {name} of {X.source} has {n_values:,} values, and taggers learn at most {MOST_VALUES}: leave "
+            "out the templates that read it, or take the tags that are given"
+        )
+
+
+def _only(column: Column, tokens: Any) -> Column:
+    return Column(column.codes[tokens], column.values, column.notation)
+
+
+def _tagger(parameters: TreeParameters, X: Columns, y: Column, told: Sequence[Callback], **options: Any) -> Any:
+    kind = kind_of_taggers()
+    chosen = kind.load("parameters")(n_jobs=parameters.n_jobs, random_state=parameters.random_state, **options)
+    tagger, solution = train(kind.load("compile"), chosen, Data(X, y), told)
+    if solution.stopped == "interrupted":
+        raise KeyboardInterrupt  # there is no parser yet that could be kept
+    return tagger

@@ -1,0 +1,285 @@
+"""Chains with only some of the weights: chosen pairs of a feature and a label, and chosen pairs of labels.
+
+All other weights are fixed at 0, as are those of begin and end, so w holds the chosen ones only: first those of W, a
+row of labels per feature (`states`), then those of T (`pairs`). This is what CRFsuite (Okazaki 2007) trains: the pairs
+that occur in the data. Most features occur with one or two labels, so w is many times shorter than with all pairs, and
+so are sums over it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._threads import run
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.examples import Differences
+from widemargin.core.sparse import Rows, coalesce, new_table, transposed
+from widemargin.structures.support import distinct
+from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.marginals import new_scratch, residuals
+from widemargin.tasks.tag.scores import ChainData
+from widemargin.tasks.tag.totals import ChainTotals
+from widemargin.tasks.tag.weights import Chain, ChainWeights
+
+NO_WEIGHTS = np.empty(0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SelectedChain(Chain):
+    """The shape of a chain model with chosen weights.
+
+    Parameters
+    ----------
+    states : the labels that each feature has weights for, ascending; the rows' values are not looked at
+    pairs : k · L + l for each chosen transition from k to l, ascending
+    """
+
+    states: Rows
+    pairs: LongVector
+
+    def __post_init__(self) -> None:
+        Chain(self.n_labels, self.n_features)  # feature differences are found among all pairs before they are selected
+
+    @cached_property
+    def numbers(self) -> IntVector:
+        """The weight of every transition, begin and end; −1 where it is not chosen."""
+        numbers = np.full(self.n_labels * (self.n_labels + 2), -1, dtype=np.int32)
+        numbers[self.pairs] = np.arange(len(self.states.indices), self.n_weights)
+        return numbers
+
+    @property
+    def n_weights(self) -> int:
+        """The number of chosen weights."""
+        return len(self.states.indices) + len(self.pairs)
+
+    def parts(self, w: FloatVector) -> ChainWeights:
+        """The parts of `w`; those of W are views of it."""
+        L, n_states = self.n_labels, len(self.states.indices)
+        transition, zero = np.zeros(L * L), np.zeros(L)
+        transition[self.pairs] = w[n_states:]
+        emission = self.states._replace(values=w[:n_states])
+        return ChainWeights(
+            np.empty((0, L)), transition.reshape(L, L), zero, zero, np.empty((0, L, L)), thin_emission=emission
+        )
+
+    def examples(self, indptr: LongVector, features: Rows, gold: IntVector) -> "SelectedChainExamples":
+        """Sequences for this chain (`ChainExamples`)."""
+        return SelectedChainExamples(self, indptr, features, gold)
+
+
+@kernel
+def find(states: Rows, feature: int, label: int) -> int:
+    """The weight of a feature and a label; −1 if it is not chosen."""
+    for k in range(states.indptr[feature], states.indptr[feature + 1]):
+        if states.indices[k] == label:
+            return k
+    return -1
+
+
+@kernel
+def _select(psi: Rows, n_labels: int, states: Rows, shared: IntVector) -> Rows:
+    """The entries of chosen weights, renumbered; `shared` numbers transitions, begin and end, −1 where not chosen."""
+    at_transition = (len(states.indptr) - 1) * n_labels
+    out = Rows(np.zeros(len(psi.indptr), dtype=np.int64), np.empty_like(psi.indices), np.empty_like(psi.values))
+    write = out.indptr[0]
+    for row in range(len(psi.indptr) - 1):
+        for k in range(psi.indptr[row], psi.indptr[row + 1]):
+            index = psi.indices[k]
+            if index >= at_transition:
+                place = int(shared[index - at_transition])
+            else:
+                place = int(find(states, index // n_labels, index % n_labels))
+            if place >= 0:
+                out.indices[write], out.values[write] = place, psi.values[k]
+                write += 1
+        out.indptr[row + 1] = write
+    return Rows(out.indptr, out.indices[:write], out.values[:write])
+
+
+@kernel
+def _room(data: ChainData, states: Rows, batch: IntVector, n_pairs: int) -> tuple[int, int]:
+    """How many entries the expected differences of the batch and of any of its examples have at most."""
+    total = most = data.indptr[0]
+    for i in batch:
+        size = n_pairs
+        for k in range(data.features.indptr[data.indptr[i]], data.features.indptr[data.indptr[i + 1]]):
+            size += states.indptr[data.features.indices[k] + 1] - states.indptr[data.features.indices[k]]
+        total, most = total + size, max(most, size)
+    return total, most
+
+
+@kernel
+def _expectation(
+    data: ChainData, weights: ChainWeights, pairs: LongVector, batch: IntVector, error_scale: float
+) -> tuple[FloatVector, Rows]:
+    """−log p(gold) of every sequence of the batch, and the chosen entries of φ(x, gold) − E[φ(x, y)]."""
+    n_labels, states = len(weights.begin), weights.thin_emission
+    scratch = new_scratch(data, weights, batch)
+    room, most = _room(data, states, batch, len(pairs))
+    psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
+    table, errors, end = new_table(most), np.zeros(len(batch)), psi.indptr[0]
+    for position in range(len(batch)):
+        first, n = data.indptr[batch[position]], data.indptr[batch[position] + 1] - data.indptr[batch[position]]
+        write = end
+        if n > 0:
+            labels = scratch.labels[:n]
+            errors[position] = residuals(data, weights, batch[position], error_scale, scratch, labels)
+            for t in range(n):
+                for k in range(data.features.indptr[first + t], data.features.indptr[first + t + 1]):
+                    value = data.features.values[k] if len(data.features.values) > 0 else 1.0
+                    feature = data.features.indices[k]
+                    for j in range(states.indptr[feature], states.indptr[feature + 1]):
+                        psi.indices[write], psi.values[write] = j, value * labels[t, states.indices[j]]
+                        write += 1
+            for j in range(len(pairs)):
+                psi.indices[write] = len(states.indices) + j
+                psi.values[write] = scratch.pairs[0, pairs[j] // n_labels, pairs[j] % n_labels]
+                write += 1
+        end = coalesce(psi.indices, psi.values, end, write, end, table)
+        psi.indptr[position + 1] = end
+    return errors, Rows(psi.indptr, psi.indices[:end], psi.values[:end])
+
+
+class SelectedChainExamples(ChainExamples):
+    """Sequences with their gold labels for a `SelectedChain`; without features on transitions.
+
+    `seen` holds the error that `difference` last found for each.
+    """
+
+    chain: SelectedChain
+
+    def __init__(self, chain: SelectedChain, indptr: LongVector, features: Rows, gold: IntVector) -> None:
+        super().__init__(chain, indptr, features, gold)
+        self.seen = np.zeros(self.n_examples)
+
+    def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
+        """Errors and the chosen feature differences of label sequences laid end to end."""
+        errors, psi = super().difference(batch, outputs)
+        self.seen[batch] = errors
+        return Differences(errors, _select(psi, self.chain.n_labels, self.chain.states, self.chain.numbers))
+
+    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """−log p of the gold labels and the expected feature differences (`core.examples.Marginals`)."""
+        return Differences(*_expectation(self.data, self.chain.parts(w), self.chain.pairs, batch, error_scale))
+
+    def totals(self, batches: Sequence[IntVector], error_scale: float) -> "SelectedTotals":
+        """Sums over all sequences (`core.examples.SummedMarginals`)."""
+        return SelectedTotals(self.chain, self.data, batches, error_scale)
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights of the batch's features, and those of all transitions."""
+        ends, features = self.chain.states.indptr, distinct(self.data.features, self.data.indptr, batch)
+        runs = np.stack([ends[features], ends[features + 1]], axis=1)
+        shared = np.array([[ends[-1], self.n_weights]], dtype=np.int64)
+        return np.concatenate([runs[runs[:, 0] < runs[:, 1]], shared])
+
+
+@kernel
+def _sum(positions: Rows, residual: FloatMatrix, states: Rows, first: int, last: int, out: FloatVector) -> None:
+    """out[j] = Σ_t x_tf residual[t, label] for the weight j of f and a label, over a range of features f."""
+    for feature in range(first, last):
+        begin, end = states.indptr[feature], states.indptr[feature + 1]
+        for j in range(begin, end):
+            out[j] = 0.0
+        for k in range(positions.indptr[feature], positions.indptr[feature + 1]):
+            row = residual[positions.indices[k]]
+            value = positions.values[k] if len(positions.values) > 0 else 1.0
+            for j in range(begin, end):
+                out[j] += value * row[states.indices[j]]
+
+
+class SelectedTotals(ChainTotals):
+    """The sums over all sequences of these batches, of the chosen weights alone."""
+
+    chain: SelectedChain
+    _shares: list[tuple[int, int]] = []  # noqa: RUF012 — never changed in place
+
+    def total(self, n_threads: int) -> FloatVector:
+        """The weighted sum of the expected differences of all batches."""
+        ranges, states, total = self._ranges(n_threads), self.chain.states, np.empty(self.chain.n_weights)
+        given = self.positions, self.residuals, states
+        run([partial(_sum, *given, first, last, total) for first, last in ranges])
+        total[len(states.indices) :] = self.shared.sum(axis=0)[self.chain.pairs]
+        return total
+
+    def _ranges(self, n_threads: int) -> list[tuple[int, int]]:
+        """Ranges of features that occur equally often, one for each thread."""
+        if len(self._shares) != n_threads:
+            self.positions = transposed(self.data.features, self.chain.n_features)
+            ends = np.searchsorted(self.positions.indptr, np.linspace(0, self.positions.indptr[-1], n_threads + 1))
+            ends[0], ends[-1] = 0, self.chain.n_features
+            self._shares = list(pairwise(ends.tolist()))
+        return self._shares
+
+
+@kernel
+def _observed(
+    positions: Rows, gold: IntVector, n_labels: int, least: float, all_labels: bool, counts: LongVector, out: IntVector
+) -> int:
+    """Write the labels that each feature keeps to `out`, if there is room, and their number to `counts`."""
+    frequency, seen = np.zeros(n_labels), np.zeros(n_labels, dtype=np.bool_)
+    write = counts[0]
+    for feature in range(len(positions.indptr) - 1):
+        begin, end = positions.indptr[feature], positions.indptr[feature + 1]
+        for label in range(n_labels):
+            frequency[label], seen[label] = 0.0, all_labels and begin < end
+        for k in range(begin, end):
+            label = gold[positions.indices[k]]
+            frequency[label] += positions.values[k] if len(positions.values) > 0 else 1.0
+            seen[label] = True
+        for label in range(n_labels):
+            if seen[label] and frequency[label] >= least:
+                if len(out) > 0:
+                    out[write] = label
+                write += 1
+        counts[feature + 1] = write
+    return write
+
+
+def observed_states(
+    features: Rows, gold: IntVector, n_features: int, n_labels: int, *, least: float = 0.0, all_labels: bool = False
+) -> Rows:
+    """The labels that each feature occurs with, their values adding up to at least `least` with this label.
+
+    With `all_labels` also those that it never occurs with, at a sum of 0, if it occurs at all.
+    """
+    positions = transposed(features, n_features)
+    indptr, none = np.zeros(n_features + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    n = _observed(positions, gold, n_labels, least, all_labels, indptr, none)
+    labels = np.empty(n, dtype=np.int32)
+    indptr[0] = 0
+    if n:
+        _observed(positions, gold, n_labels, least, all_labels, indptr, labels)
+    return Rows(indptr, labels, NO_WEIGHTS)
+
+
+def observed_pairs(
+    indptr: LongVector, gold: IntVector, n_labels: int, *, least: float = 0.0, all_pairs: bool = False
+) -> LongVector:
+    """The pairs k · L + l of neighbouring labels that occur `least` times; with `all_pairs` those that never do."""
+    inside = np.ones(len(gold), dtype=np.bool_)
+    inside[indptr[:-1][indptr[:-1] < len(gold)]] = False
+    at = np.flatnonzero(inside)
+    counts = np.bincount(gold[at - 1].astype(np.int64) * n_labels + gold[at], minlength=n_labels * n_labels)
+    return np.flatnonzero((counts >= least) & (all_pairs | (counts > 0)))
+
+
+def observed_chain(
+    indptr: LongVector,
+    features: Rows,
+    gold: IntVector,
+    *,
+    n_features: int,
+    n_labels: int,
+    least: float = 0.0,
+    all_labels: bool = False,
+    all_pairs: bool = False,
+) -> SelectedChain:
+    """The chain with the weights of `observed_states` and `observed_pairs`."""
+    states = observed_states(features, gold, n_features, n_labels, least=least, all_labels=all_labels)
+    pairs = observed_pairs(indptr, gold, n_labels, least=least, all_pairs=all_pairs)
+    return SelectedChain(n_labels=n_labels, n_features=n_features, states=states, pairs=pairs)

@@ -1,0 +1,197 @@
+"""What scikit-learn expects of estimators: its own checks where they apply, and the same rules where they do not.
+
+Its checks make matrices of random numbers, and so apply only to estimators of matrices. This file lists all exceptions.
+"""
+
+import copy
+import pickle
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_no_attributes_set_in_init, parametrize_with_checks
+
+import widemargin
+from helpers import Sign
+from widemargin.tasks import estimators
+from widemargin.text.mentions import Mentions
+
+CHECKED = {
+    "LinearClassifier": {},
+    "MultilabelClassifier": {"solver": "bundle", "tol": 1e-9, "max_epochs": 1000},
+}
+"""The estimators that scikit-learn's checks apply to, with their parameters: close enough to the optimum to compare."""
+
+NOT_A_MATRIX = {
+    "SequenceTagger": "X is a list of sequences of tokens, records or matrix rows, y a list of label lists",
+    "Segmenter": "X is a list of sequences of tokens, y a list of spans for each",
+    "DependencyParser": "X is a list of sentences, y a list of arcs for each",
+    "ConstituencyParser": "X is a list of tagged sentences, y a list of trees",
+    "Ranker": "X is a matrix, but the rows belong to queries: fit also needs `group` or `qid`",
+    "Clusterer": "X is a list of sets of items, y a partition of each",
+    "CoreferenceResolver": "X is a list of texts with mentions, y the entities of each",
+    "MotifFinder": "X is a list of strings",
+    "Summariser": "X is a list of topics, y a list of summaries for each",
+    "StructuredPredictor": "X and y are whatever the structure says",
+}
+"""The estimators that they do not apply to, and why."""
+
+SETS_WANTED = "gives one column of classes that are not 0 and 1, where sets of labels are wanted"
+EXCEPTIONS = {
+    "MultilabelClassifier": dict.fromkeys(
+        [
+            "check_classifier_data_not_an_array",
+            "check_classifiers_classes",
+            "check_classifiers_one_label_sample_weights",
+            "check_classifiers_train",
+            "check_estimators_dtypes",
+            "check_fit2d_1feature",
+            "check_sample_weights_not_an_array",
+            "check_sample_weights_not_overwritten",
+            "check_sample_weights_pandas_series",
+            "check_sample_weights_shape",
+        ],
+        SETS_WANTED,
+    )
+}
+"""The checks that fail although they apply, and why."""
+
+
+def test_every_estimator_is_listed_once():
+    assert sorted([*CHECKED, *NOT_A_MATRIX]) == sorted(estimators())
+    assert EXCEPTIONS.keys() <= CHECKED.keys()
+
+
+@parametrize_with_checks(
+    [getattr(widemargin, name)(**options) for name, options in CHECKED.items()],
+    expected_failed_checks=lambda estimator: EXCEPTIONS.get(type(estimator).__name__, {}),
+)
+def test_estimators_of_matrices_pass_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+# The others, by the same rules, each on data of its own kind
+
+
+class Case(NamedTuple):
+    """An estimator with data that it takes, and what `fit` needs besides."""
+
+    estimator: Any
+    X: Any
+    y: Any
+    more: Mapping[str, Any] = MappingProxyType({})
+
+
+class NamedSign(Sign):
+    """A structure that shows the same wherever it is in memory."""
+
+    def __repr__(self):
+        return "NamedSign()"
+
+
+def text(words, spans):
+    return Mentions({"word": words.split()}, np.zeros(len(words.split()), dtype=int), spans)
+
+
+FEW = {"max_epochs": 2, "n_jobs": 1}
+TOKENS = [["in", "New", "York"], ["from", "Rome"], ["now"]]
+TAGGED = [(["dogs", "bark"], ["N", "V"]), (["big", "dogs", "sleep"], ["A", "N", "V"])]
+TREES = ["(S (NP (N dogs)) (VP (V bark)))", "(S (NP (A big) (N dogs)) (VP (V sleep)))"]
+READS = ["ATTTGACGTCATA", "CCTGACGTCAGGT", "ATTTGAAATCATA", "CCTCAGGTGAGGT"]
+CASES = {
+    "SequenceTagger": lambda make: Case(
+        make(templates="lower", **FEW), TOKENS, [["O", "B-city", "I-city"], ["O", "B-city"], ["O"]]
+    ),
+    "Segmenter": lambda make: Case(make(templates="lower", **FEW), TOKENS, [[(1, 3, "city")], [(1, 2, "city")], []]),
+    "DependencyParser": lambda make: Case(
+        make(hash_bits=10, **FEW), TOKENS[1:], [[(2, "case"), (0, "root")], [(0, "root")]]
+    ),
+    "ConstituencyParser": lambda make: Case(make(hash_bits=10, **FEW), TAGGED, TREES),
+    "Ranker": lambda make: Case(
+        make(measure="pairs", **FEW), np.eye(5)[:, :2], np.array([1, 0, 0, 1, 0]), {"group": [3, 2]}
+    ),
+    "Clusterer": lambda make: Case(make(**FEW), [["J. Smith", "Smith, John", "A. Wu"]], [["smith", "smith", "wu"]]),
+    "CoreferenceResolver": lambda make: Case(
+        make(hash_bits=10, **FEW), [text("Ada met Carl . She", [(0, 1), (2, 3), (4, 5)])], [["a", "c", "a"]]
+    ),
+    "MotifFinder": lambda make: Case(make(length=4, order=0, max_rounds=2, **FEW), READS, [1, 1, 0, 0]),
+    "Summariser": lambda make: Case(
+        make(length=5, **FEW), [[["The hotel is old.", "The staff is kind."]]], [["The staff is kind, very kind."]]
+    ),
+    "StructuredPredictor": lambda make: Case(make(NamedSign(), **FEW), [2.0, -1.0], [1, -1]),
+}
+
+
+@pytest.fixture(scope="module", params=NOT_A_MATRIX)
+def case(request):
+    return CASES[request.param](getattr(widemargin, request.param))
+
+
+@pytest.fixture(scope="module")
+def fitted(case):
+    return copy.deepcopy(case.estimator).fit(case.X, case.y, **case.more)
+
+
+def same(one, other):
+    return repr(one) == repr(other)
+
+
+def test_the_constructor_only_takes_notes(case):
+    if type(case.estimator).__name__ != "StructuredPredictor":  # which cannot be made without a structure
+        check_no_attributes_set_in_init(type(case.estimator).__name__, type(case.estimator)())
+    assert set(vars(case.estimator)) == set(case.estimator.get_params())
+    assert repr(clone(case.estimator)) == repr(case.estimator)
+
+
+def test_before_fit(case):
+    fresh = clone(case.estimator)
+    for ask in (lambda: fresh.predict(case.X), lambda: fresh.save("nowhere.wm"), fresh.strongest):
+        with pytest.raises(NotFittedError):
+            ask()
+    assert not [name for name in ("solution_", "n_iter_", "classes_", "model_") if hasattr(fresh, name)]
+    assert not fresh.__sklearn_is_fitted__()
+
+
+def test_fit_changes_neither_data_nor_parameters(case):
+    estimator = clone(case.estimator)
+    before, X, y = estimator.get_params(), copy.deepcopy(case.X), copy.deepcopy(case.y)
+    assert estimator.fit(X, y, **case.more) is estimator
+    assert same(estimator.get_params(), before)
+    assert same(y, case.y)
+    if not hasattr(case.X[0], "columns"):
+        assert same(X, case.X)
+    assert estimator.n_iter_ == len(estimator.solution_.trace) > 0
+
+
+def test_fit_is_idempotent_and_forgets(case, fitted):
+    again = clone(case.estimator).fit(case.X, case.y, **case.more).fit(case.X, case.y, **case.more)
+    assert np.array_equal(again.solution_.w, fitted.solution_.w)
+    assert same(again.predict(case.X), fitted.predict(case.X))
+
+
+def test_pickles_and_notebooks(case, fitted):
+    if type(fitted).__name__ != "StructuredPredictor":  # a class of this file cannot be imported by its name
+        again = pickle.loads(pickle.dumps(fitted))
+        assert same(again.predict(case.X), fitted.predict(case.X))
+    assert str(fitted.solution_).split(":")[0] in fitted._repr_html_()
+
+
+def test_order_and_subsets_of_new_data_do_not_matter(case, fitted):
+    if isinstance(case.X, np.ndarray):
+        whole = fitted.predict(case.X)
+        np.testing.assert_allclose(fitted.predict(case.X[::-1]), whole[::-1])
+        return
+    whole = list(fitted.predict(case.X))
+    assert same([next(iter(fitted.predict([x]))) for x in case.X], whole)
+    assert same(list(fitted.predict(case.X[::-1])), whole[::-1])
+
+
+def test_tags(case):
+    tags = get_tags(case.estimator)
+    assert tags.target_tags.required
+    assert not tags.input_tags.two_d_array
