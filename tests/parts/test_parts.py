@@ -23,7 +23,7 @@ from widemargin.parts.team import Team
 from widemargin.solvers import SOLVERS
 
 DUAL = ["auto", "dcd", "dcd-light", "cpd", "ocp", "sdm", "n-slack", "bcfw"]
-MIXED = ["perceptron", "mira", "sgd", "pegasos", "adagrad", "adadelta"]
+MIXED = ["perceptron", "mira", "pa", "arow", "sgd", "pegasos", "adagrad", "adadelta"]
 NEITHER = ["one-slack", "interior", "proximal", "bundle", "lbfgs"]
 
 

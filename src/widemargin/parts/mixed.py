@@ -16,7 +16,8 @@ from widemargin.core.solver import Movable, Solver
 from widemargin.parts.messages import Change, Look, Order, Report, Seen, Settled
 from widemargin.parts.part import looked
 from widemargin.parts.saved import Saved, read_part, write_part
-from widemargin.solvers.averaging import AveragedState
+from widemargin.solvers.adaptive import AdaptiveState
+from widemargin.solvers.descent import DescentState
 
 
 class MixedPart:
@@ -33,7 +34,7 @@ class MixedPart:
         """Run the solver's epochs; `order.sigma` is Σ c_i of all parts."""
         if self._report is None:
             problem = self.problem
-            if not isinstance(self.state, AveragedState):
+            if isinstance(self.state, DescentState | AdaptiveState):
                 problem.C = self.C * order.sigma / max(float(problem.example_weight.sum()), 1e-300)
             rng = np.random.default_rng([order.seed, self.number])
             begin, calls = perf_counter(), problem.meter.calls
