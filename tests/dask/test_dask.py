@@ -153,6 +153,8 @@ def test_other_tasks_and_solvers(client, tmp_path):
     assert parser.predict([["small", "dogs", "bark"]])[0][0].head == 2
     parser.save(tmp_path / "parser.wm")
     assert load(tmp_path / "parser.wm").predict(sentences) == parser.to_local().predict(sentences)
+    with pytest.raises(UnsupportedError, match="trains taggers on all data"):
+        parser.fit([[{"word": word, "upos": "X"} for word in words] for words in sentences], trees, parts=2)
     rng = np.random.default_rng(0)
     matrix, classes = rng.normal(size=(40, 3)), np.arange(40) % 2
     matrix[:, 0] += 4 * classes

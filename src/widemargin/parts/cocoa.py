@@ -24,8 +24,9 @@ from widemargin.core.choices import Loss
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number
 from widemargin.errors import UnsupportedError
-from widemargin.parts.messages import Change, Order, Settled
+from widemargin.parts.messages import Change, Order, Report, Settled
 from widemargin.parts.problem import PartedProblem
+from widemargin.parts.team import Team
 
 CAUTION = 0.8
 GOOD = 0.5  # the share of the best gain that the whole step must reach
@@ -64,17 +65,11 @@ class Cocoa(Solver):
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> CocoaState:
         """α = 0."""
-        if w is not None or cuts is not None:
-            raise UnsupportedError("a dual solver on several parts starts from zero, not from weights or cuts")
-        return CocoaState(np.zeros(parted_of(problem).n_weights))
+        return CocoaState(zero(problem, w, cuts))
 
     def epoch(self, problem: Problem, state: CocoaState, rng: np.random.Generator) -> None:
         """One round."""
-        parted = parted_of(problem)
-        team = parted.team
-        if team.rounds != state.rounds:
-            team.start(problem.may_end, state.rounds)
-        parted.common = state.w
+        team = ready(problem, state)
         sigma = max(self.caution * team.n_parts, 1.0)
         order = Order(sigma, self.epochs, state.beta, int(rng.integers(LARGEST_SEED)))
         change = np.zeros(problem.n_weights)
@@ -83,8 +78,7 @@ class Cocoa(Solver):
         for k, report in team.ask(order, problem.may_end):
             report.change.added(change)
             linear, linear_after, mass = linear + report.linear, linear_after + report.linear_after, mass + report.mass
-            problem.slacks[k] = np.nan if report.loss is None else report.loss
-            problem.meter.count(report.calls, report.seconds / team.n_parts)
+            note(problem, k, report, team.n_parts)
         slope = linear_after - linear - float(state.w @ change) - float(mass[1])
         step = best_share(slope, 0.5 * float(change @ change) + float(mass[2]))
         if step < 1.0:
@@ -123,8 +117,29 @@ def best_share(slope: float, curvature: float) -> float:
     return 1.0 if gain >= GOOD * (best * slope - best**2 * curvature) else max(best, 0.0)
 
 
-def parted_of(problem: Problem) -> PartedProblem:
-    """The problem, which must be a sum over parts."""
+def zero(problem: Problem, w: FloatVector | None, cuts: Any) -> FloatVector:
+    """The weights that all parts start from."""
+    if w is not None or cuts is not None:
+        raise UnsupportedError("a solver on several parts starts from zero, not from weights or cuts")
+    return np.zeros(_parted(problem).n_weights)
+
+
+def ready(problem: Problem, state: Any) -> Team:
+    """The team of a problem, at the round and the common w of the state."""
+    parted = _parted(problem)
+    if parted.team.rounds != state.rounds:
+        parted.team.start(problem.may_end, state.rounds)
+    parted.common = state.w
+    return parted.team
+
+
+def note(problem: Problem, k: int, report: Report, n_parts: int) -> None:
+    """Keep what the oracle of part k has seen."""
+    problem.slacks[k] = np.nan if report.loss is None else report.loss
+    problem.meter.count(report.calls, report.seconds / n_parts)
+
+
+def _parted(problem: Problem) -> PartedProblem:
     if not isinstance(problem, PartedProblem):
         raise UnsupportedError("this solver works on several parts of the data; take the local one itself")
     return problem

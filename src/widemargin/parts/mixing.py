@@ -14,8 +14,7 @@ from widemargin.core.choices import Loss, Penalty
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number
-from widemargin.errors import UnsupportedError
-from widemargin.parts.cocoa import LARGEST_SEED, parted_of
+from widemargin.parts.cocoa import LARGEST_SEED, note, ready, zero
 from widemargin.parts.messages import Change, Order, Settled
 
 
@@ -47,17 +46,11 @@ class Mixing(Solver):
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> MixingState:
         """Weights zero."""
-        if w is not None or cuts is not None:
-            raise UnsupportedError("a solver on several parts starts from zero, not from weights or cuts")
-        return MixingState(np.zeros(parted_of(problem).n_weights))
+        return MixingState(zero(problem, w, cuts))
 
     def epoch(self, problem: Problem, state: MixingState, rng: np.random.Generator) -> None:
         """One round."""
-        parted = parted_of(problem)
-        team = parted.team
-        if team.rounds != state.rounds:
-            team.start(problem.may_end, state.rounds)
-        parted.common = state.w
+        team = ready(problem, state)
         total = float(problem.example_weight.sum())
         order = Order(total, self.epochs, 0.0, int(rng.integers(LARGEST_SEED)))
         change, mean = np.zeros(problem.n_weights), np.zeros(problem.n_weights)
@@ -66,8 +59,7 @@ class Mixing(Solver):
             report.change.added(change, share)
             if report.mean is not None:
                 report.mean.added(mean, share)
-            problem.slacks[k] = np.nan if report.loss is None else report.loss
-            problem.meter.count(report.calls, report.seconds / team.n_parts)
+            note(problem, k, report, team.n_parts)
         mean += state.w
         settled = Settled(Change.between(np.zeros(len(change)), change))
         settled.change.added(state.w)

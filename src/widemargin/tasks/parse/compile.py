@@ -40,11 +40,15 @@ PREDICTABLE = ("word", "upos", "xpos")
 
 def survey_trees(parameters: ParserParameters, data: Data) -> Survey:
     """The labels and columns of a part of the data, and whether its trees have one root each."""
-    if parameters.tags != "given":
-        raise UnsupportedError(f"tags={parameters.tags!r} trains taggers on all data at once; add the tags before")
     columns = as_columns(data.X)
     heads, column = as_dependencies(columns, data.y)
-    facts = {"columns": offered(parameters, columns, PREDICTABLE), "single_root": has_single_roots(columns, heads)}
+    names = offered(parameters, columns, PREDICTABLE)
+    if parameters.tags != "given" and names != ["word"]:
+        raise UnsupportedError(
+            f"tags={parameters.tags!r} trains taggers on all data at once, which parts of them cannot; add predicted "
+            "tags to the data, and say tags='given'"
+        )
+    facts = {"columns": names, "single_root": has_single_roots(columns, heads)}
     return Survey(Counter(column.strings()), facts=facts)
 
 
