@@ -35,10 +35,12 @@ def test_columns_that_no_template_reads(tmp_path: Path) -> None:
 
 
 def test_parsers(tmp_path: Path) -> None:
-    """Their own templates read all columns."""
-    assert said(tmp_path, "a.conllu", ROW, "--hash-bits", "8", task="parse") == ""
-    words = ["--templates", "head:lower modifier:upos", "--label-templates", "modifier:lower", "--hash-bits", "8"]
-    assert said(tmp_path, "a.conllu", ROW, *words, task="parse") == SAYS.format("lemma, xpos, feats")
+    """Their own templates read all columns that are given; with tags of their own they read words by design."""
+    given = ["--hash-bits", "8", "--tags", "given"]
+    assert said(tmp_path, "a.conllu", ROW, *given, task="parse") == ""
+    words = ["--templates", "head:lower modifier:upos", "--label-templates", "modifier:lower"]
+    assert said(tmp_path, "a.conllu", ROW, *words, *given, task="parse") == SAYS.format("lemma, xpos, feats")
+    assert said(tmp_path, "a.conllu", 3 * ROW, *words, "--hash-bits", "8", task="parse") == ""
 
 
 @pytest.mark.parametrize("task", [name for name in TASK_FILES if name not in ("tag", "segment", "parse")])

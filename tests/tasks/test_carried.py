@@ -184,7 +184,7 @@ def test_wrong_tags_do_not_change_what_counts_as_punctuation(bracketer):
     """A comma that is tagged as a noun is still taken out before brackets are compared."""
     tree = Tree.parse("(TOP (S (NP (NN dogs)) (, ,) (VP (VBP bark))))")
     retagged = Tree.parse("(TOP (S (NP (NN dogs)) (NN ,) (VP (VBP bark))))")
-    from widemargin.tasks.bracket.model import scores_of
+    from widemargin.tasks.bracket.metrics import scores_of
 
     assert scores_of([tree], [retagged]).exact == 1.0
 
@@ -296,6 +296,18 @@ def test_raw_text_is_drawn_with_its_tags(folder):
     drawn = succeed("predict", folder / "own.wm", "-", "--text", "--draw", "-", stdin="They like some lawyers .\n")
     assert "PRON" in drawn
     assert "nsubj" in drawn
+
+
+def test_raw_text_is_split_as_treebanks_are(folder):
+    own = folder / "own.wm"
+    split = succeed("predict", own, "-", "--text", stdin="They don't like lawyers.\n")
+    assert [form for (form,) in columns_in(split, 1)] == ["They", "do", "n't", "like", "lawyers", "."]
+    assert split == succeed("predict", own, "-", "--text", "--no-split", stdin="They do n't like lawyers .\n")
+    whole = succeed("predict", own, "-", "--text", "--no-split", stdin="They don't like lawyers.\n")
+    assert [form for (form,) in columns_in(whole, 1)] == ["They", "don't", "like", "lawyers."]
+    tagged = succeed("predict", FIXTURES / "tag.wm", "-", "--text", stdin="They don't.\n")
+    assert [line.split()[0] for line in tagged.splitlines() if line] == ["They", "don't."]
+    assert "give --text" in fail("predict", own, folder / "test.conllu", "--split")
 
 
 def test_raw_text_to_constituents(folder):

@@ -217,7 +217,13 @@ def score(**options: Any) -> int | None:
     help="Draw the predicted trees or clusters; texts with entities or summaries are drawn in FILE.html; - draws on "
     "the terminal.",
 )
-@click.option("--text", is_flag=True, help="FILE is plain text: one sequence per line, spaces between tokens.")
+@click.option("--text", is_flag=True, help="FILE is plain text, one sequence per line.")
+@click.option(
+    "--split/--no-split",
+    default=None,
+    help="With --text: tokens are words, punctuation and English clitics, or what stands between blanks. [default: "
+    "split for parsers]",
+)
 @tags
 @click.option("--best", type=click.IntRange(1), metavar="K", help="Write JSON lines with the K best outputs.")
 @click.option("--confidence", is_flag=True, help="Write JSON lines with the probability that each answer is right.")

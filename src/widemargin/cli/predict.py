@@ -34,7 +34,7 @@ def run(*, model: str, file: str, out: str, draw: str | None, jobs: int, **optio
     wanted = Wanted(**{name: options.pop(name) for name in Wanted._fields})
     limits = Limits(**options)
     _check_targets(model, file, out, draw)
-    if reading.text and reading != Reading(text=True, tags=reading.tags):
+    if reading.text and reading != Reading(text=True, tags=reading.tags, split=reading.split):
         raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
     predictor: Model = load_model(model)
     predictor.check_reading(reading)

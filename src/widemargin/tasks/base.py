@@ -110,7 +110,10 @@ class Piece(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The user's choices for reading a file; None means unspecified. `tags` are ``"predicted"`` or ``"given"``."""
+    """The user's choices for reading a file; None means unspecified.
+
+    `tags` are ``"predicted"`` or ``"given"``. `split` says whether plain `text` is split at more than blanks.
+    """
 
     label: str | None = None
     format: str | None = None
@@ -119,6 +122,7 @@ class Reading(NamedTuple):
     unknown: str | None = None
     alternatives: str | None = None
     tags: str | None = None
+    split: bool | None = None
 
 
 @dataclass
@@ -175,6 +179,8 @@ class Model(ABC):
 
     def check_reading(self, reading: Reading) -> None:
         """Raise if the user's choices do not apply to this kind of model."""
+        if reading.split is not None and not reading.text:
+            raise WidemarginError("--split is about plain text; give --text, too")
         if reading.tags is not None and not self.takes_tags:
             raise UnsupportedError(f"the model predicts {self.predicts}; --tags is about parsers")
 

@@ -1,7 +1,7 @@
 """How a task reads its files."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from widemargin.files.raw import RawText, Source, shortened
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.text.columns import Columns
+from widemargin.text.words import split_words
 
 NOT_DESCRIPTIONS = ("id", "head", "deprel", "deps", "misc", "phead", "pdeprel")
 """Columns of treebanks that number tokens, hold trees, or hold notes."""
@@ -86,7 +87,7 @@ def open_tokens(
     """
     raw = RawText.load(path)
     if reading.text:
-        return Opened(_as_columns(raw), "conll")
+        return Opened(_as_columns(raw, split_words if reading.split else str.split), "conll")
     chosen = reading.format or guess(raw)
     names = reading.columns
     if names is None and chosen == about.get("format") == "conll":
@@ -160,9 +161,9 @@ def sequence_alone(corpus: Corpus, number: int, what: str, columns: Sequence[str
     return corpus._replace(X=X.only(*dict.fromkeys(["word", *columns])).alone(number - 1), y=None)
 
 
-def _as_columns(raw: RawText) -> Document:
+def _as_columns(raw: RawText, split: Callable[[str], Sequence[str]]) -> Document:
     """Plain text, one sequence per line, as a one-column document to which labels can be appended."""
-    tokens = "".join("\n".join(line.split()) + "\n\n" for line in raw.lines if line.strip())
+    tokens = "".join("\n".join(split(line)) + "\n\n" for line in raw.lines if line.strip())
     return parse(replace(raw, lines=tokens.split("\n"), has_byte_order_mark=False), "conll")
 
 

@@ -200,8 +200,11 @@ class TreeModel(Probable):
         return "".join(line + "\n" for tree in self.lines(corpus, outputs) for line in [*tree, ""])
 
     def unused(self, corpus: Corpus) -> list[str]:
-        """The columns of its training data that no feature looks at, though they hold something."""
-        return unused_columns(corpus, self.columns_read)
+        """The columns of its training data that no feature looks at, though they hold something.
+
+        A model with taggers reads words alone by design, so that goes without saying.
+        """
+        return [] if self.taggers else unused_columns(corpus, self.columns_read)
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """One sentence of a file alone, counted from 1."""
@@ -232,11 +235,15 @@ def _tag_column(X: Columns) -> str:
 
 
 def open_sentences(path: Source, reading: Reading, about: Mapping[str, Any]) -> Opened:
-    """Read a document of sentences; bracketed trees keep function tags if the training data did."""
+    """Read a document of sentences; bracketed trees keep function tags if the training data did.
+
+    Plain text is split as treebanks are, unless the user says otherwise.
+    """
     if reading.label is not None:
         raise WidemarginError("trees are not in a label column; leave out --label")
     options = {"brackets": {"strip_functions": not about.get("keep_functions")}}
-    return open_tokens(path, reading, about, options)
+    split = True if reading.split is None else reading.split
+    return open_tokens(path, reading._replace(split=split), about, options)
 
 
 def check_sums(examples: Any, X: Columns) -> None:
