@@ -148,14 +148,14 @@ def cost_model(tokens: int, seconds_an_epoch: float, row: dict[str, Any]) -> lis
     ]
 
 
-def timed(folder: Path, name: str, gap: float) -> dict[str, Any]:
+def timed(folder: Path, name: str, gap: float, sentences: int | None) -> dict[str, Any]:
     """Seconds of two Dask workers with one thread each against one process with one thread."""
     from distributed import Client, LocalCluster
 
     from widemargin.dask import train
 
     corpus = defaults.CORPORA[name]
-    sequences = defaults.sequences(folder / corpus.train, corpus.label)
+    sequences = defaults.sequences(folder / corpus.train, corpus.label)[:sentences]
     words, labels = (list(each) for each in zip(*sequences, strict=True))
     parameters = TaggerParameters(n_jobs=1, tol=gap, max_epochs=300)
     examples = compile_tags(parameters, Data(words, labels)).examples
@@ -232,7 +232,7 @@ def main() -> None:
         print(f"{options.kill} runs with a killed worker, {results['killed']['lost']} with other weights")
     for name in [] if options.kill else options.corpora:
         if options.time:
-            results[name] = timed(options.data, name, options.gap)
+            results[name] = timed(options.data, name, options.gap, options.sentences)
             print(name, json.dumps(results[name]))
             continue
         examples, tokens = compiled(options.data, name, options.sentences)
