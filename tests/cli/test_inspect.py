@@ -43,7 +43,8 @@ def test_a_parser_is_shown_with_its_certificate_first(parser: Path) -> None:
     lines = shown.splitlines()
     assert lines[0].startswith("model")
     assert lines[1].startswith("certificate")
-    for expected in ("Relations of tokens before their head", "Arc templates: ", "Label templates: 20"):
+    n_templates = len(load_model(parser).templates["label"])
+    for expected in ("Relations of tokens before their head", "Arc templates: ", f"Label templates: {n_templates}"):
         assert expected in shown
     for text in [text for texts in load_model(parser).templates.values() for text in texts]:
         assert f" {text}" in shown

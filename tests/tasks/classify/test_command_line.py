@@ -27,7 +27,7 @@ def dense(matrix):
 def widemargin(*arguments, fails=False):
     result = CliRunner().invoke(main, [str(each) for each in arguments])
     assert (result.exit_code != 0) == fails, result.output
-    return result.output
+    return result.stderr if fails else result.stdout
 
 
 @pytest.fixture
