@@ -25,6 +25,8 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
     exec(compile(block, "README.md", "exec"), {})
     printed = capsys.readouterr().out
     shown = dict(OUTPUTS).get(block)
+    for promised in re.findall(r"# … (proven to be within .*)", block):
+        assert promised in printed
     if shown is None:
         assert "proven to be within" in printed
     else:

@@ -158,7 +158,7 @@ def _data(folder: Path, task: str, row: TaskFile) -> Path:
 def _task_files(folder: Path) -> Iterator[tuple[str, Kind]]:
     for task, make in TASK_FILES.items():
         row = make()
-        content, model = _encoded(row.text, 800), folder / f"{task}.wm"
+        content, model = _encoded(row.text, 1600), folder / f"{task}.wm"
         data = _data(folder, task, row)
         data.write_bytes(content)
         _train(row, task, data, model)

@@ -12,12 +12,11 @@ import pytest
 from safetensors.numpy import save_file
 
 from helpers.command_line import LOADED, complaints, fail, python, run, succeed, written
-from widemargin import SequenceTagger
+from widemargin import SequenceTagger, _jit
 from widemargin.cli import train as train_module
 from widemargin.cli.commands import main
 from widemargin.cli.given import read_clusters
 from widemargin.cli.train import Keep
-from widemargin.core import loop
 from widemargin.core import model_file as model_module
 from widemargin.core.solution import Epoch
 from widemargin.files.formats import read
@@ -263,8 +262,8 @@ def test_compiling_is_a_stage_of_its_own(folder: Path, tmp_path: Path, monkeypat
         spent[0] += 60.0
 
     monkeypatch.setattr(Keep, "on_batch", compile_)
-    monkeypatch.setattr(loop, "perf_counter", lambda: perf_counter() + spent[0])
-    for module in (loop, train_module):
+    monkeypatch.setattr(_jit, "perf_counter", lambda: perf_counter() + spent[0])
+    for module in (_jit, train_module):
         monkeypatch.setattr(module, "seconds_compiling", lambda: spent[0])
     train = ["train", "tag", "--train", folder / "train.tsv", "--out", tmp_path / "m.wm", "--epochs", "2"]
     train += ["--templates", "word column2"]

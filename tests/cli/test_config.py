@@ -91,6 +91,13 @@ def test_the_command_line_wins(data: Path, tmp_path: Path, config: Any) -> None:
     assert (parameters["max_epochs"], parameters["C"], parameters["random_state"]) == (2, 0.5, 7)
 
 
+def test_templates_may_be_a_list(data: Path, tmp_path: Path, config: Any) -> None:
+    out = tmp_path / "m.wm"
+    chosen = config(f'train = "{data}"\nepochs = 1\ntemplates = ["word", "lower[-1]|lower"]\nquiet = true\n')
+    succeed("train", "tag", "--config", chosen, "--out", out)
+    assert load_model(out).templates == {"": ["word", "lower[-1]|lower"]}
+
+
 def test_a_table_for_each_command(data: Path, tmp_path: Path, config: Any) -> None:
     model, out = tmp_path / "a.wm", tmp_path / "out.tsv"
     chosen = config(

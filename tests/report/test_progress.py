@@ -42,7 +42,8 @@ def terminal(monkeypatch):
 def clock(monkeypatch):
     """A clock that is moved by hand: `clock[0]` is the time."""
     time = [100.0]
-    monkeypatch.setattr(progress, "monotonic", lambda: time[0])
+    for name in ("monotonic", "now"):
+        monkeypatch.setattr(progress, name, lambda: time[0])
     return time
 
 

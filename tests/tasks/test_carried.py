@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import widemargin
-from helpers.command_line import LOADED, fail, python, succeed
+from helpers.command_line import LOADED, fail, python, run, succeed
 from helpers.models import FIXTURES
 from widemargin import ConstituencyParser, DependencyParser
 from widemargin.core.model_file import read_model, write_model
 from widemargin.core.sparse import boundaries
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError, ModelFileError, WidemarginError
+from widemargin.files import pieces
 from widemargin.files.brackets import columns_of
 from widemargin.files.formats import read
 from widemargin.tasks.jackknife import jackknifed, parts
@@ -284,6 +285,20 @@ def test_from_raw_text_to_trees(folder):
     assert columns_in(kept, 3, 4) == columns_in((folder / "test.conllu").read_text(), 3, 4)
 
 
+def test_training_tells_of_each_tagger_once_and_of_each_epoch_of_the_parser(folder, tmp_path):
+    options = ["--epochs", "2", "--solver", "perceptron", "--hash-bits", "12", "--tag-folds", "2"]
+    train = ["train", "parse", "--train", folder / "train.conllu", "--out", tmp_path / "a.wm", *options]
+    told = [line for line in run(*train).stderr.splitlines() if not line.startswith("compil")]
+    taggers = [f"a tagger for {name}{part}" for name in ("upos", "xpos") for part in ("", ", part 1/2", ", part 2/2")]
+    assert told[:7] == [*taggers, "the parser"]
+    assert [line.partition("  ")[0] for line in told[7:]] == [
+        "the parser, epoch 1/2",
+        "the parser, epoch 2/2",
+        "the parser, stopped by epochs after 2 epochs",
+    ]
+    assert run(*train, "--quiet").stderr == ""
+
+
 def test_predicting_with_taggers_loads_nothing_of_training(folder):
     code = LOADED.replace('.partition(".")[0]', "")
     *_, modules = python(code, "predict", folder / "own.wm", folder / "raw.txt", "--text").splitlines()
@@ -359,6 +374,22 @@ def test_blank_columns_are_answered_with_one_sentence(folder, tmp_path):
     assert fail("predict", given_, folder / "raw.txt", "--text").startswith(f"{folder / 'raw.txt'} has no column")
     assert "--tags is about parsers" in fail("predict", FIXTURES / "tag.wm", blank, "--tags", "given")
     assert not (tmp_path / "a.wm").exists()
+
+
+def test_only_a_file_without_any_value_is_blank_not_a_piece_of_it(folder, tmp_path, monkeypatch):
+    """Where training had blanks, a sentence may be all blank, wherever the file is cut."""
+    lines = (folder / "train.conllu").read_text(encoding="utf-8").split("\n\n")
+    tagged, blank = lines[:2]
+    blank = "\n".join("\t".join([*f[:4], "_", *f[5:]]) for f in (line.split("\t") for line in blank.split("\n")))
+    data, model = tmp_path / "some.conllu", tmp_path / "a.wm"
+    data.write_text(f"{tagged}\n\n" + 8 * f"{blank}\n\n" + f"{tagged}\n\n", encoding="utf-8")
+    options = ["--templates", "head:xpos|modifier:xpos", "--hash-bits", "10", "--epochs", "1", "--quiet"]
+    succeed("train", "parse", "--train", data, "--out", model, "--tags", "given", *options)
+    whole = succeed("predict", model, data)
+    monkeypatch.setattr(pieces, "SIZE", 64)
+    assert succeed("predict", model, data) == whole
+    data.write_text(f"{blank}\n\n{blank}\n\n", encoding="utf-8")
+    assert "the column xpos" in fail("predict", model, data)
 
 
 # Damaged files; tests/tasks/test_damaged_models.py asks for more

@@ -24,6 +24,9 @@ import click
 
 from widemargin.errors import DataError
 
+TEXT = "FILE|TEXT"
+"""The placeholder of options whose value is text, or a file of it: templates."""
+
 
 def config_option() -> click.Option:
     """The option `--config`."""
@@ -110,7 +113,8 @@ def _given(value: Any, option: click.Option, place: str) -> Any:
         pairs = [f"{name}={_word(each, place)}" for name, each in value.items()] if isinstance(value, dict) else None
         items = value if isinstance(value, list) else [value]
         return pairs if pairs is not None else [_word(each, place) for each in items]
-    return ",".join(_word(each, place) for each in value) if isinstance(value, list) else _word(value, place)
+    between = "\n" if option.metavar == TEXT else ","  # a template may have a comma in it
+    return between.join(_word(each, place) for each in value) if isinstance(value, list) else _word(value, place)
 
 
 def _word(value: Any, place: str) -> str:

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 
 import click
 
-from widemargin._jit import seconds_compiling
+from widemargin._jit import now, seconds_compiling
 from widemargin.cli.given import files_of, read_value
 from widemargin.cli.options import parameter_fields
 from widemargin.cli.output import STOPPED, Printer, certificate, file_size, print_json
 from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.signals import SIGNALS
 from widemargin.cli.targets import check_target
-from widemargin.core.loop import now
 from widemargin.core.solution import Epoch, Solution
 from widemargin.core.stop import Callback
 from widemargin.errors import WidemarginError

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from widemargin._jit import now
 from widemargin._threads import one_blas_thread
-from widemargin.core.loop import check, now
+from widemargin.core.loop import check
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, Solution
 from widemargin.core.solver import Solver

@@ -30,7 +30,7 @@ class Epoch(NamedTuple):
     certified: bool
 
     def figures(self, between: str = ", ") -> str:
-        """What is known of objective, gap and development score, for people.
+        """Objective, gap and development score, as far as they are known, for people.
 
         >>> Epoch(3, 0.5, 60, 250.5, 219.2, 0.125, None, False).figures()
         'objective 250.5, gap 12.5 %'

@@ -14,7 +14,7 @@ this library's solvers, with its own parameters.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from widemargin.core.problem import is_number
 from widemargin.core.solver import Solver
@@ -106,19 +106,22 @@ OWN = {
 }
 """The parameters of this library's own solvers."""
 
+SLACKS: dict[int, Literal["none", "linear", "squared"]] = {0: "none", 1: "linear", 2: "squared"}
+"""The slack of each type of passive-aggressive steps."""
+
 
 def algorithm_of(name: str, type: str) -> str:  # noqa: A002 — CRFsuite's name
-    """The full name of an algorithm; raise if there is none of this name."""
+    """The full name of an algorithm; raise if no algorithm has this name."""
     known = ALIASES.get(name.lower(), name.lower())
     if type == "crf1d" and known in PARAMETERS:
         return known
     try:
-        named_solver(name)
+        if type == "crf1d":
+            named_solver(name)
+            return name
     except WidemarginError:
-        type = "" if type == "crf1d" else type  # noqa: A001
-    if type != "crf1d":
-        raise ValueError(f"Bad arguments: algorithm={known!r}, type={type or 'crf1d'!r}")
-    return name
+        pass  # python-crfsuite's own words follow
+    raise ValueError(f"Bad arguments: algorithm={known!r}, type={type!r}")
 
 
 def parameters_of(algorithm: str) -> dict[str, Parameter]:
@@ -177,11 +180,10 @@ def plan_of(algorithm: str, values: Mapping[str, Any]) -> Plan:
     if algorithm == "averaged-perceptron":
         return Plan(Perceptron(), max_iterations=most)
     if algorithm == "passive-aggressive":
-        slacks = ("none", "linear", "squared")
-        if values["type"] >= len(slacks):
+        if values["type"] not in SLACKS:
             raise ValueError(f"type must be 0, 1 or 2, not {values['type']}")
         solver = PassiveAggressive(
-            slack=slacks[values["type"]],  # type: ignore[arg-type]
+            slack=SLACKS[values["type"]],
             margin="root" if values["error_sensitive"] else "one",
             C=values["c"],
             average=values["averaging"],

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from widemargin._types import AnyArray
 from widemargin.crfsuite.log import TrainLogParser
@@ -212,8 +213,6 @@ class CRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     @property
     def _opened(self) -> Tagger:
         """The tagger, or an error before training."""
-        from sklearn.exceptions import NotFittedError
-
         if self.tagger_ is None:
             raise NotFittedError("this CRF is not fitted yet; call fit first, or give a model_filename")
         return self.tagger_

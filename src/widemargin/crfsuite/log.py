@@ -41,7 +41,7 @@ class LabelScore(NamedTuple):
 
 
 class TrainLogParser:
-    """What the log has said so far.
+    """Everything that the log has said so far.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class TrainLogParser:
 
 
 def _numbers(line: str) -> dict[str, Any]:
-    """What a line of an iteration says, by name."""
+    """The facts in a line of an iteration, by name."""
     name, _, value = line.partition(": ")
     if name in NUMBERS:
         key, kind = NUMBERS[name]

@@ -23,7 +23,7 @@ class Opened(NamedTuple):
     model: Any = None
 
     def described(self) -> tuple[ChainFile, Layout]:
-        """What a file of CRFsuite's says of the model, and its header."""
+        """The model as the contents of a CRFsuite file, and the header of that file."""
         if self.file is not None and self.layout is not None:
             return self.file, self.layout
         return self.model.chain_file(), _layout(self.model.exported(".crfsuite"))

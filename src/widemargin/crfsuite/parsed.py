@@ -26,7 +26,7 @@ HEADER = {
 
 
 class ParsedDump:
-    """What a model consists of.
+    """The parts of a model.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ class BaseTrainer:
         return self._values[name]
 
     def help(self, name: str) -> str:
-        """What a parameter is for."""
+        """The purpose of a parameter."""
         if name not in self._values:
             raise ValueError(f"Parameter not found: {name}")
         return self._parameters[name].help

@@ -31,7 +31,7 @@ TITLES = {
     "arow": "Adaptive Regularization of Weights (AROW)",
 }
 PRINTED = {"period": "stop", "max_linesearch": "linesearch.max_iterations"}
-"""What the log of L-BFGS calls some of its parameters."""
+"""The names that the log of L-BFGS has for some of its parameters."""
 ORDER = ("c1", "c2", "num_memories", "max_iterations")
 
 

@@ -49,7 +49,7 @@ class Weights(NamedTuple):
 
 
 class ChainFile(NamedTuple):
-    """What a file says: the names of labels and attributes, and weights by their numbers.
+    """The contents of a file: the names of labels and attributes, and weights by their numbers.
 
     A state leads from an attribute to a label, a transition from a label to the next. Weights that were read are in the
     order of their sources and targets; those to be written may be in any order.

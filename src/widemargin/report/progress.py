@@ -19,7 +19,7 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from widemargin._jit import seconds_compiling, watched_compiler
+from widemargin._jit import now, seconds_compiling, watched_compiler
 from widemargin.core.solution import Epoch
 from widemargin.core.stop import Callback
 from widemargin.report.lines import Lines
@@ -112,7 +112,7 @@ class Progress(Callback):
         self._training = True
         self._max_epochs, self._n_examples, self._visited = max_epochs, n_examples, 0
         self._recent.clear()
-        self._begin = self._since = _now()
+        self._begin = self._since = now()
         self._round, self._before, self._last = "", 0, 0
         self._open_and_draw()
 
@@ -124,7 +124,7 @@ class Progress(Callback):
 
     def on_round(self, number: int, most: int) -> None:
         """A round begins, whose epochs count anew."""
-        self._round, self._since = f"round {number}/{most}, ", _now()
+        self._round, self._since = f"round {number}/{most}, ", now()
         self._before = self._last
         self._recent.clear()
         self.on_batch(0)
@@ -195,7 +195,7 @@ class Progress(Callback):
             if compiling:
                 name, time = f"{self._run}compiling, first run only", _clock(compiled)
             else:
-                name, time = self._number(done if stopped else done + 1), _clock(_now() - self._begin)
+                name, time = self._number(done if stopped else done + 1), _clock(now() - self._begin)
                 if stopped:
                     time += f" and {_clock(compiled)} compiling" if compiled >= 1 else ""
                 time += f", stopped by {stopped}" if stopped else self._left(done + share)
@@ -222,7 +222,7 @@ class Progress(Callback):
         epochs = epochs_left(self._recent, done, self._max_epochs, self._tol)
         if epochs is None or done == 0:
             return ""
-        return f", {_clock(epochs * (_now() - self._since) / done)} left"
+        return f", {_clock(epochs * (now() - self._since) / done)} left"
 
 
 class Aside(Callback):
@@ -254,11 +254,6 @@ class Aside(Callback):
         """Training is over."""
         self._progress.on_stop(reason)
         self._progress._keep = self._keep
-
-
-def _now() -> float:
-    """A clock that stands still while kernels are compiled."""
-    return monotonic() - seconds_compiling()
 
 
 def epochs_left(trace: Sequence[Epoch], done: float, max_epochs: int | None, tol: float | None) -> float | None:

@@ -14,7 +14,6 @@ from widemargin.files.raw import RawText, Source, shortened
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.text.columns import Columns
-from widemargin.text.words import split_words
 
 NOT_DESCRIPTIONS = ("id", "head", "deprel", "deps", "misc", "phead", "pdeprel")
 """Columns of treebanks that number tokens, hold trees, or hold notes."""
@@ -87,7 +86,7 @@ def open_tokens(
     """
     raw = RawText.load(path)
     if reading.text:
-        return Opened(_as_columns(raw, split_words if reading.split else str.split), "conll")
+        return Opened(_as_columns(raw, _split_words if reading.split else str.split), "conll")
     chosen = reading.format or guess(raw)
     names = reading.columns
     if names is None and chosen == about.get("format") == "conll":
@@ -159,6 +158,12 @@ def sequence_alone(corpus: Corpus, number: int, what: str, columns: Sequence[str
     if not 1 <= number <= X.n_sequences:
         raise WidemarginError(f"there is no {what} {number} in {X.source}, which has {X.n_sequences}")
     return corpus._replace(X=X.only(*dict.fromkeys(["word", *columns])).alone(number - 1), y=None)
+
+
+def _split_words(line: str) -> list[str]:
+    from widemargin.text.words import split_words  # only raw text needs it
+
+    return split_words(line)
 
 
 def _as_columns(raw: RawText, split: Callable[[str], Sequence[str]]) -> Document:

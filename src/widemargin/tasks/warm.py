@@ -93,7 +93,7 @@ def _update(digest: Any, value: Any, depth: int) -> bool:
 
 
 def _parts(value: Any) -> Sequence[Any] | None:
-    """What a value consists of; None if that cannot be known, as with functions and objects of the user's."""
+    """The parts of a value; None if that cannot be known, as with functions and objects of the user's."""
     if isinstance(value, Mapping):
         return [part for pair in value.items() for part in pair]
     if isinstance(value, list | tuple):

@@ -10,7 +10,8 @@ from sklearn.base import clone
 import widemargin
 from helpers.motifs import MOTIF, planted
 from widemargin import MotifFinder
-from widemargin.errors import DataError, WidemarginError
+from widemargin.core.model_file import read_model, write_model
+from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.metrics import area_under_curve
 from widemargin.tasks.motif import seeds
 from widemargin.tasks.motif.matrix import Motif
@@ -223,3 +224,14 @@ def test_the_positive_label():
     assert two_labels(["a", "b"]) == ["a", "b"]
     assert two_labels(["a", "b"], "a") == ["b", "a"]
     assert two_labels([1, None]) == [-1, 1]
+
+
+@pytest.mark.parametrize("count", [np.inf, 1e300, -1.0, np.nan])
+def test_files_with_impossible_counts_are_refused(finder, tmp_path, count):
+    path = tmp_path / "damaged.wm"
+    finder.save(path)
+    header, tensors = read_model(path)
+    tensors["found"] = np.full_like(tensors["found"], count)
+    write_model(path, header, tensors)
+    with pytest.raises(ModelFileError, match="counts of letters"):
+        widemargin.load(path)

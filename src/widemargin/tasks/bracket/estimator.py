@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from widemargin._types import FloatMatrix
+from widemargin.tasks.abilities import TreeEstimator
 from widemargin.tasks.answers import Ranked
 from widemargin.tasks.bracket.binary import as_trees
 from widemargin.tasks.bracket.compile import compile_brackets
 from widemargin.tasks.bracket.metrics import scores_of
 from widemargin.tasks.bracket.model import Bracketer
 from widemargin.tasks.bracket.parameters import BracketerParameters
-from widemargin.tasks.estimator import TreeEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.text.inputs import as_tagged
 

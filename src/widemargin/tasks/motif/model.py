@@ -34,6 +34,9 @@ from widemargin.tasks.motif.sites import Site, best_sites, share_found
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.sequences import Sequences, as_sequences
 
+MOST_SITES = 1e15
+"""More sites than any data have; sums of such counts are still exact."""
+
 
 @dataclass
 class MotifModel(Answers):
@@ -273,6 +276,6 @@ class MotifModel(Answers):
         matrix, found = (stored.tensor(name, np.float64, (reads.length, n)) for name in ("matrix", "found"))
         background = stored.vector("background", np.float64, reads.n_contexts)
         frequencies = stored.vector("frequencies", np.float64, n)
-        if not ((found >= 0.0) & np.isfinite(found)).all() or not ((frequencies > 0.0) & (frequencies <= 1.0)).all():
+        if not ((found >= 0.0) & (found < MOST_SITES)).all() or not ((frequencies > 0.0) & (frequencies <= 1.0)).all():
             raise WidemarginError("its counts of letters are not numbers of at least 0, or its frequencies not shares")
         return cls(header["labels"], reads, matrix, background, found, frequencies, summary=header["summary"])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from widemargin._types import FloatMatrix
-from widemargin.tasks.estimator import TreeEstimator
+from widemargin.tasks.abilities import TreeEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.parse.compile import compile_trees
 from widemargin.tasks.parse.dependencies import arc_lists, as_dependencies

@@ -12,7 +12,7 @@ from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.core.stop import Callback
 from widemargin.errors import DataError
-from widemargin.tasks.estimator import NamedEstimator
+from widemargin.tasks.abilities import NamedEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.rank.compile import compile_rankings
 from widemargin.tasks.rank.model import RankingModel

@@ -26,7 +26,7 @@ from widemargin.text.matrices import MatrixExtractor
 
 
 class Settings(NamedTuple):
-    """What a ranker was trained for, and how its features are scaled (`parameters.RankerParameters`)."""
+    """The purpose a ranker was trained for, and how its features are scaled (`parameters.RankerParameters`)."""
 
     measure: Literal["precision", "ndcg", "map", "pairs"]
     k: int

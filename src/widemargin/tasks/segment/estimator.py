@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from widemargin.tasks.abilities import TokenEstimator
 from widemargin.tasks.answers import SureSpan
-from widemargin.tasks.estimator import TokenEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.segment.compile import compile_segments

@@ -1,4 +1,4 @@
-"""What is known of gold segments when labels are known in part: which codes each token may have (`segment.spans`)."""
+"""Gold segments when labels are known in part: which codes each token may have (`segment.spans`)."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ NO_REACH: IntMatrix = np.empty((0, 0), dtype=np.int32)
 
 
 class Known(NamedTuple):
-    """What is known of the gold segments.
+    """Everything known about the gold segments.
 
     Parameters
     ----------

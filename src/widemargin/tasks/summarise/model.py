@@ -168,7 +168,7 @@ class SummaryModel(Model):
         return compared(taken, left) if taken.score > 0.0 else compared(left, taken)
 
     def _added(self, topic: Topic, candidates: Candidates) -> list[tuple[str, float, str]]:
-        """What each chosen sentence adds to the others, the most first."""
+        """The contribution of each chosen sentence beside the others, the largest first."""
         extract, (summary,) = candidates.extract, self.predict([topic])
         chosen = np.array([place in summary.places for place in candidates.places], dtype=np.bool_)
         score, found = float(self.weights @ extract.features(chosen)), []

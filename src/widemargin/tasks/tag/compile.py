@@ -162,7 +162,7 @@ def _followed_by(
 
 
 def _unknown(examples: ChainExamples, encoded: Encoded, sample_weight: Any) -> tuple[dict[str, Any], Any]:
-    """What the summary says of unknown labels, and the weights of the examples."""
+    """The part of the summary about unknown labels, and the weights of the examples."""
     if not len(encoded.sets):
         return {}, sample_weight
     from widemargin.tasks.partial import counting, unknown_in  # seldom needed

@@ -37,7 +37,7 @@ def tagger_of(file: ChainFile, name: str) -> Tagger:
 
 
 def chain_file(tagger: Tagger) -> ChainFile:
-    """What a file of CRFsuite's says of this tagger; an error if the tagger has more than such a file can hold."""
+    """The tagger as the contents of a CRFsuite file; an error if it has more than such a file can hold."""
     weights = tagger.weights if len(tagger.weights.emission) == 0 else tagger.weights.thinned()
     if not isinstance(tagger.extractor, RecordExtractor) or tagger.extractor.hash_bits is not None:
         raise UnsupportedError(

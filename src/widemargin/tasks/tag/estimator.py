@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin.tasks.estimator import TokenEstimator
+from widemargin.tasks.abilities import TokenEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.model import Tagger

@@ -253,7 +253,7 @@ class Tagger(TokenModel[ChainExamples]):
         return lcrf_bytes(self.chain_file())
 
     def chain_file(self) -> "ChainFile":
-        """What a model file of CRFsuite says of this model; an error if it has more than such a file can hold."""
+        """The model as the contents of a CRFsuite file; an error if it has more than such a file can hold."""
         from widemargin.tasks.tag.crfsuite import chain_file  # seldom needed
 
         return chain_file(self)
