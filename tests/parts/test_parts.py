@@ -12,7 +12,7 @@ from helpers import optimum, problem, random_chain
 from widemargin import Callback, Problem, Stop, fit
 from widemargin.core.problem import Meter
 from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
-from widemargin.parts.choice import part_of, rounds_of
+from widemargin.parts.choice import ROUNDS, part_of, rounds_of
 from widemargin.parts.cocoa import Cocoa, best_share
 from widemargin.parts.journal import Journal
 from widemargin.parts.local import LocalCarrier
@@ -65,13 +65,14 @@ def test_every_solver_says_whether_it_can():
 
 @pytest.mark.parametrize("name", DUAL)
 @pytest.mark.parametrize("n_parts", [1, 3])
-def test_the_optimum_of_one_machine(name, n_parts):
+@pytest.mark.parametrize("rounds", ROUNDS)
+def test_the_optimum_of_one_machine(name, n_parts, rounds):
     solver = SOLVERS[name]
     for loss in solver.losses:
         whole, small = problem("chain", loss=loss)
         least, _ = optimum(whole, small)
         gap, watcher = 5e-3 if name == "bcfw" else 1e-4, Rows()
-        solution = fitted(whole, solver, n_parts, stop=Stop(epochs=3000, gap=gap), callbacks=[watcher], rounds=None)
+        solution = fitted(whole, solver, n_parts, stop=Stop(epochs=3000, gap=gap), callbacks=[watcher], rounds=rounds_of(solver, rounds=rounds))
         assert solution.stopped == "gap"
         assert solution.certified
         # The certificate is true: P recomputed on one machine, D below the independent optimum.
@@ -95,7 +96,7 @@ def test_the_dual_never_falls_even_where_steps_are_too_long(rounds):
             steps.append(settled.step),
             settle(order, settled),
         )
-        solver = replace(rounds_of(SOLVERS[name]), **rounds)
+        solver = replace(rounds_of(SOLVERS[name], rounds="cocoa"), **rounds)
         solution = fit(training, solver, stop=Stop(epochs=12, gap=None), callbacks=[watcher], audit=True)
         duals = [row.dual for row in watcher.rows]
         assert all(after >= before - 1e-9 * abs(before) for before, after in pairwise(duals))
@@ -183,11 +184,12 @@ class Losing(LocalCarrier):
 @pytest.mark.interpreted
 @pytest.mark.parametrize("name", ["dcd", "auto", "adagrad"])
 @pytest.mark.parametrize("kept", ["memory", "rounds", "parts"])
-def test_lost_parts_change_nothing(name, kept, tmp_path):
+@pytest.mark.parametrize("rounds", ROUNDS)
+def test_lost_parts_change_nothing(name, kept, rounds, tmp_path):
     whole, _ = problem("chain")
     folder = None if kept == "memory" else tmp_path
     journal = Journal(folder, shared=kept == "parts", seconds=0.0)
-    options = {"stop": Stop(epochs=7, gap=None), "audit": True}
+    options = {"stop": Stop(epochs=7, gap=None), "audit": True, "rounds": rounds_of(SOLVERS[name], rounds=rounds)}
     found = fitted(whole, SOLVERS[name], journal=journal, carrier=Losing, **options)
     expected = fitted(whole, SOLVERS[name], **options)
     np.testing.assert_array_equal(found.w, expected.w)
@@ -210,14 +212,16 @@ def test_workers_that_always_lose_a_part_are_a_sentence():
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("seconds", [0.0, 1e9])
-def test_a_run_resumes_bit_for_bit(seconds, tmp_path):
+@pytest.mark.parametrize("rounds", ROUNDS)
+def test_a_run_resumes_bit_for_bit(seconds, rounds, tmp_path):
     whole, _ = problem("chain")
-    options = {"checkpoint": tmp_path / "run.wm", "checkpoint_seconds": 0.0}
+    rounds = rounds_of(SOLVERS["auto"], rounds=rounds)
+    options = {"checkpoint": tmp_path / "run.wm", "checkpoint_seconds": 0.0, "rounds": rounds}
     journal = partial(Journal, tmp_path, shared=True, seconds=seconds)
     fitted(whole, SOLVERS["auto"], journal=journal(), stop=Stop(epochs=3, gap=None), **options)
     stop = Stop(epochs=7, gap=None)
     resumed = fitted(whole, SOLVERS["auto"], journal=journal(), stop=stop, resume=True, **options)
-    expected = fitted(whole, SOLVERS["auto"], stop=stop)
+    expected = fitted(whole, SOLVERS["auto"], stop=stop, rounds=rounds)
     np.testing.assert_array_equal(resumed.w, expected.w)
     assert resumed.primal == expected.primal
     with pytest.raises(WidemarginError, match="belongs to another run"):
@@ -247,7 +251,7 @@ def test_weights_that_the_parts_do_not_know_are_sent():
     solver = rounds_of(SOLVERS["dcd"])
     state = solver.start(training)
     solver.epoch(training, state, np.random.default_rng(0))
-    for w in (state.w, np.zeros(whole.n_weights), 0.5 * state.w):
+    for w in (state.z, state.w, np.zeros(whole.n_weights), 0.5 * state.w):
         assert training.primal(w) == pytest.approx(whole.primal(w), rel=1e-12)
         assert training.bounds(w) == pytest.approx(whole.bounds(w), rel=1e-9)
 
@@ -260,7 +264,7 @@ def test_only_changes_are_sent():
     state = solver.start(training)
     for _ in range(3):
         sent, received, before = team.sent, team.received, state.w.copy()
-        told = 0 if team.last is None else 12 * len(team.last.change.indices)
+        told = 0 if team.last is None else 13 * len(team.last.change.indices)
         solver.epoch(training, state, rng)
         assert team.sent - sent == 3 * told
         assert team.received - received <= 3 * 12 * np.count_nonzero(state.w != before) + 12 * 3 * whole.n_weights

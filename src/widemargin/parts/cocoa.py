@@ -69,7 +69,7 @@ class Cocoa(Solver):
 
     def epoch(self, problem: Problem, state: CocoaState, rng: np.random.Generator) -> None:
         """One round."""
-        team = ready(problem, state)
+        team = ready(problem, state, state.w)
         sigma = max(self.caution * team.n_parts, 1.0)
         order = Order(sigma, self.epochs, state.beta, int(rng.integers(LARGEST_SEED)))
         change = np.zeros(problem.n_weights)
@@ -124,12 +124,12 @@ def zero(problem: Problem, w: FloatVector | None, cuts: Any) -> FloatVector:
     return np.zeros(_parted(problem).n_weights)
 
 
-def ready(problem: Problem, state: Any) -> Team:
-    """The team of a problem, at the round and the common w of the state."""
+def ready(problem: Problem, state: Any, common: FloatVector) -> Team:
+    """The team of a problem, at the round of the state and its common weights."""
     parted = _parted(problem)
     if parted.team.rounds != state.rounds:
         parted.team.start(problem.may_end, state.rounds)
-    parted.common = state.w
+    parted.common = common
     return parted.team
 
 

@@ -28,6 +28,7 @@ ROUND = {
     "structure": header.text(),
     "sigma": header.number(),
     "momentum": header.number(at_least=0, at_most=1),
+    "whole": header.flag(),
     "epochs": header.whole(at_least=1),
     "seed": header.whole(at_least=0),
     "step": header.number(at_least=0, at_most=1),
@@ -66,7 +67,8 @@ class Journal:
             self._rounds[number] = order, settled
         else:
             about = {"structure": STRUCTURE, **order._asdict(), "step": settled.step}
-            write_model(self._path(number), about, settled.change._asdict())
+            count = {} if settled.count is None else {"count": settled.count}
+            write_model(self._path(number), about, settled.change._asdict() | count)
 
     def past(self, part: int, rounds: int) -> Past:
         """How a part comes to where it is after this many rounds."""
@@ -106,7 +108,8 @@ class Journal:
         indices = stored.vector("indices", np.int32)
         change = Change(indices.copy(), stored.vector("values", np.float64, len(indices)).copy())
         order = Order(*(found[name] for name in Order._fields))
-        return order, Settled(change, found["step"])
+        count = stored.vector("count", np.uint8, len(indices)).copy() if "count" in stored.tensors else None
+        return order, Settled(change, found["step"], count)
 
     def _path(self, number: int) -> Path:
         assert self.folder is not None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector
+from widemargin._types import ByteVector, FloatVector, IntVector
 
 if TYPE_CHECKING:
     from widemargin.core.problem import TangentSums
@@ -27,6 +27,11 @@ class Change(NamedTuple):
         """The change that leads from one vector to another."""
         indices = np.flatnonzero(after != before).astype(np.int32)
         return cls(indices, after[indices] - before[indices])
+
+    @classmethod
+    def of(cls, change: FloatVector, indices: IntVector) -> "Change":
+        """A change that is not zero at these indices alone."""
+        return cls(indices, change[indices])
 
     @property
     def n_bytes(self) -> int:
@@ -50,19 +55,32 @@ NOTHING = Change(np.empty(0, dtype=np.int32), np.empty(0))
 
 
 class Settled(NamedTuple):
-    """How a round ended: w changes by `change`, and parts keep this share of the `step` of their α."""
+    """How a round ended: w changes by `change`, and parts keep this share of the `step` of their α.
+
+    In consensus rounds, `count` parts have changed each of these weights.
+    """
 
     change: Change
     step: float = 1.0
+    count: ByteVector | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes that it takes to send it."""
+        return self.change.n_bytes + (0 if self.count is None else self.count.nbytes)
 
 
 class Order(NamedTuple):
-    """A round to be made: σ′, the local epochs, the momentum β, and the seed of everything random."""
+    """A round to be made: σ′, the local epochs, the momentum β, and the seed of everything random.
+
+    `whole` says that the step will be kept whole, so the part need not remember where it began.
+    """
 
     sigma: float
     epochs: int
     momentum: float
     seed: int
+    whole: bool = False
 
     def on(self, part: "Part") -> "Report":
         """Make the round."""
@@ -168,7 +186,7 @@ class Call:
     def n_bytes(self) -> int:
         """The bytes of the changes of w in it."""
         asked = self.task.change.n_bytes if isinstance(self.task, Look) else 0
-        return asked + (0 if self.settled is None else self.settled.change.n_bytes)
+        return asked + (0 if self.settled is None else self.settled.n_bytes)
 
 
 def n_bytes(reply: Any) -> int:

@@ -50,9 +50,9 @@ class Mixing(Solver):
 
     def epoch(self, problem: Problem, state: MixingState, rng: np.random.Generator) -> None:
         """One round."""
-        team = ready(problem, state)
+        team = ready(problem, state, state.w)
         total = float(problem.example_weight.sum())
-        order = Order(total, self.epochs, 0.0, int(rng.integers(LARGEST_SEED)))
+        order = Order(total, self.epochs, 0.0, int(rng.integers(LARGEST_SEED)), whole=True)
         change, mean = np.zeros(problem.n_weights), np.zeros(problem.n_weights)
         for k, report in team.ask(order, problem.may_end):
             share = problem.example_weight[k] / max(total, 1e-300)

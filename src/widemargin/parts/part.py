@@ -2,7 +2,8 @@
 
 With α′ = σ′α and C′ = σ′C, a step of the ordinary solver at v = w + Σ Δα′ a is a step on the part's problem of a round:
 A′ / (2C′c) = A / (2Cc), the step of α′ is σ′ times that of α, and so is the cap C′c. So a round is some epochs of the
-solver with C′, its store's α scaled by σ′, and ``state.w`` set to the common w; then Δw_k = (v − w) / σ′.
+solver with C′, its store's α scaled by σ′, and ``state.w`` set to the common weights; then Δw_k = (v − w) / σ′. Where
+rounds start from z instead of w (`consensus`), put z for w, and σ for σ′.
 
 With momentum β the round starts from w + βΔ, where Δ = Σ_k Δ_k is how w moved in the last round, and its quadratic term
 is ½ σ′‖Δw_k − βΔ_k‖²; so v starts from w + βΔ − σ′βΔ_k instead, and nothing else changes.
@@ -24,6 +25,7 @@ from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, find
 from widemargin.core.lookup import lookup_for
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver
+from widemargin.parts.common import Common
 from widemargin.parts.messages import NOTHING, Change, Look, Order, Past, Report, Seen, Settled, Sums
 from widemargin.parts.saved import Saved, read_part, write_part
 from widemargin.solvers.dual import DualState, limits
@@ -97,7 +99,7 @@ class DualPart:
     def __init__(self, problem: Problem, solver: Solver, number: int) -> None:
         self.problem, self.solver, self.number = problem, solver, number
         self.C, self.sigma, self.rounds = problem.C, 1.0, 0
-        self.w: FloatVector = np.zeros(problem.n_weights)
+        self.common = Common(np.zeros(problem.n_weights))
         self.moved = Moved(NOTHING, NOTHING)
         self.state: DualState = solver.start(problem)
         problem.known = solver.known(self.state)
@@ -107,7 +109,7 @@ class DualPart:
     def round(self, order: Order) -> Report:
         """Run the solver's epochs on the part's problem of a round."""
         if self._report is None:
-            self._before = self._copy()
+            self._before = None if order.whole else self._copy()
             self._report = self._made(order)
         return self._report
 
@@ -141,33 +143,36 @@ class DualPart:
         if self._report is not None:
             own = self._report.change
             self.moved = Moved(settled.change, own._replace(values=settled.step * own.values))
-        settled.change.added(self.w)
+        if settled.count is None:
+            self.common.add(settled.change)
+        else:
+            self.common.follow(settled.change, settled.count, self.sigma)
         self._before = self._report = None
         self.rounds += 1
 
     def look(self, at: Look) -> Seen:
-        """Σ c_i ℓ(ξ_i) near the common w, by a full pass."""
-        return looked(self.problem, at.change.to(self.w), self.C, at.tangents)
+        """Σ c_i ℓ(ξ_i) near the common weights, by a full pass."""
+        return looked(self.problem, at.change.to(self.common.z), self.C, at.tangents)
 
     def save(self, path: str) -> None:
-        """Write α, cuts and w."""
-        self.state.w[:] = self.w
+        """Write α, cuts, w and z."""
+        w, z = self.common.w, self.common.z
+        self.state.w[:] = w
         together, own = self.moved
-        write_part(
-            path, self, Saved(self.state, self.problem.slacks, *together, *own, rounds=self.rounds, sigma=self.sigma)
-        )
+        kept = {"z": NOTHING.values if z is w else z, "rounds": self.rounds, "sigma": self.sigma}
+        write_part(path, self, Saved(self.state, self.problem.slacks, *together, *own, **kept))
 
     def load(self, path: str) -> None:
         """Read what `save` wrote."""
         saved = read_part(path, self, Saved(self.state, self.problem.slacks))
         self.problem.slacks, self.rounds, self.sigma = saved.slacks, saved.rounds, saved.sigma
         self.moved = Moved(Change(saved.together, saved.by_together), Change(saved.own, saved.by_own))
-        self.w = self.state.w.copy()
+        self.common = Common(self.state.w.copy(), saved.z if len(saved.z) else None)
         self._rescale()
 
     def _place(self, momentum: float, v: FloatVector) -> None:
-        """Where the round starts: w + βΔ − σ′βΔ_k."""
-        v[:] = self.w
+        """Where the round starts: z, or with momentum w + βΔ − σ′βΔ_k."""
+        v[:] = self.common.z
         if momentum > 0.0:
             together, own = self.moved
             v[together.indices] += momentum * together.values

@@ -36,7 +36,7 @@ class PartedExamples:
 class PartedProblem(Problem):
     """The sum over the parts of a team, which has been started; C and the rest are those of the parts' problems.
 
-    `common` is the w that the parts know, or are told with their next task.
+    `common` are the weights that the parts start from, which they know or are told with their next task.
     """
 
     team: Team = field(kw_only=True)
@@ -85,8 +85,10 @@ class PartedProblem(Problem):
         return self.regulariser(w) + self.C * total, self.bound(TangentSums(total, linear, quadratic, s))
 
     def _pass_slacks(self, w: FloatVector) -> Iterator[tuple[IntVector, FloatVector]]:
-        """Parts with their L_k at `w`."""
+        """Parts with their L_k at `w`; those at the common weights are kept, since parts see them only nearby."""
         for k, seen in self._seen(w, tangents=False):
+            if w is self.common:
+                self.slacks[k] = seen.loss
             yield np.array([k], dtype=np.int32), np.array([seen.loss])
 
     def _seen(self, w: FloatVector, *, tangents: bool) -> Iterator[tuple[int, Seen]]:
