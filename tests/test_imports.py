@@ -60,5 +60,10 @@ def test_only_estimators_import_scikit_learn():
     assert {path.rpartition("/")[2] for path in set(importers_of("sklearn")) - flat} == {"estimator.py"}
 
 
+def test_only_one_package_imports_dask():
+    for name in ("dask", "distributed"):
+        assert {path.partition("/")[0] for path in importers_of(name)} == {"dask"}
+
+
 def test_only_one_package_imports_pytorch():
     assert {path.partition("/")[0] for path in importers_of("torch")} == {"torch"}

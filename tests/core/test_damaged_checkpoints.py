@@ -10,7 +10,7 @@ from safetensors.numpy import save
 
 from helpers import problem
 from helpers.models import places, replaced, without
-from widemargin.core.checkpoint import Checkpoint, _digest
+from widemargin.core.checkpoint import Checkpoint, digest
 from widemargin.core.loop import Stop, fit
 from widemargin.core.model_file import ENTRY, read_model, write_model
 from widemargin.core.packing import pack, unpack
@@ -48,7 +48,7 @@ class Run:
 
     def sealed(self, content):
         """The outcome of these contents with a digest that fits, as if they were of another version."""
-        return self.outcome({**self.header, "content": content, "digest": _digest(content, self.arrays)})
+        return self.outcome({**self.header, "content": content, "digest": digest(content, self.arrays)})
 
 
 @pytest.fixture(params=["dcd", "one-slack", "perceptron", "adagrad", "sgd"])

@@ -128,7 +128,7 @@ class Checkpoint:
         if self._pending is not None:
             content, arrays = self._pending
             header = {"structure": STRUCTURE, "version": VERSION, "about": self.about, "content": content}
-            write_model(self.path, header | {"digest": _digest(content, arrays)}, arrays)
+            write_model(self.path, header | {"digest": digest(content, arrays)}, arrays)
             self._pending, self._written = None, perf_counter()
 
     def read(self, state: Any) -> Moment | None:
@@ -170,7 +170,7 @@ def _stored(path: str) -> Stored | None:
     if header.get("version") != VERSION:
         raise ModelFileError(f"the checkpoint {path} was written by {header.get('written_by')}; start afresh")
     stored.checked({"about": mapping(plain()), "digest": text(), "content": record({})})
-    if header["digest"] != _digest(header["content"], arrays):
+    if header["digest"] != digest(header["content"], arrays):
         raise stored.place.damaged("its contents do not match its digest")
     return stored
 
@@ -189,9 +189,10 @@ def fingerprint(problem: Problem, solver: Solver) -> dict[str, Any]:
     }
 
 
-def _digest(content: Any, arrays: Mapping[str, AnyArray]) -> str:
-    digest = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16)
+def digest(content: Any, arrays: Mapping[str, AnyArray]) -> str:
+    """A digest of what `packing.pack` has made, so that damaged files are found out."""
+    found = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16)
     for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode("utf-8", "surrogatepass"))
-        digest.update(np.ascontiguousarray(arrays[name]).ravel().data)
-    return digest.hexdigest()
+        found.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode("utf-8", "surrogatepass"))
+        found.update(np.ascontiguousarray(arrays[name]).ravel().data)
+    return found.hexdigest()

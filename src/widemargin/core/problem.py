@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import isfinite
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -74,6 +74,15 @@ class Meter:
         """Seconds per call, without the first batch, which may include compilation; 0 before the second batch."""
         calls, seconds = self.first
         return (self.seconds - seconds) / max(self.calls - calls, 1)
+
+
+class TangentSums(NamedTuple):
+    """Over all blocks, with α as in the docstring above: Σ c_i ℓ(ξ_i), Σ bα, Σ A_i² / (4 C c_i) and s = Σ αa."""
+
+    total: float
+    linear: float
+    quadratic: float
+    s: FloatVector
 
 
 @dataclass(slots=True)
@@ -210,15 +219,24 @@ class Problem:
 
     def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
         """P(w), by a full pass of the oracle; it writes the slack of every block to `found`."""
+        return self.regulariser(w) + self.C * self.total_loss(w, found)
+
+    def total_loss(self, w: FloatVector, found: FloatVector | None = None) -> float:
+        """Σ c_i ℓ(ξ_i(w)), by a full pass of the oracle; it writes the slack of every block to `found`."""
         total = 0.0
         for blocks, slacks in self._pass_slacks(w):
             total += self.losses(blocks, slacks)
             if found is not None:
                 found[blocks] = slacks
-        return self.regulariser(w) + self.C * total
+        return total
 
     def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
         """P(w) and a lower bound on the least P, by a full pass of the oracle; `found` as in `primal`."""
+        sums = self.tangent_sums(w, found)
+        return self.regulariser(w) + self.C * sums.total, self.bound(sums)
+
+    def tangent_sums(self, w: FloatVector, found: FloatVector | None = None) -> "TangentSums":
+        """The sums over all blocks that a bound on the least P is made of, by a full pass of the oracle."""
         total = linear = quadratic = 0.0
         s = np.zeros(self.n_weights)
         for cuts in self.full_pass(w):
@@ -231,9 +249,13 @@ class Problem:
             if self.loss == "squared_hinge":
                 quadratic += float((alpha**2 / (4.0 * self.C * self.c[cuts.block])).sum())
             add_rows(alpha, cuts.a, s)
+        return TangentSums(total, linear, quadratic, s)
+
+    def bound(self, sums: "TangentSums") -> float:
+        """The lower bound on the least P that the tangents at one w prove."""
+        linear, quadratic, s = sums.linear, sums.quadratic, sums.s
         most = np.inf if self.loss == "squared_hinge" else 1.0
-        bound = penalties.best_bound(self.penalty, self.l1, linear, s, quadratic, most)
-        return self.regulariser(w) + self.C * total, bound
+        return penalties.best_bound(self.penalty, self.l1, linear, s, quadratic, most)
 
     def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
         """The α of each cut for which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
@@ -277,11 +299,15 @@ class Problem:
 
         Blocks not seen yet are assumed to be like those seen.
         """
+        seen = self.loss_seen()
+        return None if seen is None else self.regulariser(w) + self.C * seen
+
+    def loss_seen(self) -> float | None:
+        """Σ c_i ℓ(ξ_i) with the slacks that `cuts` last saw; None before any."""
         seen = np.flatnonzero(~np.isnan(self.slacks) & (self.c > 0))
         if not len(seen):
-            return None if self.c.any() else self.regulariser(w)
-        total = self.losses(seen, self.slacks[seen])
-        return self.regulariser(w) + self.C * total * float(np.count_nonzero(self.c) / len(seen))
+            return None if self.c.any() else 0.0
+        return self.losses(seen, self.slacks[seen]) * float(np.count_nonzero(self.c) / len(seen))
 
     def per_example(self, of_blocks: FloatVector) -> FloatVector:
         """The sum of `of_blocks` over the blocks of each example."""

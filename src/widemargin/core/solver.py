@@ -4,7 +4,7 @@ Hyper-parameters are the fields of a frozen dataclass; everything that changes i
 """
 
 from dataclasses import Field, field, fields, is_dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class Solver(Protocol):
     `online` : it learns from each example as it comes, so `partial_fit` makes sense
     `descends` : it asks for values and gradients only, so P need not be convex
     `heeds_errors` : how large errors are makes a difference to it
+    `mixes` : its states are `Movable`, so that the weights of runs on several parts can be mixed (`parts`)
     `usual_epochs` : how many epochs are enough where no gap tells when to stop; None for solvers that prove one
 
     A state is a dataclass of arrays, numbers and `CutStore`s, so that a checkpoint can hold it.
@@ -66,6 +67,7 @@ class Solver(Protocol):
     online: ClassVar[bool] = False
     descends: ClassVar[bool] = False
     usual_epochs: ClassVar[int | None] = None
+    mixes: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse values outside of what `number` and `choice` declare."""
@@ -119,6 +121,25 @@ class Solver(Protocol):
     def known(self, state: Any) -> CutStore | None:
         """The cuts that the state keeps of every block; None for solvers that keep none."""
         return None
+
+    def on_a_part(self) -> "Solver | None":
+        """The solver for one part of the blocks while others change w, too (`parts`); None if it cannot do that.
+
+        It can if its epochs keep ``state.w`` and the α of ``state.store`` together, step by step, and never compute the
+        one from the other.
+        """
+        return None
+
+
+@runtime_checkable
+class Movable(Protocol):
+    """A state of a primal solver that can go on from other weights, so that runs on several parts can be mixed."""
+
+    def last(self) -> FloatVector:
+        """w after the last step."""
+
+    def move(self, w: FloatVector) -> None:
+        """Go on from `w`; rates and averages stay."""
 
 
 def start_weights(problem: Problem, w: FloatVector | None, cuts: Any) -> FloatVector:

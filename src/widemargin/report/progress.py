@@ -10,7 +10,7 @@ spent on compiling does not count as time spent on training.
 
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from math import inf, log
@@ -49,6 +49,8 @@ class Progress(Callback):
         False shows nothing.
     stream
         Where to write; standard error unless given.
+    more
+        Further figures, asked for with every redraw.
     """
 
     def __init__(
@@ -59,12 +61,14 @@ class Progress(Callback):
         keep: bool = True,
         enabled: bool = True,
         stream: TextIO | None = None,
+        more: Callable[[], str] | None = None,
     ) -> None:
         self._tol = tol
         self._prefix = f"{prefix}: " if prefix else ""
         self._keep = keep
         self._enabled = enabled
         self._stream = stream
+        self._more = more
         self._bar: Bar | None = None
         self._lines: Lines | None = None
         self._drawing = RLock()
@@ -201,13 +205,17 @@ class Progress(Callback):
                 # Without a known end the bar shows only the running epoch.
                 total=1 if most is None else most,
                 completed=share if most is None else done + share,
-                figures=self._recent[-1].figures("  ") if self._recent else "",
+                figures=self._figures(),
                 time=time,
                 visible=True,
             )
             self._bar.refresh()
             self._next_draw = monotonic() + SECONDS_PER_DRAW
             self._not_ours += compiled if stopped else 0.0
+
+    def _figures(self) -> str:
+        figures = self._recent[-1].figures("  ") if self._recent else ""
+        return figures if self._more is None else f"{figures}  {self._more()}"
 
     def _left(self, done: float) -> str:
         """The time left, estimated from the time that the `done` epochs took."""

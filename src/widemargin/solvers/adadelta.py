@@ -64,6 +64,7 @@ class AdaDelta(Solver):
     penalties: ClassVar[tuple[Penalty, ...]] = ("l2", "l1")
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
     online: ClassVar[bool] = True
+    mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 30
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AdaDeltaState:

@@ -54,6 +54,7 @@ class AdaGrad(Solver):
     penalties: ClassVar[tuple[Penalty, ...]] = ("l2", "l1")
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
     online: ClassVar[bool] = True
+    mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 20
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AdaptiveState:

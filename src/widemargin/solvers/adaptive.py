@@ -64,12 +64,26 @@ class AdaptiveState:
         """Bring the weights of the runs [begin, end) up to date."""
         _catch_up(self.lagging, runs)
 
+    def last(self) -> FloatVector:
+        """w after the last step."""
+        return current_weights(self)
+
+    def move(self, w: FloatVector) -> None:
+        """Go on from `w`; the rates stay."""
+        self.w[:] = w
+        self.u[:] = touched(w, self.n)
+
 
 def beginning(problem: Problem, w: FloatVector, rate: float) -> dict[str, Any]:
     """The fields of a state at `w`, with one `rate` for all."""
+    return {"w": w, "rate": np.full(len(w), rate), "u": touched(w, 0), "l1": problem.penalty == "l1"}
+
+
+def touched(w: FloatVector, n: int) -> IntVector:
+    """The `u` of blocks that are up to date after `n` steps."""
     first = np.arange(0, len(w), BLOCK)
-    u = np.where(np.logical_or.reduceat(w != 0.0, first), 0, UNTOUCHED).astype(np.int32)
-    return {"w": w, "rate": np.full(len(w), rate), "u": u, "l1": problem.penalty == "l1"}
+    u: IntVector = np.where(np.logical_or.reduceat(w != 0.0, first), n, UNTOUCHED).astype(np.int32)
+    return u
 
 
 def gradients(

@@ -32,6 +32,14 @@ class AROWState:
     variance: FloatVector
     loss: float = 0.0
 
+    def last(self) -> FloatVector:
+        """w after the last step."""
+        return self.w
+
+    def move(self, w: FloatVector) -> None:
+        """Go on from `w`; the variances stay."""
+        self.w[:] = w
+
 
 @kernel
 def _update(w: FloatVector, variance: FloatVector, cuts: Cuts, gamma: FloatVector) -> float:
@@ -69,6 +77,7 @@ class AROW(Solver):
     batch_size: int | None = number(None, least=1)
 
     online: ClassVar[bool] = True
+    mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 15
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AROWState:

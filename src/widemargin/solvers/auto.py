@@ -16,7 +16,7 @@ that is read and changed counts the same. A clock would make different choices i
 the same weights.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import ceil, log
 from typing import Any, ClassVar
 
@@ -25,7 +25,7 @@ import numpy as np
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.cut_store import CutStore
 from widemargin.core.problem import Problem
-from widemargin.core.solver import number
+from widemargin.core.solver import Solver, number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
 from widemargin.solvers.dual import SETTLED, DualState, growing, value
 from widemargin.solvers.interior import Interior, InteriorState
@@ -92,6 +92,10 @@ class Auto(Interior):
             Interior.epoch(self, problem, state, rng)
         else:
             self._ascend(problem, state, rng)
+
+    def on_a_part(self) -> Solver | None:
+        """The same without the way of solving all blocks at once."""
+        return Ascent(**{each.name: getattr(self, each.name) for each in fields(self)})
 
     def _ascend(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
         """An epoch of block-wise ascent; then decide how to go on."""
@@ -160,6 +164,14 @@ class Auto(Interior):
         order = np.argsort(-gap[numbers], kind="stable")
         held = np.cumsum(np.maximum(gap[numbers[order]], 0.0))
         return numbers[order[: 1 + int(np.searchsorted(held, self.share * held[-1]))]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ascent(Auto):
+    """Gap-driven dual ascent on one block at a time, whatever it takes."""
+
+    def _is_slow(self, problem: Problem, state: AutoState, rise: float, work: float) -> bool:
+        return False
 
 
 def _worth_asking(problem: Problem, epochs: int) -> int:

@@ -29,6 +29,15 @@ class AveragedState:
         """The average of w over all steps."""
         return self.w - self.u / max(self.t, 1)
 
+    def last(self) -> FloatVector:
+        """w after the last step."""
+        return self.w
+
+    def move(self, w: FloatVector) -> None:
+        """Go on from `w`: an update like any other."""
+        self.u += self.t * (w - self.w)
+        self.w[:] = w
+
 
 def start(problem: Problem, w: FloatVector | None, cuts: CutStore | None) -> AveragedState:
     """The state before the first step: weights zero, a copy of `w`, or the combination of `cuts`."""

@@ -73,6 +73,11 @@ class DescentState:
         """w after the last step."""
         return self.w * (self.scale / self.seen)
 
+    def move(self, w: FloatVector) -> None:
+        """Go on from `w`; rates and the average so far stay."""
+        self.past += self.mass * (self.w / self.seen - w / self.scale)
+        self.w[:], self.seen[:], self.square = w, self.scale, float(w @ w)
+
     def average(self) -> FloatVector:
         """The weighted average of w over all steps."""
         return (self.mass * (self.w / self.seen) + self.past) / self.total if self.total else self.w

@@ -127,3 +127,7 @@ class DualSolver(Solver, Protocol):
         """The working sets."""
         store: CutStore = state.store
         return store
+
+    def on_a_part(self) -> Solver | None:
+        """Itself: every step on a block changes w by the change of its α."""
+        return self

@@ -9,7 +9,7 @@ is the best step towards it. w_i is kept as coefficients of the block's cuts, an
 weighted average of the iterates, lazily: with u = Σ_k k (k − 1) / 2 · (w_k − w_{k−1}), w̄ = w − 2u / (t (t + 1)).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from widemargin.core.choices import Loss
 from widemargin.core.cuts import Cuts, add, add_products, drop_idle, find, largest
 from widemargin.core.lookup import lookup_for
 from widemargin.core.problem import Problem
-from widemargin.core.solver import number
+from widemargin.core.solver import Solver, number
 from widemargin.core.sparse import add_scaled, dot
 from widemargin.solvers.blocks import append, gather, new_room
 from widemargin.solvers.dual import Dual, DualSolver, DualState, growing, value
@@ -129,6 +129,10 @@ class FrankWolfe(DualSolver):
     def dual(self, problem: Problem, state: FrankWolfeState) -> float:
         """The largest D so far, at α or at its average: both bound P, and D of the average may fall."""
         return max(state.best, value(state))
+
+    def on_a_part(self) -> Solver | None:
+        """The same without averaging: the average of a part's own iterates belongs to no dual point of the whole."""
+        return replace(self, average=False)
 
     def _averaged_dual(self, state: FrankWolfeState) -> float:
         w = self.weights(state)

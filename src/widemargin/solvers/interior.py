@@ -14,7 +14,7 @@ import numpy as np
 
 from widemargin._types import FloatVector
 from widemargin.core.problem import PASS_BATCH, Problem
-from widemargin.core.solver import number
+from widemargin.core.solver import Solver, number
 from widemargin.solvers.blocks import SLIGHT, absorb
 from widemargin.solvers.dual import DualSolver, DualState, value
 from widemargin.solvers.programme import solve_at_once
@@ -62,6 +62,10 @@ class Interior(DualSolver):
         state.point, bound = solve_at_once(problem, state, self.precision * max(state.least - reached, 0.0))
         state.bound = max(reached, bound)
         state.epochs += 1
+
+    def on_a_part(self) -> Solver | None:
+        """None: all blocks are solved at once, and w is computed from their α."""
+        return None
 
     def weights(self, state: Any) -> FloatVector:
         """The best point so far, which is never worse than the start."""

@@ -90,6 +90,7 @@ class MIRA(Solver):
     batch_size: int | None = number(None, least=1)
 
     online: ClassVar[bool] = True
+    mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 15
 
     @property

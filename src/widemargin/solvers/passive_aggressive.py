@@ -72,6 +72,7 @@ class PassiveAggressive(Solver):
     batch_size: int | None = number(None, least=1)
 
     online: ClassVar[bool] = True
+    mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 15
 
     def start(

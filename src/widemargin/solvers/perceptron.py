@@ -33,6 +33,7 @@ class Perceptron(Solver):
     batch_size: int | None = number(None, least=1)
 
     online: ClassVar[bool] = True
+    mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 15
 
     @property

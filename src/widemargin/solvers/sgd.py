@@ -53,6 +53,7 @@ class SGD(Solver):
 
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
     online: ClassVar[bool] = True
+    mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 20
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> DescentState:

@@ -34,6 +34,8 @@ class Kind(NamedTuple):
     `parameters` is a dataclass. `compile` turns data into arrays. `model` is the trained model, and `estimator` wraps
     it for scikit-learn. `foreign` names readers of other programs' model files, by the bytes that these begin with.
     `observed` names a function that finds the weights that occur in training data, for programs that train no others.
+    `survey` names one that finds out what parts of the data must know of each other before each can be compiled by
+    itself (`tasks.survey`).
     """
 
     package: str
@@ -43,6 +45,7 @@ class Kind(NamedTuple):
     estimator: str
     foreign: Mapping[bytes, str] = {}
     observed: str = ""
+    survey: str = ""
 
     def load(self, part: str) -> Any:
         """Import one of the parts."""

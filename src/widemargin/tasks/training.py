@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
+from widemargin.core.choices import Loss
 from widemargin.core.examples import Examples, Latent, Outputs, count_unreachable
 from widemargin.core.loop import fit
 from widemargin.core.objective import Objective
@@ -101,7 +102,7 @@ def train(
         else:
             loop = fit if warm is None else partial(_fit_warm, compiled, warm)
         solution = _slim(_run(loop, compiled, parameters, [*shown, *callbacks], **options))
-    model = _model(compiled, parameters, solution, **_size(compiled))
+    model = model_of(compiled, parameters, solution, compiled.examples.n_examples)
     if warm is not None:
         warm.model = model
     return model, solution
@@ -138,7 +139,8 @@ def train_path(
 
             points = _run(path_points, compiled, parameters, callbacks, C=C)
     path = [(replace(parameters, C=each), _slim(solution)) for each, solution in points]
-    return [(_model(compiled, point, solution, **_size(compiled)), solution) for point, solution in path]
+    n_examples = compiled.examples.n_examples
+    return [(model_of(compiled, point, solution, n_examples), solution) for point, solution in path]
 
 
 @dataclass
@@ -180,7 +182,7 @@ def train_piece(
     if isinstance(compiled.examples, Latent):
         problem = _latent().on_the_way(problem, solver, compiled, parameters, online.rng)
     solution = online.learn(problem)
-    return Pieces(online, compiled, solution, _model(compiled, parameters, solution))
+    return Pieces(online, compiled, solution, model_of(compiled, parameters, solution))
 
 
 def compare_solvers(
@@ -210,7 +212,7 @@ def compare_solvers(
     scored = {} if compiled.score is None else {"score": compiled.metric}
     return compare(
         lambda name: problem_of(choices[name], compiled.examples, compiled.sample_weight),
-        {name: _solver(choice) for name, choice in choices.items()},
+        {name: solver_of(choice) for name, choice in choices.items()},
         stop=stop_of(parameters),
         score=compiled.score,
         seed=parameters.random_state or 0,
@@ -273,18 +275,24 @@ def chosen(parameters: Parameters) -> Chosen:
 
 def problem_of(parameters: Parameters, examples: Examples, sample_weight: Any = None) -> Problem:
     """The optimisation problem for these parameters and examples."""
-    solver, objective, C = chosen(parameters)
+    _, objective, C = chosen(parameters)
     return Problem(
         examples,
         objective,
         C=C,
         sample_weight=sample_weight,
-        loss=parameters.loss or ("hinge" if objective.kind == "smooth" else solver.losses[0]),
+        loss=loss_of(parameters),
         penalty=parameters.penalty,
         l1=parameters.l1,
         n_threads=count_threads(parameters.n_jobs),
         cut_memory=parameters.cut_memory,
     )
+
+
+def loss_of(parameters: Parameters) -> Loss:
+    """The loss that the parameters name, or else the one that their solver prefers."""
+    solver, objective, _ = chosen(parameters)
+    return parameters.loss or ("hinge" if objective.kind == "smooth" else solver.losses[0])
 
 
 def stop_of(parameters: Parameters) -> Stop:
@@ -319,7 +327,7 @@ def _run(
 ) -> Trained:
     problem, stop = problem_of(parameters, compiled.examples, compiled.sample_weight), stop_of(parameters)
     options |= {"stop": stop, "callbacks": callbacks, "seed": parameters.random_state}
-    return loop(problem, _solver(parameters), score=compiled.score, **options)
+    return loop(problem, solver_of(parameters), score=compiled.score, **options)
 
 
 @contextmanager
@@ -343,7 +351,7 @@ def _aside(shown: "Sequence[Progress]") -> Sequence[Callback]:
     return [Aside(each) for each in shown]
 
 
-def _solver(parameters: Parameters) -> Solver:
+def solver_of(parameters: Parameters) -> Solver:
     """The solver that the parameters name; ``"auto"`` stands for one that can minimise what is asked for."""
     solver, objective, _ = chosen(parameters)
     if parameters.solver != "auto":
@@ -358,12 +366,14 @@ def _slim(solution: Solution) -> Solution:
     return replace(solution, cuts=None)
 
 
-def _size(compiled: Compiled[Any]) -> dict[str, int]:
-    """The number of examples; of pieces nobody knows how often they come."""
-    return {"examples": compiled.examples.n_examples}
+def model_of(
+    compiled: Compiled[M], parameters: Parameters, solution: Solution, n_examples: int | None = None
+) -> M:
+    """The model with the weights of a solution, and the record of its training.
 
-
-def _model(compiled: Compiled[M], parameters: Parameters, solution: Solution, **size: int) -> M:
+    `n_examples` is None for pieces: nobody knows how often they come.
+    """
+    size = {} if n_examples is None else {"examples": n_examples}
     metric = {} if compiled.score is None else {"metric": compiled.metric}
     unreachable = count_unreachable(compiled.examples)
     found = {"unreachable": unreachable} if unreachable else {}

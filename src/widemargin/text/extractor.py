@@ -10,7 +10,9 @@
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +23,7 @@ from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
 from widemargin.text.alphabet import MOST_BITS, Alphabet, FeatureIndex, HashedIndex
+from widemargin.text.shared import Vocabulary, counted
 
 
 class Features(NamedTuple):
@@ -78,6 +81,12 @@ class Extractor(Protocol):
     def fit(self, X: Any) -> Features:
         """Number the features of the training sequences."""
 
+    def survey(self, X: Any) -> list[Vocabulary]:
+        """The features of a part of the training data and how often they occur."""
+
+    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+        """Number features as the merged surveys of all parts have them, instead of by `fit`."""
+
     def transform(self, X: Any) -> Features:
         """The known features of any sequences."""
 
@@ -126,6 +135,23 @@ class NumberedFeatures:
             return [f"hashed {row}" for row in range(self.index.size)]
         return self._spell() if self._spell is not None else []
 
+    def survey(self, X: Any) -> list[Vocabulary]:
+        """The features of `X` and how often they occur, in groups; none if they are hashed."""
+        if self.hash_bits is not None:
+            return []
+        everything = copy(self)
+        everything.min_count = 1
+        rows, n = everything.fit(X).rows, everything.n_features  # type: ignore[attr-defined]
+        assert isinstance(everything.index, Alphabet)
+        return [counted(everything.index, rows.indices, everything.names()[:n])]
+
+    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+        """Number the features as a survey of all data found them, instead of by `fit`."""
+        if vocabularies:
+            known = [vocabulary.frequent(self.min_count) for vocabulary in vocabularies]
+            self.index = Alphabet(known[0].keys)
+            self._spell = partial(_spelt, known)
+
     def _new_index(self) -> FeatureIndex:
         return Alphabet() if self.hash_bits is None else HashedIndex(self.hash_bits)
 
@@ -148,6 +174,10 @@ class NumberedFeatures:
         if self.hash_bits is None:
             self.index = stored_alphabet(stored, "keys")
             self._spell = stored.strings("names", self.index.size + n_more)
+
+
+def _spelt(vocabularies: Sequence[Vocabulary]) -> list[str]:
+    return [name for vocabulary in vocabularies for name in vocabulary.names]
 
 
 HASH_BITS = {"hash_bits": optional(whole(at_least=1, at_most=MOST_BITS))}

@@ -11,6 +11,7 @@ from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_en
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
 from widemargin.text.extractor import Extracted, Features
+from widemargin.text.shared import Vocabulary
 
 WIDEST = 2**31 - 1
 """The most columns of a matrix: their numbers have 32 bits."""
@@ -68,6 +69,13 @@ class MatrixExtractor:
             joined = joined[:, self.columns]
         joined.eliminate_zeros()
         return Features(boundaries(lengths), binary(_rows(joined)))
+
+    def survey(self, X: Sequence[Any]) -> list[Vocabulary]:
+        """Nothing: columns have numbers, and not names."""
+        return []
+
+    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+        """Take the columns as they are; the width is that of the first matrix."""
 
     def read(self, X: Sequence[Any]) -> Extracted:
         """The known features of any sequences, whole or in shares."""

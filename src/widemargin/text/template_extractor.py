@@ -17,6 +17,7 @@ from widemargin.text.alphabet import Alphabet, FeatureIndex, HashedIndex
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.extractor import HASH_BITS, Features, NumberedFeatures, selected, stored_alphabet
+from widemargin.text.shared import Vocabulary, counted
 from widemargin.text.templates import (
     TEMPLATES,
     TRANSITION,
@@ -95,6 +96,26 @@ class TemplateExtractor(NumberedFeatures):
             )
         self._training = X.only(*self.columns_read) if X.n_tokens else X
         return Features(X.indptr, rows, transition_rows)
+
+    def survey(self, X: Columns) -> list[Vocabulary]:
+        """The features of `X`, and those on transitions, with how often they occur; none if they are hashed."""
+        if self.hash_bits is not None:
+            return []
+        everything = copy(self)
+        everything.min_count = 1
+        _, rows, on_transitions = everything.fit(X)
+        names, n = everything.names(), everything.n_features
+        assert isinstance(everything.index, Alphabet)
+        found = [counted(everything.index, rows.indices, names[:n])]
+        if on_transitions is not None and isinstance(everything.transition_index, Alphabet):
+            found.append(counted(everything.transition_index, on_transitions.indices, names[n:]))
+        return found
+
+    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+        """Number the features as a survey of all data found them, instead of by `fit`."""
+        super().adopt(vocabularies)
+        if len(vocabularies) > 1:
+            self.transition_index = Alphabet(vocabularies[1].frequent(self.min_count).keys)
 
     def transform(self, X: Columns) -> Features:
         """The known features of any sequences."""

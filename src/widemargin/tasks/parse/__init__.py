@@ -11,6 +11,7 @@ TASK = Task(
             "compile.compile_trees",
             "model.Parser",
             "estimator.DependencyParser",
+            survey="compile.survey_trees",
         )
     },
     does="Learn to parse: dependency trees, from the columns head and deprel of CoNLL-U or CoNLL-X files.",

@@ -12,7 +12,7 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.jackknife import offered, tagged
 from widemargin.tasks.parse.dependencies import Dependencies, as_dependencies
 from widemargin.tasks.parse.examples import TreeExamples, Trees
@@ -26,6 +26,7 @@ from widemargin.tasks.parse.features import (
 )
 from widemargin.tasks.parse.model import Parser
 from widemargin.tasks.parse.parameters import ParserParameters
+from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 from widemargin.tasks.trees import checked_bits
 from widemargin.text.columns import Columns
@@ -37,19 +38,35 @@ PREDICTABLE = ("word", "upos", "xpos")
 """The columns that default templates read if tags are predicted: lemmas are no tags, and feats have too many values."""
 
 
-def compile_trees(parameters: ParserParameters, data: Data) -> Compiled[Parser]:
-    """Compile features and trees to arrays."""
+def survey_trees(parameters: ParserParameters, data: Data) -> Survey:
+    """The labels and columns of a part of the data, and whether its trees have one root each."""
+    columns = as_columns(data.X)
+    heads, column = as_dependencies(columns, data.y)
+    names = offered(parameters, columns, PREDICTABLE)
+    if parameters.tags != "given" and names != ["word"]:
+        raise UnsupportedError(
+            f"tags={parameters.tags!r} trains taggers on all data at once, which parts of them cannot; add predicted "
+            "tags to the data, and say tags='given'"
+        )
+    facts = {"columns": names, "single_root": has_single_roots(columns, heads)}
+    return Survey(Counter(column.strings()), facts=facts)
+
+
+def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | None = None) -> Compiled[Parser]:
+    """Compile features and trees to arrays; labels and templates are those of the `survey` of all parts, if given."""
     if parameters.dev_metric not in METRICS:
         raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
     columns = as_columns(data.X)
     if not columns.n_tokens:
         raise DataError("there are no tokens to learn from")
     heads, column = as_dependencies(columns, data.y)
-    labels = [label for label, _ in Counter(column.strings()).most_common()]
-    extractor = _extractor(parameters, offered(parameters, columns, PREDICTABLE))
+    labels = [label for label, _ in (Counter(column.strings()) if survey is None else survey.labels).most_common()]
+    extractor = _extractor(
+        parameters, offered(parameters, columns, PREDICTABLE) if survey is None else survey.facts["columns"]
+    )
     single_root = parameters.single_root
     if single_root is None:
-        single_root = has_single_roots(columns, heads)
+        single_root = has_single_roots(columns, heads) if survey is None else survey.facts["single_root"]
     trees = Trees(len(labels), extractor.hash_bits, parameters.decoder, parameters.order, bool(single_root))
     dev = None if data.dev is None else as_columns(data.dev[0])
     gold = None if dev is None or data.dev is None else as_dependencies(dev, data.dev[1])

@@ -13,6 +13,7 @@ TASK = Task(
             "estimator.SequenceTagger",
             foreign={b"lCRF": "crfsuite.read_tagger"},
             observed="selected.observed_chain",
+            survey="compile.survey_tags",
         )
     },
     does="Learn to label the tokens of sequences.",

@@ -1,5 +1,6 @@
 """From labelled sequences to the examples of a chain."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -10,6 +11,7 @@ from widemargin._types import FloatMatrix, FloatVector
 from widemargin.core.problem import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError
+from widemargin.tasks.survey import Survey
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
@@ -27,12 +29,20 @@ from widemargin.text.labels import (
     encode_labels,
     label_weights,
 )
+from widemargin.text.matrices import MatrixExtractor
 
 
-def compile_tags(
-    parameters: TaggerParameters, data: Data, labels: Sequence[Any] | None = None, *, piece: bool = False
-) -> Compiled[Tagger]:
-    """Compile features and labels to arrays; `labels` are those of the data if None."""
+def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
+    """The labels and features of a part of the data."""
+    extractor, X = _extractor(parameters, data)
+    encoded = encode_labels(X, data.y)
+    known = encoded.known[encoded.known < len(encoded.labels)]
+    counts = dict.fromkeys(encoded.labels, 0) | Counter(encoded.labels[code] for code in known.tolist())
+    return Survey(Counter(counts), extractor.survey(X))
+
+
+def _extractor(parameters: TaggerParameters, data: Data) -> tuple[Extractor, Any]:
+    """The extractor for data like these, and the inputs in the form that it takes."""
     extractor = choose_extractor(
         data.X,
         parameters.templates,
@@ -42,11 +52,29 @@ def compile_tags(
     )
     X = prepared(data.X, extractor)
     check_templates(extractor, X, data.y)
-    encoded = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
+    return extractor, X
+
+
+def compile_tags(
+    parameters: TaggerParameters,
+    data: Data,
+    labels: Sequence[Any] | None = None,
+    *,
+    piece: bool = False,
+    survey: Survey | None = None,
+) -> Compiled[Tagger]:
+    """Compile features and labels to arrays; `labels` are those of the data or of the `survey` of all parts if None."""
+    extractor, X = _extractor(parameters, data)
+    if survey is None:
+        encoded = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
+        features = extractor.fit(X)
+    else:
+        encoded = encode_labels(X, data.y, survey.by_frequency)
+        extractor.adopt(survey.features)
+        features = extractor.fit(X) if isinstance(extractor, MatrixExtractor) else extractor.transform(X)
     known = encoded.labels
-    features = extractor.fit(X)
     chain = Chain(len(known), extractor.n_features, extractor.n_transition_features)
-    costs = _costs(parameters, encoded, features, data.sample_weight, piece=piece)
+    costs = _costs(parameters, encoded, features, data.sample_weight, piece=piece or survey is not None)
     metric = metric_for(parameters.dev_metric, known)
     score = None
     if data.dev is not None:

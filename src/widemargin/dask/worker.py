@@ -1,0 +1,66 @@
+"""The worker's side: parts are kept in the process, by run and number, and do what calls ask for.
+
+A part that is not there, or at another round, replies that it is missing. So Dask may run a task again, or on another
+worker, and no harm is done.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from widemargin._version import __version__
+from widemargin.parts.messages import Call, Missing, Past
+from widemargin.parts.part import Part, rebuilt
+from widemargin.parts.team import About
+
+Make = Callable[[Any, Any, int], Part]
+
+
+class Host:
+    """A part in this process, and the lock that one task at a time holds."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.part: Part | None = None
+
+
+_HOSTS: dict[tuple[str, int], Host] = {}
+_GATE = threading.Lock()
+
+
+def _host(run: str, number: int) -> Host:
+    with _GATE:
+        return _HOSTS.setdefault((run, number), Host())
+
+
+def perform(run: str, number: int, call: Call) -> Any:
+    """What the part replies."""
+    host = _host(run, number)
+    with host.lock:
+        return Missing() if host.part is None else call.on(host.part)
+
+
+def rebuild(run: str, number: int, make: Make, shared: Any, piece: Any, past: Past) -> About:
+    """Make the part anew and let it repeat its past; nothing to do if it is there already."""
+    host = _host(run, number)
+    with host.lock:
+        if host.part is None or host.part.rounds != past.begin + len(past.rounds):
+            host.part = None  # its memory is needed
+            host.part = rebuilt(make(shared, piece, number), past)
+        return About.of(host.part)
+
+
+def forget(run: str) -> None:
+    """Free the parts of a run."""
+    with _GATE:
+        for key in [key for key in _HOSTS if key[0] == run]:
+            del _HOSTS[key]
+
+
+def versions() -> dict[str, str]:
+    """The versions on which the same result depends."""
+    import platform
+
+    return {"widemargin": __version__, "numpy": np.__version__, "python": ".".join(platform.python_version_tuple()[:2])}

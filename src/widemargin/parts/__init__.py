@@ -1,0 +1,15 @@
+"""Training on several parts of the data at once, by CoCoA+ (Ma et al. 2015) or by mixing; no network is known here.
+
+Blocks are split into K parts. Part k holds its examples, cuts and α, and a copy of the common w. In a round it improves
+
+    max over Δα   Σ b Δα − ⟨w, Δw_k⟩ − ½ σ′‖Δw_k‖² − (mass terms of its blocks),   Δw_k = Σ Δα a
+
+and then w += Σ_k Δw_k. P and D are ½‖w‖² and sums over parts, so the certificate is as exact as that of one machine.
+
+| file | holds |
+| --- | --- |
+| `messages` | what the driver and the parts tell each other |
+| `part` | one part of a dual solver's run, and `mixed` that of a primal solver's |
+| `team` | the driver's side: who knows what, parts that are lost, bytes moved |
+| `cocoa`, `mixing` | the rounds, as solvers of the one training loop, for the sum over parts that `problem` is |
+"""

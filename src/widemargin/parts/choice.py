@@ -1,0 +1,46 @@
+"""Which kind of part, and which rounds, a solver needs."""
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from widemargin.core.loop import check
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver
+from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.parts.cocoa import Cocoa
+from widemargin.parts.consensus import Consensus
+from widemargin.parts.mixed import MixedPart
+from widemargin.parts.mixing import Mixing
+from widemargin.parts.part import DualPart, Part
+
+Rounds: TypeAlias = Literal["consensus", "cocoa"]
+ROUNDS: dict[str, Callable[..., Solver]] = {"consensus": Consensus, "cocoa": Cocoa}
+
+
+def part_of(problem: Problem, solver: Solver, number: int) -> Part:
+    """Part `number` of a run of `solver`; `problem` holds its examples and the C of the whole."""
+    check(problem, solver)
+    if solver.mixes:
+        return MixedPart(problem, solver, number)
+    own = solver.on_a_part()
+    if own is None:
+        raise UnsupportedError(f"{type(solver).__name__} {CANNOT}")
+    return DualPart(problem, own, number)
+
+
+def rounds_of(solver: Solver, local_epochs: int = 1, rounds: Rounds = "consensus") -> Solver:
+    """The rounds of `solver` over parts, as a solver of the sum over them; `rounds` are those of a dual solver."""
+    if rounds not in ROUNDS:
+        raise WidemarginError(f"rounds must be one of {', '.join(ROUNDS)}, not {rounds!r}")
+    if solver.mixes:
+        return Mixing(local=repr(solver), epochs=local_epochs)
+    own = solver.on_a_part()
+    if own is None:
+        raise UnsupportedError(f"{type(solver).__name__} {CANNOT}")
+    return ROUNDS[rounds](local=repr(own), epochs=local_epochs)
+
+
+CANNOT = (
+    "needs all blocks at once, so it cannot work on several parts of the data; take a block-wise dual solver, such as "
+    "auto, dcd, sdm or ocp, or one whose weights can be mixed, such as perceptron or adagrad"
+)

@@ -1,0 +1,145 @@
+"""CoCoA+ (Ma et al. 2015): every part improves its share of the dual from the common w, and the changes of w are added.
+
+Along the way from all old α to all new ones D is quadratic:
+
+    D(t) = D(0) + t (Σ_k [Σ bΔα − mass₁] − ⟨w, Δw⟩) − t² (½‖Δw‖² + Σ_k mass₂),   Δw = Σ_k Δw_k
+
+The whole step is kept if it gains at least half of what the best t ∈ [0, 1] would; else that t is taken. So the dual
+never falls. σ′ = K, the number of parts, is always safe: then the whole step gains at least as much as all parts
+together believe. The parts of a corpus are alike, so they move alike where they share a feature: by measurement, steps
+become too long at about K / 2, and `CAUTION` · K is the fastest.
+
+Rounds are accelerated as Nesterov (1983) does: each starts from w + βΔ, with Δ the last change of w, and
+β = (θ_r − 1) / θ_{r+1}, θ_{r+1} = ½ + √(¼ + θ_r²); θ starts anew when the whole step is not kept.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.core.choices import Loss
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver, number
+from widemargin.errors import UnsupportedError
+from widemargin.parts.messages import Change, Order, Report, Settled
+from widemargin.parts.problem import PartedProblem
+from widemargin.parts.team import Team
+
+CAUTION = 0.8
+GOOD = 0.5  # the share of the best gain that the whole step must reach
+LARGEST_SEED = 2**62
+
+
+@dataclass(slots=True)
+class CocoaState:
+    """The common w, D there, the rounds settled, θ, and the momentum β of the next round."""
+
+    w: FloatVector
+    dual: float = 0.0
+    rounds: int = 0
+    theta: float = 1.0
+    beta: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cocoa(Solver):
+    """CoCoA+ over a dual solver.
+
+    Parameters
+    ----------
+    local : the solver of the parts, by its representation; for the record
+    caution : σ′ as a share of the number of parts
+    momentum : the largest β; 0 is CoCoA+ as it was published
+    epochs : local epochs in a round
+    """
+
+    local: str
+    caution: float = number(CAUTION, above=0.0)
+    momentum: float = number(0.95, below=1.0)
+    epochs: int = number(1, least=1)
+
+    losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge", "hinge")
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> CocoaState:
+        """α = 0."""
+        return CocoaState(zero(problem, w, cuts))
+
+    def epoch(self, problem: Problem, state: CocoaState, rng: np.random.Generator) -> None:
+        """One round."""
+        team = ready(problem, state, state.w)
+        sigma = max(self.caution * team.n_parts, 1.0)
+        order = Order(sigma, self.epochs, state.beta, int(rng.integers(LARGEST_SEED)))
+        change = np.zeros(problem.n_weights)
+        linear = linear_after = 0.0
+        mass = np.zeros(3)
+        for k, report in team.ask(order, problem.may_end):
+            report.change.added(change)
+            linear, linear_after, mass = linear + report.linear, linear_after + report.linear_after, mass + report.mass
+            note(problem, k, report, team.n_parts)
+        slope = linear_after - linear - float(state.w @ change) - float(mass[1])
+        step = best_share(slope, 0.5 * float(change @ change) + float(mass[2]))
+        if step < 1.0:
+            change *= step
+        settled = Settled(Change.between(np.zeros(len(change)), change), step)
+        settled.change.added(state.w)
+        linear += step * (linear_after - linear)
+        of_mass = float(mass @ [1.0, step, step**2])
+        state.dual = linear - of_mass - 0.5 * float(state.w @ state.w)
+        self._accelerate(state, step)
+        state.rounds += 1
+        team.settle(order, settled)
+        team.save(problem.may_end)
+
+    def _accelerate(self, state: CocoaState, step: float) -> None:
+        """Choose β for the next round."""
+        following = 0.5 + sqrt(0.25 + state.theta**2)
+        state.beta = min((state.theta - 1.0) / following, self.momentum) if step == 1.0 else 0.0
+        state.theta = following if step == 1.0 else 1.0
+
+    def weights(self, state: CocoaState) -> FloatVector:
+        """The common w."""
+        return state.w
+
+    def dual(self, problem: Problem, state: CocoaState) -> float:
+        """D at the α of all parts."""
+        return state.dual
+
+
+def best_share(slope: float, curvature: float) -> float:
+    """The share t of a step along which D rises by t·slope − t²·curvature: 1, or the best if 1 is not good enough."""
+    if curvature <= 0.0:
+        return 1.0
+    best = min(slope / (2.0 * curvature), 1.0)
+    gain = slope - curvature
+    return 1.0 if gain >= GOOD * (best * slope - best**2 * curvature) else max(best, 0.0)
+
+
+def zero(problem: Problem, w: FloatVector | None, cuts: Any) -> FloatVector:
+    """The weights that all parts start from."""
+    if w is not None or cuts is not None:
+        raise UnsupportedError("a solver on several parts starts from zero, not from weights or cuts")
+    return np.zeros(_parted(problem).n_weights)
+
+
+def ready(problem: Problem, state: Any, common: FloatVector) -> Team:
+    """The team of a problem, at the round of the state and its common weights."""
+    parted = _parted(problem)
+    if parted.team.rounds != state.rounds:
+        parted.team.start(problem.may_end, state.rounds)
+    parted.common = common
+    return parted.team
+
+
+def note(problem: Problem, k: int, report: Report, n_parts: int) -> None:
+    """Keep what the oracle of part k has seen."""
+    problem.slacks[k] = np.nan if report.loss is None else report.loss
+    problem.meter.count(report.calls, report.seconds / n_parts)
+
+
+def _parted(problem: Problem) -> PartedProblem:
+    if not isinstance(problem, PartedProblem):
+        raise UnsupportedError("this solver works on several parts of the data; take the local one itself")
+    return problem

@@ -1,0 +1,109 @@
+"""Consensus rounds (ADMM; Boyd et al. 2011, §7.2): every part trains from common weights z, and z follows their sum.
+
+The dual variables of part k add up to v_k = Σ αa, and w = Σ_k v_k. In a round each part improves
+
+    min_u  ‖u − z + σv_k‖² / (2σ) + C L_k(u),   u = z + σΔv_k
+
+by steps of an ordinary dual solver (`part`). Then, for each weight by itself,
+
+    z ← (w + Δw + ρz) / (1 + ρ),   ρ = n / σ                                        (Boyd et al., eq. 7.10)
+
+where n is the number of parts that changed this weight in this round. Parts that a feature does not occur in have no
+say on its weights; that is what makes this fast on text, where most features are rare.
+
+CoCoA+ (`cocoa`) is the same round with z = w. It needs σ of about the number of parts, or the parts together overshoot
+where they move alike. Here z moves slowly where many parts pull, so σ may be much smaller and the parts may move much
+further. D may fall on the way, but every tα, 0 ≤ t ≤ 1, proves a bound, so the best one so far is the dual. P is
+measured at z.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from widemargin._types import FloatVector
+from widemargin.core.choices import Loss
+from widemargin.core.penalty import best_bound
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver, number
+from widemargin.parts.cocoa import LARGEST_SEED, note, ready, zero
+from widemargin.parts.common import Common, Count
+from widemargin.parts.messages import Change, Order, Settled
+
+SIGMA = 0.1
+FADING = 0.9
+
+
+@dataclass(slots=True)
+class ConsensusState:
+    """w and z, the best D so far, the rounds settled, and Σ_k L_k as the parts saw it in the last round."""
+
+    w: FloatVector
+    z: FloatVector
+    best: float = 0.0
+    rounds: int = 0
+    seen: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consensus(Solver):
+    """ADMM over a dual solver.
+
+    Parameters
+    ----------
+    local : the solver of the parts, by its representation; for the record
+    sigma : how far parts may move away from the common weights
+    epochs : local epochs in a round
+    """
+
+    local: str
+    sigma: float = number(SIGMA, above=0.0)
+    epochs: int = number(1, least=1)
+
+    losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge", "hinge")
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> ConsensusState:
+        """α = 0."""
+        w = zero(problem, w, cuts)
+        return ConsensusState(w, w.copy())
+
+    def epoch(self, problem: Problem, state: ConsensusState, rng: np.random.Generator) -> None:
+        """One round."""
+        team = ready(problem, state, state.z)
+        optimism = _optimism(problem, state)
+        order = Order(self.sigma, self.epochs, 0.0, int(rng.integers(LARGEST_SEED)), whole=True)
+        change, count = np.zeros(problem.n_weights), Count(problem.n_weights)
+        linear = mass = 0.0
+        for k, report in team.ask(order, problem.may_end):
+            report.change.added(change)
+            count.add(report.change.indices)
+            linear, mass = linear + report.linear_after, mass + sum(report.mass)
+            note(problem, k, report, team.n_parts)
+        settled = Settled(Change.of(change, count.indices), count=count.values)
+        common = Common(state.w, state.z)
+        common.follow(settled.change, settled.count, self.sigma)
+        state.best = max(state.best, best_bound("l2", 1.0, linear, state.w, mass, 1.0))
+        state.seen = float(np.nansum(problem.slacks))
+        problem.slacks *= optimism
+        state.rounds += 1
+        team.settle(order, settled)
+        team.save(problem.may_end)
+
+    def weights(self, state: ConsensusState) -> FloatVector:
+        """The common weights."""
+        return state.z
+
+    def dual(self, problem: Problem, state: ConsensusState) -> float:
+        """The best D so far."""
+        return state.best
+
+
+def _optimism(problem: Problem, state: ConsensusState) -> float:
+    """How much larger the losses at z are than those the parts see near their own weights, as far as is known.
+
+    A full pass at z replaces what the parts saw by the truth (`PartedProblem`); rounds after it are scaled by the same
+    factor, or else each of them would look good enough for another full pass. The factor fades, since it may be wrong.
+    """
+    known = float(np.nansum(problem.slacks))
+    return 1.0 + FADING * (known / state.seen - 1.0) if state.seen > 0.0 else 1.0

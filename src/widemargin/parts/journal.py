@@ -1,0 +1,126 @@
+"""The rounds of a run, and the files that parts were saved to: all that it takes to rebuild a part, or to resume a run.
+
+A folder that the workers can reach, too, holds parts as well as rounds; one that only the driver can reach holds rounds
+alone, and lost parts then repeat all of them. Without a folder rounds are kept in memory.
+
+Three generations of saved parts are kept, and the rounds since the oldest: the driver's own checkpoint may be older
+than the last generation, if the driver dies between writing the two, but not older than the first.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin.core import header
+from widemargin.core.model_file import read_model, write_model
+from widemargin.core.stored import Stored
+from widemargin.errors import ModelFileError
+from widemargin.parts.messages import Change, Order, Past, Save, Settled
+
+GENERATIONS = 3
+STRUCTURE = "round"
+ROUND = {
+    "structure": header.text(),
+    "sigma": header.number(),
+    "momentum": header.number(at_least=0, at_most=1),
+    "whole": header.flag(),
+    "epochs": header.whole(at_least=1),
+    "seed": header.whole(at_least=0),
+    "step": header.number(at_least=0, at_most=1),
+}
+
+
+class Generation(NamedTuple):
+    """Parts saved after this many rounds, by their numbers."""
+
+    rounds: int
+    paths: dict[int, str]
+
+
+class Journal:
+    """The rounds of a run.
+
+    Parameters
+    ----------
+    folder : where to keep them; it must exist
+    shared : whether the parts can write to the folder, too
+    seconds : how long to wait between two times that parts are saved
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None, *, shared: bool = False, seconds: float = 30.0):
+        self.folder, self.shared, self.seconds = None if folder is None else Path(folder), shared, seconds
+        self._rounds: dict[int, tuple[Order, Settled]] = {}
+        self._generations: list[Generation] = []
+        self._last = perf_counter()
+        if self.folder is not None:
+            self._find()
+
+    def append(self, order: Order, settled: Settled, number: int) -> None:
+        """Keep round `number`; what was kept from there on belongs to a run that was broken off."""
+        self._generations = [each for each in self._generations if each.rounds <= number]
+        if self.folder is None:
+            self._rounds[number] = order, settled
+        else:
+            about = {"structure": STRUCTURE, **order._asdict(), "step": settled.step}
+            count = {} if settled.count is None else {"count": settled.count}
+            write_model(self._path(number), about, settled.change._asdict() | count)
+
+    def past(self, part: int, rounds: int) -> Past:
+        """How a part comes to where it is after this many rounds."""
+        begin, path = 0, None
+        for generation in self._generations:
+            if generation.rounds <= rounds and part in generation.paths:
+                begin, path = generation.rounds, generation.paths[part]
+        return Past(begin, path, tuple(self._round(number) for number in range(begin, rounds)))
+
+    def is_due(self) -> bool:
+        """Whether parts should be saved now."""
+        return self.shared and self.folder is not None and perf_counter() - self._last >= self.seconds
+
+    def saving(self) -> Save:
+        """The task of saving a part."""
+        assert self.folder is not None
+        return Save(os.fspath(self.folder))
+
+    def saved(self, rounds: int, paths: Sequence[str]) -> None:
+        """All parts were saved; what is older than the last generations is no longer needed."""
+        self._generations.append(Generation(rounds, dict(enumerate(paths))))
+        self._last = perf_counter()
+        while len(self._generations) > GENERATIONS:
+            for path in self._generations.pop(0).paths.values():
+                Path(path).unlink(missing_ok=True)
+            for number in range(self._generations[0].rounds):
+                self._path(number).unlink(missing_ok=True)
+
+    def _round(self, number: int) -> tuple[Order, Settled]:
+        if self.folder is None:
+            return self._rounds[number]
+        path = self._path(number)
+        stored = Stored(header.Place(f"the round {path}"), *read_model(path))
+        found = stored.checked(ROUND)
+        if found["structure"] != STRUCTURE:
+            raise ModelFileError(f"{path} is not a round of a run")
+        indices = stored.vector("indices", np.int32)
+        change = Change(indices.copy(), stored.vector("values", np.float64, len(indices)).copy())
+        order = Order(*(found[name] for name in Order._fields))
+        count = stored.vector("count", np.uint8, len(indices)).copy() if "count" in stored.tensors else None
+        return order, Settled(change, found["step"], count)
+
+    def _path(self, number: int) -> Path:
+        assert self.folder is not None
+        return self.folder / f"round-{number:06}.wm"
+
+    def _find(self) -> None:
+        """The generations that an earlier run has left."""
+        found: dict[int, dict[int, str]] = {}
+        assert self.folder is not None
+        for path in sorted(self.folder.iterdir()):
+            named = re.fullmatch(r"part-(\d+)-(\d+)\.wm", path.name)
+            if named:
+                found.setdefault(int(named[2]), {})[int(named[1])] = os.fspath(path)
+        self._generations = [Generation(rounds, found[rounds]) for rounds in sorted(found)]

@@ -1,0 +1,221 @@
+"""One part of the blocks, with its cuts and α, in a run of an ordinary dual solver.
+
+With α′ = σ′α and C′ = σ′C, a step of the ordinary solver at v = w + Σ Δα′ a is a step on the part's problem of a round:
+A′ / (2C′c) = A / (2Cc), the step of α′ is σ′ times that of α, and so is the cap C′c. So a round is some epochs of the
+solver with C′, its store's α scaled by σ′, and ``state.w`` set to the common weights; then Δw_k = (v − w) / σ′. Where
+rounds start from z instead of w (`consensus`), put z for w, and σ for σ′.
+
+With momentum β the round starts from w + βΔ, where Δ = Σ_k Δ_k is how w moved in the last round, and its quadratic term
+is ½ σ′‖Δw_k − βΔ_k‖²; so v starts from w + βΔ − σ′βΔ_k instead, and nothing else changes.
+
+D is quadratic along the way from the old α to the new ones, so the driver may keep the best share t of the step. The
+part then blends its old working sets with the new: α ← (1 − t)α_old + tα_new, a union of their cuts.
+"""
+
+from time import perf_counter
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._threads import one_blas_thread
+from widemargin._types import FloatVector
+from widemargin.core.cut_store import CutStore
+from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, find
+from widemargin.core.lookup import lookup_for
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver
+from widemargin.parts.common import Common
+from widemargin.parts.messages import NOTHING, Change, Look, Order, Past, Report, Seen, Settled, Sums
+from widemargin.parts.saved import Saved, read_part, write_part
+from widemargin.solvers.dual import DualState, limits
+
+
+class Part(Protocol):
+    """Examples, and what a solver has learnt from them so far; part `number` has settled `rounds`."""
+
+    problem: Problem
+    number: int
+    rounds: int
+
+    def settle(self, settled: Settled) -> None:
+        """Take over how the last round ended."""
+
+    def round(self, order: Order) -> Report:
+        """Make a round from the common w."""
+
+    def look(self, at: Look) -> Seen:
+        """Σ c_i ℓ(ξ_i) near the common w."""
+
+    def save(self, path: str) -> None:
+        """Write the state after the last settled round."""
+
+    def load(self, path: str) -> None:
+        """Read the state that `save` wrote."""
+
+
+@kernel
+def _blend(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool) -> None:
+    """Add α to the cuts that are there, and the other cuts with their α."""
+    lookup = lookup_for(cuts.a)
+    for k in range(len(alpha)):
+        i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
+        slot = find(sets, i, cuts.b[k], cuts.a, begin, end)
+        if slot < 0:
+            slot = add(sets, i, cuts.b[k], cuts.a, begin, end)
+            if products:
+                add_products(sets, slot, lookup)
+        sets.alpha[slot] += alpha[k]
+        sets.mass[i] += alpha[k]
+
+
+def blend(store: CutStore, before: CutStore, step: float) -> None:
+    """Turn the α of `store` into `step` times themselves plus 1 − `step` times those of `before`."""
+    store.scale(step)
+    slots, cuts = before.everything()
+    if len(slots):
+        memory, store.memory = store.memory, np.inf  # no cut that holds a part of w may be turned away
+        _blend(store.sets, store.reserve(cuts), (1.0 - step) * before.sets.alpha[slots], store.products)
+        store.memory = memory
+
+
+class Moved(NamedTuple):
+    """How w moved in the last round: by the changes of all parts together, and by this part's own."""
+
+    together: Change
+    own: Change
+
+
+class DualPart:
+    """A part of a dual solver's run.
+
+    Parameters
+    ----------
+    problem : the part's own examples, or all of them with weight 0 for those of other parts; the C is that of the whole
+    solver : what `Solver.on_a_part` returned
+    number : the number of the part, so that parts draw different random numbers
+    """
+
+    def __init__(self, problem: Problem, solver: Solver, number: int) -> None:
+        self.problem, self.solver, self.number = problem, solver, number
+        self.C, self.sigma, self.rounds = problem.C, 1.0, 0
+        self.common = Common(np.zeros(problem.n_weights))
+        self.moved = Moved(NOTHING, NOTHING)
+        self.state: DualState = solver.start(problem)
+        problem.known = solver.known(self.state)
+        self._before: CutStore | None = None
+        self._report: Report | None = None
+
+    def round(self, order: Order) -> Report:
+        """Run the solver's epochs on the part's problem of a round."""
+        if self._report is None:
+            self._before = None if order.whole else self._copy()
+            self._report = self._made(order)
+        return self._report
+
+    def _made(self, order: Order) -> Report:
+        state, problem, sets = self.state, self.problem, self.state.store.sets
+        self._scaled(order.sigma)
+        self._place(order.momentum, state.w)
+        start, linear, mass = state.w.copy(), state.store.linear_term, sets.mass.copy()
+        rng = np.random.default_rng([order.seed, self.number])
+        begin, calls = perf_counter(), problem.meter.calls
+        with one_blas_thread():
+            for _ in range(order.epochs):
+                self.solver.epoch(problem, state, rng)
+        change, sigma = Change.between(start, state.w), self.sigma
+        moved, ridge = state.store.sets.mass - mass, state.ridge / sigma
+        return Report(
+            change._replace(values=change.values / sigma),
+            linear / sigma,
+            state.store.linear_term / sigma,
+            (0.5 * float(ridge @ mass**2), float((ridge * mass) @ moved), 0.5 * float(ridge @ moved**2)),
+            problem.loss_seen(),
+            problem.meter.calls - calls,
+            perf_counter() - begin,
+        )
+
+    def settle(self, settled: Settled) -> None:
+        """Keep a share of the step, and take over the common change of w."""
+        if settled.step < 1.0 and self._before is not None:
+            self._before.scale(self.sigma / self._scale_before)
+            blend(self.state.store, self._before, settled.step)
+        if self._report is not None:
+            own = self._report.change
+            self.moved = Moved(settled.change, own._replace(values=settled.step * own.values))
+        if settled.count is None:
+            self.common.add(settled.change)
+        else:
+            self.common.follow(settled.change, settled.count, self.sigma)
+        self._before = self._report = None
+        self.rounds += 1
+
+    def look(self, at: Look) -> Seen:
+        """Σ c_i ℓ(ξ_i) near the common weights, by a full pass."""
+        return looked(self.problem, at.change.to(self.common.z), self.C, at.tangents)
+
+    def save(self, path: str) -> None:
+        """Write α, cuts, w and z."""
+        w, z = self.common.w, self.common.z
+        self.state.w[:] = w
+        together, own = self.moved
+        kept = {"z": NOTHING.values if z is w else z, "rounds": self.rounds, "sigma": self.sigma}
+        write_part(path, self, Saved(self.state, self.problem.slacks, *together, *own, **kept))
+
+    def load(self, path: str) -> None:
+        """Read what `save` wrote."""
+        saved = read_part(path, self, Saved(self.state, self.problem.slacks))
+        self.problem.slacks, self.rounds, self.sigma = saved.slacks, saved.rounds, saved.sigma
+        self.moved = Moved(Change(saved.together, saved.by_together), Change(saved.own, saved.by_own))
+        self.common = Common(self.state.w.copy(), saved.z if len(saved.z) else None)
+        self._rescale()
+
+    def _place(self, momentum: float, v: FloatVector) -> None:
+        """Where the round starts: z, or with momentum w + βΔ − σ′βΔ_k."""
+        v[:] = self.common.z
+        if momentum > 0.0:
+            together, own = self.moved
+            v[together.indices] += momentum * together.values
+            v[own.indices] -= self.sigma * momentum * own.values
+
+    def _copy(self) -> CutStore:
+        """The working sets as they are; the driver may want to keep a share of them."""
+        copy = CutStore(self.problem.n_blocks)
+        copy.restore(self.state.store.contents())
+        self._scale_before = self.sigma
+        return copy
+
+    def _scaled(self, sigma: float) -> None:
+        """Turn the α in the store from σ′ times the true ones into `sigma` times these."""
+        if sigma != self.sigma:
+            self.state.store.scale(sigma / self.sigma)
+            self.sigma = sigma
+        self._rescale()
+
+    def _rescale(self) -> None:
+        self.problem.C = self.sigma * self.C
+        self.state.cap, self.state.ridge = limits(self.problem)
+
+
+def rebuilt(part: Part, past: Past) -> Part:
+    """A fresh part, brought to where its past leads."""
+    if past.path is not None:
+        part.load(past.path)
+    for order, settled in past.rounds:
+        part.round(order)
+        part.settle(settled)
+    return part
+
+
+def looked(problem: Problem, w: FloatVector, C: float, tangents: bool) -> Seen:
+    """Σ c_i ℓ(ξ_i) at `w` by a full pass, and the sums for a bound with this C."""
+    begin, calls, own = perf_counter(), problem.meter.calls, problem.C
+    problem.C = C
+    try:
+        with one_blas_thread():
+            sums = problem.tangent_sums(w) if tangents else None
+            loss = problem.total_loss(w) if sums is None else sums.total
+    finally:
+        problem.C = own
+    known = problem.meter.calls - calls, perf_counter() - begin
+    return Seen(loss, *known, None if sums is None else Sums.of(sums))

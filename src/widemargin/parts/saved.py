@@ -1,0 +1,70 @@
+"""A part in a file, as it is between two rounds: arrays and JSON like a checkpoint, with its digest, never a pickle."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from widemargin._types import FloatVector, IntVector
+from widemargin.core.checkpoint import digest
+from widemargin.core.header import Place, mapping, plain, record, text
+from widemargin.core.model_file import read_model, write_model
+from widemargin.core.packing import Arrays, pack, unpack
+from widemargin.core.problem import Problem
+from widemargin.core.stored import Stored
+from widemargin.errors import ModelFileError, WidemarginError
+from widemargin.parts.messages import NOTHING
+
+STRUCTURE = "part"
+
+
+@dataclass(slots=True)
+class Saved:
+    """A solver's state, the slacks that the oracle last saw, and the σ′ that α is scaled by, after `rounds` rounds.
+
+    `z` is empty where rounds start from w itself. In the last round w moved at the indices `together` by `by_together`, by this part alone at `own` by `by_own`.
+    """
+
+    state: Any
+    slacks: FloatVector
+    together: IntVector = field(default_factory=lambda: NOTHING.indices)
+    by_together: FloatVector = field(default_factory=lambda: NOTHING.values)
+    own: IntVector = field(default_factory=lambda: NOTHING.indices)
+    by_own: FloatVector = field(default_factory=lambda: NOTHING.values)
+    z: FloatVector = field(default_factory=lambda: NOTHING.values)
+    rounds: int = 0
+    sigma: float = 1.0
+
+
+def write_part(path: str, part: Any, saved: Saved) -> None:
+    """Write a part to a file."""
+    arrays: Arrays = {}
+    content = pack(saved, "part", arrays)
+    header = {"structure": STRUCTURE, "about": _about(part), "content": content, "digest": digest(content, arrays)}
+    write_model(path, header, arrays)
+
+
+def read_part(path: str, part: Any, fresh: Saved) -> Saved:
+    """What `write_part` wrote for the same part of the same run, filled into the state of `fresh`."""
+    header, arrays = read_model(path)
+    stored = Stored(Place(f"the part {path}"), header, arrays)
+    stored.checked({"structure": text(), "about": mapping(plain()), "content": record({}), "digest": text()})
+    if header["structure"] != STRUCTURE:
+        raise ModelFileError(f"{path} is not a part of a run")
+    if header["digest"] != digest(header["content"], arrays):
+        raise stored.place.damaged("its contents do not match its digest")
+    if header["about"] != _about(part):
+        raise WidemarginError(f"the part {path} belongs to another run or is another part; start afresh")
+    saved: Saved = unpack(header["content"], fresh, arrays, stored.place)
+    return saved
+
+
+def _about(part: Any) -> dict[str, Any]:
+    problem: Problem = part.problem
+    return {
+        "part": part.number,
+        "number of weights": problem.n_weights,
+        "number of blocks": problem.n_blocks,
+        "C": part.C,
+        "loss": problem.loss,
+        "objective": repr(problem.objective),
+        "solver": repr(part.solver),
+    }

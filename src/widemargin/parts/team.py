@@ -1,0 +1,112 @@
+"""The driver's side of several parts: it knows how far each has come, and rebuilds those that are lost.
+
+A part is a function of its data, of the rounds that were ordered and of how they were settled. So a part that is lost
+is made anew from its data, or from the file that it was last saved to, and repeats the rounds since then: the result is
+the same, bit for bit, as if nothing had happened. The rounds are kept in a `Journal`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from widemargin.errors import WidemarginError
+from widemargin.parts.journal import Journal
+from widemargin.parts.messages import Call, Missing, Order, Past, Settled, n_bytes
+from widemargin.parts.part import Part
+
+MOST_REBUILDS = 20  # of one part for one task: workers that die this often would go on to do so
+
+
+class About(NamedTuple):
+    """Facts about a part: its examples that count, Σ c_i, the weights, and whether its oracle is exact."""
+
+    n_examples: int
+    weight: float
+    n_weights: int
+    exact: bool
+
+    @classmethod
+    def of(cls, part: Part) -> "About":
+        """The facts about a part."""
+        problem = part.problem
+        return cls(len(problem.weighted), float(problem.c.sum()), problem.n_weights, problem.exact)
+
+
+class Carrier(Protocol):
+    """Carries calls to parts, wherever they are."""
+
+    n_parts: int
+
+    def ask(self, calls: Mapping[int, Call], watch: Callable[[], None]) -> Iterator[tuple[int, Any]]:
+        """The parts' replies, in the order of the parts; `watch` is called now and then, and may raise."""
+
+    def rebuild(self, pasts: Mapping[int, Past], watch: Callable[[], None]) -> Iterator[tuple[int, About]]:
+        """Make these parts anew, and let them repeat their past."""
+
+
+class Team:
+    """All parts of a run.
+
+    Parameters
+    ----------
+    carrier : carries calls to the parts
+    journal : keeps the rounds; by default one that forgets them with this object
+
+    `sent` and `received` count the bytes of changes of w; `rebuilt` counts parts that had been lost.
+    """
+
+    def __init__(self, carrier: Carrier, journal: Journal | None = None) -> None:
+        self.carrier, self.journal = carrier, journal or Journal()
+        self.n_parts = carrier.n_parts
+        self.rounds, self.sent, self.received, self.rebuilt = 0, 0, 0, 0
+        self.last: Settled | None = None
+        self._behind: set[int] = set()  # parts that do not know yet how the last round ended
+        self.about: dict[int, About] = {}
+
+    def start(self, watch: Callable[[], None], rounds: int = 0) -> None:
+        """Make all parts, as they are after this many rounds of the journal."""
+        self.rounds, self._behind, self.last = rounds, set(), None
+        self._rebuild(range(self.n_parts), watch)
+
+    def settle(self, order: Order, settled: Settled) -> None:
+        """A round has ended; parts are told with their next tasks."""
+        self.journal.append(order, settled, self.rounds)
+        self.rounds += 1
+        self.last, self._behind = settled, set(range(self.n_parts))
+
+    def ask(self, task: Any, watch: Callable[[], None]) -> Iterator[tuple[int, Any]]:
+        """The replies of all parts to a task, in their order; parts that are lost are rebuilt on the way."""
+        replies: dict[int, Any] = {}
+        waiting, following, rebuilds = list(range(self.n_parts)), 0, 0
+        while waiting:
+            calls = {k: Call(self.rounds, self.last if k in self._behind else None, task) for k in waiting}
+            self.sent += sum(call.n_bytes for call in calls.values())
+            lost: list[int] = []
+            for k, reply in self.carrier.ask(calls, watch):
+                if isinstance(reply, Missing):
+                    lost.append(k)
+                    continue
+                self._behind.discard(k)
+                self.received += n_bytes(reply)
+                replies[k] = reply
+                while following in replies:
+                    yield following, replies.pop(following)
+                    following += 1
+            if lost:
+                rebuilds += 1
+                if rebuilds > MOST_REBUILDS:
+                    raise WidemarginError(f"part {lost[0]} was lost {rebuilds} times during one task; training stops")
+                self.rebuilt += len(lost)
+                self._rebuild(lost, watch)
+            waiting = lost
+
+    def _rebuild(self, parts: Iterable[int], watch: Callable[[], None]) -> None:
+        pasts = {k: self.journal.past(k, self.rounds) for k in parts}
+        for k, about in self.carrier.rebuild(pasts, watch):
+            self.about[k] = about
+            self._behind.discard(k)
+
+    def save(self, watch: Callable[[], None]) -> None:
+        """Save all parts if the journal has a folder that they can reach, and the last time is long enough ago."""
+        if self.journal.is_due():
+            paths = [path for _, path in self.ask(self.journal.saving(), watch)]
+            self.journal.saved(self.rounds, paths)

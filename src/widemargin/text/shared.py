@@ -1,0 +1,46 @@
+"""Features that parts of a corpus share: each part counts its own, and counts are merged pair by pair, in order.
+
+Keys are numbered in the order of the parts, whichever worker comes first.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._types import KeyVector, LongVector
+from widemargin.text.alphabet import Alphabet
+
+
+class Vocabulary(NamedTuple):
+    """Keys of features, how often each occurs, and their names."""
+
+    keys: KeyVector
+    counts: LongVector
+    names: list[str]
+
+    def merged(self, other: "Vocabulary") -> "Vocabulary":
+        """These features, then those that only the other has.
+
+        >>> one = Vocabulary(np.array([7, 9], dtype=np.uint64), np.array([1, 2]), ["a", "b"])
+        >>> two = Vocabulary(np.array([9, 5], dtype=np.uint64), np.array([4, 1]), ["b", "c"])
+        >>> one.merged(two).counts.tolist(), one.merged(two).names
+        ([1, 6, 1], ['a', 'b', 'c'])
+        """
+        alphabet = Alphabet(self.keys)
+        numbers = alphabet.intern(other.keys)
+        counts = np.zeros(alphabet.size, dtype=np.int64)
+        counts[: len(self.keys)] = self.counts
+        counts[numbers] += other.counts
+        new = np.flatnonzero(numbers >= len(self.keys)).tolist()
+        return Vocabulary(alphabet.keys(), counts, [*self.names, *(other.names[k] for k in new)])
+
+    def frequent(self, min_count: int) -> "Vocabulary":
+        """Only the features that occur so often."""
+        used = self.counts >= min_count
+        names = [name for name, wanted in zip(self.names, used.tolist(), strict=True) if wanted]
+        return Vocabulary(self.keys[used], self.counts[used], names)
+
+
+def counted(index: Alphabet, numbers: "np.ndarray[tuple[int], np.dtype[np.int32]]", names: list[str]) -> Vocabulary:
+    """The features of an alphabet, which occur with these numbers."""
+    return Vocabulary(index.keys(), np.bincount(numbers, minlength=index.size).astype(np.int64), names)
