@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import ByteVector, FloatVector, IntVector
 from widemargin.parts.messages import Change
 
@@ -31,25 +32,49 @@ class Count:
 
 
 class Common:
-    """w = Σ αa, and z, from which rounds start: w itself, or weights that follow it (`consensus`)."""
+    """w = Σ αa, and z, from which rounds start: w itself, or weights that follow it (`consensus`).
 
-    def __init__(self, w: FloatVector, z: FloatVector | None = None) -> None:
-        self.w, self.z = w, w if z is None else z
+    u is then the mean of where the last round led those parts that changed a weight; z with none.
+    """
+
+    def __init__(self, w: FloatVector, z: FloatVector | None = None, u: FloatVector | None = None) -> None:
+        self.w, self.z, self.u = w, w if z is None else z, w if u is None else u
 
     def add(self, change: Change) -> None:
         """Change w, and let z be w."""
         change.added(self.w)
-        self.z = self.w
+        self.z = self.u = self.w
 
-    def follow(self, change: Change, count: ByteVector, sigma: float) -> None:
-        """Change w, as `count` parts wanted it for each weight; then z ← (w + Δw + ρz) / (1 + ρ), ρ = n / σ."""
+    def follow(self, change: Change, count: ByteVector, before: Change, sigma: float, momentum: float) -> None:
+        """Change w, as `count` parts wanted it for each weight, and let z follow; `before` is the change before."""
         if self.z is self.w:
-            self.z = self.w.copy()
-        w, z = self.w, self.z
-        change.added(w)
-        changed = change.indices
-        rho = count / sigma
-        followed = (w[changed] + change.values + rho * z[changed]) / (1.0 + rho)
-        others = np.flatnonzero(w != z).astype(np.int32)
-        z[others] += (w[others] - z[others]) / (1.0 + 1.0 / sigma)
-        z[changed] = followed
+            self.z, self.u = self.w.copy(), self.w.copy()
+        change.added(self.w)
+        _follow(self.w, self.z, self.u, change, count, before, sigma, momentum)
+
+
+@kernel
+def _follow(
+    w: FloatVector,
+    z: FloatVector,
+    u: FloatVector,
+    change: Change,
+    count: ByteVector,
+    before: Change,
+    sigma: float,
+    momentum: float,
+) -> None:
+    """The equations of `consensus`, for each weight by itself."""
+    k = last = 0
+    for j in range(len(w)):
+        rho, delta, delta_before = 1.0 / sigma, 0.0, 0.0
+        if k < len(change.indices) and change.indices[k] == j:
+            rho, delta = count[k] / sigma, change.values[k]
+            k += 1
+        if last < len(before.indices) and before.indices[last] == j:
+            delta_before = before.values[last]
+            last += 1
+        mean = z[j] + (delta - momentum * delta_before) / rho
+        ahead = mean + momentum * (mean - u[j])
+        z[j] = (rho * ahead + w[j] + momentum * delta) / (1.0 + rho)
+        u[j] = mean

@@ -103,6 +103,7 @@ class DualPart:
         self.moved = Moved(NOTHING, NOTHING)
         self.state: DualState = solver.start(problem)
         problem.known = solver.known(self.state)
+        self._momentum = 0.0
         self._before: CutStore | None = None
         self._report: Report | None = None
 
@@ -116,6 +117,7 @@ class DualPart:
     def _made(self, order: Order) -> Report:
         state, problem, sets = self.state, self.problem, self.state.store.sets
         self._scaled(order.sigma)
+        self._momentum = order.momentum
         self._place(order.momentum, state.w)
         start, linear, mass = state.w.copy(), state.store.linear_term, sets.mass.copy()
         rng = np.random.default_rng([order.seed, self.number])
@@ -140,13 +142,14 @@ class DualPart:
         if settled.step < 1.0 and self._before is not None:
             self._before.scale(self.sigma / self._scale_before)
             blend(self.state.store, self._before, settled.step)
+        before = self.moved.together
         if self._report is not None:
             own = self._report.change
             self.moved = Moved(settled.change, own._replace(values=settled.step * own.values))
         if settled.count is None:
             self.common.add(settled.change)
         else:
-            self.common.follow(settled.change, settled.count, self.sigma)
+            self.common.follow(settled.change, settled.count, before, self.sigma, self._momentum)
         self._before = self._report = None
         self.rounds += 1
 
@@ -156,10 +159,11 @@ class DualPart:
 
     def save(self, path: str) -> None:
         """Write α, cuts, w and z."""
-        w, z = self.common.w, self.common.z
+        w, z, u = self.common.w, self.common.z, self.common.u
         self.state.w[:] = w
         together, own = self.moved
-        kept = {"z": NOTHING.values if z is w else z, "rounds": self.rounds, "sigma": self.sigma}
+        followers = {} if z is w else {"z": z, "u": u}
+        kept = {"rounds": self.rounds, "sigma": self.sigma, **followers}
         write_part(path, self, Saved(self.state, self.problem.slacks, *together, *own, **kept))
 
     def load(self, path: str) -> None:
@@ -167,15 +171,16 @@ class DualPart:
         saved = read_part(path, self, Saved(self.state, self.problem.slacks))
         self.problem.slacks, self.rounds, self.sigma = saved.slacks, saved.rounds, saved.sigma
         self.moved = Moved(Change(saved.together, saved.by_together), Change(saved.own, saved.by_own))
-        self.common = Common(self.state.w.copy(), saved.z if len(saved.z) else None)
+        self.common = Common(self.state.w.copy(), *((saved.z, saved.u) if len(saved.z) else ()))
         self._rescale()
 
     def _place(self, momentum: float, v: FloatVector) -> None:
-        """Where the round starts: z, or with momentum w + βΔ − σ′βΔ_k."""
+        """Where the round starts: w + βΔ − σ′βΔ_k, or z − σβΔ_k."""
         v[:] = self.common.z
         if momentum > 0.0:
             together, own = self.moved
-            v[together.indices] += momentum * together.values
+            if self.common.z is self.common.w:
+                v[together.indices] += momentum * together.values
             v[own.indices] -= self.sigma * momentum * own.values
 
     def _copy(self) -> CutStore:

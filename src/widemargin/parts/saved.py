@@ -20,7 +20,7 @@ STRUCTURE = "part"
 class Saved:
     """A solver's state, the slacks that the oracle last saw, and the σ′ that α is scaled by, after `rounds` rounds.
 
-    `z` is empty where rounds start from w itself. In the last round w moved at the indices `together` by `by_together`, by this part alone at `own` by `by_own`.
+    `z` and `u` are empty where rounds start from w itself. In the last round w moved at the indices `together` by `by_together`, by this part alone at `own` by `by_own`.
     """
 
     state: Any
@@ -30,6 +30,7 @@ class Saved:
     own: IntVector = field(default_factory=lambda: NOTHING.indices)
     by_own: FloatVector = field(default_factory=lambda: NOTHING.values)
     z: FloatVector = field(default_factory=lambda: NOTHING.values)
+    u: FloatVector = field(default_factory=lambda: NOTHING.values)
     rounds: int = 0
     sigma: float = 1.0
 
