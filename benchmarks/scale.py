@@ -5,9 +5,9 @@
     python benchmarks/scale.py --kill 10                      workers killed at random moments: is anything lost?
 
 Parts are simulated in one process, one after the other: rounds, bytes and gaps are what a cluster would see, and
-seconds are not. Methods: *cocoa* as the library has it, *plain* CoCoA+ as published (σ′ = K, no momentum), *averaging*
-(CoCoA: σ′ = 1, and the best share of the step instead of 1 / K), and *gradients* (L-BFGS, which sends a gradient of P
-in every round). Bytes a round are those of one part, both ways. The cost model is
+seconds are not. Methods: *consensus*, the library's default; *cocoa*, accelerated CoCoA+; *plain* CoCoA+ as published
+(σ′ = K, no momentum); *averaging* (CoCoA: σ′ = 1, and the best share of the step instead of 1 / K); and *gradients*
+(L-BFGS, which sends a gradient of P in every round). Bytes a round are those of one part, both ways. The cost model is
 
     seconds of a round = work of the slowest part + bytes / bandwidth + latency
 
@@ -34,6 +34,7 @@ from widemargin import Callback, Stop, fit
 from widemargin.core.problem import Problem
 from widemargin.parts.choice import part_of
 from widemargin.parts.cocoa import Cocoa
+from widemargin.parts.consensus import Consensus
 from widemargin.parts.local import LocalCarrier
 from widemargin.parts.part import Part
 from widemargin.parts.problem import PartedProblem
@@ -46,6 +47,7 @@ from widemargin.tasks.training import Data, problem_of
 HERE = Path(__file__).resolve()
 SOLVER = SOLVERS["auto"]
 METHODS = {
+    "consensus": Consensus(local=repr(SOLVER)),
     "cocoa": Cocoa(local=repr(SOLVER)),
     "plain": Cocoa(local=repr(SOLVER), caution=1.0, momentum=0.0),
     "averaging": Cocoa(local=repr(SOLVER), caution=1e-9, momentum=0.0),

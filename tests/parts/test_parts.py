@@ -14,9 +14,10 @@ from widemargin.core.problem import Meter
 from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
 from widemargin.parts.choice import ROUNDS, part_of, rounds_of
 from widemargin.parts.cocoa import Cocoa, best_share
+from widemargin.parts.common import Common, Pulls
 from widemargin.parts.journal import Journal
 from widemargin.parts.local import LocalCarrier
-from widemargin.parts.messages import Change, Look, Missing, Order
+from widemargin.parts.messages import NOTHING, Change, Look, Missing, Order
 from widemargin.parts.part import blend
 from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import Team
@@ -63,16 +64,19 @@ def test_every_solver_says_whether_it_can():
             rounds_of(SOLVERS[name])
 
 
-@pytest.mark.parametrize("name", DUAL)
 @pytest.mark.parametrize("n_parts", [1, 3])
-@pytest.mark.parametrize("rounds", ROUNDS)
+@pytest.mark.parametrize(
+    ("name", "rounds"), [*((name, "consensus") for name in DUAL), ("auto", "cocoa"), ("dcd", "cocoa")]
+)
 def test_the_optimum_of_one_machine(name, n_parts, rounds):
     solver = SOLVERS[name]
+    rounds = rounds_of(solver, rounds=rounds)
     for loss in solver.losses:
         whole, small = problem("chain", loss=loss)
         least, _ = optimum(whole, small)
         gap, watcher = 5e-3 if name == "bcfw" else 1e-4, Rows()
-        solution = fitted(whole, solver, n_parts, stop=Stop(epochs=3000, gap=gap), callbacks=[watcher], rounds=rounds_of(solver, rounds=rounds))
+        stop = Stop(epochs=3000, gap=gap)
+        solution = fitted(whole, solver, n_parts, stop=stop, callbacks=[watcher], rounds=rounds)
         assert solution.stopped == "gap"
         assert solution.certified
         # The certificate is true: P recomputed on one machine, D below the independent optimum.
@@ -111,6 +115,44 @@ def test_the_dual_never_falls_even_where_steps_are_too_long(rounds):
         np.testing.assert_allclose(w, solution.w, atol=1e-9)
         assert linear - mass - 0.5 * w @ w == pytest.approx(solution.dual, rel=1e-9)
         assert rounds != {"caution": 0.1} or min(steps) < 1.0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("momentum", [0.0, 0.4])
+def test_common_weights_follow_the_parts(momentum):
+    """Against accelerated ADMM with every u_k and v_k written out, where parts have a say on what they change alone."""
+    rng, n_parts, n, sigma = np.random.default_rng(3), 3, 12, 0.2
+    common, before = Common(np.zeros(n)), NOTHING
+    v, last, z, mean_before = np.zeros((n_parts, n)), np.zeros((n_parts, n)), np.zeros(n), np.zeros(n)
+    for _ in range(4):
+        step = rng.normal(size=(n_parts, n)) * (rng.random((n_parts, n)) < 0.5)
+        step[:, 0], step[:, 1] = 0.0, [1.0, -1.0, 0.0]  # nobody's, and one where all changes cancel
+        u = z + sigma * (step - momentum * last)
+        v, last = v + step, step
+        pulling = step != 0.0
+        pulls = np.maximum(pulling.sum(axis=0), 1)
+        # Parts without a say stay at z; what is left of their last change counts as the others'.
+        mean = z + (u - z).sum(axis=0) / pulls
+        ahead = mean + momentum * (mean - mean_before)
+        z = (pulls / sigma * ahead + v.sum(axis=0) + momentum * step.sum(axis=0)) / (1.0 + pulls / sigma)
+        mean_before = mean
+        counted = Pulls(n)
+        for each in step:
+            counted.add(np.flatnonzero(each).astype(np.int32))
+        change = Change.of(step.sum(axis=0), counted.indices)
+        common.follow(change, counted.values, before, sigma, momentum)
+        before = change
+        np.testing.assert_allclose(common.w, v.sum(axis=0), atol=1e-12)
+        np.testing.assert_allclose(common.z, z, atol=1e-12)
+    assert common.z[0] == 0.0
+
+
+@pytest.mark.interpreted
+def test_more_parts_than_can_be_counted():
+    counted = Pulls(3)
+    for _ in range(300):
+        counted.add(np.array([1], dtype=np.int32))
+    assert (counted.indices.tolist(), counted.values.tolist()) == ([1], [255])
 
 
 @pytest.mark.interpreted

@@ -9,7 +9,7 @@ from widemargin.parts.messages import Change
 MOST = np.iinfo(np.uint8).max  # parts beyond this number are not counted
 
 
-class Count:
+class Pulls:
     """How many parts have changed each weight in a round."""
 
     def __init__(self, n_weights: int) -> None:
@@ -45,12 +45,12 @@ class Common:
         change.added(self.w)
         self.z = self.u = self.w
 
-    def follow(self, change: Change, count: ByteVector, before: Change, sigma: float, momentum: float) -> None:
-        """Change w, as `count` parts wanted it for each weight, and let z follow; `before` is the change before."""
+    def follow(self, change: Change, pulls: ByteVector, before: Change, sigma: float, momentum: float) -> None:
+        """Change w, with `pulls` parts at each weight, and let z follow; `before` is the change before."""
         if self.z is self.w:
             self.z, self.u = self.w.copy(), self.w.copy()
         change.added(self.w)
-        _follow(self.w, self.z, self.u, change, count, before, sigma, momentum)
+        _follow(self.w, self.z, self.u, change, pulls, before, sigma, momentum)
 
 
 @kernel
@@ -59,7 +59,7 @@ def _follow(
     z: FloatVector,
     u: FloatVector,
     change: Change,
-    count: ByteVector,
+    pulls: ByteVector,
     before: Change,
     sigma: float,
     momentum: float,
@@ -69,7 +69,7 @@ def _follow(
     for j in range(len(w)):
         rho, delta, delta_before = 1.0 / sigma, 0.0, 0.0
         if k < len(change.indices) and change.indices[k] == j:
-            rho, delta = count[k] / sigma, change.values[k]
+            rho, delta = pulls[k] / sigma, change.values[k]
             k += 1
         if last < len(before.indices) and before.indices[last] == j:
             delta_before = before.values[last]

@@ -31,7 +31,7 @@ from widemargin.core.penalty import best_bound
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number
 from widemargin.parts.cocoa import LARGEST_SEED, note, ready, zero
-from widemargin.parts.common import Common, Count
+from widemargin.parts.common import Common, Pulls
 from widemargin.parts.messages import NOTHING, Change, Order, Settled
 
 SIGMA, MOMENTUM = 0.15, 0.3  # by measurement on tags and names (benchmarks/scale.py)
@@ -84,16 +84,16 @@ class Consensus(Solver):
         team = ready(problem, state, state.z)
         optimism = _optimism(problem, state)
         order = Order(self.sigma, self.epochs, self.momentum, int(rng.integers(LARGEST_SEED)), whole=True)
-        change, count = np.zeros(problem.n_weights), Count(problem.n_weights)
+        change, pulls = np.zeros(problem.n_weights), Pulls(problem.n_weights)
         linear = mass = 0.0
         for k, report in team.ask(order, problem.may_end):
             report.change.added(change)
-            count.add(report.change.indices)
+            pulls.add(report.change.indices)
             linear, mass = linear + report.linear_after, mass + sum(report.mass)
             note(problem, k, report, team.n_parts)
-        settled = Settled(Change.of(change, count.indices), count=count.values)
+        settled = Settled(Change.of(change, pulls.indices), pulls=pulls.values)
         before = Change(state.moved, state.by)
-        Common(state.w, state.z, state.u).follow(settled.change, count.values, before, self.sigma, self.momentum)
+        Common(state.w, state.z, state.u).follow(settled.change, pulls.values, before, self.sigma, self.momentum)
         state.moved, state.by = settled.change
         state.best = max(state.best, best_bound("l2", 1.0, linear, state.w, mass, 1.0))
         state.seen = float(np.nansum(problem.slacks))

@@ -67,8 +67,8 @@ class Journal:
             self._rounds[number] = order, settled
         else:
             about = {"structure": STRUCTURE, **order._asdict(), "step": settled.step}
-            count = {} if settled.count is None else {"count": settled.count}
-            write_model(self._path(number), about, settled.change._asdict() | count)
+            pulls = {} if settled.pulls is None else {"pulls": settled.pulls}
+            write_model(self._path(number), about, settled.change._asdict() | pulls)
 
     def past(self, part: int, rounds: int) -> Past:
         """How a part comes to where it is after this many rounds."""
@@ -108,8 +108,8 @@ class Journal:
         indices = stored.vector("indices", np.int32)
         change = Change(indices.copy(), stored.vector("values", np.float64, len(indices)).copy())
         order = Order(*(found[name] for name in Order._fields))
-        count = stored.vector("count", np.uint8, len(indices)).copy() if "count" in stored.tensors else None
-        return order, Settled(change, found["step"], count)
+        pulls = stored.vector("pulls", np.uint8, len(indices)).copy() if "pulls" in stored.tensors else None
+        return order, Settled(change, found["step"], pulls)
 
     def _path(self, number: int) -> Path:
         assert self.folder is not None

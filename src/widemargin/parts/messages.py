@@ -57,17 +57,17 @@ NOTHING = Change(np.empty(0, dtype=np.int32), np.empty(0))
 class Settled(NamedTuple):
     """How a round ended: w changes by `change`, and parts keep this share of the `step` of their α.
 
-    In consensus rounds, `count` parts have changed each of these weights.
+    In consensus rounds, `pulls` says how many parts have changed each of these weights.
     """
 
     change: Change
     step: float = 1.0
-    count: ByteVector | None = None
+    pulls: ByteVector | None = None
 
     @property
     def n_bytes(self) -> int:
         """The bytes that it takes to send it."""
-        return self.change.n_bytes + (0 if self.count is None else self.count.nbytes)
+        return self.change.n_bytes + (0 if self.pulls is None else self.pulls.nbytes)
 
 
 class Order(NamedTuple):

@@ -146,10 +146,10 @@ class DualPart:
         if self._report is not None:
             own = self._report.change
             self.moved = Moved(settled.change, own._replace(values=settled.step * own.values))
-        if settled.count is None:
+        if settled.pulls is None:
             self.common.add(settled.change)
         else:
-            self.common.follow(settled.change, settled.count, before, self.sigma, self._momentum)
+            self.common.follow(settled.change, settled.pulls, before, self.sigma, self._momentum)
         self._before = self._report = None
         self.rounds += 1
 
@@ -162,9 +162,10 @@ class DualPart:
         w, z, u = self.common.w, self.common.z, self.common.u
         self.state.w[:] = w
         together, own = self.moved
-        followers = {} if z is w else {"z": z, "u": u}
-        kept = {"rounds": self.rounds, "sigma": self.sigma, **followers}
-        write_part(path, self, Saved(self.state, self.problem.slacks, *together, *own, **kept))
+        saved = Saved(self.state, self.problem.slacks, *together, *own, rounds=self.rounds, sigma=self.sigma)
+        if z is not w:
+            saved.z, saved.u = z, u
+        write_part(path, self, saved)
 
     def load(self, path: str) -> None:
         """Read what `save` wrote."""

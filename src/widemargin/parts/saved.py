@@ -20,7 +20,8 @@ STRUCTURE = "part"
 class Saved:
     """A solver's state, the slacks that the oracle last saw, and the σ′ that α is scaled by, after `rounds` rounds.
 
-    `z` and `u` are empty where rounds start from w itself. In the last round w moved at the indices `together` by `by_together`, by this part alone at `own` by `by_own`.
+    `z` and `u` are empty where rounds start from w itself. In the last round w moved at the indices `together` by
+    `by_together`, by this part alone at `own` by `by_own`.
     """
 
     state: Any

@@ -366,9 +366,7 @@ def _slim(solution: Solution) -> Solution:
     return replace(solution, cuts=None)
 
 
-def model_of(
-    compiled: Compiled[M], parameters: Parameters, solution: Solution, n_examples: int | None = None
-) -> M:
+def model_of(compiled: Compiled[M], parameters: Parameters, solution: Solution, n_examples: int | None = None) -> M:
     """The model with the weights of a solution, and the record of its training.
 
     `n_examples` is None for pieces: nobody knows how often they come.
