@@ -11,6 +11,7 @@ TASK = Task(
             "compile.compile_brackets",
             "model.Bracketer",
             "estimator.ConstituencyParser",
+            survey="compile.survey_brackets",
         )
     },
     does="Learn to parse: trees of constituents, from files of trees in brackets.\n\nTraces are left out.",

@@ -12,7 +12,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.core.sparse import Matrix, Rows, boundaries, stack
+from widemargin.core.sparse import Matrix, Rows, boundaries, stack, taken
 from widemargin.errors import DataError
 from widemargin.text.matrices import as_matrix
 
@@ -29,6 +29,15 @@ class Queries(NamedTuple):
     def n_queries(self) -> int:
         """The number of queries."""
         return len(self.indptr) - 1
+
+    def places(self, numbers: LongVector) -> LongVector:
+        """The documents of the queries with these numbers."""
+        return np.concatenate([np.empty(0, np.int64), *(np.arange(*self.indptr[k : k + 2]) for k in numbers.tolist())])
+
+    def chosen(self, numbers: LongVector) -> "Queries":
+        """The queries with these numbers."""
+        sizes = np.diff(self.indptr)[numbers]
+        return Queries(Matrix(taken(self.matrix.rows, self.places(numbers)), self.matrix.width), boundaries(sizes))
 
 
 def as_queries(X: Any, group: Any = None, qid: Any = None, width: int | None = None) -> Queries:
