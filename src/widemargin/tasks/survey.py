@@ -8,7 +8,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self
 
+from widemargin.core.sparse import Matrix
 from widemargin.errors import DataError, UnsupportedError
+from widemargin.text.matrices import as_matrix
 from widemargin.text.shared import Vocabulary
 
 
@@ -41,6 +43,16 @@ class Survey:
 def refuse_latent(what: str) -> NoReturn:
     """Say that `what` has latent variables, whose rounds are made on one machine."""
     raise UnsupportedError(f"{what}: latent variables are learnt on one machine only; take the estimator without Dask")
+
+
+def widened(X: Any, survey: Survey | None) -> Matrix:
+    """A matrix as wide as the widest part of the data; only sparse rows of a file may be narrower."""
+    matrix = as_matrix(X)
+    if survey is None or matrix.width == survey.facts["size"]["width"]:
+        return matrix
+    if not isinstance(X, Matrix):
+        raise DataError(f"a part of X has {matrix.width} columns, but another has {survey.facts['size']['width']}")
+    return Matrix(matrix.rows, survey.facts["size"]["width"])
 
 
 def _merged(name: str, one: Any, two: Any) -> Any:

@@ -12,6 +12,7 @@ TASK = Task(
             "model.Bracketer",
             "estimator.ConstituencyParser",
             survey="compile.survey_brackets",
+            tags="compile.TAGS",
         )
     },
     does="Learn to parse: trees of constituents, from files of trees in brackets.\n\nTraces are left out.",

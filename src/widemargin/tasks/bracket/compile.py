@@ -23,6 +23,7 @@ from widemargin.tasks.bracket.features import (
 from widemargin.tasks.bracket.metrics import bracket_scores
 from widemargin.tasks.bracket.model import Bracketer, spelt
 from widemargin.tasks.bracket.parameters import BracketerParameters
+from widemargin.tasks.fold_tags import Learnt
 from widemargin.tasks.jackknife import tagged
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
@@ -45,6 +46,14 @@ def survey_brackets(parameters: BracketerParameters, data: Data) -> Survey:
     return Survey(facts=facts)
 
 
+def _templates(parameters: BracketerParameters) -> tuple[RoleTemplate, ...]:
+    given = parameters.templates
+    return parse_bracket_templates(DEFAULT_BRACKET_TEMPLATES if given is None else given)
+
+
+TAGS = Learnt(as_tagged, lambda parameters, survey: columns_read(_templates(parameters)))
+
+
 def _bracketing(survey: Survey) -> Bracketing:
     """The labels of all parts."""
     roots, facts = survey.facts["roots"], survey.facts
@@ -62,8 +71,7 @@ def compile_brackets(
         raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
     columns = as_tagged(data.X)
     trees = as_trees(columns, data.y)
-    given = parameters.templates
-    templates = parse_bracket_templates(DEFAULT_BRACKET_TEMPLATES if given is None else given)
+    templates = _templates(parameters)
     dev = None if data.dev is None else as_tagged(data.dev[0])
     gold_dev = None if dev is None or data.dev is None else as_trees(dev, data.dev[1])
     columns, dev, taggers, filled = tagged(parameters, columns, dev, columns_read(templates), data.told)

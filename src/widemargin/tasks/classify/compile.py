@@ -22,7 +22,7 @@ from widemargin.tasks.classify.labels import class_numbers, indicators, set_cost
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.classify.multilabel import multilabel_kind
 from widemargin.tasks.classify.parameters import ClassifierParameters, LinearParameters, MultilabelParameters
-from widemargin.tasks.survey import Survey
+from widemargin.tasks.survey import Survey, widened
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.labels import cost_matrix, label_weights
 from widemargin.text.matrices import MatrixExtractor, as_matrix
@@ -35,7 +35,7 @@ def survey_classes(parameters: ClassifierParameters, data: Data) -> Survey:
     X, (labels, gold) = as_matrix(data.X), class_numbers(data.y)
     _check_lengths(X.rows, gold)
     weights = np.bincount(gold, checked_weights(data.sample_weight, len(gold)), len(labels)).tolist()
-    facts = {"width": X.width, "weights of labels": Counter(dict(zip(labels, weights, strict=True)))}
+    facts = {"size": {"width": X.width}, "weights of labels": Counter(dict(zip(labels, weights, strict=True)))}
     return Survey(Counter(dict(zip(labels, np.bincount(gold).tolist(), strict=True))), facts=facts | _kind_of(labels))
 
 
@@ -43,7 +43,7 @@ def survey_sets(parameters: MultilabelParameters, data: Data) -> Survey:
     """The labels of a part of the data, and the number of features."""
     X, (labels, gold) = as_matrix(data.X), indicators(data.y)
     _check_lengths(X.rows, gold)
-    return Survey(facts={"width": X.width, "labels": frozenset(labels), **_kind_of(labels)})
+    return Survey(facts={"size": {"width": X.width}, "labels": frozenset(labels), **_kind_of(labels)})
 
 
 def _kind_of(labels: Sequence[Any]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def compile_classes(
     survey: Survey | None = None,
 ) -> Compiled[Classifier]:
     """Compile features and classes to arrays; `labels` are those of the data, or of the `survey` of all parts."""
-    X, y, weight = as_matrix(data.X), data.y, data.sample_weight
+    X, y, weight = widened(data.X, survey), data.y, data.sample_weight
     if survey is not None:
         labels = sorted(survey.labels)
     if not piece:
@@ -98,7 +98,7 @@ def compile_sets(
     survey: Survey | None = None,
 ) -> Compiled[MultilabelModel]:
     """Compile features and sets of labels to arrays; `labels` are those of the data, or of the `survey` of all."""
-    X = as_matrix(data.X)
+    X = widened(data.X, survey)
     if survey is not None:
         labels = sorted(survey.facts["labels"])
     known, gold = indicators(data.y, None if labels is None else list(labels))

@@ -18,7 +18,7 @@ from widemargin.tasks.rank.positions import PositionExamples
 from widemargin.tasks.rank.queries import HIGHEST_GRADE, as_grades, as_queries
 from widemargin.tasks.rank.scores import Rankings, main_measure
 from widemargin.tasks.rank.swaps import SwapExamples
-from widemargin.tasks.survey import Survey, refuse_latent
+from widemargin.tasks.survey import Survey, refuse_latent, widened
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.matrices import MatrixExtractor
 
@@ -34,7 +34,7 @@ def survey_rankings(parameters: RankerParameters, data: Data) -> Survey:
     """The number of features of a part of the data."""
     if _settings(parameters).measure in ("precision", "ndcg"):
         refuse_latent(f"of measure={parameters.measure!r} the best of equal rankings is hidden")
-    return Survey(facts={"width": as_queries(data.X).matrix.width})
+    return Survey(facts={"size": {"width": as_queries(data.X).matrix.width}})
 
 
 def compile_rankings(
@@ -43,6 +43,7 @@ def compile_rankings(
     """Compile documents and grades to arrays; with a `survey` of all parts, one may have nothing to learn from."""
     settings = _settings(parameters)
     queries = as_queries(data.X)
+    queries = queries._replace(matrix=widened(queries.matrix, survey))
     grades, extractor = as_grades(data.y, queries.indptr), MatrixExtractor(queries.matrix.width)
     examples = _examples(settings, QueryExamples(*feature_rows(extractor, queries, settings), grades))
     weight = checked_weights(data.sample_weight, examples.n_examples) * examples.informative()

@@ -30,14 +30,12 @@ class Queries(NamedTuple):
         """The number of queries."""
         return len(self.indptr) - 1
 
-    def places(self, numbers: LongVector) -> LongVector:
-        """The documents of the queries with these numbers."""
-        return np.concatenate([np.empty(0, np.int64), *(np.arange(*self.indptr[k : k + 2]) for k in numbers.tolist())])
-
     def chosen(self, numbers: LongVector) -> "Queries":
         """The queries with these numbers."""
         sizes = np.diff(self.indptr)[numbers]
-        return Queries(Matrix(taken(self.matrix.rows, self.places(numbers)), self.matrix.width), boundaries(sizes))
+        indptr = boundaries(sizes)
+        documents = np.arange(indptr[-1]) + np.repeat(self.indptr[numbers] - indptr[:-1], sizes)
+        return Queries(Matrix(taken(self.matrix.rows, documents), self.matrix.width), indptr)
 
 
 def as_queries(X: Any, group: Any = None, qid: Any = None, width: int | None = None) -> Queries:

@@ -80,7 +80,7 @@ def compile_tags(
     if survey is None:
         counts = _label_counts(encoded, np.diff(features.indptr).tolist(), data.sample_weight)
     else:
-        counts = np.array([survey.facts["weights of labels"][label] for label in known], dtype=np.float64)
+        counts = np.fromiter((survey.facts["weights of labels"][label] for label in known), dtype=np.float64)
     costs = _costs(parameters, known, counts, piece=piece)
     metric = metric_for(parameters.dev_metric, known)
     score = None
@@ -106,8 +106,7 @@ def _label_counts(encoded: Encoded, sizes: Sequence[int], sample_weight: Any) ->
     """The sum of the weights of the tokens that have each label for certain."""
     tokens = np.repeat(checked_weights(sample_weight, len(sizes)), sizes)
     sure = encoded.known < len(encoded.labels)
-    counts: FloatVector = np.bincount(encoded.known[sure], tokens[sure], len(encoded.labels))
-    return counts
+    return np.bincount(encoded.known[sure], tokens[sure], len(encoded.labels)).astype(np.float64)
 
 
 def _costs(parameters: TaggerParameters, labels: list[Any], counts: FloatVector, *, piece: bool) -> FloatMatrix | None:
