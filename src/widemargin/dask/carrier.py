@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from distributed import Client, Future, TimeoutError, wait  # noqa: A004
 
 from widemargin.dask import worker
-from widemargin.dask.cluster import LOST, addresses, large_messages, n_workers, plainly
+from widemargin.dask.cluster import LOST, addresses, held, large_messages, n_workers, plainly
 from widemargin.errors import WidemarginError
 from widemargin.parts.messages import Call, Missing, Order, Past
 from widemargin.parts.team import About
 
 TICK = 0.2  # seconds between two looks at whether training should end
-FETCH = 5.0  # seconds that fetching a result may take at first
+FETCH = 1.0  # seconds that fetching a result may take at first
 BETWEEN_LOOKS = 1.0  # seconds between two looks at which workers are there
 LEAST_PATIENCE = 60.0  # seconds that any part may take
 MOST_ATTEMPTS = 10  # to rebuild parts on workers that die again
@@ -55,7 +55,6 @@ class DaskCarrier:
         self.n_parts, self._pieces, self._shared = len(pieces), list(pieces), shared
         self._where: dict[int, str] = {}
         self._shared_future: Future[Any] | None = None
-        self._data: dict[int, Future[Any]] = {}
         self._about: dict[int, About] = {}
         self._usual: dict[str, float] = {}  # seconds of a task, by its name
         self._suspects: set[str] = set()  # workers that were too slow, and have not answered since
@@ -85,10 +84,7 @@ class DaskCarrier:
             if not waiting:
                 return
             self._place(waiting)
-            try:
-                shared, pieces = self._scattered(), {k: self._piece(k) for k in waiting}
-            except (*LOST, TimeoutError):
-                continue
+            shared, pieces = self._held(), {k: self._piece(k) for k in waiting}
             tasks = {
                 k: (worker.rebuild, (self.run, k, self.make, shared, pieces[k], past)) for k, past in waiting.items()
             }
@@ -119,8 +115,9 @@ class DaskCarrier:
 
     def close(self) -> None:
         """Free the parts; a worker that does not answer is not waited for."""
-        with suppress(OSError, RuntimeError, ValueError, *LOST):
-            self.client.run(worker.forget, self.run, wait=False)
+        if self.client.status == "running":
+            with suppress(OSError, *LOST):
+                self.client.run(worker.forget, self.run, wait=False)
 
     def _place(self, parts: Mapping[int, Any]) -> None:
         """Choose a worker for each part: the least loaded one that is not under suspicion."""
@@ -134,27 +131,16 @@ class DaskCarrier:
             self._where[k] = min(alive, key=lambda address: (address in self._suspects, load[address], address))
             load[self._where[k]] += 1
 
-    def _scattered(self) -> Future[Any]:
-        if self._shared_future is None or self._is_lost(self._shared_future):
-            self._shared_future = self.client.scatter(self._shared, broadcast=True, hash=False)
+    def _held(self) -> Future[Any]:
+        if self._shared_future is None:
+            self._shared_future = held(self.client, self._shared, f"shared-{self.run}")
         return self._shared_future
 
-    def _is_lost(self, future: Future[Any]) -> bool:
-        """Whether no worker holds what was sent."""
-        try:
-            return not any(self.client.who_has([future]).values())
-        except LOST:
-            return True
-
     def _piece(self, k: int) -> Any:
-        """The piece of part k where its worker can have it: a future that is computed, or data that are sent.
-
-        What was sent before may have been lost together with the worker, and Dask would wait for it for ever.
-        """
-        piece = self._pieces[k]
-        if not isinstance(piece, Future):
-            self._data[k] = self.client.scatter([piece], workers=[self._where[k]], hash=False)[0]
-        return self._data.get(k, piece)
+        """The piece of part k as a future."""
+        if not isinstance(self._pieces[k], Future):
+            self._pieces[k] = held(self.client, self._pieces[k], f"piece-{k}-{self.run}")
+        return self._pieces[k]
 
     def _run(
         self,
@@ -191,11 +177,13 @@ class DaskCarrier:
             try:
                 with suppress(TimeoutError):
                     wait(future, timeout=TICK)
-                if future.status == "finished":
+                # Asked for once: it may change at any moment, and only errors can be had without waiting.
+                status = future.status
+                if status == "finished":
                     found = future.result(timeout=patience)
                     self._suspects.discard(self._where[k])
                     return found
-                if future.done():
+                if status != "pending":
                     with plainly():
                         return future.result()  # raises
             except TimeoutError:

@@ -48,6 +48,21 @@ def large_messages() -> Iterator[None]:
         yield
 
 
+def held(client: Client, thing: Any, name: str) -> Future[Any]:
+    """Something for the workers, in a task that returns it.
+
+    Dask repeats a task whose result is lost with its worker. What was scattered would be lost for ever, and a task that
+    prefers a worker which is gone may wait for ever.
+    """
+    with large_messages():
+        return client.submit(itself, thing, key=name, pure=False)
+
+
+def itself(thing: Any) -> Any:
+    """The thing itself."""
+    return thing
+
+
 def result(client: Client, future: Future[Any]) -> Any:
     """What a future holds; errors of the library as if they had happened here."""
     with plainly():

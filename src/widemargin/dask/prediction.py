@@ -10,7 +10,7 @@ from uuid import uuid4
 import numpy as np
 from distributed import Client, Future
 
-from widemargin.dask.cluster import large_messages, n_workers, result
+from widemargin.dask.cluster import held, large_messages, n_workers, result
 from widemargin.dask.data import (
     Files,
     OneFile,
@@ -49,10 +49,9 @@ class Broadcast:
 
     @property
     def future(self) -> Future[Any]:
-        """The model on the workers: sent when it is first asked for, and again only if all of them have lost it."""
-        if self._future is None or not any(self.client.who_has([self._future]).values()):
-            n_workers(self.client)
-            self._future = self.client.scatter(self.predictor, broadcast=True, hash=False)
+        """The model on the workers: sent when it is first asked for; each worker fetches it when it first needs it."""
+        if self._future is None:
+            self._future = held(self.client, self.predictor, f"model-{uuid4().hex[:8]}")
         return self._future
 
 
