@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from distributed import Client, Future, TimeoutError, wait  # noqa: A004
 
 from widemargin.dask import worker
-from widemargin.dask.cluster import LOST, addresses, held, large_messages, n_workers, plainly
+from widemargin.dask.cluster import LOST, addresses, check_connected, held, large_messages, n_workers, plainly
 from widemargin.errors import WidemarginError
 from widemargin.parts.messages import Call, Missing, Order, Past
 from widemargin.parts.team import About
@@ -151,6 +151,7 @@ class DaskCarrier:
     ) -> Iterator[tuple[int, Any]]:
         """The results of tasks, in the order of the parts; `lost` for those whose workers are gone or too slow."""
         futures: dict[int, Future[Any]] = {}
+        check_connected(self.client)
         with large_messages():
             for k, (function, arguments) in tasks.items():
                 self._calls += 1
@@ -183,7 +184,9 @@ class DaskCarrier:
                     found = future.result(timeout=patience)
                     self._suspects.discard(self._where[k])
                     return found
-                if status != "pending":
+                if status == "lost":
+                    return lost
+                if status in ("error", "cancelled"):
                     with plainly():
                         return future.result()  # raises
             except TimeoutError:
