@@ -40,15 +40,7 @@ TREES = [
     "(S (NP (A big) (N dogs)) (VP (V sleep)))",
     "(S (VP (V go) (R on) (R now)))",
 ]
-    "(S (NP (N dogs)) (VP (V bark)))",
-    "(S (NP (A big) (N dogs)) (VP (V sleep)))",
-    "(S (VP (V go) (R on) (R now)))",
-]
 WORDS = [
-    (["dogs", "bark"], ["N", "V"]),
-    (["big", "dogs", "sleep"], ["A", "N", "V"]),
-    (["go", "on", "now"], ["V", "R", "R"]),
-]
     (["dogs", "bark"], ["N", "V"]),
     (["big", "dogs", "sleep"], ["A", "N", "V"]),
     (["go", "on", "now"], ["V", "R", "R"]),

@@ -43,8 +43,8 @@ class Files:
 
 
 def matching(patterns: Sequence[str]) -> list[str]:
-    """The files that are named like this, in order."""
-    return [path for pattern in patterns for path in sorted(glob.glob(pattern))]
+    """The files that are named like this, in order; with their folders, since workers may be in another."""
+    return [os.path.abspath(path) for pattern in patterns for path in sorted(glob.glob(pattern))]
 
 
 @dataclass(frozen=True)
