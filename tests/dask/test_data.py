@@ -141,7 +141,7 @@ def test_frames_with_a_row_per_example(client, tagger, expected):
     }
     found = {}
     for name, (inputs, outputs) in given.items():
-        classifier = DaskLinearClassifier(max_epochs=300, class_weight="balanced")
+        classifier = DaskLinearClassifier(max_epochs=100, tol=0.02, class_weight="balanced")
         classifier.client = client
         found[name] = classifier.fit(inputs, outputs, parts=2)
     local = LinearClassifier(class_weight="balanced").fit(matrix, classes)

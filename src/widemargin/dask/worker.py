@@ -62,8 +62,7 @@ async def forget(run: str) -> None:
 def versions() -> dict[str, str]:
     """The versions on which the same result depends."""
     import platform
-
-    import numba
+    from importlib.metadata import version
 
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"widemargin": __version__, "numpy": np.__version__, "numba": numba.__version__, "python": python}
+    return {"widemargin": __version__, "numpy": np.__version__, "numba": version("numba"), "python": python}
