@@ -35,20 +35,21 @@ class Killer(Callback):
             threading.Timer(self.rng.random() * 0.1, os.kill, (victim, signal.SIGKILL)).start()
 
 
-def test_ten_runs_with_workers_that_are_killed(client, tagger, tmp_path):
+def test_ten_runs_with_workers_that_are_killed(mortal, tagger, tmp_path):
     """At random moments, with and without a folder that parts save themselves to."""
     settings, rebuilt = {"tol": None, "max_epochs": 6}, 0
     expected = tagger(**settings).fit(X, Y, parts=3)
     for seed in range(10):
-        killer = Killer(client, seed)
+        killer = Killer(mortal, seed)
+        there = tagger(**settings)
+        there.client = mortal
         saved = {"checkpoint": tmp_path / str(seed), "checkpoint_seconds": 0.0} if seed % 2 else {}
-        found = tagger(**settings).fit(X, Y, parts=3, callbacks=[killer], **saved)
+        found = there.fit(X, Y, parts=3, callbacks=[killer], **saved)
         assert killer.killed == 1
         rebuilt += found.trained_.rebuilt
         np.testing.assert_array_equal(found.solution_.w, expected.solution_.w)
         assert found.solution_.primal == expected.solution_.primal
     assert rebuilt >= 5  # the moment may be one when no part is at work
-    client.wait_for_workers(2)
 
 
 @pytest.fixture
