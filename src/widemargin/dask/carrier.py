@@ -176,7 +176,7 @@ class DaskCarrier:
         while True:
             watch()
             try:
-                with suppress(TimeoutError):
+                with suppress(TimeoutError), self.client.as_current():  # there may be other clients
                     wait(future, timeout=TICK)
                 # Asked for once: it may change at any moment, and only errors can be had without waiting.
                 status = future.status
