@@ -84,11 +84,18 @@ def sequence_accuracy(
     >>> sequence_accuracy([["O", "B"], ["O", "O"]], [["O", "O"], ["O", "O"]])
     0.5
     """
+    return quotient(*sequences_right(gold, predicted, sample_weight))
+
+
+def sequences_right(
+    gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None
+) -> tuple[float, float]:
+    """How many sequences have only right labels, and how many there are; weighted, if weights are given."""
     sizes = list(map(len, gold))
     gold, predicted = _known_tokens(gold, predicted)
     weighted = _weighted(gold, predicted, [1] * len(gold) if sample_weight is None else sample_weight)
     scored = [each for each, size in zip(weighted, sizes, strict=True) if each[1] or not size]
-    return quotient(sum(w for w, g, p in scored if _n_equal(g, p) == len(g)), sum(w for w, _, _ in scored))
+    return sum(w for w, g, p in scored if _n_equal(g, p) == len(g)), sum(w for w, _, _ in scored)
 
 
 def span_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
@@ -107,8 +114,18 @@ def scores_of_spans(gold: Sequence[Sequence[Span]], predicted: Sequence[Sequence
     >>> scores_of_spans([[Span(0, 1, "PER")]], [[Span(0, 1, "PER"), Span(1, 2, "PER")]]).micro.precision
     0.5
     """
+    return counted(*span_counts(gold, predicted))
+
+
+def span_counts(
+    gold: Sequence[Sequence[Span]], predicted: Sequence[Sequence[Span]]
+) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """For each type, how many spans were found rightly, were found, and should have been found."""
     both = [set(g).intersection(p) for g, p in zip(gold, predicted, strict=True)]
-    return counted(*(Counter(span.type for span in chain.from_iterable(kind)) for kind in (both, predicted, gold)))
+    right, found, wanted = (
+        Counter(span.type for span in chain.from_iterable(kind)) for kind in (both, predicted, gold)
+    )
+    return right, found, wanted
 
 
 def label_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
@@ -117,9 +134,17 @@ def label_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     >>> label_scores([["N", "V", "N"]], [["N", "N", "N"]]).by_label["N"]
     Score(precision=0.6666666666666666, recall=1.0, f1=0.8, support=2)
     """
-    labels, matrix = confusion(gold, predicted)
-    right, found, wanted = matrix.diagonal().tolist(), matrix.sum(axis=0).tolist(), matrix.sum(axis=1).tolist()
-    return counted(*(dict(zip(labels, counts, strict=True)) for counts in (right, found, wanted)))
+    return scores_of_pairs(confused(gold, predicted))
+
+
+def scores_of_pairs(pairs: Mapping[tuple[str, str], int]) -> Scores:
+    """As `label_scores`, from the counts of pairs of a gold and a predicted label."""
+    right, found, wanted = Counter[str](), Counter[str](), Counter[str]()
+    for (g, p), count in pairs.items():
+        right[g] += count * (g == p)
+        found[p] += count
+        wanted[g] += count
+    return counted(right, found, wanted)
 
 
 def set_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
@@ -140,14 +165,19 @@ def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
     >>> confusion([["N", "V", "N"]], [["N", "N", "N"]]).matrix.tolist()
     [[2, 0], [1, 0]]
     """
-    gold, predicted = _known_tokens(gold, predicted)
-    pairs = Counter(zip(_flat(gold), _flat(predicted), strict=True))
+    pairs = confused(gold, predicted)
     labels = sorted(set(chain.from_iterable(pairs)))
     number = {label: index for index, label in enumerate(labels)}
     matrix = np.zeros((len(labels), len(labels)), dtype=np.int64)
     for (g, p), count in pairs.items():
         matrix[number[g], number[p]] = count
     return Confusion(labels, matrix)
+
+
+def confused(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Counter[tuple[str, str]]:
+    """How often each pair of a gold and a predicted label occurs."""
+    gold, predicted = _known_tokens(gold, predicted)
+    return Counter(zip(_flat(gold), _flat(predicted), strict=True))
 
 
 def reliability(confidence: FloatVector, right: AnyArray, n_bins: int = 15) -> list[Bin]:

@@ -12,7 +12,8 @@ except ImportError as error:
     raise ImportError("widemargin.dask needs Dask: pip install 'widemargin[distributed]'") from error
 
 from widemargin.dask.data import Files
-from widemargin.dask.prediction import predict
+from widemargin.dask.frames import Frame
+from widemargin.dask.prediction import Broadcast, evaluate, predict
 from widemargin.dask.training import Trained, train
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 PREFIX = "Dask"
 
-__all__ = ["Files", "Trained", "predict", "train"]
+__all__ = ["Broadcast", "Files", "Frame", "Trained", "evaluate", "predict", "train"]
 
 
 def __getattr__(name: str) -> Any:

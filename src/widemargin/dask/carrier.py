@@ -1,42 +1,38 @@
 """Dask carries calls to parts, and their replies back.
 
 A part lives on a worker, where its tasks must run. If that worker is gone, the part is lost, and is rebuilt on another
-(`parts.team`). So is a part that takes `patience` times as long as most others: a slow worker does not hold up a round
-for ever. The result is the same wherever a part is.
+(`parts.team`). So is a part that takes `patience` times as long as is usual: a slow worker does not hold up a round for
+ever. Whichever answers first then wins. The result is the same wherever a part is.
 """
 
-import asyncio
-import concurrent.futures
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from statistics import median
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
-import dask
-from distributed import Client, Future, KilledWorker, TimeoutError, wait  # noqa: A004
-from distributed.client import FutureCancelledError, FuturesCancelledError
-from distributed.comm.core import CommClosedError
+from distributed import Client, Future, TimeoutError, wait  # noqa: A004
 
 from widemargin.dask import worker
+from widemargin.dask.cluster import LOST, addresses, check_connected, held, large_messages, n_workers, plainly
 from widemargin.errors import WidemarginError
-from widemargin.parts.messages import Call, Missing, Past
+from widemargin.parts.messages import Call, Missing, Order, Past
 from widemargin.parts.team import About
 
 TICK = 0.2  # seconds between two looks at whether training should end
-FETCH = 5.0  # seconds that fetching a result may take at first
+FETCH = 1.0  # seconds that fetching a result may take at first
 BETWEEN_LOOKS = 1.0  # seconds between two looks at which workers are there
 LEAST_PATIENCE = 60.0  # seconds that any part may take
-LOST = (
-    KilledWorker,
-    CommClosedError,
-    FutureCancelledError,
-    FuturesCancelledError,
-    asyncio.CancelledError,
-    concurrent.futures.CancelledError,
-)
 MOST_ATTEMPTS = 10  # to rebuild parts on workers that die again
-LARGE = "1 TiB"  # changes of w travel with their tasks, however large they are
+REBUILD = "rebuild"
+MOST_NAMED = 4  # workers whose work is told one by one
+
+
+class Slow(NamedTuple):
+    """A task that takes too long, and the worker that it runs on."""
+
+    future: Future[Any]
+    where: str
 
 
 class DaskCarrier:
@@ -49,7 +45,7 @@ class DaskCarrier:
     make : makes a part from what all parts share, a piece of the data, and its number
     shared : what all parts share
     pieces : a piece of the data for each part, or a future of one
-    patience : how many times as long as most others a part may take
+    patience : how many times as long as usual a part may take
     """
 
     def __init__(
@@ -59,16 +55,27 @@ class DaskCarrier:
         self.n_parts, self._pieces, self._shared = len(pieces), list(pieces), shared
         self._where: dict[int, str] = {}
         self._shared_future: Future[Any] | None = None
-        self._data: dict[int, Future[Any]] = {}
-        self._slow: dict[int, str] = {}
+        self._about: dict[int, About] = {}
+        self._usual: dict[str, float] = {}  # seconds of a task, by its name
+        self._suspects: set[str] = set()  # workers that were too slow, and have not answered since
+        self._slow: dict[int, Slow] = {}  # tasks that are being made elsewhere, too
+        self._answered: dict[int, Any] = {}  # those that answered first after all
         self._calls = 0
         self._name, self._futures = "", dict[int, Future[Any]]()
 
     def ask(self, calls: Mapping[int, Call], watch: Callable[[], None]) -> Iterator[tuple[int, Any]]:
-        """The parts' replies, in the order of the parts."""
-        name = type(next(iter(calls.values())).task).__name__.lower()
+        """The parts' replies."""
+        for k in calls:
+            if k in self._answered:
+                yield k, self._answered.pop(k)
+                calls = {each: call for each, call in calls.items() if each != k}
+        if not calls:
+            return
+        first = next(iter(calls.values()))
+        is_round = isinstance(first.task, Order)
+        name = "round" if is_round else type(first.task).__name__.lower()
         tasks = {k: (worker.perform, (self.run, k, call)) for k, call in calls.items()}
-        yield from self._run(name, tasks, watch, lost=Missing())
+        yield from self._run(f"{name}-{first.rounds + is_round}", tasks, watch, lost=Missing())
 
     def rebuild(self, pasts: Mapping[int, Past], watch: Callable[[], None]) -> Iterator[tuple[int, About]]:
         """Make these parts anew, on workers that are there."""
@@ -77,72 +84,63 @@ class DaskCarrier:
             if not waiting:
                 return
             self._place(waiting)
-            try:
-                shared, pieces = self._scattered(), {k: self._piece(k) for k in waiting}
-            except (*LOST, TimeoutError):
-                continue
+            shared, pieces = self._held(), {k: self._piece(k) for k in waiting}
             tasks = {
                 k: (worker.rebuild, (self.run, k, self.make, shared, pieces[k], past)) for k, past in waiting.items()
             }
-            for k, about in self._run("rebuild", tasks, watch, lost=None):
+            rounds = max(past.begin + len(past.rounds) for past in waiting.values())
+            for k, about in self._run(f"{REBUILD}-{rounds}" if self._about else "compile", tasks, watch, lost=None):
                 if about is not None:
                     del waiting[k]
+                    self._about[k] = about
+                    self._forget_slow(k)
                     yield k, about
         if waiting:
             raise WidemarginError(f"part {min(waiting)} could not be rebuilt: its workers were lost again and again")
 
     @property
     def doing(self) -> str:
-        """What each worker does, for people: the parts that it still works on."""
-        busy: dict[str, list[int]] = {}
+        """What each worker does, for people: the numbers of the parts that it still works on."""
+        busy: dict[str, list[str]] = {}
         for k, future in self._futures.items():
             if not future.done():
-                busy.setdefault(self._where[k], []).append(k)
-        return "; ".join(f"{self._name} {parts} on {address}" for address, parts in sorted(busy.items()))
+                busy.setdefault(self._where[k], []).append(str(k))
+        workers = sorted(set(self._where.values()))
+        if not busy:
+            return f"{self.n_parts} parts on {len(workers)} workers"
+        if len(workers) > MOST_NAMED:
+            return f"{self._name}: {len(busy)} of {len(workers)} workers busy"
+        at_work = [f"worker {n} at {' '.join(busy.get(address, ['rest']))}" for n, address in enumerate(workers)]
+        return f"{self._name}: {', '.join(at_work)}"
 
     def close(self) -> None:
-        """Free the parts."""
-        self.client.run(worker.forget, self.run, on_error="ignore")
-
-    def _alive(self) -> list[str]:
-        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        """Free the parts; a worker that does not answer is not waited for."""
+        if self.client.status == "running":
+            with suppress(OSError, *LOST):
+                self.client.run(worker.forget, self.run, wait=False)
 
     def _place(self, parts: Mapping[int, Any]) -> None:
-        """Choose a worker for each part: the least loaded one, and another than the one that lost it."""
-        alive = self._alive()
-        if not alive:
-            self.client.wait_for_workers(1)
-            alive = self._alive()
+        """Choose a worker for each part: the least loaded one that is not under suspicion."""
+        n_workers(self.client)  # waits for the first
+        alive = addresses(self.client)
         load = dict.fromkeys(alive, 0)
         for k, address in self._where.items():
             if address in load and k not in parts:
                 load[address] += 1
         for k in parts:
-            before = self._slow.pop(k, None)
-            self._where[k] = min(alive, key=lambda address: (address == before, load[address], address))
+            self._where[k] = min(alive, key=lambda address: (address in self._suspects, load[address], address))
             load[self._where[k]] += 1
 
-    def _scattered(self) -> Future[Any]:
-        if self._shared_future is None or self._is_lost(self._shared_future):
-            self._shared_future = self.client.scatter(self._shared, broadcast=True, hash=False)
+    def _held(self) -> Future[Any]:
+        if self._shared_future is None:
+            self._shared_future = held(self.client, self._shared, f"shared-{self.run}")
         return self._shared_future
 
-    def _is_lost(self, future: Future[Any]) -> bool:
-        """Whether no worker holds what was sent."""
-        try:
-            return not any(self.client.who_has([future]).values())
-        except LOST:
-            return True
-
     def _piece(self, k: int) -> Any:
-        """The piece of part k where its worker can have it: a future that is computed, or data that are sent.
-
-        What was sent before may have been lost together with the worker, and Dask would wait for it for ever.
-        """
-        piece = self._pieces[k]
-        if not isinstance(piece, Future):
-            self._data[k] = self.client.scatter([piece], workers=[self._where[k]], hash=False)[0]
-        return self._data.get(k, piece)
+        """The piece of part k as a future."""
+        if not isinstance(self._pieces[k], Future):
+            self._pieces[k] = held(self.client, self._pieces[k], f"piece-{k}-{self.run}")
+        return self._pieces[k]
 
     def _run(
         self,
@@ -153,20 +151,24 @@ class DaskCarrier:
     ) -> Iterator[tuple[int, Any]]:
         """The results of tasks, in the order of the parts; `lost` for those whose workers are gone or too slow."""
         futures: dict[int, Future[Any]] = {}
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE}):
+        check_connected(self.client)
+        with large_messages():
             for k, (function, arguments) in tasks.items():
                 self._calls += 1
-                key, where = f"{name}-{self.run}-{k}-{self._calls}", [self._where[k]]
+                key, where = f"{name}-part-{k}-{self.run}-{self._calls}", [self._where[k]]
                 futures[k] = self.client.submit(function, *arguments, key=key, workers=where, pure=False)
-        self._name, self._futures = name, futures
-        clock = _Clock(futures, self.patience)
+        self._name, self._futures = name.partition("-")[0], futures
+        clock = _Clock(futures, self.patience, self._usual.get(self._name))
         try:
             for k, future in futures.items():
                 yield k, self._awaited(k, future, clock, watch, lost)
         finally:
-            left = [future for future in futures.values() if not future.done()]
+            self._usual[self._name] = clock.usual
+            kept = {id(slow.future) for slow in self._slow.values()}
+            left = [each for each in futures.values() if not each.done() and id(each) not in kept]
             if left:
-                self.client.cancel(left)
+                with suppress(*LOST):
+                    self.client.cancel(left)
 
     def _awaited(self, k: int, future: Future[Any], clock: "_Clock", watch: Callable[[], None], lost: Any) -> Any:
         """The result of part k; `lost` if its worker is gone, even with a result that was not fetched in time."""
@@ -174,35 +176,70 @@ class DaskCarrier:
         while True:
             watch()
             try:
-                with suppress(TimeoutError):
+                with suppress(TimeoutError), self.client.as_current():  # there may be other clients
                     wait(future, timeout=TICK)
-                if future.status == "finished":
-                    return future.result(timeout=patience)
-                if future.done():
-                    return future.result()  # raises
+                # Asked for once: it may change at any moment, and only errors can be had without waiting.
+                status = future.status
+                if status == "finished":
+                    found = future.result(timeout=patience)
+                    self._suspects.discard(self._where[k])
+                    return found
+                if status == "lost":
+                    return lost
+                if status in ("error", "cancelled"):
+                    with plainly():
+                        return future.result()  # raises
             except TimeoutError:
                 patience *= 2.0  # it may be large
             except LOST:
+                addresses(self.client)  # raises if there is no cluster any more
                 return lost
-            if clock.is_time() and self._is_gone(k, clock):
+            if self._answers_after_all(k):
+                return self._about[k]
+            if clock.is_time() and self._is_gone(k, future, clock):
                 return lost
 
-    def _is_gone(self, k: int, clock: "_Clock") -> bool:
+    def _is_gone(self, k: int, future: Future[Any], clock: "_Clock") -> bool:
         """Whether the worker of part k is gone, or far slower than others."""
-        alive = self._alive()
-        if self._where[k] not in alive:
+        alive, where = addresses(self.client), self._where[k]
+        if where not in alive:
             return True
         if clock.is_slow() and len(alive) > 1:
-            self._slow[k] = self._where[k]
+            if self._name not in (REBUILD, "compile"):
+                self._slow[k] = Slow(future, where)
+            self._suspects.add(where)
             return True
         return False
 
+    def _answers_after_all(self, k: int) -> bool:
+        """Whether a task that was too slow has answered before the same part was rebuilt elsewhere."""
+        slow = self._slow.get(k)
+        if slow is None or slow.future.status != "finished":
+            return False
+        try:
+            reply = slow.future.result(timeout=FETCH)
+        except (TimeoutError, *LOST):
+            return False
+        del self._slow[k]
+        if isinstance(reply, Missing):
+            return False
+        self._answered[k], self._where[k] = reply, slow.where
+        self._suspects.discard(slow.where)
+        return True
+
+    def _forget_slow(self, k: int) -> None:
+        """Part k is elsewhere now: nobody waits for the old one any more."""
+        slow = self._slow.pop(k, None)
+        if slow is not None:
+            with suppress(*LOST):
+                self.client.cancel([slow.future])
+
 
 class _Clock:
-    """How long tasks take, looked at about once a second."""
+    """How long tasks take, looked at about once a second; `before` is how long they took the last time."""
 
-    def __init__(self, futures: Mapping[int, Future[Any]], patience: float) -> None:
-        self.futures, self.patience = futures, patience
+    def __init__(self, futures: Mapping[int, Future[Any]], patience: float, before: float | None) -> None:
+        self.futures, self.patience, self.before = futures, patience, before
         self.begin = self.looked = monotonic()
         self.taken: dict[int, float] = {}
 
@@ -212,11 +249,19 @@ class _Clock:
         if now - self.looked < BETWEEN_LOOKS:
             return False
         self.looked = now
-        self.taken |= {k: now - self.begin for k, each in self.futures.items() if k not in self.taken and each.done()}
+        self._note(now)
         return True
 
     def is_slow(self) -> bool:
-        """Whether the tasks that are still running have taken far longer than most others."""
-        if 2 * len(self.taken) < len(self.futures):
-            return False
-        return self.looked - self.begin > max(LEAST_PATIENCE, self.patience * median(self.taken.values()))
+        """Whether the tasks that are still running have taken far longer than is usual."""
+        usual = median(self.taken.values()) if 2 * len(self.taken) >= len(self.futures) else self.before
+        return usual is not None and self.looked - self.begin > max(LEAST_PATIENCE, self.patience * usual)
+
+    @property
+    def usual(self) -> float:
+        """How long a task took this time."""
+        self._note(monotonic())
+        return median(self.taken.values()) if self.taken else monotonic() - self.begin
+
+    def _note(self, now: float) -> None:
+        self.taken |= {k: now - self.begin for k, each in self.futures.items() if k not in self.taken and each.done()}

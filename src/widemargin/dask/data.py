@@ -1,7 +1,9 @@
 """Training data in pieces, one for each part: lists, files that workers read, or Dask's own collections."""
 
 import glob
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,14 +11,15 @@ import numpy as np
 from distributed import Client
 
 from widemargin._types import LongVector
-from widemargin.core.sparse import boundaries
+from widemargin.core.sparse import Matrix
+from widemargin.core.sparse import taken as rows_taken
+from widemargin.dask.cluster import n_workers, result
+from widemargin.dask.frames import Frame
 from widemargin.errors import DataError
 from widemargin.tasks import Task
-from widemargin.tasks.base import Reading
+from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.training import Data
-from widemargin.text.columns import Column, Columns
-
-FRAME = ("X", "y", "sample_weight")
+from widemargin.text.columns import Column
 
 
 @dataclass(frozen=True)
@@ -26,43 +29,114 @@ class Files:
     `reading` says how, as on the command line: ``Reading(label="upos")``.
     """
 
-    patterns: str | Sequence[str]
+    patterns: str | os.PathLike[str] | Sequence[str]
     reading: Reading = field(default_factory=Reading)
 
-    def paths(self) -> list[str]:
-        """The files, in order."""
-        given = [self.patterns] if isinstance(self.patterns, str) else list(self.patterns)
-        found = [path for pattern in given for path in sorted(glob.glob(pattern))]
+    def paths(self, client: Client) -> list[str]:
+        """The files, in order; those that only workers can see, if there are none here."""
+        single = isinstance(self.patterns, str | os.PathLike)
+        given = [os.fspath(self.patterns)] if single else list(self.patterns)  # type: ignore[arg-type]
+        found = matching(given) or result(client, client.submit(matching, given, pure=False))
         if not found:
-            raise DataError(f"no file is named like {', '.join(map(repr, given))}")
-        return found
+            raise DataError(f"no file is named like {', '.join(map(repr, given))}, neither here nor on a worker")
+        return list(found)
+
+
+def matching(patterns: Sequence[str]) -> list[str]:
+    """The files that are named like this, in order; with their folders, since workers may be in another."""
+    return [os.path.abspath(path) for pattern in patterns for path in sorted(glob.glob(pattern))]
 
 
 @dataclass(frozen=True)
 class OneFile:
-    """A file of a task."""
+    """A file of a task; without a task, one that a model reads."""
 
-    task: Task
+    task: Task | None
+    kind: str
     path: str
     reading: Reading
 
-    def read(self) -> Data:
+    def read(self) -> Corpus:
         """Its inputs and gold outputs."""
-        corpus = self.task.load_files().read(self.path, self.reading, {}, gold=True)
-        return Data(corpus.X, corpus.y)
+        assert self.task is not None
+        own = {self.kind: True} if len(self.task.kinds) > 1 else {}
+        with about_file(self.path):
+            found: Corpus = self.task.load_files().read(self.path, self.reading, {}, gold=True, **own)
+        return found
 
 
-def pieces_of(client: Client, task: Task, data: Any, n_parts: int | None) -> list[Any]:
-    """A piece for each part: `Data`, a file, or a future of a partition of a Dask collection."""
+@contextmanager
+def about_file(path: str) -> Iterator[None]:
+    """Errors of the system about a file as errors about data."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from None
+
+
+def is_distributed(data: Any) -> bool:
+    """Whether workers have the data, or read them."""
+    return isinstance(data, str | os.PathLike | Files | Frame) or hasattr(data, "to_delayed")
+
+
+def pieces_of(client: Client, task: Task, kind: str, data: Any, n_parts: int | None) -> list[Any]:
+    """A piece for each part: `Data`, a file, or a future of a partition of a Dask collection.
+
+    `kind` is the name of the kind of model among those of the `task`.
+    """
+    if isinstance(data, str | os.PathLike):
+        data = Files(data)
     if isinstance(data, Files):
-        return [OneFile(task, path, data.reading) for path in data.paths()]
+        if task.files is None:
+            raise DataError("this task has no files; give its examples as lists or as a Dask bag")
+        return [OneFile(task, kind, path, data.reading) for path in data.paths(client)]
+    if isinstance(data, Frame):
+        return list(data.pieces(client))
     if hasattr(data, "to_delayed"):
-        return list(client.compute(list(np.ravel(data.to_delayed()))))
-    given = as_data(data)
-    n = n_inputs(given.X)
+        return list(Frame(data).pieces(client)) if hasattr(data, "columns") else partitions(client, data)
+    given = tuple(data)
+    if any(hasattr(each, "to_delayed") for each in given):
+        return together(client, *given)
+    local = Data(*given)
+    n = n_inputs(local.X)
     n_parts = min(n_parts or n_workers(client), max(n, 1))
     # Every n_parts-th example: parts that are alike need fewer rounds, and corpora are often sorted by source.
-    return [taken(given, np.arange(k, n, n_parts)) for k in range(n_parts)]
+    return [taken(local, np.arange(k, n, n_parts)) for k in range(n_parts)]
+
+
+def partitions(client: Client, collection: Any) -> list[Any]:
+    """Futures of the partitions of a Dask bag, frame or array."""
+    delayed = np.array(collection.to_delayed(), dtype=object)
+    if delayed.ndim > 1 and delayed.shape[1] > 1:
+        raise DataError(f"the array is cut into {delayed.shape[1]} pieces along its columns; rechunk it by rows only")
+    return list(client.compute(delayed.ravel().tolist()))
+
+
+def together(client: Client, X: Any, y: Any, sample_weight: Any = None) -> list[Any]:
+    """Pieces from Dask collections of inputs, gold outputs and perhaps weights, which have the same partitions."""
+    given = [each for each in (X, y, sample_weight) if each is not None]
+    if not all(hasattr(each, "to_delayed") for each in given):
+        raise DataError("X, y and sample_weight must all be Dask collections, or none of them")
+    found = [partitions(client, each) for each in given]
+    if len({len(each) for each in found}) > 1:
+        counts = ", ".join(str(len(each)) for each in found)
+        raise DataError(f"X, y and sample_weight must have the same partitions; there are {counts}")
+    return [client.submit(joined, *each, pure=False) for each in zip(*found, strict=True)]
+
+
+def joined(*partitions: Any) -> Data:
+    """A piece from a partition each of X, y and weights."""
+    data = Data(*map(values, partitions))
+    if data.y is not None and n_inputs(data.X) != n_inputs(data.y):
+        raise DataError(f"a partition of X has {n_inputs(data.X)} examples, but that of y has {n_inputs(data.y)}")
+    return data
+
+
+def values(partition: Any) -> Any:
+    """A partition as lists or arrays."""
+    if hasattr(partition, "to_numpy"):
+        return partition.to_numpy() if hasattr(partition, "columns") else np.array(partition.tolist())
+    return partition if hasattr(partition, "shape") else list(partition)
 
 
 def as_data(piece: Any) -> Data:
@@ -70,55 +144,47 @@ def as_data(piece: Any) -> Data:
     if isinstance(piece, Data):
         return piece
     if isinstance(piece, OneFile):
-        return piece.read()
-    if hasattr(piece, "columns") and hasattr(piece, "to_numpy"):
-        missing = [name for name in FRAME[:2] if name not in piece.columns]
-        if missing:
-            raise DataError(f"a frame must have the columns X and y; {missing[0]!r} is missing")
-        weight = piece[FRAME[2]].to_numpy() if FRAME[2] in piece.columns else None
-        return Data(piece["X"].tolist(), piece["y"].tolist(), weight)
-    if isinstance(piece, tuple) and len(piece) in (2, 3) and hasattr(piece[0], "__len__"):
-        return Data(*piece)
+        corpus = piece.read()
+        return Data(corpus.X, corpus.y)
     pairs = list(piece)
-    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
-        raise DataError("a partition must hold pairs (input, gold output)")
-    return Data([x for x, _ in pairs], [y for _, y in pairs])
+    if not all(isinstance(pair, tuple) and len(pair) in (2, 3) for pair in pairs):
+        raise DataError("a partition of a bag must hold pairs (input, gold output), perhaps with a weight")
+    if len({len(pair) for pair in pairs}) > 1:
+        raise DataError("a partition of a bag must have a weight for all examples or for none")
+    X, y, *weights = [list(column) for column in zip(*pairs, strict=True)] if pairs else ([], [])
+    return Data(X, y, weights[0] if weights else None)
 
 
 def n_inputs(X: Any) -> int:
     """How many inputs there are."""
-    if isinstance(X, Columns):
-        return X.n_sequences
+    if hasattr(X, "chosen"):
+        return len(X.indptr) - 1
+    if isinstance(X, Matrix):
+        return len(X.rows.indptr) - 1
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def taken(data: Data, numbers: LongVector) -> Data:
-    """The examples with these numbers."""
-    return Data(_taken(data.X, numbers), _labels(data, numbers), _taken(data.sample_weight, numbers))
-
-
-def _labels(data: Data, numbers: LongVector) -> Any:
-    X, y = data.X, data.y
-    return Column(y.codes[tokens(X, numbers)], y.values, y.notation) if isinstance(y, Column) else _taken(y, numbers)
+    """The examples with these numbers; gold outputs may be one for each, or in a column for all positions of all."""
+    X, y, sample_weight = data.X, data.y, data.sample_weight
+    if hasattr(X, "chosen"):
+        places = np.concatenate([np.empty(0, np.int64), *(np.arange(*X.indptr[k : k + 2]) for k in numbers.tolist())])
+        if hasattr(y, "_fields"):
+            y = type(y)(*(_taken(each, places) for each in y))
+        elif y is not None:
+            by_position = isinstance(y, Column) or len(y) == X.indptr[-1] != n_inputs(X)
+            y = _taken(y, places if by_position else numbers)
+        return Data(X.chosen(numbers), y, _taken(sample_weight, numbers))
+    return Data(_taken(X, numbers), _taken(y, numbers), _taken(sample_weight, numbers))
 
 
 def _taken(given: Any, numbers: LongVector) -> Any:
     if given is None:
         return None
-    if isinstance(given, Columns):
-        here = tokens(given, numbers)
-        cut = {name: Column(given[name].codes[here], given[name].values) for name in given.names}
-        return Columns(cut, boundaries(np.diff(given.indptr)[numbers]), given.source)
+    if isinstance(given, Column):
+        return Column(given.codes[numbers], given.values, given.notation)
+    if isinstance(given, Matrix):
+        return Matrix(rows_taken(given.rows, numbers), given.width)
+    if hasattr(given, "tocsr"):
+        return given.tocsr()[numbers]
     return given[numbers] if hasattr(given, "shape") else [given[k] for k in numbers.tolist()]
-
-
-def tokens(X: Columns, numbers: LongVector) -> LongVector:
-    """The tokens of the sequences with these numbers."""
-    ends = [np.arange(X.indptr[k], X.indptr[k + 1]) for k in numbers.tolist()]
-    return np.concatenate(ends) if ends else np.empty(0, dtype=np.int64)
-
-
-def n_workers(client: Client) -> int:
-    """How many workers the cluster has; waits for the first."""
-    client.wait_for_workers(1)
-    return len(client.scheduler_info(n_workers=-1)["workers"])

@@ -6,11 +6,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 from distributed import Client, get_client
+from sklearn.base import clone
 
 from widemargin import tasks
+from widemargin.core.solution import Solution
 from widemargin.core.stop import Callback
-from widemargin.dask.prediction import predict
+from widemargin.dask.data import is_distributed
+from widemargin.dask.prediction import Broadcast, evaluate, predict
 from widemargin.dask.training import Trained, train
+from widemargin.errors import WidemarginError
+from widemargin.report.evaluation import Evaluation
+from widemargin.tasks.training import Data
 
 if TYPE_CHECKING:
     from widemargin.tasks.estimator import Estimator
@@ -25,13 +31,20 @@ class DaskEstimator:
     """
 
     _client: Client | None = None
+    _options: dict[str, Any]
+    _sent: Broadcast | None = None
     _local: "type[Estimator[Any]]"
     trained_: Trained
 
     @property
     def client(self) -> Client:
         """The client of the cluster."""
-        return get_client() if self._client is None else self._client
+        if self._client is not None:
+            return self._client
+        try:
+            return get_client()
+        except ValueError:
+            raise WidemarginError("there is no Dask client; make one, Client(…), or set the attribute client") from None
 
     @client.setter
     def client(self, client: Client | None) -> None:
@@ -46,31 +59,82 @@ class DaskEstimator:
         callbacks: Sequence[Callback] = (),
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
-        **options: Any,
+        *,
+        parts: int | None = None,
+        checkpoint_seconds: float = 30.0,
+        local_epochs: int = 1,
+        patience: float = 10.0,
+        **more: Any,
     ) -> Self:
-        """Train on the cluster; `X` may also be `Files`, a Dask bag of pairs, or a Dask frame, without `y`.
+        """Train on the cluster.
 
-        `options` are those of `widemargin.dask.train`: parts, local_epochs, patience and checkpoint_seconds.
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit` without a cluster, or as Dask collections; without `y`, `X` is a Dask bag of
+            pairs, a `Frame`, `Files` or a pattern of names of files. See `widemargin.dask.train`.
+        dev, callbacks, checkpoint, resume : as in `fit` without a cluster, but `checkpoint` is a folder
+        parts, checkpoint_seconds, local_epochs, patience : see `widemargin.dask.train`
+        more : what `fit` takes besides without a cluster, such as `group`
         """
-        data = X if y is None else (X, y, sample_weight)
-        saved = {"checkpoint": checkpoint, "resume": resume}
-        trained = train(self.client, self, data, dev=dev, callbacks=callbacks, **saved, **options)  # type: ignore[arg-type]
-        self.trained_ = trained
-        return self._fitted(trained.model, trained.solution)  # type: ignore[attr-defined]
+        self._options = {
+            "parts": parts,
+            "checkpoint_seconds": checkpoint_seconds,
+            "local_epochs": local_epochs,
+            "patience": patience,
+        }
+        local: Any = super()
+        try:
+            if not is_distributed(X):
+                fitted: Self = local.fit(X, y, sample_weight, dev, callbacks, checkpoint, resume, **more)
+                return fitted
+            data = X if y is None else (X, y, sample_weight)
+            return local._fitted(*self._train_on(data, dev, callbacks, checkpoint=checkpoint, resume=resume))
+        finally:
+            del self._options
 
-    def predict(self, X: Any) -> Any:
-        """The best output for every input, found on the workers."""
-        self._check_fitted()  # type: ignore[attr-defined]
-        return predict(self.client, self.model_, X)  # type: ignore[attr-defined]
+    def _train(self, data: Data, callbacks: Sequence[Callback], **options: Any) -> tuple[Any, Solution]:
+        """A model trained on lists, and its solution."""
+        return self._train_on((data.X, data.y, data.sample_weight), data.dev, callbacks, **options)
+
+    def _train_on(self, data: Any, dev: Any, callbacks: Sequence[Callback], **options: Any) -> tuple[Any, Solution]:
+        parameters: Any = self
+        self.trained_ = train(self.client, parameters, data, dev=dev, callbacks=callbacks, **options, **self._options)
+        return self.trained_.model, self.trained_.solution
+
+    def predict(self, X: Any, **options: Any) -> Any:
+        """The best output for every input, found on the workers; with `options`, in this process.
+
+        Outputs are as without a cluster; for a Dask bag, another one with the same partitions; for a `Frame` of tokens,
+        a list with a label per row.
+        """
+        if options:
+            return self.to_local().predict(X, **options)
+        return predict(self.client, self._broadcast(), X)
+
+    def evaluate(self, X: Any, y: Any = None, **options: Any) -> Evaluation:
+        """How well the model does on data in any form that `fit` takes: the figures of ``widemargin evaluate``."""
+        return evaluate(self.client, self._broadcast(), X if y is None else (X, y), **options)
 
     def to_local(self) -> Any:
         """The same estimator without a cluster."""
         local = self._local(**self.get_params(deep=False))  # type: ignore[attr-defined]
         return local._fitted(self.model_, self.solution_) if hasattr(self, "model_") else local  # type: ignore[attr-defined]
 
+    def _broadcast(self) -> Broadcast:
+        """The model, which is sent to the workers at most once."""
+        self._check_fitted()  # type: ignore[attr-defined]
+        if self._sent is None or self._sent.client is not self.client or self._sent.model is not self.model_:  # type: ignore[attr-defined]
+            self._sent = Broadcast(self.client, self.to_local())
+        return self._sent
+
+    def __sklearn_clone__(self) -> Self:
+        other = type(self)(**{name: clone(each, safe=False) for name, each in self.get_params(deep=False).items()})  # type: ignore[attr-defined]
+        other._client = self._client
+        return other
+
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the client, which no other process can use."""
-        return {name: value for name, value in self.__dict__.items() if name != "_client"}
+        """Everything but the client and what it has sent, which no other process can use."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_client", "_sent")}
 
 
 @cache

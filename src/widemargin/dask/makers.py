@@ -1,46 +1,69 @@
-"""How a worker makes its part: it compiles its own piece, or takes its share of examples that the driver compiled."""
+"""What workers do with their pieces of the data: they survey them, and make parts from them."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from distributed import get_worker
 
-from widemargin.core.examples import Examples, Latent
-from widemargin.core.problem import checked_weights
-from widemargin.dask.data import as_data, taken
-from widemargin.errors import UnsupportedError
+from widemargin.core.examples import Latent
+from widemargin.dask.data import OneFile, as_data, n_inputs, taken
+from widemargin.errors import WidemarginError
 from widemargin.parts.choice import part_of
 from widemargin.parts.part import Part
 from widemargin.tasks import Kind
 from widemargin.tasks.parameters import Parameters
-from widemargin.tasks.survey import Survey
+from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Data, problem_of, solver_of
+
+View = Callable[[Data], Data]
+"""What a run sees of the data, such as tags instead of trees (`tasks.fold_tags`)."""
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What all parts share where each compiles its own piece."""
+    """What all parts share: the kind of model, its parameters, the survey of all data, and how to see them."""
 
     kind: Kind
     parameters: Parameters
     survey: Survey
+    view: View | None = None
 
 
-@dataclass(frozen=True)
-class Whole:
-    """What all parts share where the driver has compiled all examples: each takes some of them."""
+@contextmanager
+def about(piece: Any, number: int) -> Iterator[None]:
+    """Errors about a piece say which one it is: by the name of its file, or by its number."""
+    try:
+        yield
+    except WidemarginError as error:
+        where = piece.path if isinstance(piece, OneFile) else f"part {number} of the data"
+        if where in str(error):
+            raise
+        raise type(error)(f"{where}: {error}") from None
 
-    examples: Examples
-    sample_weight: Any
-    parameters: Parameters
-    n_parts: int
+
+def seen(piece: Any, number: int, view: View | None) -> Data:
+    """The data of a piece."""
+    with about(piece, number):
+        data = as_data(piece)
+        return data if view is None or not n_inputs(data.X) else view(data)
 
 
-def survey(kind: Kind, parameters: Parameters, piece: Any) -> Survey:
-    """The survey of a piece."""
-    found: Survey = kind.load("survey")(parameters, as_data(piece))
+def survey(kind: Kind, parameters: Parameters, piece: Any, number: int, view: View | None = None) -> Survey | None:
+    """The survey of a piece; None if it has no examples."""
+    data = seen(piece, number, view)
+    if not n_inputs(data.X):
+        return None
+    with about(piece, number):
+        found: Survey = kind.load("survey")(parameters, data)
     return found
+
+
+def exists(found: Survey | None) -> bool:
+    """Whether a piece has examples."""
+    return found is not None
 
 
 def merged(one: Survey, two: Survey) -> Survey:
@@ -48,33 +71,24 @@ def merged(one: Survey, two: Survey) -> Survey:
     return one.merged(two)
 
 
-def first_example(piece: Any) -> Data:
-    """The first example of a piece: enough for the driver to make a model from."""
-    return taken(as_data(piece), np.zeros(1, dtype=np.int64))
+def sample(piece: Any) -> tuple[Data, dict[str, Any]]:
+    """The first example of a piece, from which the driver can make a model, and facts about its file."""
+    if isinstance(piece, OneFile):
+        corpus = piece.read()
+        return taken(Data(corpus.X, corpus.y), np.zeros(1, dtype=np.int64)), corpus.about
+    return taken(as_data(piece), np.zeros(1, dtype=np.int64)), {}
 
 
 def own_piece(shared: Shared, piece: Any, number: int) -> Part:
     """A part that compiles its own piece."""
-    data = as_data(piece)
-    compiled = shared.kind.load("compile")(shared.parameters, data, survey=shared.survey)
-    check_examples(compiled.examples)
-    parameters = on_this_worker(shared.parameters)
-    return part_of(problem_of(parameters, compiled.examples, compiled.sample_weight), solver_of(parameters), number)
-
-
-def own_share(whole: Whole, piece: Any, number: int) -> Part:
-    """A part that takes every n_parts-th of all examples; the others have weight 0."""
-    n = whole.examples.n_examples
-    weight = checked_weights(whole.sample_weight, n)
-    weight[np.arange(n) % whole.n_parts != number] = 0.0
-    parameters = on_this_worker(whole.parameters)
-    return part_of(problem_of(parameters, whole.examples, weight), solver_of(parameters), number)
-
-
-def check_examples(examples: Examples) -> None:
-    """Refuse latent variables, whose rounds are made on one machine."""
-    if isinstance(examples, Latent):
-        raise UnsupportedError("latent variables are learnt on one machine only; take the estimator without Dask")
+    data = seen(piece, number, shared.view)
+    with about(piece, number):
+        compiled = shared.kind.load("compile")(shared.parameters, data, survey=shared.survey)
+        if isinstance(compiled.examples, Latent):
+            refuse_latent(type(compiled.examples).__name__)
+        parameters = on_this_worker(shared.parameters)
+        problem = problem_of(parameters, compiled.examples, compiled.sample_weight)
+    return part_of(problem, solver_of(parameters), number)
 
 
 def on_this_worker(parameters: Parameters) -> Parameters:

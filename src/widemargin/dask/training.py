@@ -2,34 +2,34 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import fields, replace
-from functools import partial
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from time import sleep
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-import dask
-from distributed import Client, Future
+from distributed import Client
 
 from widemargin.core.loop import fit
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Callback
-from widemargin.dask import makers, worker
-from widemargin.dask.carrier import LARGE, LOST, DaskCarrier
-from widemargin.dask.data import as_data, n_workers, pieces_of
-from widemargin.errors import WidemarginError
+from widemargin.dask import makers
+from widemargin.dask.carrier import DaskCarrier
+from widemargin.dask.cluster import check_versions, is_shared
+from widemargin.dask.compiling import Surveyed, compiled_here, surveyed
+from widemargin.dask.data import pieces_of
+from widemargin.dask.progress import Shown
+from widemargin.dask.tags import tagged_view
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.parts.choice import rounds_of
 from widemargin.parts.journal import Journal
 from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import Team
-from widemargin.report.progress import Progress
 from widemargin.tasks import TASKS, Kind, Task, task
 from widemargin.tasks.parameters import Parameters
-from widemargin.tasks.survey import Survey
-from widemargin.tasks.training import Compiled, Data, chosen, loss_of, model_of, solver_of, stop_of
+from widemargin.tasks.training import chosen, loss_of, model_of, solver_of, stop_of
 
 RUN_FILE = "run.wm"
 
@@ -68,8 +68,9 @@ def train(
     ----------
     client : the client of the cluster
     parameters : an estimator, or the parameters of a task; `max_epochs` counts rounds
-    data : (X, y) or (X, y, sample_weight) as lists; `Files` that workers read; or a Dask bag of pairs (x, y), or a Dask
-        frame with the columns X and y, whose partitions are the parts
+    data : (X, y) or (X, y, sample_weight), as lists or as Dask collections with the same partitions; a Dask bag of
+        pairs (x, y); a `Frame`, or a Dask frame with the columns X and y; `Files`, or a pattern of their names. Each
+        partition or file is a part.
     parts : how many parts lists are split into; None: as many as there are workers
     dev : development data (X, y), scored in this process after every round
     callbacks : informed as training proceeds; an epoch is a round
@@ -77,59 +78,101 @@ def train(
     resume : continue from the checkpoint, if it exists, exactly as its run would have continued
     checkpoint_seconds : how long to wait between two times that the run is saved
     local_epochs : epochs of the solver on each part in a round
-    patience : a part that takes so many times as long as most others moves to another worker
+    patience : a part that takes so many times as long as most others is made on another worker, too
     """
-    check_versions(client)
-    which, kind = kind_of(parameters)
+    which, name, kind = kind_of(parameters)
     plain = plainly(kind, parameters)
-    rounds = rounds_of(solver_of(plain), local_epochs)  # refuses solvers that cannot, before anything is read
-    _, objective, C = chosen(plain)
-    run = uuid4().hex[:12]
-    if not kind.survey:
-        compiled, carrier = _compiled_here(client, run, kind, plain, as_data(data)._replace(dev=dev), parts, patience)
-    else:
-        pieces = pieces_of(client, which, data, parts)
-        compiled, carrier = _compiled_there(client, run, kind, plain, pieces, dev, patience)
-    folder = tempfile.TemporaryDirectory(prefix="widemargin-") if checkpoint is None else nullcontext(checkpoint)
-    with folder as path:
-        Path(path).mkdir(parents=True, exist_ok=True)
-        journal = Journal(path, shared=_is_shared(client, path), seconds=checkpoint_seconds)
+    _check(kind, plain, resume=resume, checkpoint=checkpoint)
+    rounds_of(solver_of(plain), local_epochs)  # refuses solvers that cannot, before anything is read
+    check_versions(client)
+    pieces = dict(enumerate(pieces_of(client, which, name, data, parts)))
+    with _folder(checkpoint) as folder, Shown(plain) as shown:
+        runs = Runs(client, folder, checkpoint is not None, resume, checkpoint_seconds, local_epochs, patience, shown)
+        found = surveyed(client, uuid4().hex[:8], kind, plain, pieces)
+        view = tagged_view(runs, kind, plain, found)
+        return runs.trained(kind, plain, found, view, dev, callbacks)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How runs on a cluster are made: one for the model, and before it one for every tagger that it needs."""
+
+    client: Client
+    folder: Path
+    keeps: bool
+    resume: bool
+    checkpoint_seconds: float
+    local_epochs: int
+    patience: float
+    shown: Shown
+
+    def trained(
+        self,
+        kind: Kind,
+        parameters: Any,
+        found: Surveyed,
+        view: makers.View | None = None,
+        dev: Any = None,
+        callbacks: Sequence[Callback] = (),
+        within: str = "",
+    ) -> Trained:
+        """A model of this kind, learnt from the pieces as the view shows them; files are kept `within` a folder."""
+        folder = self.folder / within
+        folder.mkdir(parents=True, exist_ok=True)
+        compiled, about = compiled_here(self.client, kind, parameters, found, dev, view)
+        shared = makers.Shared(kind, parameters, found.survey, view)
+        carrier = DaskCarrier(
+            self.client, uuid4().hex[:8], makers.own_piece, shared, list(found.pieces.values()), self.patience
+        )
+        journal = Journal(folder, shared=is_shared(self.client, folder), seconds=self.checkpoint_seconds)
         team = Team(carrier, journal)
-        options: dict[str, Any] = {} if checkpoint is None else {"checkpoint": Path(path) / RUN_FILE, "resume": resume}
+        options: dict[str, Any] = {"checkpoint": folder / RUN_FILE, "resume": self.resume} if self.keeps else {}
         try:
             team.start(lambda: None)
-            problem = PartedProblem.of(team, objective, C, loss_of(plain), plain.penalty, plain.l1)
-            more = partial(_traffic, team, carrier)
-            with Progress(tol=plain.tol, enabled=bool(plain.verbose), more=more) as progress:
+            if not sum(each.weight for each in team.about.values()):
+                raise DataError("no example has anything to learn from")
+            _, objective, C = chosen(parameters)
+            problem = PartedProblem.of(team, objective, C, loss_of(parameters), parameters.penalty, parameters.l1)
+            with self.shown.of(team, carrier, aside=bool(within)) as progress:
                 solution = fit(
                     problem,
-                    rounds,
-                    stop=stop_of(plain),
+                    rounds_of(solver_of(parameters), self.local_epochs),
+                    stop=stop_of(parameters),
                     score=compiled.score,
-                    callbacks=[progress, *callbacks],
-                    seed=plain.random_state,
-                    checkpoint_seconds=checkpoint_seconds,
+                    callbacks=[*progress, *callbacks],
+                    seed=parameters.random_state,
+                    checkpoint_seconds=self.checkpoint_seconds,
                     **options,
                 )
         finally:
             carrier.close()
-    solution = replace(solution, cuts=None, slacks=None)
-    model = model_of(compiled, plain, solution)
-    return Trained(model, solution, team.n_parts, team.sent, team.received, team.rebuilt)
+        solution = replace(solution, cuts=None, slacks=None)
+        model = model_of(compiled, parameters, solution)
+        model.summary |= {"data": about} if about else {}
+        model.summary |= _unreachable(team)
+        return Trained(model, solution, team.n_parts, team.sent, team.received, team.rebuilt)
 
 
-def _traffic(team: Team, carrier: DaskCarrier) -> str:
-    """Bytes moved, and what the workers do."""
-    return f"{(team.sent + team.received) / 1e6:.3g} MB moved  {carrier.doing}"
+def _unreachable(team: Team) -> dict[str, Any]:
+    """The part of a model's summary about gold outputs that it can never predict."""
+    counts = sum((Counter(each.unreachable) for each in team.about.values()), Counter[str]())
+    return {"unreachable": dict(counts)} if counts else {}
 
 
-def kind_of(parameters: Any) -> tuple[Task, Kind]:
-    """The task and the kind of model that parameters, or an estimator, belong to."""
-    for name in TASKS:
-        each = task(name)
-        for kind in each.kinds.values():
+@contextmanager
+def _folder(checkpoint: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """The folder of a run; without a checkpoint one that is removed."""
+    kept = tempfile.TemporaryDirectory(prefix="widemargin-") if checkpoint is None else nullcontext(checkpoint)
+    with kept as folder:
+        yield Path(folder)
+
+
+def kind_of(parameters: Any) -> tuple[Task, str, Kind]:
+    """The task, and the kind of model with its name, that parameters, or an estimator, belong to."""
+    for each in map(task, TASKS):
+        for name, kind in each.kinds.items():
             if isinstance(parameters, kind.load("parameters")):
-                return each, kind
+                return each, name, kind
     raise WidemarginError(f"these are no parameters of a task: {parameters!r:.60}")
 
 
@@ -139,74 +182,17 @@ def plainly(kind: Kind, parameters: Any) -> Any:
     return plain(**{each.name: getattr(parameters, each.name) for each in fields(plain) if each.init})
 
 
-def check_versions(client: Client) -> None:
-    """Refuse workers whose versions differ from the driver's: they would compute something else."""
-    n_workers(client)
-    own = worker.versions()
-    try:
-        found = _on_all(client, worker.versions)
-    except ModuleNotFoundError as error:
-        raise WidemarginError(f"a worker cannot import {error.name}: install widemargin there, too") from None
-    for address, theirs in sorted(found.items()):
-        for name, version in own.items():
-            if theirs.get(name) != version:
-                raise WidemarginError(
-                    f"the worker {address} has {name} {theirs.get(name)}, but this process has {version}; "
-                    "install the same version everywhere"
-                )
-
-
-def _compiled_here(
-    client: Client, run: str, kind: Kind, parameters: Any, data: Data, parts: int | None, patience: float
-) -> tuple[Compiled[Any], DaskCarrier]:
-    """Compile all data in this process; the workers get all examples, and each part its share of them."""
-    compiled = kind.load("compile")(parameters, data)
-    makers.check_examples(compiled.examples)
-    n_parts = min(parts or n_workers(client), compiled.examples.n_examples)
-    whole = makers.Whole(compiled.examples, compiled.sample_weight, parameters, n_parts)
-    return compiled, DaskCarrier(client, run, makers.own_share, whole, [None] * n_parts, patience)
-
-
-def _compiled_there(
-    client: Client, run: str, kind: Kind, parameters: Any, pieces: list[Any], dev: Any, patience: float
-) -> tuple[Compiled[Any], DaskCarrier]:
-    """Survey the pieces on the workers, in a tree; each part will compile its own."""
-    # Pieces travel with their tasks: Dask then repeats these by itself when a worker dies.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE}):
-        surveys = [client.submit(makers.survey, kind, parameters, piece, pure=False) for piece in pieces]
-        survey: Survey = _reduced(client, surveys, makers.merged).result()
-        sample: Data = client.submit(makers.first_example, pieces[0], pure=False).result()
-    compiled = kind.load("compile")(parameters, sample._replace(dev=dev), survey=survey)
-    shared = makers.Shared(kind, parameters, survey)
-    return compiled, DaskCarrier(client, run, makers.own_piece, shared, pieces, patience)
-
-
-def _reduced(client: Client, futures: list[Future[Any]], function: Callable[..., Any]) -> Future[Any]:
-    """One future from many, neighbours first."""
-    while len(futures) > 1:
-        pairs = [futures[k : k + 2] for k in range(0, len(futures), 2)]
-        futures = [pair[0] if len(pair) == 1 else client.submit(function, *pair, pure=False) for pair in pairs]
-    return futures[0]
-
-
-def _on_all(client: Client, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """What a function returns on every worker; asked again if one dies meanwhile."""
-    for _ in range(5):
-        try:
-            found: dict[str, Any] = client.run(function, *arguments)
-        except LOST:
-            sleep(1.0)
-        else:
-            return found
-    raise WidemarginError("workers die as soon as they are asked for anything; look at their logs")
-
-
-def _is_shared(client: Client, folder: Any) -> bool:
-    """Whether all workers can reach the folder."""
-    token = Path(folder) / f"{uuid4().hex}.token"
-    token.touch()
-    try:
-        found = _on_all(client, os.path.exists, os.fspath(token))
-    finally:
-        token.unlink()
-    return bool(found) and all(found.values())
+def _check(kind: Kind, parameters: Any, *, resume: bool, checkpoint: Any) -> None:
+    """Refuse what several parts cannot do, before anything is read."""
+    if not kind.survey:
+        name = kind.estimator.rpartition(".")[2]
+        raise UnsupportedError(
+            f"{name} learns latent variables, which are learnt on one machine only; take the {name} without Dask"
+        )
+    if parameters.warm_start:
+        raise UnsupportedError(
+            "warm_start continues from the last weights, but parts start from zero; to go on with a run, keep a "
+            "checkpoint and say resume=True"
+        )
+    if resume and checkpoint is None:
+        raise WidemarginError("there is nothing to resume from without a checkpoint")

@@ -52,8 +52,8 @@ def rebuild(run: str, number: int, make: Make, shared: Any, piece: Any, past: Pa
         return About.of(host.part)
 
 
-def forget(run: str) -> None:
-    """Free the parts of a run."""
+async def forget(run: str) -> None:
+    """Free the parts of a run; a coroutine, since Dask waits for the answer to anything else."""
     with _GATE:
         for key in [key for key in _HOSTS if key[0] == run]:
             del _HOSTS[key]
@@ -62,5 +62,7 @@ def forget(run: str) -> None:
 def versions() -> dict[str, str]:
     """The versions on which the same result depends."""
     import platform
+    from importlib.metadata import version
 
-    return {"widemargin": __version__, "numpy": np.__version__, "python": ".".join(platform.python_version_tuple()[:2])}
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"widemargin": __version__, "numpy": np.__version__, "numba": version("numba"), "python": python}

@@ -8,6 +8,7 @@ the same, bit for bit, as if nothing had happened. The rounds are kept in a `Jou
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from widemargin.core.examples import count_unreachable
 from widemargin.errors import WidemarginError
 from widemargin.parts.journal import Journal
 from widemargin.parts.messages import Call, Missing, Order, Past, Settled, n_bytes
@@ -17,18 +18,23 @@ MOST_REBUILDS = 20  # of one part for one task: workers that die this often woul
 
 
 class About(NamedTuple):
-    """Facts about a part: its examples that count, Σ c_i, the weights, and whether its oracle is exact."""
+    """Facts about a part: its examples that count, Σ c_i, the weights, and whether its oracle is exact.
+
+    `unreachable` counts its gold outputs that decoding can never return, by reason.
+    """
 
     n_examples: int
     weight: float
     n_weights: int
     exact: bool
+    unreachable: dict[str, int]
 
     @classmethod
     def of(cls, part: Part) -> "About":
         """The facts about a part."""
         problem = part.problem
-        return cls(len(problem.weighted), float(problem.c.sum()), problem.n_weights, problem.exact)
+        unreachable = count_unreachable(problem.examples)
+        return cls(len(problem.weighted), float(problem.c.sum()), problem.n_weights, problem.exact, unreachable)
 
 
 class Carrier(Protocol):

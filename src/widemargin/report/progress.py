@@ -50,7 +50,9 @@ class Progress(Callback):
     stream
         Where to write; standard error unless given.
     more
-        Further figures, asked for with every redraw.
+        Further figures, asked for with every redraw and every line.
+    unit
+        What an epoch is called.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Progress(Callback):
         enabled: bool = True,
         stream: TextIO | None = None,
         more: Callable[[], str] | None = None,
+        unit: str = "epoch",
     ) -> None:
         self._tol = tol
         self._prefix = f"{prefix}: " if prefix else ""
@@ -69,6 +72,7 @@ class Progress(Callback):
         self._enabled = enabled
         self._stream = stream
         self._more = more
+        self._unit = unit
         self._bar: Bar | None = None
         self._lines: Lines | None = None
         self._drawing = RLock()
@@ -135,7 +139,7 @@ class Progress(Callback):
         epoch = epoch._replace(epoch=epoch.epoch - self._before)
         self._recent.append(epoch)
         if self._lines is not None and self._keep:
-            parts = (self._number(epoch.epoch), epoch.figures("  "), f"{epoch.seconds:.2f} s")
+            parts = (self._number(epoch.epoch), self._figures(), f"{epoch.seconds:.2f} s")
             self._lines.write("  ".join(part for part in parts if part))
         self.on_batch(0)
 
@@ -144,7 +148,7 @@ class Progress(Callback):
         self._visited = 0
         self._draw(reason)
         if self._lines is not None and self._keep:
-            self._lines.write(f"{self._run}stopped by {reason} after {self._last} epochs")
+            self._lines.write(f"{self._run}stopped by {reason} after {self._last} {self._unit}s")
         self._close()
 
     def _on_compiling(self, begins: bool) -> None:
@@ -181,7 +185,7 @@ class Progress(Callback):
     def _number(self, epoch: int) -> str:
         """The number of the epoch, and of the run and round that it belongs to."""
         most = self._max_epochs
-        number = f"epoch {epoch}" if most is None else f"epoch {min(epoch, most)}/{most}"
+        number = f"{self._unit} {epoch}" if most is None else f"{self._unit} {min(epoch, most)}/{most}"
         return f"{self._run}{self._round}{number}"
 
     def _draw(self, stopped: str = "", *, compiling: bool = False) -> None:
@@ -214,8 +218,8 @@ class Progress(Callback):
             self._not_ours += compiled if stopped else 0.0
 
     def _figures(self) -> str:
-        figures = self._recent[-1].figures("  ") if self._recent else ""
-        return figures if self._more is None else f"{figures}  {self._more()}"
+        figures = [self._recent[-1].figures("  ") if self._recent else "", "" if self._more is None else self._more()]
+        return "  ".join(each for each in figures if each)
 
     def _left(self, done: float) -> str:
         """The time left, estimated from the time that the `done` epochs took."""

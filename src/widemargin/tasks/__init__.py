@@ -35,7 +35,8 @@ class Kind(NamedTuple):
     it for scikit-learn. `foreign` names readers of other programs' model files, by the bytes that these begin with.
     `observed` names a function that finds the weights that occur in training data, for programs that train no others.
     `survey` names one that finds out what parts of the data must know of each other before each can be compiled by
-    itself (`tasks.survey`).
+    itself (`tasks.survey`); models whose outputs always hide something have none. `tags` says which tags a parser
+    learns (`tasks.fold_tags.Learnt`).
     """
 
     package: str
@@ -46,6 +47,7 @@ class Kind(NamedTuple):
     foreign: Mapping[bytes, str] = {}
     observed: str = ""
     survey: str = ""
+    tags: str = ""
 
     def load(self, part: str) -> Any:
         """Import one of the parts."""

@@ -6,6 +6,7 @@ task's model is in its ``model.py``; estimators wrap it.
 
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -96,6 +97,17 @@ def counted_within(source: str, first: int) -> Iterator[None]:
         raise type(error)(f"{source}, from line {first + 1} on: {error}") from error
 
 
+class Tally(NamedTuple):
+    """What an evaluation has counted on some data, and the seconds it took by stage; both can be added."""
+
+    counts: Counter[Any]
+    seconds: dict[str, float]
+
+    def merged(self, other: "Tally") -> "Tally":
+        """The tally of both pieces of data."""
+        return Tally(self.counts + other.counts, dict(Counter(self.seconds) + Counter(other.seconds)))
+
+
 class Piece(NamedTuple):
     """A piece of a file, and how many lines of it come before."""
 
@@ -170,6 +182,14 @@ class Model(ABC):
     @abstractmethod
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How well the predictions for `X` agree with `y`."""
+
+    def tally(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Tally | None:
+        """What `evaluate` counts, for `tallied`; None if it does more than counting, and needs all data at once."""
+        return None
+
+    def tallied(self, tally: Tally) -> Evaluation:
+        """The evaluation of all data that a tally is about."""
+        raise UnsupportedError(f"the evaluation of {self.predicts} needs all data at once")
 
     # With files at hand.
 

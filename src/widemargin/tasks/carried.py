@@ -77,12 +77,12 @@ def settled(X: Columns, taggers: Taggers) -> Settled:
     return Settled(_Filled(X, taggers), X.indptr, X.source, tuple(taggers), X)
 
 
-def right(X: Settled, name: str) -> float | None:
-    """The share of tokens where a predicted column is as it was given; None where it was not."""
+def right(X: Settled, name: str) -> tuple[int, int] | None:
+    """How many tokens have a predicted column as it was given, and how many there are; None where it was not."""
     if X.given is None or name not in X.given or is_blank(X.given, name):
         return None
     found, given = X.strings(name), X.given.strings(name)
-    return sum(map(str.__eq__, found, given)) / len(given)
+    return sum(map(str.__eq__, found, given)), len(given)
 
 
 def blanks(X: Columns, name: str) -> BoolVector:

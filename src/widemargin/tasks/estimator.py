@@ -72,12 +72,16 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         """
         self._pieces = None
         data = self._data(X, y, sample_weight, dev)
-        warm = self._last_run()
-        options = {"checkpoint": checkpoint, "resume": resume}
-        model, solution = train(self._compile, self._parameters, data, callbacks, warm, **options)
+        model, solution = self._train(data, callbacks, checkpoint=checkpoint, resume=resume)
         _warn(solution)
-        self._warm = warm
         return self._fitted(model, solution)
+
+    def _train(self, data: Data, callbacks: Sequence[Callback], **options: Any) -> tuple[M, Solution]:
+        """A model trained on these data, and its solution."""
+        warm = self._last_run()
+        model, solution = train(self._compile, self._parameters, data, callbacks, warm, **options)
+        self._warm = warm
+        return model, solution
 
     def fit_path(
         self, X: Any, y: Any, C: Sequence[float], sample_weight: Any = None, dev: tuple[Any, Any] | None = None

@@ -6,6 +6,7 @@ trusts tags too much. Hence each of k parts of the sentences is tagged by a tagg
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ class Tagged(NamedTuple):
 
 def offered(parameters: TreeParameters, X: Columns, predictable: Sequence[str]) -> list[str]:
     """The columns that default templates may read: those with values, and only `predictable` ones if tags are."""
-    _check(parameters)
+    check_tags(parameters)
     names = X.names if parameters.tags == "given" else [name for name in X.names if name in predictable]
     return [name for name in names if name == "word" or not is_blank(X, name)]
 
@@ -54,7 +55,9 @@ def tagged(
 
     `told` are callbacks for the training of the taggers.
     """
-    _check(parameters)
+    check_tags(parameters)
+    if isinstance(X, Retagged):
+        return Tagged(X, None if dev is None else settled(dev, X.taggers), X.taggers, [])
     tags = [name for name in read if name != "word"]
     for name in tags:
         check_filled(X, name, FILL, everywhere=False)
@@ -65,7 +68,7 @@ def tagged(
                 check_filled(dev, name, FILL, everywhere=name in filled)
         return Tagged(X, dev, {}, filled)
     for name in tags:
-        _check_learnable(X, name)
+        check_learnable(X, name)
     by_name = {name: jackknifed(parameters, X, name, told) for name in tags}
     if tags:
         name_run("the parser", told)
@@ -83,20 +86,32 @@ def jackknifed(
     words = X.only("word")
     name_run(f"a tagger for {name}", told)
     whole = _tagger(parameters, words, labels, told)
-    number = {label: code for code, label in enumerate(whole.labels)}
     codes = np.empty(X.n_tokens, dtype=np.int32)
     of_token = np.repeat(part, np.diff(X.indptr))
     for k in range(part.max() + 1):
         rest, here = of_token != k, np.flatnonzero(part == k)
         name_run(f"a tagger for {name}, part {k + 1}/{part.max() + 1}", told)
-        tagger = _tagger(parameters, words.chosen(np.flatnonzero(part != k)), _only(labels, rest), told, **QUICK)
-        known = np.array([number[label] for label in tagger.labels], dtype=np.int32)
-        codes[~rest] = known[tagger.predict_codes(words.chosen(here))]
+        tagger = _tagger(parameters, words.chosen(np.flatnonzero(part != k)), only(labels, rest), told, **QUICK)
+        codes[~rest] = codes_by(whole, tagger, words.chosen(here))
     return whole, Column(codes, whole.labels)
 
 
-def parts(indptr: LongVector, n_parts: int) -> IntVector:
-    """The part of each sentence: `n_parts` blocks of about as many sentences with words.
+def codes_by(whole: Fills, tagger: Fills, words: Columns) -> IntVector:
+    """The tags that a tagger finds, by the numbers that they have in another, which knows all of them."""
+    number = {label: code for code, label in enumerate(whole.labels)}
+    known = np.array([number[label] for label in tagger.labels], dtype=np.int32)
+    return known[tagger.predict_codes(words)]
+
+
+@dataclass(frozen=True, slots=True)
+class Retagged(Columns):
+    """Sentences that have been tagged already; `taggers` are those that a parser shall carry."""
+
+    taggers: dict[str, Any] = field(default_factory=dict)
+
+
+def parts(indptr: LongVector, n_parts: int, *, least: int = 2) -> IntVector:
+    """The part of each sentence: `n_parts` blocks of about as many sentences with words; there must be `least`.
 
     Neighbours stay together, since they are often of one text and share its words: the tagger of a part shall know as
     little about them as about new text.
@@ -108,18 +123,20 @@ def parts(indptr: LongVector, n_parts: int) -> IntVector:
         raise WidemarginError(f"tag_folds must be a whole number of at least 2, not {n_parts!r}")
     has_words = np.diff(indptr) > 0
     n = int(has_words.sum())
-    if n < 2:
+    if n < least:
         raise DataError("predicted tags need two sentences or more to learn from; take the tags that are given")
     number = np.maximum(np.cumsum(has_words) - 1, 0)
     return (number * min(n_parts, n) // n).astype(np.int32)
 
 
-def _check(parameters: TreeParameters) -> None:
+def check_tags(parameters: TreeParameters) -> None:
+    """Raise unless tags come from where they can come from."""
     if parameters.tags not in TAGS:
         raise WidemarginError(f"tags must be {' or '.join(map(repr, TAGS))}, not {parameters.tags!r}")
 
 
-def _check_learnable(X: Columns, name: str) -> None:
+def check_learnable(X: Columns, name: str) -> None:
+    """Raise if a column has too many values for a tagger."""
     n_values = len(np.unique(X[name].codes))
     if n_values > MOST_VALUES:
         raise WidemarginError(
@@ -128,14 +145,21 @@ def _check_learnable(X: Columns, name: str) -> None:
         )
 
 
-def _only(column: Column, tokens: Any) -> Column:
+def only(column: Column, tokens: Any) -> Column:
+    """A column at these tokens only."""
     return Column(column.codes[tokens], column.values, column.notation)
 
 
+def tagger_parameters(parameters: TreeParameters, **options: Any) -> Any:
+    """The parameters of a tagger of a parser with these."""
+    return kind_of_taggers().load("parameters")(
+        n_jobs=parameters.n_jobs, random_state=parameters.random_state, **options
+    )
+
+
 def _tagger(parameters: TreeParameters, X: Columns, y: Column, told: Sequence[Callback], **options: Any) -> Any:
-    kind = kind_of_taggers()
-    chosen = kind.load("parameters")(n_jobs=parameters.n_jobs, random_state=parameters.random_state, **options)
-    tagger, solution = train(kind.load("compile"), chosen, Data(X, y), told)
+    chosen = tagger_parameters(parameters, **options)
+    tagger, solution = train(kind_of_taggers().load("compile"), chosen, Data(X, y), told)
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt  # there is no parser yet that could be kept
     return tagger

@@ -6,20 +6,23 @@ data were there.
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
+from widemargin.core.sparse import Matrix
+from widemargin.errors import DataError, UnsupportedError
+from widemargin.text.matrices import as_matrix
 from widemargin.text.shared import Vocabulary
 
 
 @dataclass(frozen=True)
 class Survey:
-    """Counts of labels, vocabularies of features in groups, and facts, of which the merged one has the last word.
+    """Counts of labels, vocabularies of features in groups, and facts by name.
 
-    Of a fact that is a truth value, all parts must say yes; of a list, what all parts have stays; of numbers by name,
-    the largest.
+    How the facts of two parts are merged depends on their kind: of truth values, both must hold; of lists, what both
+    have stays; sets are joined; of numbers in a dict, the larger stays; counts are added. Anything else must be equal.
     """
 
-    labels: Counter[Any]
+    labels: Counter[Any] = field(default_factory=Counter)
     features: list[Vocabulary] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -28,7 +31,7 @@ class Survey:
         return type(self)(
             self.labels + other.labels,
             [one.merged(two) for one, two in zip(self.features, other.features, strict=True)],
-            {name: _merged(self.facts[name], other.facts[name]) for name in self.facts},
+            {name: _merged(name, self.facts[name], other.facts[name]) for name in self.facts},
         )
 
     @property
@@ -37,7 +40,32 @@ class Survey:
         return sorted(self.labels, key=lambda label: (-self.labels[label], label))
 
 
-def _merged(one: Any, two: Any) -> Any:
+def refuse_latent(what: str) -> NoReturn:
+    """Say that `what` has latent variables, whose rounds are made on one machine."""
+    raise UnsupportedError(f"{what}: latent variables are learnt on one machine only; take the estimator without Dask")
+
+
+def widened(X: Any, survey: Survey | None) -> Matrix:
+    """A matrix as wide as the widest part of the data; only sparse rows of a file may be narrower."""
+    matrix = as_matrix(X)
+    if survey is None or matrix.width == survey.facts["size"]["width"]:
+        return matrix
+    if not isinstance(X, Matrix):
+        raise DataError(f"a part of X has {matrix.width} columns, but another has {survey.facts['size']['width']}")
+    return Matrix(matrix.rows, survey.facts["size"]["width"])
+
+
+def _merged(name: str, one: Any, two: Any) -> Any:
     if isinstance(one, bool):
         return one and two
-    return [each for each in one if each in two]
+    if isinstance(one, list):
+        return [each for each in one if each in two]
+    if isinstance(one, set | frozenset):
+        return one | two
+    if isinstance(one, Counter):
+        return one + two
+    if isinstance(one, dict):
+        return {each: max(part[each] for part in (one, two) if each in part) for each in [*one, *two]}
+    if one != two:
+        raise DataError(f"the parts of the data differ in their {name}: {one!r:.60} and {two!r:.60}")
+    return one

@@ -13,15 +13,14 @@ from widemargin.core.problem import predict
 from widemargin.core.sparse import boundaries
 from widemargin.core.stop import Score
 from widemargin.metrics import (
-    Confusion,
     Scores,
-    accuracy,
     check_metric,
-    confusion,
-    label_scores,
+    confused,
+    counted,
     quotient,
-    sequence_accuracy,
-    span_scores,
+    scores_of_pairs,
+    sequences_right,
+    span_counts,
 )
 from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.numbers import share
@@ -29,9 +28,13 @@ from widemargin.text.columns import split
 from widemargin.text.partial import COLLECTIONS, are_partial, known_runs, known_tokens
 from widemargin.text.span_labels import marks_spans
 from widemargin.text.spans import ENDS, STARTS, is_bio, parsed
+from widemargin.text.spans import spans as spans_in
 
 MOST_CONFUSIONS = 10
 MOST_TYPES = 60
+WHOLE, SEQUENCES, UNKNOWN = ("whole",), ("sequences",), ("unknown",)
+PAIR, SPANS = "pair", ("right", "found", "wanted")
+"""What is counted: sequences, tokens by their labels, and spans by their type."""
 
 
 def dev_score(
@@ -169,14 +172,41 @@ def label_evaluation(
     seconds: dict[str, float],
 ) -> Evaluation:
     """How well labels agree, and the spans that they mark; `known` are the labels seen in training."""
-    unknown, whole = sum(label is None for labels in gold for label in labels), sequence_accuracy(gold, predicted)
+    return counted_evaluation(label_counts(gold, predicted, known), known, calibration, seconds)
+
+
+def label_counts(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], known: Sequence[str]
+) -> Counter[Any]:
+    """All that `counted_evaluation` needs to know; of several pieces of data, such counts can be added."""
+    right, n = sequences_right(gold, predicted)
+    counts: Counter[Any] = Counter({WHOLE: int(right), SEQUENCES: int(n)})
+    counts[UNKNOWN] = sum(label is None for labels in gold for label in labels)
     if are_partial(gold):
         gold, predicted = known_runs(gold, predicted)
-    counts = Counter(label for sequence in gold for label in sequence)
+    counts |= Counter({(PAIR, *pair): count for pair, count in confused(gold, predicted).items()})
+    if is_bio({*(label for labels in gold for label in labels), *known}):
+        for what, found in zip(
+            SPANS, span_counts(list(map(spans_in, gold)), list(map(spans_in, predicted))), strict=True
+        ):
+            counts |= Counter({(what, type_): count for type_, count in found.items()})
+    return counts
+
+
+def counted_evaluation(
+    found: Counter[Any], known: Sequence[str], calibration: Mapping[str, float], seconds: dict[str, float]
+) -> Evaluation:
+    """How well labels agree, from what `label_counts` has counted."""
+    unknown, whole = found[UNKNOWN], quotient(found[WHOLE], found[SEQUENCES])
+    pairs = {key[1:]: count for key, count in found.items() if key[0] == PAIR}
+    counts = Counter[str]()
+    for (label, _), count in pairs.items():
+        counts[label] += count
     spans = is_bio({*counts, *known})
-    scores: Scores = span_scores(gold, predicted) if spans else label_scores(gold, predicted)
-    right = accuracy(gold, predicted)
-    confused = _confusions(confusion(gold, predicted))
+    of_spans = ({key[1]: count for key, count in found.items() if key[0] == what} for what in SPANS)
+    scores: Scores = counted(*of_spans) if spans else scores_of_pairs(pairs)
+    right = quotient(sum(count for (g, p), count in pairs.items() if g == p), sum(pairs.values()))
+    confused = _confusions(pairs)
     unseen = {label: counts[label] for label in sorted(counts.keys() - set(known))}
     results = {
         "accuracy": right,
@@ -208,14 +238,7 @@ def label_evaluation(
     return Evaluation(results, "f1" if spans else "accuracy", facts, tables, seconds)
 
 
-def _confusions(found: Confusion) -> list[dict[str, Any]]:
+def _confusions(pairs: Mapping[tuple[str, str], int]) -> list[dict[str, Any]]:
     """The most frequent pairs of a gold label and a wrong prediction."""
-    matrix = found.matrix.copy()
-    np.fill_diagonal(matrix, 0)
-    order = np.argsort(-matrix, axis=None, kind="stable")[:MOST_CONFUSIONS]
-    pairs = zip(*np.unravel_index(order, matrix.shape), strict=True)
-    return [
-        {"gold": found.labels[g], "predicted": found.labels[p], "count": int(matrix[g, p])}
-        for g, p in pairs
-        if matrix[g, p]
-    ]
+    wrong = sorted((-count, *pair) for pair, count in pairs.items() if pair[0] != pair[1])[:MOST_CONFUSIONS]
+    return [{"gold": gold, "predicted": predicted, "count": -count} for count, gold, predicted in wrong]

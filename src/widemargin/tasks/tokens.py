@@ -19,14 +19,14 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, checked_k, together
-from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.calibration import Tempered
 from widemargin.tasks.constrained import Constrained, E
 from widemargin.tasks.constraints import Constraints, check_possible
 from widemargin.tasks.files import cut_tokens, sequence_alone, unused_columns
 from widemargin.tasks.probabilities import Probable, tempered
 from widemargin.tasks.token_files import read_tokens, stated_constraints
-from widemargin.tasks.token_scores import label_evaluation
+from widemargin.tasks.token_scores import counted_evaluation, label_counts
 from widemargin.text.columns import Column, Columns, Notation, split
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import labels_in, spelt
@@ -300,16 +300,28 @@ class TokenModel(Answers, Probable, Generic[E]):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How well labels and spans agree with `y`, and how long prediction takes."""
+        counts, seconds = self._counted(X, y, n_threads)
+        errors = {}
+        if self.calibration is not None:
+            errors = {kind: each.after for kind, each in self.judge_confidence(X, y, n_threads).items()}
+        return counted_evaluation(counts, self.code_names, errors, seconds)
+
+    def _counted(self, X: Any, y: Any, n_threads: int) -> Tally:
         begin = perf_counter()
         examples = self.examples(X)
         extracted = perf_counter()
         codes = np.concatenate(predict(examples, self.weights, n_threads))
         seconds = {"features": extracted - begin, "decoding": perf_counter() - extracted}
         gold, predicted = self._spelt(X, y), self._named(codes, boundaries(examples.lengths))
-        errors = {}
-        if self.calibration is not None:
-            errors = {kind: each.after for kind, each in self.judge_confidence(X, y, n_threads).items()}
-        return label_evaluation(gold, predicted, self.code_names, errors, seconds)
+        return Tally(label_counts(gold, predicted, self.code_names), seconds)
+
+    def tally(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Tally | None:
+        """Labels and spans that are right and wrong; calibration needs all sequences at once."""
+        return self._counted(X, y, n_threads) if self.calibration is None else None
+
+    def tallied(self, tally: Tally) -> Evaluation:
+        """How well labels and spans agree."""
+        return counted_evaluation(tally.counts, self.code_names, {}, tally.seconds)
 
     def gold_and_predicted(self, X: Any, y: Any, n_threads: int = 1) -> tuple[list[list[Any]], list[list[str]]]:
         """The right labels of tokens, and the predicted ones, as strings."""

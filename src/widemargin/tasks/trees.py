@@ -5,6 +5,7 @@ it is told to take the tags that are given.
 """
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -45,6 +46,8 @@ from widemargin.text.roles import KEY_BITS
 TAGS = ("pos", "xpos", "upos", "label")
 """Columns that may hold the tags of a sentence, best first."""
 Judged: TypeAlias = Callable[[str, Callable[[], Any]], Any]
+PREDICTED, RIGHT_TAGS, GIVEN_TAGS = "predicted tags", "right tags", "given tags"
+"""What is counted of each column of tags."""
 UNTAGGED = "fill it in, or train a parser with --tags predicted, which does that itself"
 
 
@@ -160,12 +163,23 @@ class TreeModel(Probable):
                 judged(f"the column {name}", check)  # only a file that has no value at all is wrong
         return found
 
-    def resting_on(self, evaluation: Evaluation, X: Settled) -> Evaluation:
-        """The evaluation of trees, with the tags that they rest on."""
+    def tag_counts(self, X: Settled) -> Counter[Any]:
+        """How many tags the model has predicted, and how many of them with what was given and is right."""
+        counts: Counter[Any] = Counter()
+        for name in X.predicted:
+            counts[PREDICTED, name] = X.n_tokens
+            both = right(X, name)
+            if both is not None:
+                counts[RIGHT_TAGS, name], counts[GIVEN_TAGS, name] = both
+        return counts
+
+    def resting_on(self, evaluation: Evaluation, counts: Counter[Any]) -> Evaluation:
+        """The evaluation of trees, with the tags that they rest on, as `tag_counts` has counted them."""
         read = [name for name in self.columns_read if name != "word"]
         if not read:
             return evaluation
-        shares = {name: right(X, name) for name in X.predicted}
+        known = {name: counts[GIVEN_TAGS, name] for name in read if counts[PREDICTED, name]}
+        shares = {name: counts[RIGHT_TAGS, name] / n if n else None for name, n in known.items()}
         results = {name: {"predicted": name in shares, "accuracy": shares.get(name)} for name in read}
         spelt = [name if each is None else f"{name} {share(each)} right" for name, each in shares.items()]
         given = [name for name in read if name not in shares]

@@ -13,8 +13,11 @@ import numpy as np
 from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, IntVector
 from widemargin.core.sparse import Rows, binary, boundaries, stack
 from widemargin.core.stored import Stored, packed_strings
+from widemargin.text.alphabet import Alphabet
 from widemargin.text.columns import numbered
 from widemargin.text.extractor import Features, selected
+from widemargin.text.hashing import hash_strings
+from widemargin.text.shared import Vocabulary, counted
 
 
 class Coded(NamedTuple):
@@ -104,6 +107,16 @@ class ColumnExtractor:
         """Number the features that occur in the training data."""
         self.number = {}
         return self._features(X, new=True)
+
+    def survey(self, X: Sequence[Compared]) -> list[Vocabulary]:
+        """The features of a part of the training data and how often they occur."""
+        everything = ColumnExtractor()
+        numbers, names = everything.fit(X).rows.indices, everything.names()
+        return [counted(Alphabet(hash_strings(names)), numbers, names)]
+
+    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+        """Number the features as a survey of all data found them, instead of by `fit`."""
+        self.number = {name: k for vocabulary in vocabularies for k, name in enumerate(vocabulary.names)}
 
     def transform(self, X: Iterable[Compared]) -> Features:
         """The known features of any documents."""

@@ -16,6 +16,7 @@ from widemargin.tasks.segment.labels import (
     bio_names,
     decode_segments,
     encode_segments,
+    longest_spans,
     max_lengths,
 )
 from widemargin.text.columns import Column
@@ -107,9 +108,9 @@ def test_wrong_segmentations_are_named(y, complaint):
 
 def test_lengths():
     labels = ["O", "x", "y"]
-    assert max_lengths(None, labels, SPANS) == (1, 2, 1)
-    assert max_lengths(2, labels, SPANS) == (1, 2, 1)
-    assert max_lengths({"y": 4}, labels, SPANS) == (1, 2, 4)
+    assert max_lengths(None, labels, longest_spans(SPANS)) == (1, 2, 1)
+    assert max_lengths(2, labels, longest_spans(SPANS)) == (1, 2, 1)
+    assert max_lengths({"y": 4}, labels, longest_spans(SPANS)) == (1, 2, 4)
     for wrong, complaint in (
         (1, "allows segments of 1 tokens with the label 'x', but the training data have one of 2"),
         ({"z": 3}, "names the label 'z'"),
@@ -117,7 +118,7 @@ def test_lengths():
         (True, "a positive whole number, not True"),
     ):
         with pytest.raises(DataError, match=complaint):
-            max_lengths(wrong, labels, SPANS)
+            max_lengths(wrong, labels, longest_spans(SPANS))
 
 
 def test_an_error_is_a_false_positive_and_a_false_negative():

@@ -11,6 +11,8 @@ TASK = Task(
             "compile.compile_brackets",
             "model.Bracketer",
             "estimator.ConstituencyParser",
+            survey="compile.survey_brackets",
+            tags="compile.TAGS",
         )
     },
     does="Learn to parse: trees of constituents, from files of trees in brackets.\n\nTraces are left out.",

@@ -32,6 +32,26 @@ class Node(NamedTuple):
     n_halves: int
 
 
+class Labels(NamedTuple):
+    """The chains of single words and of longer spans, and the labels with rests."""
+
+    on_words: frozenset[str]
+    on_spans: frozenset[str]
+    folded: frozenset[str]
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree], root: str | None) -> "Labels":
+        """The labels of trees without their root."""
+        on_words, on_spans, folded = {""}, set[str](), set[str]()
+        for tree in trees:
+            for node in _nodes(tree, root):
+                if node.is_rest:
+                    folded.add(node.label)
+                else:
+                    (on_spans if node.n_halves else on_words).add(node.label)
+        return cls(frozenset(on_words), frozenset(on_spans), frozenset(folded))
+
+
 @dataclass(frozen=True, slots=True)
 class Bracketing:
     """The labels of binary trees: first `chains`, the empty one before all others, then the rests of `folded`.
@@ -62,13 +82,12 @@ class Bracketing:
         ('TOP', ['', 'NP', 'S VP'], ['VP'])
         """
         root = common_root(trees)
-        on_words, on_spans, folded = {""}, set[str](), set[str]()
-        for tree in trees:
-            for node in _nodes(tree, root):
-                if node.is_rest:
-                    folded.add(node.label)
-                else:
-                    (on_spans if node.n_halves else on_words).add(node.label)
+        return cls.with_labels(root, Labels.of(trees, root))
+
+    @classmethod
+    def with_labels(cls, root: str | None, labels: "Labels") -> "Bracketing":
+        """The labels in order."""
+        on_words, on_spans, folded = labels
         if not on_spans:
             raise DataError("there is no tree with more than one word to learn from")
         chains = sorted(on_words | on_spans)

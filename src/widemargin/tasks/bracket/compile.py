@@ -12,7 +12,7 @@ from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.errors import WidemarginError
 from widemargin.files.brackets import columns_of
-from widemargin.tasks.bracket.binary import Bracketing, as_trees
+from widemargin.tasks.bracket.binary import Bracketing, Labels, as_trees, common_root
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import (
     DEFAULT_BRACKET_TEMPLATES,
@@ -23,7 +23,9 @@ from widemargin.tasks.bracket.features import (
 from widemargin.tasks.bracket.metrics import bracket_scores
 from widemargin.tasks.bracket.model import Bracketer, spelt
 from widemargin.tasks.bracket.parameters import BracketerParameters
+from widemargin.tasks.fold_tags import Learnt
 from widemargin.tasks.jackknife import tagged
+from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 from widemargin.tasks.trees import checked_bits
 from widemargin.text.columns import Columns
@@ -34,19 +36,46 @@ from widemargin.text.trees import Tree
 METRICS = ("f1", "exact")
 
 
-def compile_brackets(parameters: BracketerParameters, data: Data) -> Compiled[Bracketer]:
-    """Compile features and trees to arrays."""
+def survey_brackets(parameters: BracketerParameters, data: Data) -> Survey:
+    """The labels of a part of the data: without the label on top of its trees, and with it, if others have another."""
+    trees = as_trees(as_tagged(data.X), data.y)
+    root = common_root(trees)
+    facts: dict[str, Any] = {"roots": frozenset([root])}
+    for name, without in (("with", None), ("without", root)):
+        facts |= {f"{part} {name} root": each for part, each in Labels.of(trees, without)._asdict().items()}
+    return Survey(facts=facts)
+
+
+def _templates(parameters: BracketerParameters) -> tuple[RoleTemplate, ...]:
+    given = parameters.templates
+    return parse_bracket_templates(DEFAULT_BRACKET_TEMPLATES if given is None else given)
+
+
+TAGS = Learnt(as_tagged, lambda parameters, survey: columns_read(_templates(parameters)))
+
+
+def _bracketing(survey: Survey) -> Bracketing:
+    """The labels of all parts."""
+    roots, facts = survey.facts["roots"], survey.facts
+    root = next(iter(roots)) if len(roots) == 1 else None
+    which = "with" if root is None else "without"
+    return Bracketing.with_labels(root, Labels(*(facts[f"{part} {which} root"] for part in Labels._fields)))
+
+
+def compile_brackets(
+    parameters: BracketerParameters, data: Data, *, survey: Survey | None = None
+) -> Compiled[Bracketer]:
+    """Compile features and trees to arrays; labels are those of the `survey` of all parts, if given."""
     hash_bits = checked_bits(parameters.hash_bits)
     if parameters.dev_metric not in METRICS:
         raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
     columns = as_tagged(data.X)
     trees = as_trees(columns, data.y)
-    given = parameters.templates
-    templates = parse_bracket_templates(DEFAULT_BRACKET_TEMPLATES if given is None else given)
+    templates = _templates(parameters)
     dev = None if data.dev is None else as_tagged(data.dev[0])
     gold_dev = None if dev is None or data.dev is None else as_trees(dev, data.dev[1])
     columns, dev, taggers, filled = tagged(parameters, columns, dev, columns_read(templates), data.told)
-    bracketing = Bracketing.of(trees)
+    bracketing = Bracketing.of(trees) if survey is None else _bracketing(survey)
     gold = np.concatenate([bracketing.encode(tree) for tree in trees])
     examples = BracketExamples(
         bracketing,

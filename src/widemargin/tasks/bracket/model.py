@@ -161,7 +161,7 @@ class Bracketer(TreeModel, Alternatives):
         columns = self.settled(X)
         gold = as_trees(columns, y)
         predicted, seconds = self.timed(columns, n_threads)
-        return self.resting_on(bracket_evaluation(gold, predicted, seconds), columns)
+        return self.resting_on(bracket_evaluation(gold, predicted, seconds), self.tag_counts(columns))
 
     def gold(self, document: Document, X: Columns) -> list[Tree]:
         """The trees of a file in brackets."""

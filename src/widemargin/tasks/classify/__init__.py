@@ -11,6 +11,7 @@ TASK = Task(
             "compile.compile_classes",
             "model.Classifier",
             "estimator.LinearClassifier",
+            survey="compile.survey_classes",
         ),
         "multilabel": Kind(
             __name__,
@@ -18,6 +19,7 @@ TASK = Task(
             "compile.compile_sets",
             "model.MultilabelModel",
             "estimator.MultilabelClassifier",
+            survey="compile.survey_sets",
         ),
     },
     does="Learn to classify the examples of svmlight files.\n\nA line holds labels and index:value pairs. If any line "

@@ -1,5 +1,6 @@
 """From the rows of a matrix and their labels to examples."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
@@ -21,6 +22,7 @@ from widemargin.tasks.classify.labels import class_numbers, indicators, set_cost
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.classify.multilabel import multilabel_kind
 from widemargin.tasks.classify.parameters import ClassifierParameters, LinearParameters, MultilabelParameters
+from widemargin.tasks.survey import Survey, widened
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.labels import cost_matrix, label_weights
 from widemargin.text.matrices import MatrixExtractor, as_matrix
@@ -28,13 +30,40 @@ from widemargin.text.matrices import MatrixExtractor, as_matrix
 M = TypeVar("M", bound=LinearModel)
 
 
+def survey_classes(parameters: ClassifierParameters, data: Data) -> Survey:
+    """The classes of a part of the data and their weights, and the number of features."""
+    X, (labels, gold) = as_matrix(data.X), class_numbers(data.y)
+    _check_lengths(X.rows, gold)
+    weights = np.bincount(gold, checked_weights(data.sample_weight, len(gold)), len(labels)).tolist()
+    facts = {"size": {"width": X.width}, "weights of labels": Counter(dict(zip(labels, weights, strict=True)))}
+    return Survey(Counter(dict(zip(labels, np.bincount(gold).tolist(), strict=True))), facts=facts | _kind_of(labels))
+
+
+def survey_sets(parameters: MultilabelParameters, data: Data) -> Survey:
+    """The labels of a part of the data, and the number of features."""
+    X, (labels, gold) = as_matrix(data.X), indicators(data.y)
+    _check_lengths(X.rows, gold)
+    return Survey(facts={"size": {"width": X.width}, "labels": frozenset(labels), **_kind_of(labels)})
+
+
+def _kind_of(labels: Sequence[Any]) -> dict[str, Any]:
+    return {"kind of labels": type(labels[0]).__name__ if labels else "str"}
+
+
 def compile_classes(
-    parameters: ClassifierParameters, data: Data, labels: Sequence[Any] | None = None, *, piece: bool = False
+    parameters: ClassifierParameters,
+    data: Data,
+    labels: Sequence[Any] | None = None,
+    *,
+    piece: bool = False,
+    survey: Survey | None = None,
 ) -> Compiled[Classifier]:
-    """Compile features and classes to arrays; `labels` are those of the data if None."""
-    X, y, weight = as_matrix(data.X), data.y, data.sample_weight
+    """Compile features and classes to arrays; `labels` are those of the data, or of the `survey` of all parts."""
+    X, y, weight = widened(data.X, survey), data.y, data.sample_weight
+    if survey is not None:
+        labels = sorted(survey.labels)
     if not piece:
-        X, y, weight = merged(X, y, _weighed(parameters.class_weight, y, weight))
+        X, y, weight = merged(X, y, _weighed(parameters.class_weight, y, weight, survey))
     known, gold = class_numbers(y, None if labels is None else list(labels))
     if len(known) < 2:
         raise DataError(f"there is only one class, {known[0]!r}; at least two are needed to tell them apart")
@@ -61,10 +90,17 @@ def compile_classes(
 
 
 def compile_sets(
-    parameters: MultilabelParameters, data: Data, labels: Sequence[Any] | None = None, *, piece: bool = False
+    parameters: MultilabelParameters,
+    data: Data,
+    labels: Sequence[Any] | None = None,
+    *,
+    piece: bool = False,
+    survey: Survey | None = None,
 ) -> Compiled[MultilabelModel]:
-    """Compile features and sets of labels to arrays; `labels` are those of the data if None."""
-    X = as_matrix(data.X)
+    """Compile features and sets of labels to arrays; `labels` are those of the data, or of the `survey` of all."""
+    X = widened(data.X, survey)
+    if survey is not None:
+        labels = sorted(survey.facts["labels"])
     known, gold = indicators(data.y, None if labels is None else list(labels))
     _check_lengths(X.rows, gold)
     kind, n = multilabel_kind(len(known), pairwise=parameters.pairwise), len(known)
@@ -124,13 +160,18 @@ def _intercept(parameters: LinearParameters) -> float:
     return float(scaling)
 
 
-def _weighed(class_weight: Mapping[Any, float] | str | None, y: Any, sample_weight: Any) -> Any:
+def _weighed(
+    class_weight: Mapping[Any, float] | str | None, y: Any, sample_weight: Any, survey: Survey | None = None
+) -> Any:
     """The weights of examples, times those of their classes."""
     if class_weight is None:
         return sample_weight
-    labels, gold = class_numbers(y)
+    labels, gold = class_numbers(y, None if survey is None else sorted(survey.labels))
     weight = checked_weights(sample_weight, len(gold))
-    of_class: FloatVector = label_weights(class_weight, labels, np.bincount(gold, weight, len(labels)))
+    counts = np.bincount(gold, weight, len(labels))
+    if survey is not None:
+        counts = np.array([survey.facts["weights of labels"][label] for label in labels])
+    of_class: FloatVector = label_weights(class_weight, labels, counts)
     return weight * of_class[gold]
 
 

@@ -23,10 +23,10 @@ from widemargin.files.svmlight import cut
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.tasks.answers import Answers, Ranked, checked_k, together
-from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.base import Corpus, Model, Reading, Tally
 from widemargin.tasks.calibration import Judged, Tempered
 from widemargin.tasks.classify.classes import ClassExamples
-from widemargin.tasks.classify.evaluation import class_evaluation
+from widemargin.tasks.classify.evaluation import class_counts, counted_evaluation
 from widemargin.tasks.classify.files import read_svmlight
 from widemargin.tasks.classify.multilabel import MultilabelExamples, multilabel_kind
 from widemargin.tasks.constraints import Constraints, check_possible
@@ -109,11 +109,22 @@ class LinearModel(Model):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How many labels are right, and how long prediction takes."""
+        counts, seconds = self._counted(X, y, n_threads)
+        return counted_evaluation(counts, self._calibration_errors(X, y), seconds, several=self.several)
+
+    def _counted(self, X: Any, y: Any, n_threads: int) -> Tally:
         begin = perf_counter()
         outputs = self.predict(X, n_threads)
         seconds = {"classifying": perf_counter() - begin}
-        errors = self._calibration_errors(X, y)
-        return class_evaluation(self.spelt(y), self.spelt(outputs), errors, seconds, several=self.several)
+        return Tally(class_counts(self.spelt(y), self.spelt(outputs)), seconds)
+
+    def tally(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Tally | None:
+        """Labels that are right and wrong; calibration needs all examples at once."""
+        return self._counted(X, y, n_threads) if self.calibration is None else None
+
+    def tallied(self, tally: Tally) -> Evaluation:
+        """How many labels are right."""
+        return counted_evaluation(tally.counts, {}, tally.seconds, several=self.several)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest features, biases and pairs of labels."""

@@ -11,6 +11,7 @@ TASK = Task(
             "compile.compile_clusters",
             "model.ClusterModel",
             "estimator.Clusterer",
+            survey="compile.survey_clusters",
         )
     },
     does="Learn to cluster: which items of a document belong together, by features of their pairs.\n\nReads JSON lines "

@@ -20,7 +20,20 @@ from widemargin.structures.pairs import Documents
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.model import DECODERS, ClusterModel, predicted
 from widemargin.tasks.cluster.parameters import ClusterParameters
+from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Compiled, Data
+
+
+def survey_clusters(parameters: ClusterParameters, data: Data) -> Survey:
+    """The features of the pairs of a part of the data."""
+    if parameters.decoder == "forest":
+        refuse_latent("the links of a forest are hidden; decoder='correlation' has none")
+    _check_documents(data.X)
+    extractor = PairExtractor.choose(data.X, parameters.pair_features, parameters.fields)
+    fields = None if extractor.fields is None else sorted(extractor.fields)
+    facts = {"fields (name them: fields=…)": repr(fields), "kind of documents": extractor.kind}
+    found = extractor.survey(data.X)
+    return Survey(features=found, facts=facts | {"width": getattr(extractor.inner, "width", None)})
 
 
 def compile_clusters(
@@ -30,8 +43,9 @@ def compile_clusters(
     *,
     piece: bool = False,
     extractor: PairExtractor | None = None,
+    survey: Survey | None = None,
 ) -> Compiled[ClusterModel]:
-    """Compile documents and clusters to arrays; `extractor` is that of earlier pieces, if any.
+    """Compile documents and clusters to arrays; `extractor` is that of earlier pieces, `survey` that of all parts.
 
     Clusters have no names that matter, so `labels` is ignored.
     """
@@ -44,10 +58,13 @@ def compile_clusters(
     if extractor is None:
         _check_documents(data.X)
         extractor = PairExtractor.choose(data.X, parameters.pair_features, parameters.fields)
-        documents = extractor.fit(data.X)
+        if survey is not None:
+            extractor.adopt(survey.features)
+        alone = survey is None or not survey.features  # a matrix has columns, which need no names
+        documents = extractor.fit(data.X) if alone else extractor.transform(data.X)
     else:
         documents = extractor.transform(data.X)
-    if not len(documents.first):
+    if survey is None and not len(documents.first):
         raise DataError("no document has a pair of items to learn from")
     clusters = cluster_numbers(documents, data.y)
     examples = DECODERS[parameters.decoder](documents, extractor.n_features, clusters, penalty=parameters.link_penalty)

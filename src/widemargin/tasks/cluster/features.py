@@ -26,6 +26,7 @@ from widemargin.text.extractor import Features
 from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.mentions import Mentions
 from widemargin.text.records import RecordExtractor
+from widemargin.text.shared import Vocabulary
 
 EVERY_PAIR = "every pair"
 """The name of the feature that all pairs have: its weight is the bias."""
@@ -94,6 +95,22 @@ class PairExtractor:
     def fit(self, X: Sequence[Any]) -> Documents:
         """Number the features of the training documents."""
         return self._documents(X, self.inner.fit)
+
+    def survey(self, X: Sequence[Any]) -> list[Vocabulary]:
+        """The features of a part of the training documents."""
+        found: list[Vocabulary] = []
+
+        def extract(given: Any) -> Features:
+            given = list(given)
+            found.extend(self.inner.survey(given))
+            return self.inner.fit(given)
+
+        self._documents(X, extract)
+        return found
+
+    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+        """Number the features as a survey of all data found them, instead of by `fit`."""
+        self.inner.adopt(vocabularies)
 
     def transform(self, X: Sequence[Any]) -> Documents:
         """The known features of any documents."""

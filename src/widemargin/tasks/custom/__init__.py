@@ -11,6 +11,7 @@ TASK = Task(
             "compile.compile_custom",
             "model.CustomModel",
             "estimator.StructuredPredictor",
+            survey="compile.survey_custom",
         )
     },
 )

@@ -6,9 +6,19 @@ from typing import Any
 
 from widemargin.core.solution import Solution
 from widemargin.errors import DataError
-from widemargin.tasks.custom.model import CustomModel, examples_of, mean_error
+from widemargin.tasks.custom.model import CustomModel, examples_of, is_latent, mean_error
 from widemargin.tasks.custom.parameters import CustomParameters
+from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Compiled, Data
+
+
+def survey_custom(parameters: CustomParameters, data: Data) -> Survey:
+    """How many weights a part of the data needs."""
+    structure = parameters.structure
+    if is_latent(structure):
+        refuse_latent("the structure has a method complete")
+    _check_outputs(data.y)
+    return Survey(facts={"size": {"n_weights": examples_of(structure, data.X, data.y).n_weights}})
 
 
 def compile_custom(
@@ -18,14 +28,16 @@ def compile_custom(
     *,
     piece: bool = False,
     n_weights: int | None = None,
+    survey: Survey | None = None,
 ) -> Compiled[CustomModel]:
-    """Compile inputs and outputs to examples; `n_weights` is that of earlier pieces, if any.
+    """Compile inputs and outputs to examples; `n_weights` is that of earlier pieces, or of the `survey` of all parts.
 
     Outputs need not be listed, so `labels` is ignored.
     """
-    if data.y is None or not len(data.y):
-        raise DataError("there are no gold outputs to learn from")
+    _check_outputs(data.y)
     structure = parameters.structure
+    if survey is not None:
+        n_weights = survey.facts["size"]["n_weights"]
     examples = examples_of(structure, data.X, data.y, n_weights)
     error = None if data.dev is None else mean_error(structure, *data.dev)
     return Compiled(
@@ -37,6 +49,11 @@ def compile_custom(
         followed_by=lambda more: compile_custom(parameters, more, piece=True, n_weights=examples.n_weights),
         completions=lambda given: list(zip(data.y, given, strict=True)),
     )
+
+
+def _check_outputs(y: Any) -> None:
+    if y is None or not len(y):
+        raise DataError("there are no gold outputs to learn from")
 
 
 def _model(structure: Any, solution: Solution, summary: dict[str, Any]) -> CustomModel:

@@ -12,6 +12,7 @@ TASK = Task(
             "model.Parser",
             "estimator.DependencyParser",
             survey="compile.survey_trees",
+            tags="compile.TAGS",
         )
     },
     does="Learn to parse: dependency trees, from the columns head and deprel of CoNLL-U or CoNLL-X files.",

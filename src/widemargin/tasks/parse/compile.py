@@ -12,7 +12,8 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
-from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.errors import DataError, WidemarginError
+from widemargin.tasks.fold_tags import Learnt
 from widemargin.tasks.jackknife import offered, tagged
 from widemargin.tasks.parse.dependencies import Dependencies, as_dependencies
 from widemargin.tasks.parse.examples import TreeExamples, Trees
@@ -42,14 +43,19 @@ def survey_trees(parameters: ParserParameters, data: Data) -> Survey:
     """The labels and columns of a part of the data, and whether its trees have one root each."""
     columns = as_columns(data.X)
     heads, column = as_dependencies(columns, data.y)
-    names = offered(parameters, columns, PREDICTABLE)
-    if parameters.tags != "given" and names != ["word"]:
-        raise UnsupportedError(
-            f"tags={parameters.tags!r} trains taggers on all data at once, which parts of them cannot; add predicted "
-            "tags to the data, and say tags='given'"
-        )
-    facts = {"columns": names, "single_root": has_single_roots(columns, heads)}
+    facts = {
+        "columns": offered(parameters, columns, PREDICTABLE),
+        "single_root": has_single_roots(columns, heads),
+    }
     return Survey(Counter(column.strings()), facts=facts)
+
+
+def columns_read(parameters: ParserParameters, survey: Survey) -> list[str]:
+    """The columns that templates read."""
+    return _extractor(parameters, survey.facts["columns"]).columns_read
+
+
+TAGS = Learnt(as_columns, columns_read)
 
 
 def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | None = None) -> Compiled[Parser]:
@@ -60,7 +66,8 @@ def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | 
     if not columns.n_tokens:
         raise DataError("there are no tokens to learn from")
     heads, column = as_dependencies(columns, data.y)
-    labels = [label for label, _ in (Counter(column.strings()) if survey is None else survey.labels).most_common()]
+    counts = Counter(column.strings()) if survey is None else survey.labels
+    labels = [label for label, _ in counts.most_common()]
     extractor = _extractor(
         parameters, offered(parameters, columns, PREDICTABLE) if survey is None else survey.facts["columns"]
     )

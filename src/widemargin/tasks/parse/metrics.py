@@ -5,9 +5,9 @@ right, for the labelled one if its relation is as well. A share of nothing is 0.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import category
 
 from widemargin.errors import DataError
@@ -17,6 +17,8 @@ from widemargin.text.trees import Arc
 ROOT = "root"
 ARC_LENGTHS = ((1, "1"), (2, "2"), (6, "3–6"))
 FUNCTIONS = frozenset({"aux", "case", "cc", "clf", "cop", "det", "mark", "punct"})
+SENTENCES, EXACT, CONTENT = "sentences", "exact", ("content right", "content found", "content wanted")
+"""What is counted beside tokens."""
 SENTENCE_LENGTHS = ((10, "1–10"), (20, "11–20"), (30, "21–30"), (40, "31–40"))
 
 
@@ -60,23 +62,43 @@ def attachment_scores(
     >>> attachment_scores(gold, predicted).overall
     Attachment(uas=1.0, las=0.5, labels=0.5, n_tokens=2)
     """
-    sentences = list(_pairs(gold, predicted, words))
-    pairs = [pair for sentence in sentences for pair in sentence]
-    by_size: dict[str, list[_Pair]] = {name: [] for name in _names(SENTENCE_LENGTHS)}
-    for arcs, sentence in zip(gold, sentences, strict=True):
-        by_size[_bin(len(arcs), SENTENCE_LENGTHS)] += sentence
+    return scores_of_counts(arc_counts(gold, predicted, words))
+
+
+def arc_counts(
+    gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Arc]], words: Sequence[Sequence[str]] | None = None
+) -> Counter[Any]:
+    """Sentences, sentences without mistakes, and tokens by what scores distinguish; such counts can be added."""
+    counts: Counter[Any] = Counter()
+    for arcs, sentence in zip(gold, _pairs(gold, predicted, words), strict=True):
+        counts[SENTENCES] += 1
+        counts[EXACT] += all(g == p for _, g, p in sentence)
+        size = _bin(len(arcs), SENTENCE_LENGTHS)
+        counts.update(
+            _Token(size, pair.gold_length, pair.length, pair.gold.label, pair.predicted.label, _same_head(pair))
+            for pair in sentence
+        )
+    return counts
+
+
+def scores_of_counts(counts: Counter[Any]) -> AttachmentScores:
+    """Attachment scores from what `arc_counts` has counted."""
+    tokens = {token: n for token, n in counts.items() if isinstance(token, _Token)}
     lengths = counted(
-        Counter(pair.gold_length for pair in pairs if pair.gold.head == pair.predicted.head),
-        Counter(pair.length for pair in pairs),
-        Counter(pair.gold_length for pair in pairs),
+        _summed((token.gold_length, n) for token, n in tokens.items() if token.same_head),
+        _summed((token.length, n) for token, n in tokens.items()),
+        _summed((token.gold_length, n) for token, n in tokens.items()),
     ).by_label
+    by_size = {
+        name: {token: n for token, n in tokens.items() if token.size == name} for name in _names(SENTENCE_LENGTHS)
+    }
     return AttachmentScores(
-        _attachment(pairs),
-        quotient(sum(all(g == p for _, g, p in sentence) for sentence in sentences), len(sentences)),
+        _attachment(tokens),
+        quotient(counts[EXACT], counts[SENTENCES]),
         counted(
-            Counter(g.label for _, g, p in pairs if g == p),
-            Counter(p.label for _, _, p in pairs),
-            Counter(g.label for _, g, _ in pairs),
+            _summed((token.gold, n) for token, n in tokens.items() if token.is_right),
+            _summed((token.predicted, n) for token, n in tokens.items()),
+            _summed((token.gold, n) for token, n in tokens.items()),
         ).by_label,
         {name: lengths[name] for name in (ROOT, *_names(ARC_LENGTHS)) if name in lengths},
         {name: _attachment(each) for name, each in by_size.items() if each},
@@ -90,12 +112,24 @@ def content_score(gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Ar
     >>> content_score(gold, predicted)
     Score(precision=0.5, recall=1.0, f1=0.6666666666666666, support=1)
     """
+    return content_score_of(content_counts(gold, predicted))
+
+
+def content_counts(gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Arc]]) -> Counter[Any]:
+    """How many content words were found rightly, were found, and should have been found."""
     pairs = [(g, p) for sentence in zip(gold, predicted, strict=True) for g, p in zip(*sentence, strict=True)]
-    return counted(
-        Counter("content" for g, p in pairs if g == p and _is_content(g)),
-        Counter("content" for _, p in pairs if _is_content(p)),
-        Counter("content" for g, _ in pairs if _is_content(g)),
-    ).micro
+    right = sum(g == p and _is_content(g) for g, p in pairs)
+    return Counter(dict(zip(CONTENT, (right, *(sum(map(_is_content, side)) for side in _sides(pairs))), strict=True)))
+
+
+def _sides(pairs: Sequence[tuple[Arc, Arc]]) -> tuple[list[Arc], list[Arc]]:
+    """The predicted arcs, and the gold ones."""
+    return [p for _, p in pairs], [g for g, _ in pairs]
+
+
+def content_score_of(counts: Counter[Any]) -> Score:
+    """CLAS from what `content_counts` has counted."""
+    return counted(*({"content": counts[each]} for each in CONTENT)).micro
 
 
 def _is_content(arc: Arc) -> bool:
@@ -132,12 +166,38 @@ def _pairs(
         yield [_Pair(t, Arc(*a), Arc(*b)) for t, (a, b, form) in enumerate(arcs, 1) if not _is_punctuation(form)]
 
 
-def _attachment(pairs: Sequence[_Pair]) -> Attachment:
-    n = len(pairs)
+class _Token(NamedTuple):
+    """What scores distinguish of a token: the sizes of its sentence and of its arcs, and what is right."""
+
+    size: str
+    gold_length: str
+    length: str
+    gold: str
+    predicted: str
+    same_head: bool
+
+    @property
+    def is_right(self) -> bool:
+        return self.same_head and self.gold == self.predicted
+
+
+def _same_head(pair: _Pair) -> bool:
+    return pair.gold.head == pair.predicted.head
+
+
+def _summed(counts: Iterable[tuple[str, int]]) -> Counter[str]:
+    total = Counter[str]()
+    for name, n in counts:
+        total[name] += n
+    return total
+
+
+def _attachment(tokens: Mapping[_Token, int]) -> Attachment:
+    n = sum(tokens.values())
     return Attachment(
-        quotient(sum(g.head == p.head for _, g, p in pairs), n),
-        quotient(sum(g == p for _, g, p in pairs), n),
-        quotient(sum(g.label == p.label for _, g, p in pairs), n),
+        quotient(sum(count for token, count in tokens.items() if token.same_head), n),
+        quotient(sum(count for token, count in tokens.items() if token.is_right), n),
+        quotient(sum(count for token, count in tokens.items() if token.gold == token.predicted), n),
         n,
     )
 

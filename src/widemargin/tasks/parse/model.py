@@ -18,10 +18,10 @@ from widemargin.files.document import Document
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.report.svg import Picture
-from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.parse.decode import DECODERS
 from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, as_dependencies
-from widemargin.tasks.parse.evaluation import tree_evaluation
+from widemargin.tasks.parse.evaluation import counted_evaluation, tree_counts
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.explain import ArcExplainer
 from widemargin.tasks.parse.features import ArcExtractor
@@ -135,11 +135,19 @@ class Parser(TreeModel):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, *, punctuation: bool = True, **options: Any) -> Evaluation:
         """Attachment scores, with punctuation or without."""
+        return self.tallied(self.tally(X, y, n_threads, punctuation=punctuation))
+
+    def tally(self, X: Any, y: Any, n_threads: int = 1, *, punctuation: bool = True, **options: Any) -> Tally:
+        """Arcs and tags that are right and wrong."""
         columns = self.settled(X)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
         predicted, seconds = self.timed(columns, n_threads)
-        words = columns.sequences("word")
-        return self.resting_on(tree_evaluation(gold, predicted, words, seconds, punctuation=punctuation), columns)
+        counts = tree_counts(gold, predicted, columns.sequences("word"), punctuation=punctuation)
+        return Tally(counts + self.tag_counts(columns), seconds)
+
+    def tallied(self, tally: Tally) -> Evaluation:
+        """Attachment scores."""
+        return self.resting_on(counted_evaluation(*tally), tally.counts)
 
     def gold(self, document: Document, X: Columns) -> Dependencies:
         """The trees in the columns `head` and `deprel`."""

@@ -11,6 +11,7 @@ TASK = Task(
             "compile.compile_rankings",
             "model.RankingModel",
             "estimator.Ranker",
+            survey="compile.survey_rankings",
         )
     },
     does="Learn to rank documents from svmlight files.\n\nA line is a document: its grade, the higher the more "

@@ -18,6 +18,7 @@ from widemargin.tasks.rank.positions import PositionExamples
 from widemargin.tasks.rank.queries import HIGHEST_GRADE, as_grades, as_queries
 from widemargin.tasks.rank.scores import Rankings, main_measure
 from widemargin.tasks.rank.swaps import SwapExamples
+from widemargin.tasks.survey import Survey, refuse_latent, widened
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.matrices import MatrixExtractor
 
@@ -29,14 +30,24 @@ NOTHING_LEARNT = (
 )
 
 
-def compile_rankings(parameters: RankerParameters, data: Data) -> Compiled[RankingModel]:
-    """Compile documents and grades to arrays."""
+def survey_rankings(parameters: RankerParameters, data: Data) -> Survey:
+    """The number of features of a part of the data."""
+    if _settings(parameters).measure in ("precision", "ndcg"):
+        refuse_latent(f"of measure={parameters.measure!r} the best of equal rankings is hidden")
+    return Survey(facts={"size": {"width": as_queries(data.X).matrix.width}})
+
+
+def compile_rankings(
+    parameters: RankerParameters, data: Data, *, survey: Survey | None = None
+) -> Compiled[RankingModel]:
+    """Compile documents and grades to arrays; with a `survey` of all parts, one may have nothing to learn from."""
     settings = _settings(parameters)
     queries = as_queries(data.X)
+    queries = queries._replace(matrix=widened(queries.matrix, survey))
     grades, extractor = as_grades(data.y, queries.indptr), MatrixExtractor(queries.matrix.width)
     examples = _examples(settings, QueryExamples(*feature_rows(extractor, queries, settings), grades))
     weight = checked_weights(data.sample_weight, examples.n_examples) * examples.informative()
-    if not weight.any():
+    if survey is None and not weight.any():
         choice = f"relevant and other documents to choose {settings.k} from"
         wanted = choice if settings.measure == "precision" else "documents of different relevance to put in order"
         raise DataError(f"no query has {wanted}")
@@ -47,7 +58,7 @@ def compile_rankings(parameters: RankerParameters, data: Data) -> Compiled[Ranki
         score = _score(settings, QueryExamples(*feature_rows(extractor, dev, settings), of_dev))
     return Compiled(
         examples,
-        partial(_model, settings, extractor, examples),
+        partial(_model, settings, extractor, examples if survey is None else None),
         [RankingModel.label],
         score,
         main_measure(settings.measure, settings.k),
@@ -104,12 +115,13 @@ def _completions(examples: PositionExamples, given: Any) -> IntVector:
 def _model(
     settings: Settings,
     extractor: MatrixExtractor,
-    examples: QueryExamples,
+    examples: QueryExamples | None,
     solution: Solution,
     summary: dict[str, Any],
 ) -> RankingModel:
-    scores = examples.scores(solution.w, np.arange(examples.n_examples, dtype=np.int32))
-    highest, lowest = (each.reduceat(scores, examples.indptr[:-1]) for each in (np.maximum, np.minimum))
-    if (highest - lowest < VISIBLE).all():
-        warnings.warn(NOTHING_LEARNT, stacklevel=2)
+    if examples is not None:
+        scores = examples.scores(solution.w, np.arange(examples.n_examples, dtype=np.int32))
+        highest, lowest = (each.reduceat(scores, examples.indptr[:-1]) for each in (np.maximum, np.minimum))
+        if (highest - lowest < VISIBLE).all():
+            warnings.warn(NOTHING_LEARNT, stacklevel=2)
     return RankingModel([RankingModel.label], extractor, solution.w.copy(), settings, summary=summary)

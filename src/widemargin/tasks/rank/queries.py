@@ -12,7 +12,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.core.sparse import Matrix, Rows, boundaries, stack
+from widemargin.core.sparse import Matrix, Rows, boundaries, stack, taken
 from widemargin.errors import DataError
 from widemargin.text.matrices import as_matrix
 
@@ -29,6 +29,13 @@ class Queries(NamedTuple):
     def n_queries(self) -> int:
         """The number of queries."""
         return len(self.indptr) - 1
+
+    def chosen(self, numbers: LongVector) -> "Queries":
+        """The queries with these numbers."""
+        sizes = np.diff(self.indptr)[numbers]
+        indptr = boundaries(sizes)
+        documents = np.arange(indptr[-1]) + np.repeat(self.indptr[numbers] - indptr[:-1], sizes)
+        return Queries(Matrix(taken(self.matrix.rows, documents), self.matrix.width), indptr)
 
 
 def as_queries(X: Any, group: Any = None, qid: Any = None, width: int | None = None) -> Queries:

@@ -11,6 +11,7 @@ TASK = Task(
             "compile.compile_segments",
             "model.SegmentModel",
             "estimator.Segmenter",
+            survey="compile.survey_segments",
         )
     },
     does="Learn to cut sequences into labelled segments.\n\nThe labels of the data mark segments in BIO, or are XML "

@@ -1,11 +1,12 @@
 """From segmented sequences to the examples of a semi-Markov model."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from widemargin._types import FloatVector
+from widemargin._types import BoolVector, FloatVector, IntVector
 from widemargin.core.solution import Solution
 from widemargin.tasks.partial import counting, unknown_in
 from widemargin.tasks.segment.check import gold_lengths
@@ -17,7 +18,9 @@ from widemargin.tasks.segment.labels import (
     as_labels,
     as_spans,
     bio_names,
+    count_tokens,
     encode_segments,
+    longest_spans,
     max_lengths,
     partial_labels,
 )
@@ -26,38 +29,53 @@ from widemargin.tasks.segment.parameters import SegmenterParameters
 from widemargin.tasks.segment.partial import PartialSegmentExamples
 from widemargin.tasks.segment.partial_labels import encode_partial
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
+from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.token_scores import dev_score
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
+from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns, check_templates
 from widemargin.text.spans import OUTSIDE
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.templates import DEFAULT_TEMPLATES
 
 
-def compile_segments(parameters: SegmenterParameters, data: Data) -> Compiled[SegmentModel]:
-    """Compile features and segments to arrays."""
+def survey_segments(parameters: SegmenterParameters, data: Data) -> Survey:
+    """The labels, features and longest segments of a part of the data."""
+    columns = as_columns(data.X)
+    if partial_labels(columns, data.y) is not None:
+        refuse_latent("some labels are unknown")
+    spans, sizes = as_spans(columns, data.y), np.diff(columns.indptr).tolist()
+    longest, extractor = longest_spans(spans), _extractor(parameters, columns, data.y)
+    labels, gold = encode_segments(spans, sizes)
+    lengths = gold_lengths(columns.indptr, gold) * _inside(labels, gold)
+    features = extractor.survey(columns, lengths, max(longest.values(), default=1))
+    return Survey(count_tokens(spans, sizes), features, {"longest": longest})
+
+
+def compile_segments(
+    parameters: SegmenterParameters, data: Data, *, survey: Survey | None = None
+) -> Compiled[SegmentModel]:
+    """Compile features and segments to arrays; with the labels and features of the `survey` of all parts, if given."""
     columns = as_columns(data.X)
     cells = partial_labels(columns, data.y)
     if cells is None:
         spans = as_spans(columns, data.y)
-        labels, gold = encode_segments(spans, np.diff(columns.indptr).tolist())
+        known = None if survey is None else survey.by_frequency
+        labels, gold = encode_segments(spans, np.diff(columns.indptr).tolist(), known)
         lengths = gold_lengths(columns.indptr, gold)
     else:
         labels, allowed, given, spans = encode_partial(cells)
         # Where a segment is certain, its first token has a single code.
         gold, lengths = allowed.argmax(axis=1), Known.of(columns.indptr, allowed, given).lengths
-    longest = max_lengths(parameters.max_length, labels, spans)
-    tokens = TemplateExtractor(
-        DEFAULT_TEMPLATES if parameters.templates is None else parameters.templates,
-        Resources(parameters.lexicons or {}, parameters.clusters or {}),
-        min_count=parameters.min_count,
-        hash_bits=parameters.hash_bits,
-    )
-    check_templates(tokens, columns, data.y)
-    extractor = SegmentExtractor(tokens, parameters.segment_features, min_count=parameters.segment_min_count)
-    inside = np.array([label != OUTSIDE for label in labels])[gold >> 1]
-    features = extractor.fit(columns, lengths * inside, max(longest))
+    found = longest_spans(spans) if survey is None else survey.facts["longest"]
+    longest = max_lengths(parameters.max_length, labels, found)
+    extractor = _extractor(parameters, columns, data.y)
+    if survey is None:
+        features = extractor.fit(columns, lengths * _inside(labels, gold), max(longest))
+    else:
+        extractor.adopt(survey.features)
+        features = extractor.transform(columns, max(longest))
     shape = Segmentation(len(labels), extractor.n_features, extractor.n_segment_features, longest)
     penalties = Penalties.of(labels, parameters.precision, parameters.recall, parameters.confusion)
     score = None
@@ -79,6 +97,22 @@ def compile_segments(parameters: SegmenterParameters, data: Data) -> Compiled[Se
         counting(examples, data.sample_weight),
         carried=partial(_carried, labels, extractor, shape),
     )
+
+
+def _extractor(parameters: SegmenterParameters, X: Columns, y: Any) -> SegmentExtractor:
+    tokens = TemplateExtractor(
+        DEFAULT_TEMPLATES if parameters.templates is None else parameters.templates,
+        Resources(parameters.lexicons or {}, parameters.clusters or {}),
+        min_count=parameters.min_count,
+        hash_bits=parameters.hash_bits,
+    )
+    check_templates(tokens, X, y)
+    return SegmentExtractor(tokens, parameters.segment_features, min_count=parameters.segment_min_count)
+
+
+def _inside(labels: Sequence[str], gold: IntVector) -> BoolVector:
+    """Whether each token is in a segment that is not outside all spans."""
+    return np.array([label != OUTSIDE for label in labels])[gold >> 1]
 
 
 def _carried(labels: list[str], extractor: SegmentExtractor, shape: Segmentation, model: SegmentModel) -> FloatVector:

@@ -31,6 +31,7 @@ from widemargin.text.columns import Columns
 from widemargin.text.extractor import selected, stored_alphabet
 from widemargin.text.hashing import combine, hash_strings, rolled
 from widemargin.text.lexicons import Lexicon, Words
+from widemargin.text.shared import Vocabulary
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.templates import Atom, Atoms
 from widemargin.text.token_reader import ReadTokens
@@ -120,18 +121,19 @@ class SegmentExtractor:
         longest : how many tokens a span may have
         """
         rows = self.tokens.fit(X).rows
-        self.index, self._names = Alphabet(), []
-        atoms = Atoms(X, self.tokens.resources)
-        for name, by_length in self._runs(atoms, longest):
-            known = [
-                (starts[gold], np.full(np.count_nonzero(gold), length), keys[gold])
-                for length, (starts, keys) in enumerate(by_length, 1)
-                for gold in [lengths[starts] == length]
-            ]
-            if known:
-                self._learn(atoms, name, *map(np.concatenate, zip(*known, strict=True)))
+        self._number(self._counted(X, lengths, longest, self.min_count))
         spans = span_boundaries(X.indptr, longest)
         return SegmentFeatures(X.indptr, rows, self.segment_rows(self.read(X, longest), 0, X.n_sequences, spans))
+
+    def survey(self, X: Columns, lengths: IntVector, longest: int) -> list[Vocabulary]:
+        """The features of tokens, if they are not hashed, and last those of segments; parameters as in `fit`."""
+        return [*self.tokens.survey(X), self._counted(X, lengths, longest, 1)]
+
+    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+        """Number the features as a survey of all data found them, instead of by `fit`."""
+        *of_tokens, of_segments = vocabularies
+        self.tokens.adopt(of_tokens)
+        self._number(of_segments.frequent(self.min_count))
 
     def transform(self, X: Columns, longest: int) -> SegmentFeatures:
         """The known features of any sequences."""
@@ -178,15 +180,31 @@ class SegmentExtractor:
                 runs = _outermost(keys, indptr, longest) if name == "ends" else rolled(keys, indptr, longest)
                 yield name, ((starts, combine(np.broadcast_to(seed, len(each)), each)) for starts, each in runs)
 
-    def _learn(self, atoms: Atoms, name: str, starts: LongVector, lengths: LongVector, keys: KeyVector) -> None:
-        """Number the keys that segments have often enough, and spell them."""
-        distinct, first, counts = np.unique(keys, return_index=True, return_counts=True)
-        frequent = counts >= self.min_count
-        self.index.intern(distinct[frequent])
-        codes, _, values = atoms.part(Atom("word", _ATTRIBUTES[name], 0))
-        for at in first[frequent].tolist():
-            words = [values[code] or "" for code in codes[starts[at] : starts[at] + lengths[at]].tolist()]
-            self._names.append(f"{name}={' … '.join([words[0], words[-1]]) if name == 'ends' else ' '.join(words)}")
+    def _number(self, known: Vocabulary) -> None:
+        self.index, self._names = Alphabet(known.keys), known.names
+
+    def _counted(self, X: Columns, lengths: IntVector, longest: int, least: int) -> Vocabulary:
+        """The features that so many segments have, spelt."""
+        atoms, groups = Atoms(X, self.tokens.resources), [(np.empty(0, np.uint64), np.empty(0, np.int64))]
+        names: list[str] = []
+        for name, by_length in self._runs(atoms, longest):
+            known = [
+                (starts[gold], np.full(np.count_nonzero(gold), length), keys[gold])
+                for length, (starts, keys) in enumerate(by_length, 1)
+                for gold in [lengths[starts] == length]
+            ]
+            if not known:
+                continue
+            starts, sizes, keys = map(np.concatenate, zip(*known, strict=True))
+            distinct, first, counts = np.unique(keys, return_index=True, return_counts=True)
+            frequent = counts >= least
+            groups.append((distinct[frequent], counts[frequent]))
+            codes, _, values = atoms.part(Atom("word", _ATTRIBUTES[name], 0))
+            for at in first[frequent].tolist():
+                words = [values[code] or "" for code in codes[starts[at] : starts[at] + sizes[at]].tolist()]
+                names.append(f"{name}={' … '.join([words[0], words[-1]]) if name == 'ends' else ' '.join(words)}")
+        keys, counts = map(np.concatenate, zip(*groups, strict=True))
+        return Vocabulary(keys, counts, names)
 
     @property
     def _fields(self) -> tuple[Field, ...]:

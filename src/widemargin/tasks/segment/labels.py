@@ -3,6 +3,7 @@
 Every token outside all spans is a segment of its own, with the label ``"O"``.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -79,13 +80,25 @@ def as_labels(X: Any, y: Any) -> list[list[Any]]:
     return [bio(spans, size) for spans, size in zip(as_spans(X, y), lengths(X), strict=True)]
 
 
-def encode_segments(spans: Sequence[Sequence[Span]], sizes: Sequence[int]) -> tuple[list[str], IntVector]:
-    """The labels, those with the most tokens first, and for each token 2 · label, plus 1 where a segment begins."""
-    tokens: dict[str, int] = {OUTSIDE: sum(sizes)}
+def count_tokens(spans: Sequence[Sequence[Span]], sizes: Sequence[int]) -> Counter[str]:
+    """How many tokens each label has."""
+    tokens = Counter({OUTSIDE: sum(sizes)})
     for span in (span for each in spans for span in each):
-        tokens[span.type] = tokens.get(span.type, 0) + span.end - span.start
+        tokens[span.type] += span.end - span.start
         tokens[OUTSIDE] -= span.end - span.start
-    labels = sorted((label for label, count in tokens.items() if count), key=lambda label: (-tokens[label], label))
+    return +tokens
+
+
+def encode_segments(
+    spans: Sequence[Sequence[Span]], sizes: Sequence[int], labels: list[str] | None = None
+) -> tuple[list[str], IntVector]:
+    """The labels, those with the most tokens first, and for each token 2 · label, plus 1 where a segment begins.
+
+    `labels`, if given, must hold all of them.
+    """
+    if labels is None:
+        tokens = count_tokens(spans, sizes)
+        labels = sorted(tokens, key=lambda label: (-tokens[label], label))
     if not labels:
         raise DataError("there is no token to learn from")
     number = {label: 2 * k for k, label in enumerate(labels)}
@@ -124,11 +137,17 @@ def decode_segments(codes: IntVector, labels: Sequence[str], indptr: LongVector)
     return found
 
 
-def max_lengths(given: Lengths, labels: Sequence[str], spans: Sequence[Sequence[Span]]) -> tuple[int, ...]:
-    """How many tokens the segments of each label may have; as many as the longest has if nothing is `given`."""
-    longest = dict.fromkeys(labels, 1)
+def longest_spans(spans: Sequence[Sequence[Span]]) -> dict[str, int]:
+    """How many tokens the longest span of each label has."""
+    longest: dict[str, int] = {}
     for span in (span for each in spans for span in each):
-        longest[span.type] = max(longest[span.type], span.end - span.start)
+        longest[span.type] = max(longest.get(span.type, 1), span.end - span.start)
+    return longest
+
+
+def max_lengths(given: Lengths, labels: Sequence[str], found: Mapping[str, int]) -> tuple[int, ...]:
+    """How many tokens the segments of each label may have; if nothing is `given`, as many as were `found`."""
+    longest = {**dict.fromkeys(labels, 1), **found}
     limits = given if isinstance(given, Mapping) else {} if given is None else dict.fromkeys(longest, given)
     for label, limit in limits.items():
         if label not in longest:

@@ -11,6 +11,7 @@ TASK = Task(
             "compile.compile_topics",
             "model.SummaryModel",
             "estimator.Summariser",
+            survey="compile.survey_topics",
         )
     },
     does="Learn to summarise topics of several documents by some of their sentences, from reference summaries.\n\n"

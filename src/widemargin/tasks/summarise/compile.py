@@ -1,5 +1,6 @@
 """From topics and reference summaries to examples."""
 
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -20,24 +21,35 @@ from widemargin.tasks.summarise.model import LONGEST, WIDEST, SummaryModel, chos
 from widemargin.tasks.summarise.parameters import SummariserParameters
 from widemargin.tasks.summarise.stop_words import ENGLISH
 from widemargin.tasks.summarise.topics import as_references, as_topics
+from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 
 
-def compile_topics(parameters: SummariserParameters, data: Data) -> Compiled[SummaryModel]:
-    """Compile topics and references to arrays."""
+def survey_topics(parameters: SummariserParameters, data: Data) -> Survey:
+    """How many words and texts the references of a part of the data have."""
+    _check(parameters)
+    references = as_references(data.y, len(as_topics(data.X, split=parameters.split_sentences)))
+    return Survey(facts={"references": _sizes(references)})
+
+
+def compile_topics(
+    parameters: SummariserParameters, data: Data, *, survey: Survey | None = None
+) -> Compiled[SummaryModel]:
+    """Compile topics and references to arrays; with a `survey` of all parts, one may have nothing to learn from."""
     _check(parameters)
     topics = as_topics(data.X, split=parameters.split_sentences)
     references = as_references(data.y, len(topics))
     if not topics:
         raise DataError("there is no topic to learn from")
-    settings, limits = _settings(parameters, references), limits_of(parameters)
+    sizes = _sizes(references) if survey is None else survey.facts["references"]
+    settings, limits = _settings(parameters, sizes), limits_of(parameters)
     compiled = [
         candidates_of(topic, settings, recall_of(texts, settings))
         for topic, texts in zip(topics, references, strict=True)
     ]
     examples = ExtractExamples([each.extract for each in compiled], len(NAMES), limits)
     weight = checked_weights(data.sample_weight, examples.n_examples) * examples.informative()
-    if not weight.any():
+    if survey is None and not weight.any():
         raise DataError(
             f"no reference has {settings.order} words in a row in common with a sentence of at most {settings.length} "
             "words"
@@ -66,11 +78,16 @@ def _check(parameters: SummariserParameters) -> None:
         raise WidemarginError(f"stop_words must be a list of words, not {given!r:.60}")
 
 
-def _settings(parameters: SummariserParameters, references: list[list[str]]) -> Settings:
+def _sizes(references: list[list[str]]) -> Counter[str]:
+    """How many words and texts there are."""
+    lengths = [len(words(text)) for texts in references for text in texts]
+    return Counter(words=sum(lengths), texts=len(lengths))
+
+
+def _settings(parameters: SummariserParameters, sizes: Counter[str]) -> Settings:
     length = parameters.length
     if length is None:
-        lengths = [len(words(text)) for texts in references for text in texts]
-        length = min(max(round(sum(lengths) / len(lengths)), 1), LONGEST)
+        length = min(max(round(sizes["words"] / sizes["texts"]), 1), LONGEST)
     stop_words = ENGLISH if parameters.stop_words is None else sorted(set(parameters.stop_words))
     return Settings(
         int(length), int(parameters.order), bool(parameters.lower), bool(parameters.split_sentences), list(stop_words)

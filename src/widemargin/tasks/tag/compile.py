@@ -11,7 +11,7 @@ from widemargin._types import FloatMatrix, FloatVector
 from widemargin.core.problem import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError
-from widemargin.tasks.survey import Survey
+from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
@@ -20,7 +20,7 @@ from widemargin.tasks.token_scores import dev_score, metric_for
 from widemargin.tasks.training import Compiled, Data, chosen
 from widemargin.text.attributes import Resources
 from widemargin.text.extractor import Extractor, Features
-from widemargin.text.inputs import check_templates, choose_extractor, prepared
+from widemargin.text.inputs import check_templates, choose_extractor, lengths, prepared
 from widemargin.text.labels import (
     Encoded,
     as_sequences,
@@ -36,9 +36,12 @@ def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
     """The labels and features of a part of the data."""
     extractor, X = _extractor(parameters, data)
     encoded = encode_labels(X, data.y)
-    known = encoded.known[encoded.known < len(encoded.labels)]
-    counts = dict.fromkeys(encoded.labels, 0) | Counter(encoded.labels[code] for code in known.tolist())
-    return Survey(Counter(counts), extractor.survey(X))
+    if len(encoded.sets):
+        refuse_latent("some labels are unknown")
+    counts = np.bincount(encoded.known, minlength=len(encoded.labels)).tolist()
+    weights = _label_counts(encoded, lengths(X), data.sample_weight).tolist()
+    facts = {"weights of labels": Counter(dict(zip(encoded.labels, weights, strict=True)))}
+    return Survey(Counter(dict(zip(encoded.labels, counts, strict=True))), extractor.survey(X), facts)
 
 
 def _extractor(parameters: TaggerParameters, data: Data) -> tuple[Extractor, Any]:
@@ -74,7 +77,11 @@ def compile_tags(
         features = extractor.fit(X) if isinstance(extractor, MatrixExtractor) else extractor.transform(X)
     known = encoded.labels
     chain = Chain(len(known), extractor.n_features, extractor.n_transition_features)
-    costs = _costs(parameters, encoded, features, data.sample_weight, piece=piece or survey is not None)
+    if survey is None:
+        counts = _label_counts(encoded, np.diff(features.indptr).tolist(), data.sample_weight)
+    else:
+        counts = np.fromiter((survey.facts["weights of labels"][label] for label in known), dtype=np.float64)
+    costs = _costs(parameters, known, counts, piece=piece)
     metric = metric_for(parameters.dev_metric, known)
     score = None
     if data.dev is not None:
@@ -95,11 +102,16 @@ def compile_tags(
     )
 
 
-def _costs(
-    parameters: TaggerParameters, encoded: Encoded, features: Features, sample_weight: Any, *, piece: bool
-) -> FloatMatrix | None:
+def _label_counts(encoded: Encoded, sizes: Sequence[int], sample_weight: Any) -> FloatVector:
+    """The sum of the weights of the tokens that have each label for certain."""
+    tokens = np.repeat(checked_weights(sample_weight, len(sizes)), sizes)
+    sure = encoded.known < len(encoded.labels)
+    return np.bincount(encoded.known[sure], tokens[sure], len(encoded.labels)).astype(np.float64)
+
+
+def _costs(parameters: TaggerParameters, labels: list[Any], counts: FloatVector, *, piece: bool) -> FloatMatrix | None:
     """The cost of each error, times the weight of the label that would be right."""
-    labels, class_weight = encoded.labels, parameters.class_weight
+    class_weight = parameters.class_weight
     costs = cost_matrix(parameters.costs, labels)
     if class_weight is None:
         return costs
@@ -112,9 +124,6 @@ def _costs(
         )
     if piece and class_weight == "balanced":
         raise UnsupportedError("class_weight='balanced' needs all data at once; give the weights of labels instead")
-    tokens = np.repeat(checked_weights(sample_weight, len(features.indptr) - 1), np.diff(features.indptr))
-    sure = encoded.known < len(labels)
-    counts = np.bincount(encoded.known[sure], tokens[sure], len(labels))
     plain = 1.0 - np.eye(len(labels)) if costs is None else costs
     return label_weights(class_weight, labels, counts)[:, None] * plain
 
