@@ -248,6 +248,14 @@ class Uncertain(Protocol):
 
 
 @runtime_checkable
+class OnDisk(Protocol):
+    """Examples whose arrays are mapped files (`core.mapped`)."""
+
+    def give_back(self) -> None:
+        """Called before each batch: give memory back if much of it holds what was read before."""
+
+
+@runtime_checkable
 class Unreachable(Protocol):
     """Examples that know which gold outputs decoding can never return, such as trees with crossing arcs.
 
