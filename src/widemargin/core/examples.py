@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.core.mapped import Pages
 from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError
 
@@ -249,10 +250,9 @@ class Uncertain(Protocol):
 
 @runtime_checkable
 class OnDisk(Protocol):
-    """Examples whose arrays are mapped files (`core.mapped`)."""
+    """Examples whose arrays are mapped files; before each batch, the pages of earlier ones are given back."""
 
-    def give_back(self) -> None:
-        """Called before each batch: give memory back if much of it holds what was read before."""
+    pages: Pages
 
 
 @runtime_checkable

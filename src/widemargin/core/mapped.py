@@ -31,7 +31,7 @@ class VectorFile:
     def __init__(self, path: Path, dtype: type[np.generic]) -> None:
         self.path, self.dtype, self.size = path, np.dtype(dtype), 0
         with _writing(path):
-            self._stream = path.open("x+b", buffering=0)
+            path.touch(exist_ok=False)
 
     def append(self, values: AnyArray) -> None:
         """Write values behind the last one."""
@@ -41,10 +41,10 @@ class VectorFile:
     def put(self, first: int, values: AnyArray) -> None:
         """Write values from the entry `first` on."""
         rest = memoryview(np.ascontiguousarray(values, dtype=self.dtype)).cast("B") if len(values) else b""
-        with _writing(self.path):
-            self._stream.seek(first * self.dtype.itemsize)
+        with _writing(self.path), self.path.open("r+b", buffering=0) as stream:
+            stream.seek(first * self.dtype.itemsize)
             while len(rest):
-                rest = rest[self._stream.write(rest) :]
+                rest = rest[stream.write(rest) :]
 
     def part(self, first: int, last: int) -> AnyArray:
         """A copy of the entries first:last."""
@@ -57,12 +57,8 @@ class VectorFile:
 
     def cut(self, size: int) -> None:
         """Keep the first entries only."""
-        self._stream.truncate(size * self.dtype.itemsize)
+        os.truncate(self.path, size * self.dtype.itemsize)
         self.size = size
-
-    def close(self) -> None:
-        """No more is written."""
-        self._stream.close()
 
 
 class RowsFile:
@@ -104,12 +100,10 @@ class RowsFile:
         self.indices.cut(write)
         self.values.cut(write if self.values.size else 0)
 
-    def close(self) -> None:
-        """No more is written; values that have all become 1 are dropped."""
+    def drop_ones(self) -> None:
+        """Drop the values if all are 1 by now."""
         if all((part == 1.0).all() for _, part in self.values.parts()):
             self.values.cut(0)
-        for each in (self.indptr, self.indices, self.values):
-            each.close()
 
     def _append_ones(self, n: int) -> None:
         for first in range(0, n, SHARE):
@@ -134,9 +128,18 @@ class Pages:
             self._maps.append(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY))
         return np.frombuffer(self._maps[-1], dtype=dtype)
 
+    def holds(self, name: str) -> bool:
+        """Whether a `RowsFile` wrote rows of this name."""
+        return (self.folder / f"{name}.indptr").exists()
+
     def rows(self, name: str) -> Rows:
         """The rows that a `RowsFile` wrote."""
         return Rows(*(self.vector(f"{name}.{part}", dtype) for part, dtype in PARTS.items()))
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of all mapped files."""
+        return sum(map(len, self._maps))
 
     def give_back(self) -> None:
         """Drop all mapped pages from memory if they are more than the budget."""

@@ -35,6 +35,7 @@ from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
 from widemargin.core.examples import Examples, OnDisk, Outputs
+from widemargin.core.mapped import Pages
 from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
 from widemargin.core.sparse import add_rows, dots
 from widemargin.core.summed import SummedPass, summed_pass
@@ -120,7 +121,7 @@ class Problem:
     known: CutStore | None = field(default=None, init=False, repr=False)
     summed: SummedPass | None = field(default=None, init=False, repr=False)
     _looks_beyond: bool = field(init=False, repr=False)
-    _on_disk: OnDisk | None = field(default=None, init=False, repr=False)
+    _pages: Pages | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not is_number(self.C) or self.C <= 0:
@@ -138,7 +139,7 @@ class Problem:
         check_offers(self.objective, self.objective.requires, self.examples)
         self.objective.check(self.examples)
         self._looks_beyond = isinstance(self.objective, Beyond)  # a protocol: looking takes longer than some oracles
-        self._on_disk = self.examples if isinstance(self.examples, OnDisk) else None
+        self._pages = self.examples.pages if isinstance(self.examples, OnDisk) else None
         self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
         self.c = self.example_weight[self.objective.blocks(self.examples)]
         self.summed = summed_pass(self)
@@ -341,8 +342,8 @@ class Problem:
     def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:
             self.meter.watch(len(batch))
-        if self._on_disk is not None:
-            self._on_disk.give_back()
+        if self._pages is not None:
+            self._pages.give_back()
         begin = perf_counter()
         parts = shares(batch, self.examples.work, self.n_threads)
         cuts = concatenate(run([partial(oracle, self.examples, w, part) for part in parts]))

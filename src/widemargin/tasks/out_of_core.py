@@ -120,15 +120,20 @@ def _files(given: str) -> list[str]:
     return found
 
 
+def check_able(kind: Kind) -> None:
+    """Raise unless models of this kind can learn out of core."""
+    if not kind.arrays:
+        able = ", ".join(each.estimator.rpartition(".")[2] for _, each in kinds() if each.arrays)
+        raise UnsupportedError(
+            f"{kind.estimator.rpartition('.')[2]} needs all data in memory; only {able} can learn out of core"
+        )
+
+
 def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
     """Compile a `Stream`, which `data` have as X, to arrays on disk."""
     stream: Stream = data.X
     task, kind = kind_of(parameters)
-    if not kind.arrays:
-        able = ", ".join(each.estimator.rpartition(".")[2] for _, each in kinds() if each.arrays)
-        raise UnsupportedError(
-            f"{kind.estimator.rpartition('.')[2]} learns from data in memory only; out of core there is {able}"
-        )
+    check_able(kind)
     with _entry(task, kind, parameters, stream, data.told) as folder:
         stored, pages = _opened(folder), Pages(folder)
         compiled: Compiled[Any] = kind.load("arrays").compiled(parameters, stored, pages, data)
@@ -142,9 +147,7 @@ def _told(make: Any, found: dict[str, Any], solution: Solution, summary: dict[st
 
 
 @contextmanager
-def _entry(
-    task: Task, kind: Kind, parameters: Parameters, stream: Stream, told: Sequence[Callback]
-) -> Iterator[Path]:
+def _entry(task: Task, kind: Kind, parameters: Parameters, stream: Stream, told: Sequence[Callback]) -> Iterator[Path]:
     """The folder with the arrays: a temporary one, or an entry of the cache, which perhaps was there before."""
     write = partial(_write, task, kind, parameters, stream, told)
     if stream.cache is None:
@@ -236,7 +239,9 @@ def _key(kind: Kind, parameters: Parameters, stream: Stream) -> str | None:
     except OSError as error:
         raise DataError(f"{error.filename} cannot be read: {error.strerror}") from error
     known = [kind.package, kind.arrays, stream.reading, settings, files]
-    spelt = json.dumps(known, sort_keys=True, default=lambda each: dict(each) if isinstance(each, Mapping) else list(each))
+    spelt = json.dumps(
+        known, sort_keys=True, default=lambda each: dict(each) if isinstance(each, Mapping) else list(each)
+    )
     return blake2b(spelt.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -100,7 +100,7 @@ class Group:
             self.index = Alphabet()  # its memory is needed
             if len(order) < size or (order[1:] < order[:-1]).any():
                 self.rows.renumber(numbers)
-        self.rows.close()
+        self.rows.drop_ones()
         return keys, *self._names(order)
 
     def _names(self, order: LongVector) -> tuple[ByteVector, LongVector]:
@@ -113,7 +113,6 @@ class Group:
             here = np.arange(ends[first], ends[last])
             out[here] = text[here + np.repeat(begin[first:last] - ends[first:last], sizes[first:last])]
         for each in (self.text, self.lengths):
-            each.close()
             each.path.unlink()
         return out, sizes
 
@@ -244,7 +243,6 @@ class GrowingMatrices:
 
     def settle(self) -> Described:
         """Nothing is renumbered."""
-        self.rows.close()
         return Described(*describe(self.extractor))
 
 

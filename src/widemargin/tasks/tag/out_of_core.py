@@ -72,8 +72,6 @@ class TagArrays:
         numbers: IntVector = np.array([place[label] for label in self.counts], dtype=np.int32)
         for first, part in self.gold.parts():
             self.gold.put(first, numbers[part])
-        self.gold.close()
-        self.indptr.close()
         header, arrays = self.features.settle()
         return Described(
             {"labels": labels, "counts": [self.counts[label] for label in labels], "features": header}, arrays
@@ -92,21 +90,17 @@ class TagArrays:
             pages.rows("features"),
             pages.vector("gold", np.int32),
             costs=costs_of(parameters, labels, lambda: counts),
-            transition_features=pages.rows("transition_features") if extractor.n_transition_features else None,
+            transition_features=pages.rows("transition_features") if pages.holds("transition_features") else None,
         )
         return assembled(parameters, extractor, labels, examples, data.dev, {})
 
 
 class StoredChainExamples(ChainExamples):
-    """Sequences in mapped files."""
+    """Sequences in mapped files (`core.examples.OnDisk`)."""
 
     def __init__(self, pages: Pages, *arrays: Any, **more: Any) -> None:
         self.pages = pages
         super().__init__(*arrays, **more)
-
-    def give_back(self) -> None:
-        """Drop what was read before, if it is much (`core.examples.OnDisk`)."""
-        self.pages.give_back()
 
     def totals(self, *_: Any) -> None:
         """None: the sums over all sequences would need a copy of all features in memory."""
