@@ -63,7 +63,7 @@ def _unused_name(folder: Path) -> Path:
 
 
 def remove_all() -> None:
-    """Remove all temporary files and folders of this process; no new one can be made afterwards, so the process must end."""
+    """Remove all temporary files and folders of this process, which must end: no new one can be made afterwards."""
     # A signal handler may interrupt the very code that holds the lock; waiting longer would not help then.
     _lock.acquire(timeout=1.0)
     for temporary in list(_unfinished):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -161,10 +162,7 @@ def test_rows_on_disk_are_renumbered_in_place(data: st.DataObject, tmp_path_fact
     indptr, indices, values = Pages(folder).rows("features")
     expected = [[(int(numbers[k]), v) for k, v in row if numbers[k] >= 0] for part in parts for row in part]
     weights = values if len(values) else np.ones(len(indices))
-    found = [
-        list(zip(indices[a:b].tolist(), weights[a:b].tolist(), strict=True))
-        for a, b in zip(indptr[:-1], indptr[1:], strict=True)
-    ]
+    found = [list(zip(indices[a:b].tolist(), weights[a:b].tolist(), strict=True)) for a, b in pairwise(indptr)]
     assert found == expected
 
 

@@ -1,4 +1,4 @@
-"""Vectors on disk: written at their ends piece by piece, then mapped into memory, where kernels read them like any other.
+"""Vectors on disk: written at their ends piece by piece, then mapped into memory, where kernels read them as usual.
 
 Mapped pages count as resident memory, though the system can drop them at any moment. `Pages.give_back` drops them
 itself as soon as they are more than a budget, so that resident memory does not grow with the data. Pages that are
@@ -22,7 +22,7 @@ SHARE = 1 << 20
 """How many entries are looked at together; vectors on disk may be larger than memory."""
 MOST_PAGES = 128 << 20
 """How many bytes of mapped files may be resident before they are given back."""
-PARTS = {"indptr": np.int64, "indices": np.int32, "values": np.float64}
+PARTS: dict[str, type[np.generic]] = {"indptr": np.int64, "indices": np.int32, "values": np.float64}
 
 
 class VectorFile:
@@ -40,7 +40,7 @@ class VectorFile:
 
     def put(self, first: int, values: AnyArray) -> None:
         """Write values from the entry `first` on."""
-        rest = memoryview(np.ascontiguousarray(values, dtype=self.dtype)).cast("B") if len(values) else b""
+        rest = np.ascontiguousarray(values, dtype=self.dtype).view(np.uint8).data
         with _writing(self.path), self.path.open("r+b", buffering=0) as stream:
             stream.seek(first * self.dtype.itemsize)
             while len(rest):

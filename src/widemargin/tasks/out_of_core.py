@@ -22,7 +22,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from glob import glob
 from hashlib import blake2b
@@ -84,7 +84,7 @@ class Stream:
     """
 
     source: Any
-    reading: Reading = Reading()
+    reading: Reading = field(default_factory=Reading)
     cache: str | os.PathLike[str] | None = None
 
     def paths(self) -> list[str] | None:

@@ -130,8 +130,7 @@ def _note(
         number = numbers[token]
         if number >= 0:
             counts[number] += 1
-            if orders[token] < ranks[number]:
-                ranks[number] = orders[token]
+            ranks[number] = min(ranks[number], orders[token])
             if places[number] < 0:
                 places[number] = place + step * token
 
@@ -177,7 +176,8 @@ class GrowingTemplates:
         if self.groups[0][1].has_names:
             arrays["keys"] = found[0][0]
             arrays |= dict(zip(NAMES, (np.concatenate([each[k] for each in found]) for k in (1, 2)), strict=True))
-            arrays |= {"transition_keys": each[0] for each in found[1:]}
+            if len(found) > 1:
+                arrays["transition_keys"] = found[1][0]
         return Described(header, arrays)
 
     def _codes(self, X: Columns, name: str) -> LongVector:
@@ -220,12 +220,12 @@ class GrowingRecords:
 
     def settle(self) -> Described:
         """Drop rare features."""
-        keys, *names = self.group.settle(self.extractor.min_count)
+        keys, text, lengths = self.group.settle(self.extractor.min_count)
         if self.group.has_names:
             self.extractor.index = Alphabet()
         header, arrays = describe(self.extractor)
         if self.group.has_names:
-            arrays |= {"keys": keys, **dict(zip(NAMES, names, strict=True))}
+            arrays |= {"keys": keys, **dict(zip(NAMES, (text, lengths), strict=True))}
         return Described(header, arrays)
 
 

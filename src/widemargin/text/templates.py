@@ -244,7 +244,7 @@ def spell(atoms: Atoms, template: Template, tokens: LongVector) -> list[str]:
 
 
 def spell_all(atoms: Atoms, templates: Sequence[Template], places: LongVector) -> list[str]:
-    """The names of features by where each occurs: place p is that of template p mod T at token p // T, of T templates."""
+    """The names of features by where each occurs: of T templates, place p is template p mod T at token p // T."""
     if not templates:
         return []
     tokens, which = np.divmod(places, len(templates))

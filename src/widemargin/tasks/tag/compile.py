@@ -114,7 +114,8 @@ def _counts(encoded: Encoded, features: Features, sample_weight: Any) -> FloatVe
     """How many tokens have each label, each as often as its sequence weighs."""
     tokens = np.repeat(checked_weights(sample_weight, len(features.indptr) - 1), np.diff(features.indptr))
     sure = encoded.known < len(encoded.labels)
-    return np.bincount(encoded.known[sure], tokens[sure], len(encoded.labels))
+    counts: FloatVector = np.bincount(encoded.known[sure], tokens[sure], len(encoded.labels)).astype(np.float64)
+    return counts
 
 
 def costs_of(

@@ -1,0 +1,193 @@
+"""Training out of core: peak memory, seconds and objective against training in memory, and whether weights are equal.
+
+    python benchmarks/out_of_core.py [--times 2 20] [--noise 0.02] [--epochs 4] [--memory 512] [--data DIR]
+
+The data are those of jnlpba so many times, or of generated addresses where there is no jnlpba. In every copy but the
+first, a share of the words is replaced by made-up ones, so that features grow with the data. Each run has a process of
+its own, which learns with default settings but for the number of epochs and the memory for cuts. Memory is sampled
+fifty times a second: *anonymous* is what the system cannot drop, *resident* has mapped pages of files as well.
+The last table is about `widemargin predict` on files of growing size.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import defaults
+
+HERE = Path(__file__).resolve()
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def sentences(folder: Path) -> defaults.Sequences:
+    """The sentences to repeat."""
+    corpus = defaults.CORPORA["jnlpba"]
+    if (folder / corpus.train).exists():
+        return defaults.sequences(folder / corpus.train, corpus.label)
+    from widemargin.data.generators import addresses
+
+    return list(zip(*addresses(20_000, seed=0), strict=True))
+
+
+def write(path: Path, known: defaults.Sequences, times: int, noise: float) -> None:
+    """So many copies, all but the first with noise."""
+    rng = random.Random(0)
+    with path.open("w", encoding="utf-8") as stream:
+        for k in range(times):
+            for words, labels in known:
+                for word, label in zip(words, labels, strict=True):
+                    made_up = k > 0 and rng.random() < noise
+                    stream.write(f"{''.join(rng.choices(LETTERS, k=8)) if made_up else word}\t{label}\n")
+                stream.write("\n")
+
+
+class Sampler(Thread):
+    """The peaks of this process in MB, by sampling; `resident` is the system's own."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.anonymous = 0.0
+
+    def run(self) -> None:
+        """Until the process ends."""
+        while True:
+            self.anonymous = max(self.anonymous, status("RssAnon"))
+            time.sleep(0.02)
+
+    def peaks(self) -> dict[str, float]:
+        """The peaks so far."""
+        return {"anonymous": max(self.anonymous, status("RssAnon")), "resident": status("VmHWM")}
+
+
+def status(field: str) -> float:
+    """A figure of this process in MB."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) * 1024 / 1e6
+
+
+def role_train(path: str, way: str, epochs: int, memory: float) -> dict[str, Any]:
+    """Train in one of both ways, in this process."""
+    from widemargin import SequenceTagger
+    from widemargin.files.formats import read
+
+    sampler = Sampler()
+    sampler.start()
+    begin = time.perf_counter()
+    tagger = SequenceTagger(max_epochs=epochs, tol=None, cut_memory=memory, verbose=True)
+    if way == "in memory":
+        columns = read(path).columns
+        tagger.fit(columns.only("word"), columns["label"])
+    else:
+        tagger.fit_stream(path, cache=None if way == "out of core" else way)
+    solution = tagger.solution_
+    seconds = time.perf_counter() - begin
+    reading = seconds - solution.seconds
+    return {
+        **sampler.peaks(),
+        "seconds_before_training": reading,
+        "seconds_training": solution.seconds,
+        "objective": solution.primal,
+        "gap": solution.gap,
+        "weights": len(solution.w),
+        "digest": hashlib.blake2b(solution.w.tobytes(), digest_size=8).hexdigest(),
+    }
+
+
+def role_predict(model: str, path: str) -> dict[str, Any]:
+    """What `widemargin predict` does, in this process."""
+    from widemargin.cli.commands import main
+
+    sampler = Sampler()
+    sampler.start()
+    begin = time.perf_counter()
+    try:
+        main(["predict", model, path, "--out", os.devnull])
+    except SystemExit as end:
+        assert not end.code, end.code
+    return {**sampler.peaks(), "seconds": time.perf_counter() - begin}
+
+
+def measured(*role: Any) -> dict[str, Any]:
+    """The result of a role in a process of its own."""
+    command = [sys.executable, str(HERE), "--role", json.dumps(role)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def training(known: defaults.Sequences, scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Both ways at every size, and a run that finds its arrays in the cache."""
+    results: dict[str, Any] = {}
+    print("| copies | way | anonymous MB | resident MB | seconds before | seconds of training | objective | digest of w |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for times in options.times:
+        path, cache = scratch / f"{times}.tsv", scratch / "cache"
+        write(path, known, times, options.noise)
+        ways = ["out of core", str(cache), str(cache), *(["in memory"] if times <= options.most_in_memory else [])]
+        rows = [measured("train", str(path), way, options.epochs, options.memory) for way in ways]
+        names = ["out of core", "out of core, first use of a cache", "out of core, second use", "in memory"]
+        for name, row in zip(names, rows, strict=False):
+            figures = " | ".join(
+                f"{row[each]:,.0f}" for each in ("anonymous", "resident", "seconds_before_training", "seconds_training")
+            )
+            print(f"| {times} | {name} | {figures} | {row['objective']:.4f} | {row['digest']} |", flush=True)
+        results[str(times)] = dict(zip(names, rows, strict=False))
+        assert len({row["digest"] for row in rows}) == 1, "the weights differ"
+    return results
+
+
+def prediction(known: defaults.Sequences, scratch: Path, sizes: list[int]) -> list[dict[str, Any]]:
+    """Peaks of predicting on files of growing size."""
+    from widemargin import SequenceTagger
+
+    words, labels = (list(each) for each in zip(*known[:2000], strict=True))
+    model = scratch / "model.wm"
+    SequenceTagger(max_epochs=2, tol=None).fit(words, labels).save(model)
+    rows = []
+    print("| file to predict | anonymous MB | resident MB | seconds |\n| --- | --- | --- | --- |")
+    for times in sizes:
+        path = scratch / "new.tsv"
+        write(path, known, times, 0.0)
+        rows.append({"bytes": path.stat().st_size, **measured("predict", str(model), str(path))})
+        row = rows[-1]
+        figures = f"{row['anonymous']:,.0f} | {row['resident']:,.0f} | {row['seconds']:.1f}"
+        print(f"| {row['bytes'] / 1e6:,.0f} MB | {figures} |", flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    default = Path(os.environ.get("WIDEMARGIN_DATA", HERE.parents[2] / "shared" / "data"))
+    parser.add_argument("--data", type=Path, default=default)
+    parser.add_argument("--times", nargs="+", type=int, default=[2, 20])
+    parser.add_argument("--most-in-memory", type=int, default=20)
+    parser.add_argument("--noise", type=float, default=0.02)
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--memory", type=float, default=512.0)
+    parser.add_argument("--predict", nargs="*", type=int, default=[1, 4, 16])
+    parser.add_argument("--out", type=Path, default=Path("bench/out_of_core.json"))
+    parser.add_argument("--role", type=json.loads, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.role:
+        print(json.dumps({"train": role_train, "predict": role_predict}[options.role[0]](*options.role[1:])))
+        return
+    known = sentences(options.data)
+    with tempfile.TemporaryDirectory() as folder:
+        results: dict[str, Any] = {"training": training(known, Path(folder), options)}
+        if options.predict:
+            results["prediction"] = prediction(known, Path(folder), options.predict)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
