@@ -120,7 +120,8 @@ def test_arrays_are_those_in_memory_however_data_are_cut(
 def test_pages_are_given_back_and_no_kernel_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = SequenceTagger(templates=TEMPLATES, **FAST).fit(X, Y)
     compiled = [len(getattr(kernel, "signatures", [])) for kernel in (_decode, _difference)]
-    monkeypatch.setattr(mapped, "MOST_PAGES", -1)
+    monkeypatch.setattr(mapped, "MOST_PAGES", -(1 << 60))
+    monkeypatch.setattr(mapped, "SECONDS_BETWEEN_LOOKS", 1e-4)
     dropped = []
     monkeypatch.setattr(Pages, "drop", lambda self, drop=Pages.drop: (dropped.append(1), drop(self)))
     streamed = clone(tagger).fit_stream(zip(X, Y, strict=True))

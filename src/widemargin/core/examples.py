@@ -250,7 +250,7 @@ class Uncertain(Protocol):
 
 @runtime_checkable
 class OnDisk(Protocol):
-    """Examples whose arrays are mapped files; before each batch, the pages of earlier ones are given back."""
+    """Examples whose arrays are mapped files; what solvers keep of them goes there, too."""
 
     pages: Pages
 

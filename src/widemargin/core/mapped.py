@@ -1,8 +1,9 @@
 """Vectors on disk: written at their ends piece by piece, then mapped into memory, where kernels read them as usual.
 
-Mapped pages count as resident memory, though the system can drop them at any moment. `Pages.give_back` drops them
-itself as soon as they are more than a budget, so that resident memory does not grow with the data. Pages that are
-needed again come from the system's cache of files, or from the disk if memory is short.
+Mapped pages count as resident memory, though the system can drop them at any moment. `Pages` drops them itself as soon
+as they are more than a budget, so that resident memory does not grow with the data: a thread looks at them, because a
+kernel may touch all of them before it returns. Pages that are needed again come from the system's cache of files, or
+from the disk if memory is short.
 """
 
 import mmap
@@ -11,6 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Thread
+from time import sleep
+from typing import Any
+from weakref import WeakSet, ref
 
 import numpy as np
 
@@ -21,7 +27,8 @@ from widemargin.errors import WidemarginError
 SHARE = 1 << 20
 """How many entries are looked at together; vectors on disk may be larger than memory."""
 MOST_PAGES = 128 << 20
-"""How many bytes of mapped files may be resident before they are given back."""
+"""How many bytes of mapped files may be resident before they are dropped."""
+SECONDS_BETWEEN_LOOKS = 0.02
 PARTS: dict[str, type[np.generic]] = {"indptr": np.int64, "indices": np.int32, "values": np.float64}
 
 
@@ -111,12 +118,14 @@ class RowsFile:
 
 
 class Pages:
-    """Files that are mapped into memory."""
+    """Files that are mapped into memory: those of a folder, and room for what is worked out from them."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._maps: list[mmap.mmap] = []
+        self.folder, self.n_bytes = folder, 0
+        self._maps: WeakSet[mmap.mmap] = WeakSet()
         self._others = _resident_files()
+        if self._others and hasattr(mmap, "MADV_DONTNEED"):
+            Thread(target=_watch, args=[ref(self)], daemon=True).start()
 
     def vector(self, name: str, dtype: type[np.generic]) -> AnyArray:
         """The vector in a file; it may be written to, and then the file stays as it is."""
@@ -125,8 +134,20 @@ class Pages:
             return np.empty(0, dtype=dtype)  # no empty file can be mapped
         with path.open("rb") as stream:
             # Not read-only: for such arrays, kernels would be compiled once more.
-            self._maps.append(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY))
-        return np.frombuffer(self._maps[-1], dtype=dtype)
+            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+        self._maps.add(content)
+        self.n_bytes += len(content)
+        return np.frombuffer(content, dtype=dtype)
+
+    def room(self, size: int, dtype: Any) -> AnyArray:
+        """A vector to write to, in a file beside the folder that has no name and is gone with the vector."""
+        n_bytes, beside = max(size, 1) * np.dtype(dtype).itemsize, self.folder.parent
+        with _writing(beside), TemporaryFile(dir=beside) as stream:
+            # Reserved at once: later on, a full disk would end the process on the spot.
+            getattr(os, "posix_fallocate", lambda file, _, n: os.truncate(file, n))(stream.fileno(), 0, n_bytes)
+            content = mmap.mmap(stream.fileno(), n_bytes)
+        self._maps.add(content)
+        return np.frombuffer(content, dtype=dtype)[:size]
 
     def holds(self, name: str) -> bool:
         """Whether a `RowsFile` wrote rows of this name."""
@@ -136,19 +157,14 @@ class Pages:
         """The rows that a `RowsFile` wrote."""
         return Rows(*(self.vector(f"{name}.{part}", dtype) for part, dtype in PARTS.items()))
 
-    @property
-    def n_bytes(self) -> int:
-        """The size of all mapped files."""
-        return sum(map(len, self._maps))
-
     def give_back(self) -> None:
         """Drop all mapped pages from memory if they are more than the budget."""
         if _resident_files() - self._others > MOST_PAGES:
             self.drop()
 
     def drop(self) -> None:
-        """Drop all mapped pages from memory, where the system can; a page that is touched again is read again."""
-        for each in self._maps if hasattr(mmap, "MADV_DONTNEED") else ():
+        """Drop all mapped pages from memory; one that is touched again is read again, with what was written to it."""
+        for each in list(self._maps):
             each.madvise(mmap.MADV_DONTNEED)
 
     def is_within(self, numbers: AnyArray, below: int) -> bool:
@@ -162,8 +178,15 @@ class Pages:
 
     def _shares(self, vector: AnyArray, overlap: int = 0) -> Iterator[AnyArray]:
         for first in range(0, len(vector), SHARE):
-            self.give_back()
             yield vector[first : first + SHARE + overlap]
+
+
+def _watch(pages: "ref[Pages]") -> None:
+    """Give pages back for as long as anybody needs them."""
+    while (found := pages()) is not None:
+        found.give_back()
+        del found
+        sleep(SECONDS_BETWEEN_LOOKS)
 
 
 @contextmanager

@@ -35,7 +35,6 @@ from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
 from widemargin.core.examples import Examples, OnDisk, Outputs
-from widemargin.core.mapped import Pages
 from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
 from widemargin.core.sparse import add_rows, dots
 from widemargin.core.summed import SummedPass, summed_pass
@@ -121,7 +120,6 @@ class Problem:
     known: CutStore | None = field(default=None, init=False, repr=False)
     summed: SummedPass | None = field(default=None, init=False, repr=False)
     _looks_beyond: bool = field(init=False, repr=False)
-    _pages: Pages | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not is_number(self.C) or self.C <= 0:
@@ -139,7 +137,6 @@ class Problem:
         check_offers(self.objective, self.objective.requires, self.examples)
         self.objective.check(self.examples)
         self._looks_beyond = isinstance(self.objective, Beyond)  # a protocol: looking takes longer than some oracles
-        self._pages = self.examples.pages if isinstance(self.examples, OnDisk) else None
         self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
         self.c = self.example_weight[self.objective.blocks(self.examples)]
         self.summed = summed_pass(self)
@@ -154,6 +151,11 @@ class Problem:
     def n_blocks(self) -> int:
         """The number of slacks that the objective sums."""
         return len(self.c)
+
+    def cut_store(self, *, products: bool) -> CutStore:
+        """A store for the cuts of all blocks; where examples are on disk, cuts are there, too."""
+        room = self.examples.pages.room if isinstance(self.examples, OnDisk) else None
+        return CutStore(self.n_blocks, self.cut_memory, products=products, room=room)
 
     @property
     def exact(self) -> bool:
@@ -342,8 +344,6 @@ class Problem:
     def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
         if self.meter.watch is not None:
             self.meter.watch(len(batch))
-        if self._pages is not None:
-            self._pages.give_back()
         begin = perf_counter()
         parts = shares(batch, self.examples.work, self.n_threads)
         cuts = concatenate(run([partial(oracle, self.examples, w, part) for part in parts]))
