@@ -26,9 +26,13 @@ from widemargin.errors import WidemarginError
 
 SHARE = 1 << 20
 """How many entries are looked at together; vectors on disk may be larger than memory."""
+AT_ONCE = 1 << 16
+"""How many bytes are written at once. Linux keeps what is written together as one page, and maps all of it together:
+with a megabyte at once, a few hundred sequences in random order would bring in the whole file.
+"""
 MOST_PAGES = 128 << 20
 """How many bytes of mapped files may be resident before they are dropped."""
-SECONDS_BETWEEN_LOOKS = 0.02
+SECONDS_BETWEEN_LOOKS = 0.01
 PARTS: dict[str, type[np.generic]] = {"indptr": np.int64, "indices": np.int32, "values": np.float64}
 
 
@@ -51,7 +55,7 @@ class VectorFile:
         with _writing(self.path), self.path.open("r+b", buffering=0) as stream:
             stream.seek(first * self.dtype.itemsize)
             while len(rest):
-                rest = rest[stream.write(rest) :]
+                rest = rest[stream.write(rest[:AT_ONCE]) :]
 
     def part(self, first: int, last: int) -> AnyArray:
         """A copy of the entries first:last."""
