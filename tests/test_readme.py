@@ -44,6 +44,7 @@ def test_examples_run(block, tmp_path, monkeypatch, capsys):
         ("motifs.md", "TGACGTCA [1]"),
         ("neural.md", "tensor([[ 0,  1,  0,  1],\n        [ 0,  1, -1, -1]])"),
         ("objectives.md", "proven to be within"),
+        ("out-of-core.md", "True"),
         ("parsing.md", "Arc(head="),
         ("ranking.md", "proven to be within"),
         ("segmentation.md", "Span(start=2, end=4, type='city')"),

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,46 @@ def test_pages_are_given_back_and_no_kernel_is_compiled_again(monkeypatch: pytes
     assert len(dropped) > 2
     assert streamed.solution_.w.tobytes() == tagger.solution_.w.tobytes()
     assert [len(getattr(kernel, "signatures", [])) for kernel in (_decode, _difference)] == compiled
+
+
+def test_cuts_are_on_disk_within_their_budget(tmp_path: Path, small_pieces: Path) -> None:
+    """The budget is so small that cuts are merged; a run that is saved and resumed is the same."""
+    tagger = SequenceTagger(templates=TEMPLATES, cut_memory=0.02, **FAST | {"max_epochs": 4}).fit(X, Y)
+    free = clone(tagger).set_params(cut_memory=100).fit(X, Y)
+    assert tagger.solution_.w.tobytes() != free.solution_.w.tobytes()
+    streamed = clone(tagger).fit_stream(zip(X, Y, strict=True))
+    assert streamed.solution_.w.tobytes() == tagger.solution_.w.tobytes()
+    for epochs in (2, 4):
+        resumed = clone(tagger).set_params(max_epochs=epochs)
+        resumed.fit_stream(zip(X, Y, strict=True), checkpoint=tmp_path / "run.wm", resume=True)
+    assert resumed.solution_.w.tobytes() == tagger.solution_.w.tobytes()
+    assert not list(small_pieces.iterdir())
+
+
+def test_room_on_disk_has_no_name_and_keeps_what_is_written(small_pieces: Path) -> None:
+    pages = Pages(small_pieces / "arrays")
+    vector = pages.room(5000, np.float64)
+    vector[:] = np.arange(5000)
+    pages.drop()
+    assert vector.tolist() == list(range(5000))
+    assert not list(small_pieces.iterdir())
+
+
+ENDED_AT_ONCE = """
+import os, sys
+from pathlib import Path
+from widemargin._temporary import remove_all, temporary_folder
+with temporary_folder(Path(sys.argv[1])) as folder:
+    (folder / "features.indices").write_bytes(b"123")
+    remove_all()
+    os._exit(3)
+"""
+
+
+def test_a_program_that_is_ended_on_the_spot_leaves_no_folder(small_pieces: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", ENDED_AT_ONCE, str(small_pieces)], check=False)
+    assert done.returncode == 3
+    assert not list(small_pieces.iterdir())
 
 
 def test_a_likelihood_makes_no_copy_of_all_features() -> None:
