@@ -54,7 +54,9 @@ def temporary_folder(within: Path) -> Iterator[Path]:
             temporary.mkdir(mode=0o700)
         yield temporary
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        # Where the folder is missing because the process is being ended, this waits: there is nothing to complain of.
+        with _lock:
+            shutil.rmtree(temporary, ignore_errors=True)
         _unfinished.discard(temporary)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from widemargin._types import AnyArray, IntVector, LongVector
 from widemargin.core.sparse import Rows
-from widemargin.errors import WidemarginError
+from widemargin.errors import ModelFileError, WidemarginError
 
 SHARE = 1 << 20
 """How many entries are looked at together; vectors on disk may be larger than memory."""
@@ -134,6 +134,8 @@ class Pages:
     def vector(self, name: str, dtype: type[np.generic]) -> AnyArray:
         """The vector in a file; it may be written to, and then the file stays as it is."""
         path = self.folder / name
+        if not path.is_file() or path.stat().st_size % np.dtype(dtype).itemsize:
+            raise ModelFileError(f"{path} is missing or truncated")
         if not path.stat().st_size:
             return np.empty(0, dtype=dtype)  # no empty file can be mapped
         with path.open("rb") as stream:

@@ -83,6 +83,8 @@ class TagArrays:
         header = stored.checked(FIELDS)
         labels, extractor = header["labels"], restore(stored.part("features"))
         counts = np.array(header["counts"], dtype=np.float64)
+        if len(counts) != len(labels):
+            raise stored.place.damaged(f"it has {len(counts)} counts of {len(labels)} labels")
         examples = StoredChainExamples(
             pages,
             Chain(len(labels), extractor.n_features, extractor.n_transition_features),
