@@ -1,6 +1,7 @@
 """Training out of core: the arrays on disk are those in memory, and so are the weights, bit for bit."""
 
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -125,7 +126,7 @@ def test_pages_are_given_back_and_no_kernel_is_compiled_again(monkeypatch: pytes
     monkeypatch.setattr(mapped, "MOST_PAGES", -(1 << 60))
     monkeypatch.setattr(mapped, "SECONDS_BETWEEN_LOOKS", 1e-4)
     dropped = []
-    monkeypatch.setattr(Pages, "drop", lambda self, drop=Pages.drop: (dropped.append(1), drop(self)))
+    monkeypatch.setattr(Pages, "drop", lambda self, portion, drop=Pages.drop: (dropped.append(1), drop(self, portion)))
     streamed = clone(tagger).fit_stream(zip(X, Y, strict=True))
     assert len(dropped) > 2
     assert streamed.solution_.w.tobytes() == tagger.solution_.w.tobytes()
@@ -146,11 +147,18 @@ def test_cuts_are_on_disk_within_their_budget(tmp_path: Path, small_pieces: Path
     assert not list(small_pieces.iterdir())
 
 
+def test_a_warm_start_keeps_its_cuts_and_can_be_pickled() -> None:
+    tagger = SequenceTagger(templates=TEMPLATES, warm_start=True, **FAST).fit_stream(zip(X, Y, strict=True))
+    again = pickle.loads(pickle.dumps(tagger)).fit(X, Y)
+    assert again.solution_.primal < tagger.solution_.primal
+
+
 def test_room_on_disk_has_no_name_and_keeps_what_is_written(small_pieces: Path) -> None:
     pages = Pages(small_pieces / "arrays")
     vector = pages.room(5000, np.float64)
     vector[:] = np.arange(5000)
-    pages.drop()
+    for portion in range(mapped.PORTIONS):
+        pages.drop(portion)
     assert vector.tolist() == list(range(5000))
     assert not list(small_pieces.iterdir())
 

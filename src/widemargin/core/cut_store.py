@@ -196,6 +196,10 @@ class CutStore:
             tally=np.array([-1, 0, 0, 0, 0], dtype=np.int64),
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the room on disk, which belongs to this process; copies are in memory."""
+        return {**self.__dict__, "room": None}
+
     def __len__(self) -> int:
         """The number of cuts kept."""
         return int(self.sets.size.sum())

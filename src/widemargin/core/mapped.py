@@ -30,9 +30,9 @@ AT_ONCE = 1 << 16
 """How many bytes are written at once. Linux keeps what is written together as one page, and maps all of it together:
 with a megabyte at once, a few hundred sequences in random order would bring in the whole file.
 """
-MOST_PAGES = 128 << 20
-"""How many bytes of mapped files may be resident before they are dropped."""
-SECONDS_BETWEEN_LOOKS = 0.01
+MOST_PAGES = 1 << 29
+"""How many bytes of mapped files may be resident before some are dropped."""
+PORTIONS, SECONDS_BETWEEN_LOOKS = 16, 0.01
 PARTS: dict[str, type[np.generic]] = {"indptr": np.int64, "indices": np.int32, "values": np.float64}
 
 
@@ -125,7 +125,7 @@ class Pages:
     """Files that are mapped into memory: those of a folder, and room for what is worked out from them."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.n_bytes = folder, 0
+        self.folder, self.n_bytes, self._next = folder, 0, 0
         self._maps: WeakSet[mmap.mmap] = WeakSet()
         self._others = _resident_files()
         if self._others and hasattr(mmap, "MADV_DONTNEED"):
@@ -141,9 +141,8 @@ class Pages:
         with path.open("rb") as stream:
             # Not read-only: for such arrays, kernels would be compiled once more.
             content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
-        self._maps.add(content)
         self.n_bytes += len(content)
-        return np.frombuffer(content, dtype=dtype)
+        return self._watched(content, dtype)
 
     def room(self, size: int, dtype: Any) -> AnyArray:
         """A vector to write to, in a file beside the folder that has no name and is gone with the vector."""
@@ -152,8 +151,14 @@ class Pages:
             # Reserved at once: later on, a full disk would end the process on the spot.
             getattr(os, "posix_fallocate", lambda file, _, n: os.truncate(file, n))(stream.fileno(), 0, n_bytes)
             content = mmap.mmap(stream.fileno(), n_bytes)
+        return self._watched(content, dtype)[:size]
+
+    def _watched(self, content: mmap.mmap, dtype: Any) -> AnyArray:
+        """A vector whose pages are dropped when they are too many."""
+        if hasattr(mmap, "MADV_RANDOM"):
+            content.madvise(mmap.MADV_RANDOM)  # sequences are visited in random order: reading ahead is in vain
         self._maps.add(content)
-        return np.frombuffer(content, dtype=dtype)[:size]
+        return np.frombuffer(content, dtype=dtype)
 
     def holds(self, name: str) -> bool:
         """Whether a `RowsFile` wrote rows of this name."""
@@ -164,14 +169,20 @@ class Pages:
         return Rows(*(self.vector(f"{name}.{part}", dtype) for part, dtype in PARTS.items()))
 
     def give_back(self) -> None:
-        """Drop all mapped pages from memory if they are more than the budget."""
-        if _resident_files() - self._others > MOST_PAGES:
-            self.drop()
+        """Drop mapped pages from memory, one portion of each file after the other, until the budget is kept."""
+        for _ in range(PORTIONS):
+            if _resident_files() - self._others <= MOST_PAGES:
+                break
+            self.drop(self._next)
+            self._next = (self._next + 1) % PORTIONS
 
-    def drop(self) -> None:
-        """Drop all mapped pages from memory; one that is touched again is read again, with what was written to it."""
+    def drop(self, portion: int) -> None:
+        """Drop a portion of all mapped pages; one that is touched again is read again, with what was written to it."""
         for each in list(self._maps):
-            each.madvise(mmap.MADV_DONTNEED)
+            step = -(-len(each) // (PORTIONS * mmap.PAGESIZE)) * mmap.PAGESIZE
+            begin, end = min(portion * step, len(each)), min((portion + 1) * step, len(each))
+            if begin < end:
+                each.madvise(mmap.MADV_DONTNEED, begin, end - begin)
 
     def is_within(self, numbers: AnyArray, below: int) -> bool:
         """Whether all numbers are from 0 up to, but not including, `below`."""
