@@ -1,11 +1,12 @@
 """Training out of core: peak memory, seconds and objective against training in memory, and whether weights are equal.
 
-    python benchmarks/out_of_core.py [--times 2 20] [--noise 0.02] [--epochs 4] [--memory 512] [--data DIR]
+    python benchmarks/out_of_core.py [--times 2 20] [--noise 0.02] [--epochs 4] [--memory 4096] [--data DIR]
 
 The data are those of jnlpba so many times, or of generated addresses where there is no jnlpba. In every copy but the
 first, a share of the words is replaced by made-up ones, so that features grow with the data. Each run has a process of
-its own, which learns with default settings but for the number of epochs and the memory for cuts. Memory is sampled
-fifty times a second: *anonymous* is what the system cannot drop, *resident* has mapped pages of files as well.
+its own, which learns with default settings but for the number of epochs and the memory for cuts. Peaks are those of
+that process: *anonymous* is what the system cannot drop (sampled a hundred times a second), *resident* has mapped pages
+of files as well (VmHWM).
 The last table is about `widemargin predict` on files of growing size.
 """
 
@@ -20,7 +21,6 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import defaults
@@ -51,28 +51,12 @@ def write(path: Path, known: defaults.Sequences, times: int, noise: float) -> No
                 stream.write("\n")
 
 
-class Sampler(Thread):
-    """The peaks of this process in MB, by sampling; `resident` is the system's own."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.anonymous = 0.0
-
-    def run(self) -> None:
-        """Until the process ends."""
-        while True:
-            self.anonymous = max(self.anonymous, status("RssAnon"))
-            time.sleep(0.02)
-
-    def peaks(self) -> dict[str, float]:
-        """The peaks so far."""
-        return {"anonymous": max(self.anonymous, status("RssAnon")), "resident": status("VmHWM")}
-
-
-def status(field: str) -> float:
-    """A figure of this process in MB."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) * 1024 / 1e6
+def status(pid: int) -> dict[str, float]:
+    """The figures of a process in MB, as far as it has them."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+        return {line.split(":")[0]: int(line.split()[1]) * 1024 / 1e6 for line in lines if line.endswith(" kB")}
+    return {}
 
 
 def role_train(path: str, way: str, epochs: int, memory: float) -> dict[str, Any]:
@@ -80,8 +64,6 @@ def role_train(path: str, way: str, epochs: int, memory: float) -> dict[str, Any
     from widemargin import SequenceTagger
     from widemargin.files.formats import read
 
-    sampler = Sampler()
-    sampler.start()
     begin = time.perf_counter()
     tagger = SequenceTagger(max_epochs=epochs, tol=None, cut_memory=memory, verbose=True)
     if way == "in memory":
@@ -93,7 +75,6 @@ def role_train(path: str, way: str, epochs: int, memory: float) -> dict[str, Any
     seconds = time.perf_counter() - begin
     reading = seconds - solution.seconds
     return {
-        **sampler.peaks(),
         "seconds_before_training": reading,
         "seconds_training": solution.seconds,
         "objective": solution.primal,
@@ -107,20 +88,23 @@ def role_predict(model: str, path: str) -> dict[str, Any]:
     """What `widemargin predict` does, in this process."""
     from widemargin.cli.commands import main
 
-    sampler = Sampler()
-    sampler.start()
     begin = time.perf_counter()
     with suppress(SystemExit):
         main(["predict", model, path, "--out", os.devnull])
-    return {**sampler.peaks(), "seconds": time.perf_counter() - begin}
+    return {"seconds": time.perf_counter() - begin}
 
 
 def measured(*role: Any) -> dict[str, Any]:
-    """The result of a role in a process of its own."""
-    command = [sys.executable, str(HERE), "--role", json.dumps(role)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    """The result of a role in a process of its own, and its peaks."""
+    command, peaks = [sys.executable, str(HERE), "--role", json.dumps(role)], {"RssAnon": 0.0, "VmHWM": 0.0}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            now = status(process.pid)
+            peaks = {name: max(peak, now.get(name, 0.0)) for name, peak in peaks.items()}
+            time.sleep(0.01)
+        assert process.stdout is not None
+        found: dict[str, Any] = json.loads(process.stdout.read().splitlines()[-1])
+    return {"anonymous": peaks["RssAnon"], "resident": peaks["VmHWM"], **found}
 
 
 def training(known: defaults.Sequences, scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
