@@ -30,6 +30,7 @@ SAYS = {
     "motifs.md": "TGACGTCA [1]",
     "neural.md": "tensor([[ 0,  1,  0,  1],\n        [ 0,  1, -1, -1]])",
     "objectives.md": "proven to be within",
+    "out-of-core.md": "True",
     "own-structure.md": "[1, -1]",
     "parsing.md": "Arc(head=",
     "pystruct.md": "proven to be within",

@@ -1,10 +1,11 @@
-"""Files that appear whole or not at all: they are written under a temporary name, then renamed.
+"""Files and folders that appear whole or not at all: they are written under a temporary name, then renamed.
 
 Whoever ends the process on the spot (`os._exit`) calls `remove_all` first, since no clean-up code runs then. The
 command line imports this before anything else, so it imports little itself.
 """
 
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ def renamed(target: Path, mode: str, *, private: bool = False) -> Iterator[IO[An
 
     A `private` file is this user's alone and easily made again: it is not forced onto the disk.
     """
-    temporary = target.with_name(f".widemargin-{os.urandom(8).hex()}.tmp")
+    temporary = _unused_name(target.parent)
     try:
         with _lock:
             _unfinished.add(temporary)
@@ -43,11 +44,32 @@ def renamed(target: Path, mode: str, *, private: bool = False) -> Iterator[IO[An
         _unfinished.discard(temporary)
 
 
+@contextmanager
+def temporary_folder(within: Path) -> Iterator[Path]:
+    """A new folder that is removed when the block ends, unless it has been renamed by then."""
+    temporary = _unused_name(within)
+    try:
+        with _lock:
+            _unfinished.add(temporary)
+            temporary.mkdir(mode=0o700)
+        yield temporary
+    finally:
+        # Where the folder is missing because the process is being ended, this waits: there is nothing to complain of.
+        with _lock:
+            shutil.rmtree(temporary, ignore_errors=True)
+        _unfinished.discard(temporary)
+
+
+def _unused_name(folder: Path) -> Path:
+    return folder / f".widemargin-{os.urandom(8).hex()}.tmp"
+
+
 def remove_all() -> None:
-    """Remove all temporary files of this process; no new one can be made afterwards, so the process must end."""
+    """Remove all temporary files and folders of this process, which must end: no new one can be made afterwards."""
     # A signal handler may interrupt the very code that holds the lock; waiting longer would not help then.
     _lock.acquire(timeout=1.0)
     for temporary in list(_unfinished):
+        shutil.rmtree(temporary, ignore_errors=True)
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
 

@@ -14,7 +14,7 @@ import pytest
 from widemargin import _jit
 from widemargin.core.solution import Epoch
 from widemargin.report import progress
-from widemargin.report.progress import Progress, epochs_left
+from widemargin.report.progress import Aside, Progress, epochs_left
 
 
 class Terminal(io.StringIO):
@@ -66,6 +66,26 @@ def test_a_line_per_epoch_when_not_a_terminal():
         "epoch 1/4  objective 250.5  gap 12.5 %  dev 0.9312  1.00 s",
         "stopped by gap after 1 epochs",
     ]
+
+
+def test_reading_is_told_now_and_then_and_in_the_end(clock):
+    stream = io.StringIO()
+    with Progress(stream=stream) as bar:
+        for n in range(1, 15):
+            Aside(bar).on_read(1000 * n, 12.3 * n)
+            clock[0] += 2
+        bar.on_start(4, 10)
+    assert stream.getvalue().splitlines() == [
+        f"read {n},000 examples, {12.3 * n:.0f} MB of arrays" for n in (1, 6, 11, 14)
+    ]
+
+
+def test_reading_is_shown_on_a_terminal_and_does_not_stay(terminal):
+    with Progress(stream=terminal) as bar:
+        bar.on_read(25_000, 310.0)
+        assert "read 25,000 examples, 310 MB of arrays" in terminal.frames()[-1]
+        bar.on_start(4, 10)
+        assert "epoch 1/4" in terminal.frames()[-1]
 
 
 def test_lines_of_several_runs_and_rounds():

@@ -123,6 +123,17 @@ main.add_command(
         options=together(
             train_files,
             click.option("--out", required=True, metavar="MODEL", help="Where to write the model."),
+            click.option(
+                "--out-of-core",
+                is_flag=True,
+                help="For data larger than memory: keep features in a temporary folder instead. FILE may then be a "
+                "pattern such as 'corpus/*.conllu'.",
+            ),
+            click.option(
+                "--cache",
+                metavar="FOLDER",
+                help="As --out-of-core, in a folder that is kept and used again for the same data and features.",
+            ),
             click.option("--checkpoint", metavar="FILE", help="Save the state of training in FILE as it proceeds."),
             click.option("--resume", is_flag=True, help="Continue from the checkpoint, if it exists."),
             click.option("--curves", metavar="FILE", help="Draw objective, gap and development score into a PNG file."),

@@ -92,7 +92,15 @@ def signed(weight: float) -> str:
 
 def file_size(path: str) -> str:
     """The size of a file in a suitable unit."""
-    size = float(Path(path).stat().st_size)
+    return spelt_size(Path(path).stat().st_size)
+
+
+def spelt_size(size: float) -> str:
+    """A number of bytes in a suitable unit.
+
+    >>> spelt_size(812_345_678)
+    '812 MB'
+    """
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.3g} {unit}"

@@ -1,8 +1,9 @@
 """`widemargin train`: from labelled data to a model file, for any task."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -11,6 +12,8 @@ import click
 from widemargin._jit import now, seconds_compiling
 from widemargin.cli.given import files_of, read_value
 from widemargin.cli.options import parameter_fields
+from widemargin.cli.out_of_core import OutOfCore
+from widemargin.cli.out_of_core import facts as out_of_core_facts
 from widemargin.cli.output import Printer, file_size, print_json
 from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.signals import SIGNALS
@@ -38,6 +41,8 @@ class Plan:
     checkpoint: str | None
     resume: bool
     curves: str | None
+    out_of_core: bool
+    cache: str | None
     as_json: bool
     quiet: bool
 
@@ -68,6 +73,7 @@ class Plan:
             raise WidemarginError("--checkpoint keeps one training run; give a single value of --C")
 
 
+COUNTED = ("sequences", "tokens")  # of data that are read in pieces
 MOST_ROUNDS = 8  # more objectives than these are not printed
 
 
@@ -91,6 +97,7 @@ class Prepared(NamedTuple):
     parameters: Parameters
     train: Corpus
     dev: Corpus | None
+    pieces: OutOfCore | None = None
 
     @property
     def data(self) -> Data:
@@ -104,8 +111,16 @@ def input_files(task: Task, options: Mapping[str, Any]) -> list[str]:
     return [path for name, (_, each) in found for path in files_of(each.metadata["given_as"], options.get(name))]
 
 
-def prepared(task: Task, options: dict[str, Any], train_file: str, dev_file: str | None, *, quiet: bool) -> Prepared:
-    """Read all files, and choose the kind of model and its parameters."""
+def prepared(
+    task: Task,
+    options: dict[str, Any],
+    train_file: str,
+    dev_file: str | None,
+    *,
+    quiet: bool,
+    outside: Callable[[Reading], OutOfCore] | None = None,
+) -> Prepared:
+    """Read all files, and choose the kind of model and its parameters; `outside` of memory, only the beginning."""
     reading = Reading(**{name: options.pop(name) for name in task.reads})
     known = parameter_fields(task)
     given = {name: read_value(known[name][1].metadata["given_as"], value) for name, value in options.items()}
@@ -113,17 +128,18 @@ def prepared(task: Task, options: dict[str, Any], train_file: str, dev_file: str
     own = {} if task.options is None else {field.name: given[field.name] for field in fields(task.load_options())}
     files = task.load_files()
     given = files.parameters(given)
-    corpus = files.read(train_file, reading, {}, gold=True, **own)
+    pieces = None if outside is None else outside(reading)
+    corpus = files.read(train_file, reading, {}, gold=True, **own) if pieces is None else pieces.beginning()
     dev = None
     if dev_file is not None:
         if "label" in task.reads:
-            reading = reading._replace(label=reading.label or corpus.about["label"])
+            reading = reading._replace(label=reading.label or corpus.about.get("label"))
         dev = files.read(dev_file, reading, corpus.about, gold=True, **own)
     name = files.kind(list(task.kinds), corpus)
     parameters = task.kinds[name].load("parameters")
     wanted = {field.name for field in fields(parameters)}
     chosen = {name: value for name, value in given.items() if name in wanted}
-    return Prepared(task.kinds[name], parameters(**chosen, verbose=not quiet), corpus, dev)
+    return Prepared(task.kinds[name], parameters(**chosen, verbose=not quiet), corpus, dev, pieces)
 
 
 def run(name: str, options: dict[str, Any]) -> int | None:
@@ -132,9 +148,12 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     chosen = task(name)
     plan.check(input_files(chosen, options))
     begin, compiled = now(), seconds_compiling()
-    job = prepared(chosen, options, plan.train_file, plan.dev_file, quiet=plan.quiet)
+    outside = None
+    if plan.out_of_core or plan.cache is not None:
+        outside = partial(OutOfCore, chosen, plan.train_file, cache=plan.cache)
+    job = prepared(chosen, options, plan.train_file, plan.dev_file, quiet=plan.quiet, outside=outside)
     read = now()
-    compile_ = job.kind.load("compile")
+    compile_ = job.kind.load("compile") if job.pieces is None else job.pieces.compile
     if plan.several and plan.C is not None:
         path = train_path(compile_, job.parameters, job.data, plan.C, [Keep()])
     else:
@@ -143,7 +162,11 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     wanted = len(plan.C) if plan.several and plan.C is not None else 1
     interrupted = len(path) < wanted or any(each.stopped == "interrupted" for _, each in path)
     trained = now()
-    model.summary["data"] = job.train.about | job.train.size
+    if job.pieces is None:
+        model.summary["data"] = job.train.about | job.train.size
+    else:
+        found = model.summary["data"]
+        job = job._replace(train=job.train._replace(about=found, size={what: found[what] for what in COUNTED}))
     model.save(plan.out)
     if plan.curves is not None:
         plot_curves({str(job.parameters.solver): solution.trace}, plan.curves, title=f"Training of {plan.out}")
@@ -153,7 +176,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         results["dev"] = job.dev.size | {"metric": model.summary["metric"], "score": score}
     results |= {
         "label": job.train.about.get("label"),
-        "unused_columns": model.unused(job.train),
+        "unused_columns": [] if job.train.X is None else model.unused(job.train),
         "solver": job.parameters.solver,
         "C": model.summary["C"],
         "path": [_point(*point) for point in path],
@@ -165,6 +188,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
             "training": trained - read,
             "writing": now() - trained,
         },
+        **({} if job.pieces is None else job.pieces.results()),
     }
     if plan.as_json:
         print_json(results)
@@ -243,6 +267,7 @@ def _print(
         )
         facts.append(("C", f"{results['C']:g}, the best of {', '.join(points)}"))
     facts.append(("model", f"{results['model']} ({file_size(results['model'])})"))
+    facts += out_of_core_facts(results)
     stages = [f"{stage} {value:.1f}" for stage, value in seconds.items() if value or stage != "compiling"]
     facts.append(("seconds", ", ".join(stages)))
     printer.facts(facts)

@@ -6,7 +6,8 @@ giving it the sum of their α changes neither w nor the dual. If even that frees
 training slows down but stays correct.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -119,6 +120,41 @@ def _merge(sets: WorkingSets, block: int) -> None:
     sets.place[slot] = 0
 
 
+@kernel
+def _merge_some(sets: WorkingSets, order: LongVector, entries: LongVector, done: int, target: int) -> int:
+    """Merge blocks in this order, until the pool is small enough or has no room to merge; return how many are done."""
+    while done < len(order) and sets.tally[ALIVE] > target:
+        if sets.tally[USED] + entries[order[done]] > len(sets.indices):
+            break
+        _merge(sets, order[done])
+        done += 1
+    return done
+
+
+@kernel
+def _without_idle(sets: WorkingSets) -> LongVector:
+    """Drop all idle cuts; return how many entries each block has that can be merged, for it has several cuts."""
+    entries = np.zeros(len(sets.first), dtype=np.int64)
+    for block in range(len(entries)):
+        drop_idle(sets, block)
+        slot = sets.first[block] if sets.size[block] > 1 else -1
+        while slot >= 0:
+            entries[block] += sets.tail[slot] - sets.begin[slot]
+            slot = sets.after[slot]
+    return entries
+
+
+@kernel
+def _in_use(sets: WorkingSets) -> BoolVector:
+    """Which slots hold a cut."""
+    used = np.ones(sets.tally[SLOTS], dtype=np.bool_)
+    slot = sets.tally[VACANT]
+    while slot >= 0:
+        used[slot] = False
+        slot = np.int64(sets.after[slot])
+    return used
+
+
 class CutStore:
     """The working sets of `n_blocks` blocks.
 
@@ -127,14 +163,22 @@ class CutStore:
     n_blocks : the number of blocks
     memory : how many megabytes the cuts may take
     products : also keep the products of the cuts of a block
+    room : makes vectors for the entries of the cuts, which take most of the memory; None: as usual
 
     `at_once` tells the next run that the last one solved all blocks at once (`solvers.auto`).
     """
 
-    def __init__(self, n_blocks: int, memory: float = np.inf, *, products: bool = False) -> None:
+    def __init__(
+        self,
+        n_blocks: int,
+        memory: float = np.inf,
+        *,
+        products: bool = False,
+        room: Callable[[int, Any], AnyArray] | None = None,
+    ) -> None:
         slots = 16
         self.at_once = False
-        self.memory, self.products = memory, products
+        self.memory, self.products, self.room = memory, products, room
         self.sets = WorkingSets(
             first=np.full(n_blocks, -1, dtype=np.int32),
             size=np.zeros(n_blocks, dtype=np.int32),
@@ -151,6 +195,10 @@ class CutStore:
             values=np.empty(64),
             tally=np.array([-1, 0, 0, 0, 0], dtype=np.int64),
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the room on disk, which belongs to this process; copies are in memory."""
+        return {**self.__dict__, "room": None}
 
     def __len__(self) -> int:
         """The number of cuts kept."""
@@ -183,12 +231,7 @@ class CutStore:
     def live(self) -> LongVector:
         """The slots in use, in the order of their entries in the pool."""
         sets = self.sets
-        used = np.ones(sets.tally[SLOTS], dtype=bool)
-        slot = int(sets.tally[VACANT])
-        while slot >= 0:
-            used[slot] = False
-            slot = int(sets.after[slot])
-        slots = np.flatnonzero(used)
+        slots = np.flatnonzero(_in_use(sets))
         return slots[np.argsort(sets.begin[slots], kind="stable")]
 
     def scale(self, factor: float) -> None:
@@ -248,13 +291,13 @@ class CutStore:
     def restore(self, contents: Mapping[str, AnyArray]) -> None:
         """Restore the state that `contents` returned."""
         # Copies own their memory, so they can grow.
-        self.sets = WorkingSets(**{name: array.copy() for name, array in contents.items()})
+        self.sets = WorkingSets(**{name: self._larger(name, array, len(array)) for name, array in contents.items()})
 
-    def reserve(self, cuts: Cuts) -> Cuts:
+    def reserve(self, cuts: Cuts, *, shrunk: bool = False) -> Cuts:
         """Make room for `cuts` and return those that a kernel may now add: all, or as many as memory allows.
 
         Arrays grow by half, and at least to what all blocks would need if their cuts were like these: memory that is
-        never written to costs nothing.
+        never written to costs nothing. A store that has just been `shrunk` cannot be shrunk further.
         """
         n = len(cuts.b)
         self._grow(PER_SLOT, int(self.sets.tally[SLOTS]) + n, len(self.sets.first))
@@ -266,13 +309,13 @@ class CutStore:
         used, alive = int(sets.tally[USED]), int(sets.tally[ALIVE])
         limit = self._limit
         if used + more > min(len(sets.indices), limit):
-            if used > alive * 5 // 4 or used + more > limit:
+            if not shrunk and (used > alive * 5 // 4 or used + more > limit):
                 self.compact()
-            if alive + more > limit:
+            if not shrunk and alive + more > limit:
                 self._shrink(limit - more)
             alive = int(sets.tally[USED])
             if alive + more > limit:
-                return _first(cuts, 0) if n <= 1 else self.reserve(_first(cuts, n // 2))
+                return _first(cuts, 0) if n <= 1 else self.reserve(_first(cuts, n // 2), shrunk=True)
             like_these = int(more * len(sets.first) / max(n, 1))
             self._grow(("indices", "values"), alive + more, min(like_these, limit), limit)
         return cuts
@@ -291,37 +334,33 @@ class CutStore:
             array: AnyArray = getattr(self.sets, name)
             if needed > len(array):
                 size = min(max(needed * 3 // 2, at_least), max(at_most, needed))
-                if size > 4 * len(array):
-                    larger = np.empty(size, dtype=array.dtype)
-                    larger[: len(array)] = array
-                    self.sets = self.sets._replace(**{name: larger})
+                if size > 4 * len(array) or not array.flags.owndata:
+                    self.sets = self.sets._replace(**{name: self._larger(name, array, size)})
                 else:
                     # In place: the system moves pages instead of copying, so memory is not needed twice. But what is
                     # added is set to 0, and so takes memory at once.
                     array.resize(size, refcheck=False)
 
+    def _larger(self, name: str, array: AnyArray, size: int) -> AnyArray:
+        """A copy with room for more."""
+        make = self.room if self.room is not None and name in ("indices", "values") else np.empty
+        larger = make(size, array.dtype)
+        larger[: len(array)] = array
+        return larger
+
     def _shrink(self, target: int) -> None:
         """Drop idle cuts, then merge the others, until the pool has at most `target` entries or no block is left."""
-        sets = self.sets
-        for block in np.flatnonzero(sets.size).tolist():
-            drop_idle(sets, block)
+        entries = _without_idle(self.sets)
         self.compact()
-        entries = np.zeros(len(sets.first), dtype=np.int64)
-        for block in np.flatnonzero(sets.size > 1).tolist():
-            slot = int(sets.first[block])
-            while slot >= 0:
-                entries[block] += sets.tail[slot] - sets.begin[slot]
-                slot = int(sets.after[slot])
         # An eighth below the target, so that the next batch does not have to shrink the pool again.
         target -= target // MERGE_SHARE
-        for block in np.argsort(-entries, kind="stable").tolist():
-            if sets.tally[ALIVE] <= target or not entries[block]:
-                break
-            if sets.tally[USED] + entries[block] > len(sets.indices):
-                self.compact()
-                self._grow(("indices", "values"), int(sets.tally[USED] + entries[block]), 0)
-                sets = self.sets
-            _merge(sets, block)
+        order = np.argsort(-entries, kind="stable")
+        order = order[entries[order] > 0]
+        done = _merge_some(self.sets, order, entries, 0, target)
+        while done < len(order) and self.sets.tally[ALIVE] > target:
+            self.compact()
+            self._grow(("indices", "values"), int(self.sets.tally[USED] + entries[order[done]]), 0)
+            done = _merge_some(self.sets, order, entries, done, target)
         self.compact()
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.core.mapped import Pages
 from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError
 
@@ -245,6 +246,13 @@ class Uncertain(Protocol):
 
     def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
         """The entropy of p(h) ∝ exp⟨w, φ(x_i, y_i, h)⟩ for every example i of the batch."""
+
+
+@runtime_checkable
+class OnDisk(Protocol):
+    """Examples whose arrays are mapped files; what solvers keep of them goes there, too."""
+
+    pages: Pages
 
 
 @runtime_checkable

@@ -34,7 +34,7 @@ from widemargin.core import penalty as penalties
 from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
-from widemargin.core.examples import Examples, Outputs
+from widemargin.core.examples import Examples, OnDisk, Outputs
 from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
 from widemargin.core.sparse import add_rows, dots
 from widemargin.core.summed import SummedPass, summed_pass
@@ -151,6 +151,11 @@ class Problem:
     def n_blocks(self) -> int:
         """The number of slacks that the objective sums."""
         return len(self.c)
+
+    def cut_store(self, *, products: bool) -> CutStore:
+        """A store for the cuts of all blocks; where examples are on disk, cuts are there, too."""
+        room = self.examples.pages.room if isinstance(self.examples, OnDisk) else None
+        return CutStore(self.n_blocks, self.cut_memory, products=products, room=room)
 
     @property
     def exact(self) -> bool:

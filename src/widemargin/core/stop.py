@@ -55,6 +55,9 @@ class Callback:
     def on_run(self, name: str) -> None:
         """One of several runs is about to begin, such as ``restart 2/5`` or ``C 0.1``."""
 
+    def on_read(self, n_examples: int, megabytes: float) -> None:
+        """So many examples have been read, which take so many megabytes on disk (`tasks.out_of_core`)."""
+
     def on_start(self, max_epochs: int | None, n_examples: int) -> None:
         """Training begins."""
 

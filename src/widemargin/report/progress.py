@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 SECONDS_PER_DRAW = 0.1
+SECONDS_PER_LINE = 10.0  # while data are read
 RECENT = 5  # epochs over which the fall of the gap is measured
 
 
@@ -84,6 +85,7 @@ class Progress(Callback):
         self._begin = self._since = 0.0
         self._run, self._round, self._before, self._last = "", "", 0, 0
         self._training, self._compiled = False, Event()
+        self._reading, self._next_line = "", 0.0
         self._not_ours = 0.0  # seconds of compiling before the run
         self._opened = ExitStack()
 
@@ -109,11 +111,26 @@ class Progress(Callback):
         """One of several runs is about to begin."""
         self._run = f"{name}, "
 
+    def on_read(self, n_examples: int, megabytes: float) -> None:
+        """So many examples have been read, which take so many megabytes on disk."""
+        self._reading = f"read {n_examples:,} examples, {megabytes:,.0f} MB of arrays"
+        if monotonic() >= self._next_line:
+            self._tell_reading()
+        if self._lines is None:
+            self._open_and_draw()
+
+    def _tell_reading(self) -> None:
+        """Write a line about what has been read since the last one, if anything has."""
+        if self._lines is not None and self._reading:
+            self._lines.write(self._reading)
+            self._reading, self._next_line = "", monotonic() + SECONDS_PER_LINE
+
     def on_start(self, max_epochs: int | None, n_examples: int) -> None:
         """Training begins: at most `max_epochs` epochs over `n_examples` blocks."""
-        if self._training:
+        self._tell_reading()
+        if self._training or self._reading:
             self._close()
-        self._training = True
+        self._training, self._reading = True, ""
         self._max_epochs, self._n_examples, self._visited = max_epochs, n_examples, 0
         self._recent.clear()
         self._begin = self._since = now()
@@ -196,7 +213,9 @@ class Progress(Callback):
             done = self._recent[-1].epoch if self._recent else 0
             most = self._max_epochs
             compiled = seconds_compiling() - self._not_ours
-            if compiling:
+            if self._reading and not self._training:
+                name, time = self._reading, ""
+            elif compiling:
                 name, time = f"{self._run}compiling, first run only", _clock(compiled)
             else:
                 name, time = self._number(done if stopped else done + 1), _clock(now() - self._begin)
@@ -240,6 +259,10 @@ class Aside(Callback):
         self._progress.on_run(name)
         if self._progress._lines is not None:
             self._progress._lines.write(name)
+
+    def on_read(self, n_examples: int, megabytes: float) -> None:
+        """So many examples have been read."""
+        self._progress.on_read(n_examples, megabytes)
 
     def on_start(self, max_epochs: int | None, n_examples: int) -> None:
         """Training begins."""

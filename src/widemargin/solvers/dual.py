@@ -96,7 +96,7 @@ class DualSolver(Solver, Protocol):
             raise WidemarginError(
                 f"the cuts to start from are of {len(cuts.sets.first)} blocks, but there are {problem.n_blocks} now"
             )
-        store = CutStore(problem.n_blocks, problem.cut_memory, products=self.products)
+        store = problem.cut_store(products=self.products)
         state = self.state(np.zeros(problem.n_weights), store, cap, ridge, np.full(len(cap), np.inf))
         if cuts is not None:
             store.adopt(cuts, problem.c > 0)

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from widemargin.errors import WidemarginError
+
 TASKS = {
     "tag": "widemargin.tasks.tag",
     "segment": "widemargin.tasks.segment",
@@ -36,7 +38,8 @@ class Kind(NamedTuple):
     `observed` names a function that finds the weights that occur in training data, for programs that train no others.
     `survey` names one that finds out what parts of the data must know of each other before each can be compiled by
     itself (`tasks.survey`); models whose outputs always hide something have none. `tags` says which tags a parser
-    learns (`tasks.fold_tags.Learnt`).
+    learns (`tasks.fold_tags.Learnt`). `arrays` names a class that writes pieces of the data to arrays on disk
+    (`tasks.out_of_core`).
     """
 
     package: str
@@ -48,6 +51,7 @@ class Kind(NamedTuple):
     observed: str = ""
     survey: str = ""
     tags: str = ""
+    arrays: str = ""
 
     def load(self, part: str) -> Any:
         """Import one of the parts."""
@@ -107,6 +111,15 @@ def estimators() -> dict[str, Kind]:
 def estimator_named(name: str) -> Kind | None:
     """The kind of model whose estimator has this name; tasks after it are not looked at, and so not imported."""
     return next((kind for _, kind in kinds() if kind.estimator.rpartition(".")[2] == name), None)
+
+
+def kind_of(parameters: Any) -> tuple[Task, Kind]:
+    """The task and the kind of model that parameters, or an estimator, belong to."""
+    for name in TASKS:
+        for kind in task(name).kinds.values():
+            if isinstance(parameters, kind.load("parameters")):
+                return task(name), kind
+    raise WidemarginError(f"these are no parameters of a task: {parameters!r:.60}")
 
 
 def _imported(package: str, place: str) -> Any:

@@ -22,7 +22,7 @@ from widemargin.core.stop import Callback
 from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.tasks import kinds
 from widemargin.tasks.answers import Answers
-from widemargin.tasks.base import Model, load_model
+from widemargin.tasks.base import Model, Reading, load_model
 from widemargin.tasks.strongest import Learnt, of_label
 from widemargin.tasks.training import Compiled, Data, Pieces, Warm, compare_solvers, train, train_path, train_piece
 from widemargin.text.inputs import drained
@@ -76,10 +76,43 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         _warn(solution)
         return self._fitted(model, solution)
 
-    def _train(self, data: Data, callbacks: Sequence[Callback], **options: Any) -> tuple[M, Solution]:
+    def fit_stream(
+        self,
+        source: Any,
+        *,
+        cache: str | os.PathLike[str] | None = None,
+        dev: tuple[Any, Any] | None = None,
+        callbacks: Sequence[Callback] = (),
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        **reading: Any,
+    ) -> Self:
+        """Train on more data than fit into memory; weights are the same as those of `fit`, bit for bit.
+
+        Data are read once. Their features go into files, which are mapped into memory (docs/out-of-core.md).
+
+        Parameters
+        ----------
+        source : a file, several, or patterns such as ``"corpus/*.conllu"``; or an iterable of pairs (x, y)
+        cache : a folder that keeps the arrays, so that another `fit_stream` on the same files with the same features
+            need not compile them again; None uses a temporary folder, which is removed
+        dev, callbacks, checkpoint, resume : as in `fit`
+        reading : how files are read: `label`, `format`, `columns`, … as on the command line
+        """
+        from widemargin.tasks.out_of_core import Stream, compile_stream  # seldom needed
+
+        self._pieces = None
+        data = Data(Stream(source, Reading(**reading), cache), None, dev=self._checked_dev(dev))
+        model, solution = self._train(data, callbacks, checkpoint=checkpoint, resume=resume, compiling=compile_stream)
+        _warn(solution)
+        return self._fitted(model, solution)
+
+    def _train(
+        self, data: Data, callbacks: Sequence[Callback], *, compiling: Any = None, **options: Any
+    ) -> tuple[M, Solution]:
         """A model trained on these data, and its solution."""
         warm = self._last_run()
-        model, solution = train(self._compile, self._parameters, data, callbacks, warm, **options)
+        model, solution = train(compiling or self._compile, self._parameters, data, callbacks, warm, **options)
         self._warm = warm
         return model, solution
 
@@ -209,12 +242,16 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
 
     def _data(self, X: Any, y: Any, sample_weight: Any, dev: Any = None) -> Data:
         """The data given to `fit`, checked; whatever can be read only once has been read."""
-        if dev is not None:
-            dev = tuple(drained(dev))
-            if len(dev) != 2:
-                raise DataError(f"dev must be a pair (X, y), not {len(dev)} things")
-            dev = self._read(dev[0]), self._read(dev[1])
-        return Data(*self._checked(self._read(X), self._read(y), drained(sample_weight)), dev)
+        return Data(*self._checked(self._read(X), self._read(y), drained(sample_weight)), self._checked_dev(dev))
+
+    def _checked_dev(self, dev: Any) -> tuple[Any, Any] | None:
+        """Development data that have been read."""
+        if dev is None:
+            return None
+        dev = tuple(drained(dev))
+        if len(dev) != 2:
+            raise DataError(f"dev must be a pair (X, y), not {len(dev)} things")
+        return self._read(dev[0]), self._read(dev[1])
 
     def _read(self, values: Any) -> Any:
         """Inputs or outputs; iterators as lists."""

@@ -1,12 +1,12 @@
 """How a task reads its files."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.document import Document, label_column
 from widemargin.files.formats import FORMATS, guess, parse
 from widemargin.files.pieces import Cut, every_line
@@ -42,6 +42,10 @@ class Files(ABC):
         gold : whether to read gold outputs, which must then be there
         own : the task's own options
         """
+
+    def pieces(self, path: str, reading: Reading, about: Mapping[str, Any]) -> Iterator[Corpus]:
+        """A file with its gold outputs, piece by piece, for training on more data than fit into memory."""
+        raise UnsupportedError(f"{path} holds data of a task that reads its files at once; leave out --out-of-core")
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         """Turn the values of options into training parameters; drop options that are not parameters."""

@@ -1,19 +1,30 @@
 """Files of labelled tokens for taggers and segmenters, and constraints from options and columns."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from widemargin.errors import WidemarginError
+from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.files.document import Document, label_column
 from widemargin.files.formats import FORMATS, guess
+from widemargin.files.pieces import Cut, pieces
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.answers import Limits
-from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.base import Corpus, Reading, counted_within
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.files import Files, Likeness, check_same_words, gold_column, known_columns, open_tokens, size_of
+from widemargin.tasks.files import (
+    Files,
+    Likeness,
+    check_same_words,
+    cut_tokens,
+    gold_column,
+    known_columns,
+    open_tokens,
+    size_of,
+)
 from widemargin.text.columns import VALUED, Notation
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import spelt
@@ -27,9 +38,17 @@ PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
 class TokenFiles(Files):
     """Files with a label column to learn."""
 
-    def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
+    def read(self, path: Source, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """A file of tokens with its column of labels."""
         return read_tokens(path, reading, about, gold=gold)
+
+    def pieces(self, path: str, reading: Reading, about: Mapping[str, Any]) -> Iterator[Corpus]:
+        """A file with its labels, piece by piece."""
+        for raw in pieces(path, partial(_cut, reading=reading)):
+            with counted_within(raw.source, raw.first):
+                corpus = self.read(raw, reading, about, gold=True)
+            if corpus.X.n_tokens:  # nothing but blank lines may be left at the end
+                yield corpus
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         """Fill in default templates that use all lexicons and clusters; the user's own templates must use them too."""
@@ -65,6 +84,16 @@ class TokenFiles(Files):
     def lexicons_need_templates(self, given: Mapping[str, Any]) -> bool:
         """Whether lexicons have an effect only through templates."""
         return True
+
+
+def _cut(head: RawText, reading: Reading) -> Cut:
+    found = cut_tokens(head, reading)
+    if found is None:
+        raise UnsupportedError(
+            f"{head.source} is {reading.format or guess(head)}, which cannot be read in pieces; convert it to another "
+            "format, or leave out --out-of-core"
+        )
+    return found
 
 
 def default_templates(lexicons: Mapping[str, Any], clusters: Mapping[str, Mapping[str, str]]) -> list[str]:

@@ -4,7 +4,7 @@ A label may be known in part only: None stands for any label, a set for one of i
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,13 +48,11 @@ def encode_labels(X: Any, y: Any, labels: list[Any] | None = None) -> Encoded:
         code: dict[Any, int] = {}
         codes = np.array([code.setdefault(label, len(code)) for label in flat], dtype=np.int32)
         values = list(code)
-        kinds = {type(label) for each in values for label in labels_in(each)}
-        if len(kinds) > 1:
-            raise DataError(f"labels must be all strings or all whole numbers; there are {_names(kinds)}")
+        check_kinds(label for each in values for label in labels_in(each))
     counts = np.bincount(codes, minlength=len(values)).tolist()
     present = [c for c, count in enumerate(counts) if count]
     if labels is None:
-        labels = _by_frequency([(values[c], counts[c]) for c in present])
+        labels = _found_in([(values[c], counts[c]) for c in present])
     known = {label: k for k, label in enumerate(labels)}
     number, sets = np.zeros(len(values), dtype=np.int32), list[list[bool]]()
     for c in present:
@@ -70,7 +68,7 @@ def encode_labels(X: Any, y: Any, labels: list[Any] | None = None) -> Encoded:
     return Encoded(labels, number[codes], np.array(sets, dtype=bool).reshape(-1, len(labels)))
 
 
-def _by_frequency(counts: Sequence[tuple[Cell, int]]) -> list[Any]:
+def _found_in(counts: Sequence[tuple[Cell, int]]) -> list[Any]:
     """All labels, the most frequent first; those that only sets name are the last."""
     found: dict[Any, int] = {}
     for cell, count in counts:
@@ -78,7 +76,19 @@ def _by_frequency(counts: Sequence[tuple[Cell, int]]) -> list[Any]:
             found[label] = found.get(label, 0) + (count if isinstance(cell, str | int) else 0)
     if not found:
         raise DataError("there is no labelled position to learn from")
-    return sorted(found, key=lambda label: (-found[label], label))
+    return by_frequency(found)
+
+
+def by_frequency(counts: Mapping[Any, int]) -> list[Any]:
+    """The labels, the most frequent first."""
+    return sorted(counts, key=lambda label: (-counts[label], label))
+
+
+def check_kinds(labels: Iterable[Any]) -> None:
+    """Raise unless the labels are all of one type."""
+    kinds = set(map(type, labels))
+    if len(kinds) > 1:
+        raise DataError(f"labels must be all strings or all whole numbers; there are {_names(kinds)}")
 
 
 def as_sequences(X: Any, y: Any) -> list[list[Any]]:

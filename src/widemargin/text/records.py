@@ -48,6 +48,13 @@ class RecordExtractor(NumberedFeatures):
         self._spell = partial(_in_order, strings, self.index.lookup(keys), self.index.size)
         return _assembled(numbers, values, counts, indptr)
 
+    def grown(self, X: Sequence[Sequence[Any]]) -> tuple[list[str], Features]:
+        """The features of more training sequences, none too rare yet, and the names of those that are new."""
+        strings, codes, values, counts, indptr = _flatten(X)
+        before, numbers = self.index.size, self.index.intern(hash_strings(strings))
+        new = [name for name, number in zip(strings, numbers.tolist(), strict=True) if number >= before]
+        return new, _assembled(self._numbers(numbers, codes), values, counts, indptr)
+
     def transform(self, X: Sequence[Sequence[Any]]) -> Features:
         """The known features of any sequences."""
         found = self._of_plain_records(X)

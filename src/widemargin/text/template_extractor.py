@@ -25,7 +25,7 @@ from widemargin.text.templates import (
     Template,
     check_attributes,
     parse_templates,
-    spell,
+    spell_all,
     template_matrix,
 )
 from widemargin.text.token_reader import OwnScores, ReadTokens, TokenReader
@@ -189,23 +189,14 @@ class TemplateExtractor(NumberedFeatures):
         first = np.empty(index.size + 1, dtype=np.int64)
         # Assigned from the last to the first, so that the first occurrence stays; −1 lands in the spare last entry.
         first[numbers.ravel()[::-1]] = np.arange(numbers.size - 1, -1, -1)
-        return _rows(numbers), index, first[:-1]
+        return rows_of(numbers), index, first[:-1]
 
     def _spelt(self, templates: Sequence[Template], first: LongVector) -> list[str]:
         """Names such as ``suffix3[-1]=ing``, spelt from where the features first occurred in training."""
-        if self._training is None or not templates:
-            return []
-        tokens, which = np.divmod(first, len(templates))
-        names = [""] * len(first)
-        atoms = Atoms(self._training, self.resources)
-        for t, template in enumerate(templates):
-            mine = np.flatnonzero(which == t)
-            for number, name in zip(mine.tolist(), spell(atoms, template, tokens[mine]), strict=True):
-                names[number] = name
-        return names
+        return [] if self._training is None else spell_all(Atoms(self._training, self.resources), templates, first)
 
 
-def _rows(numbers: NDArray[np.int32]) -> Rows:
+def rows_of(numbers: NDArray[np.int32]) -> Rows:
     """A matrix with a row of feature numbers per token, −1 for none, as sparse rows of ones."""
     present = numbers >= 0
     if present.all():

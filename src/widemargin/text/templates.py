@@ -211,11 +211,17 @@ def template_matrix(
 ) -> NDArray[np.int32]:
     """The features of every token, numbered by `index`: a column per template, −1 where a template has none."""
     check_attributes(templates, resources)
-    atoms = Atoms(columns, resources)
     numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)
-    if columns.n_tokens == 0:
+    for t, column in enumerate(template_columns(Atoms(columns, resources), templates, index)):
+        numbers[:, t] = column
+    return numbers
+
+
+def template_columns(atoms: "Atoms", templates: Sequence[Template], index: FeatureIndex) -> Iterator[IntVector]:
+    """The columns of `template_matrix`, one after the other."""
+    if atoms.columns.n_tokens == 0:
         # Without any token the names of the columns are unknown, and not needed.
-        return numbers
+        return
     seeds = hash_strings([template.text for template in templates])
     for t, template in enumerate(templates):
         parts = [atoms.part(atom) for atom in template.atoms]
@@ -224,10 +230,9 @@ def template_matrix(
             # Once per distinct value, and only for values that occur at this offset.
             present = (np.bincount(codes, minlength=len(keys)) > 0) & (keys != 0)
             wanted = np.where(present, combine(np.full(len(keys), seeds[t]), keys), np.uint64(0))
-            numbers[:, t] = index.intern(wanted)[codes]
+            yield index.intern(wanted)[codes]
         else:
-            numbers[:, t] = index.intern(_conjunction(seeds[t], parts))
-    return numbers
+            yield index.intern(_conjunction(seeds[t], parts))
 
 
 def spell(atoms: Atoms, template: Template, tokens: LongVector) -> list[str]:
@@ -236,6 +241,19 @@ def spell(atoms: Atoms, template: Template, tokens: LongVector) -> list[str]:
     columns = [[values[code] or "" for code in codes[tokens].tolist()] for codes, _, values in parts]
     joined = columns[0] if len(columns) == 1 else ["|".join(texts) for texts in zip(*columns, strict=True)]
     return [f"{template.text}={value}" if value else template.text for value in joined]
+
+
+def spell_all(atoms: Atoms, templates: Sequence[Template], places: LongVector) -> list[str]:
+    """The names of features by where each occurs: of T templates, place p is template p mod T at token p // T."""
+    if not templates:
+        return []
+    tokens, which = np.divmod(places, len(templates))
+    names = [""] * len(places)
+    for t, template in enumerate(templates):
+        mine = np.flatnonzero(which == t)
+        for number, name in zip(mine.tolist(), spell(atoms, template, tokens[mine]), strict=True):
+            names[number] = name
+    return names
 
 
 def _conjunction(seed: np.uint64, parts: Sequence[Part]) -> KeyVector:

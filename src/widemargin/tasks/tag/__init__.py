@@ -14,6 +14,7 @@ TASK = Task(
             foreign={b"lCRF": "crfsuite.read_tagger"},
             observed="selected.observed_chain",
             survey="compile.survey_tags",
+            arrays="out_of_core.TagArrays",
         )
     },
     does="Learn to label the tokens of sequences.",

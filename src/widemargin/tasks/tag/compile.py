@@ -1,7 +1,8 @@
 """From labelled sequences to the examples of a chain."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -34,7 +35,7 @@ from widemargin.text.matrices import MatrixExtractor
 
 def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
     """The labels and features of a part of the data."""
-    extractor, X = _extractor(parameters, data)
+    extractor, X = extractor_for(parameters, data)
     encoded = encode_labels(X, data.y)
     if len(encoded.sets):
         refuse_latent("some labels are unknown")
@@ -44,7 +45,7 @@ def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
     return Survey(Counter(dict(zip(encoded.labels, counts, strict=True))), extractor.survey(X), facts)
 
 
-def _extractor(parameters: TaggerParameters, data: Data) -> tuple[Extractor, Any]:
+def extractor_for(parameters: TaggerParameters, data: Data) -> tuple[Extractor, Any]:
     """The extractor for data like these, and the inputs in the form that it takes."""
     extractor = choose_extractor(
         data.X,
@@ -67,7 +68,7 @@ def compile_tags(
     survey: Survey | None = None,
 ) -> Compiled[Tagger]:
     """Compile features and labels to arrays; `labels` are those of the data or of the `survey` of all parts if None."""
-    extractor, X = _extractor(parameters, data)
+    extractor, X = extractor_for(parameters, data)
     if survey is None:
         encoded = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
         features = extractor.fit(X)
@@ -78,27 +79,40 @@ def compile_tags(
     known = encoded.labels
     chain = Chain(len(known), extractor.n_features, extractor.n_transition_features)
     if survey is None:
-        counts = _label_counts(encoded, np.diff(features.indptr).tolist(), data.sample_weight)
+        counts = partial(_label_counts, encoded, np.diff(features.indptr).tolist(), data.sample_weight)
     else:
-        counts = np.fromiter((survey.facts["weights of labels"][label] for label in known), dtype=np.float64)
-    costs = _costs(parameters, known, counts, piece=piece)
-    metric = metric_for(parameters.dev_metric, known)
-    score = None
-    if data.dev is not None:
-        X_dev = prepared(data.dev[0], extractor)
-        dev = _examples(chain, extractor.transform(X_dev))
-        score = dev_score(metric, dev, dev.data.indptr, known, as_sequences(X_dev, data.dev[1]), parameters.n_jobs)
+        counts = partial(_counts_of, survey, known)
+    costs = costs_of(parameters, known, counts, piece=piece)
     examples = _examples(chain, features, encoded, costs)
     unknown, sample_weight = _unknown(examples, encoded, data.sample_weight)
+    return replace(
+        assembled(parameters, extractor, known, examples, data.dev, unknown),
+        sample_weight=sample_weight,
+        followed_by=partial(_followed_by, known, extractor, chain, costs),
+    )
+
+
+def assembled(
+    parameters: TaggerParameters,
+    extractor: Extractor,
+    labels: list[Any],
+    examples: ChainExamples,
+    dev: tuple[Any, Any] | None,
+    unknown: dict[str, Any],
+) -> Compiled[Tagger]:
+    """The examples with their development score, and how to make a tagger."""
+    metric, score, chain = metric_for(parameters.dev_metric, labels), None, examples.chain
+    if dev is not None:
+        X_dev = prepared(dev[0], extractor)
+        found = _examples(chain, extractor.transform(X_dev))
+        score = dev_score(metric, found, found.data.indptr, labels, as_sequences(X_dev, dev[1]), parameters.n_jobs)
     return Compiled(
         examples,
-        partial(_tagger, known, extractor, chain, unknown),
-        known,
+        partial(_tagger, labels, extractor, chain, unknown),
+        labels,
         score,
         metric,
-        sample_weight,
-        followed_by=partial(_followed_by, known, extractor, chain, costs),
-        carried=partial(_carried, known, extractor),
+        carried=partial(_carried, labels, extractor),
     )
 
 
@@ -109,10 +123,16 @@ def _label_counts(encoded: Encoded, sizes: Sequence[int], sample_weight: Any) ->
     return np.bincount(encoded.known[sure], tokens[sure], len(encoded.labels)).astype(np.float64)
 
 
-def _costs(parameters: TaggerParameters, labels: list[Any], counts: FloatVector, *, piece: bool) -> FloatMatrix | None:
-    """The cost of each error, times the weight of the label that would be right."""
-    class_weight = parameters.class_weight
-    costs = cost_matrix(parameters.costs, labels)
+def _counts_of(survey: Survey, labels: list[Any]) -> FloatVector:
+    """The same for all parts that were surveyed."""
+    return np.fromiter((survey.facts["weights of labels"][label] for label in labels), dtype=np.float64)
+
+
+def costs_of(
+    parameters: TaggerParameters, labels: list[Any], counts: Callable[[], FloatVector], *, piece: bool = False
+) -> FloatMatrix | None:
+    """The cost of each error, times the weight of the label that would be right; `counts` tell how much has each."""
+    class_weight, costs = parameters.class_weight, cost_matrix(parameters.costs, labels)
     if class_weight is None:
         return costs
     solver, objective, _ = chosen(parameters)
@@ -125,7 +145,7 @@ def _costs(parameters: TaggerParameters, labels: list[Any], counts: FloatVector,
     if piece and class_weight == "balanced":
         raise UnsupportedError("class_weight='balanced' needs all data at once; give the weights of labels instead")
     plain = 1.0 - np.eye(len(labels)) if costs is None else costs
-    return label_weights(class_weight, labels, counts)[:, None] * plain
+    return label_weights(class_weight, labels, counts())[:, None] * plain
 
 
 def _carried(labels: list[Any], extractor: Extractor, model: Tagger) -> FloatVector:

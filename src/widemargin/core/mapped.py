@@ -1,0 +1,232 @@
+"""Vectors on disk: written at their ends piece by piece, then mapped into memory, where kernels read them as usual.
+
+Mapped pages count as resident memory, though the system can drop them at any moment. `Pages` drops them itself as soon
+as they are more than a budget, so that resident memory does not grow with the data: a thread looks at them, because a
+kernel may touch all of them before it returns. Pages that are needed again come from the system's cache of files, or
+from the disk if memory is short.
+"""
+
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Thread
+from time import sleep
+from typing import Any
+from weakref import WeakSet, ref
+
+import numpy as np
+
+from widemargin._types import AnyArray, IntVector, LongVector
+from widemargin.core.sparse import Rows
+from widemargin.errors import ModelFileError, WidemarginError
+
+SHARE = 1 << 20
+"""How many entries are looked at together; vectors on disk may be larger than memory."""
+AT_ONCE = 1 << 16
+"""How many bytes are written at once. Linux keeps what is written together as one page, and maps all of it together:
+with a megabyte at once, a few hundred sequences in random order would bring in the whole file.
+"""
+MOST_PAGES = 1 << 29
+"""How many bytes of mapped files may be resident before some are dropped."""
+PORTIONS, SECONDS_BETWEEN_LOOKS = 16, 0.01
+PARTS: dict[str, type[np.generic]] = {"indptr": np.int64, "indices": np.int32, "values": np.float64}
+
+
+class VectorFile:
+    """A vector on disk that grows at its end."""
+
+    def __init__(self, path: Path, dtype: type[np.generic]) -> None:
+        self.path, self.dtype, self.size = path, np.dtype(dtype), 0
+        with _writing(path):
+            path.touch(exist_ok=False)
+
+    def append(self, values: AnyArray) -> None:
+        """Write values behind the last one."""
+        self.put(self.size, values)
+        self.size += len(values)
+
+    def put(self, first: int, values: AnyArray) -> None:
+        """Write values from the entry `first` on."""
+        rest = np.ascontiguousarray(values, dtype=self.dtype).view(np.uint8).data
+        with _writing(self.path), self.path.open("r+b", buffering=0) as stream:
+            stream.seek(first * self.dtype.itemsize)
+            while len(rest):
+                rest = rest[stream.write(rest[:AT_ONCE]) :]
+
+    def part(self, first: int, last: int) -> AnyArray:
+        """A copy of the entries first:last."""
+        return np.fromfile(self.path, self.dtype, last - first, offset=first * self.dtype.itemsize)
+
+    def parts(self) -> Iterator[tuple[int, AnyArray]]:
+        """All entries in shares, each with the number of its first entry."""
+        for first in range(0, self.size, SHARE):
+            yield first, self.part(first, min(first + SHARE, self.size))
+
+    def cut(self, size: int) -> None:
+        """Keep the first entries only."""
+        os.truncate(self.path, size * self.dtype.itemsize)
+        self.size = size
+
+
+class RowsFile:
+    """Sparse rows on disk (`core.sparse.Rows`), three vectors; values are written only if some are not 1."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.indptr, self.indices, self.values = (
+            VectorFile(folder / f"{name}.{part}", dtype) for part, dtype in PARTS.items()
+        )
+        self.indptr.append(np.zeros(1, dtype=np.int64))
+
+    def append(self, rows: Rows) -> None:
+        """Write more rows behind the last one."""
+        before = self.indices.size
+        if len(rows.values) and not self.values.size:
+            self._append_ones(before)
+        self.indptr.append(rows.indptr[1:] + before)
+        self.indices.append(rows.indices)
+        if len(rows.values):
+            self.values.append(rows.values)
+        elif self.values.size:
+            self._append_ones(len(rows.indices))
+
+    def renumber(self, numbers: IntVector) -> None:
+        """Replace every index by its new number, and drop the entries whose number is −1; in place, share by share."""
+        read = write = 0
+        for first in range(0, self.indptr.size - 1, SHARE // 16):
+            ends = self.indptr.part(first, min(first + SHARE // 16 + 1, self.indptr.size))
+            # The first end of this share is the last of the share before, which has moved already.
+            ends[0] = read
+            new = numbers[self.indices.part(read, int(ends[-1]))]
+            kept = new >= 0
+            if self.values.size:
+                self.values.put(write, self.values.part(read, int(ends[-1]))[kept])
+            self.indices.put(write, new[kept])
+            left = np.concatenate([[0], np.cumsum(kept)])[ends - read] + write
+            self.indptr.put(first, left)
+            read, write = int(ends[-1]), int(left[-1])
+        self.indices.cut(write)
+        self.values.cut(write if self.values.size else 0)
+
+    def drop_ones(self) -> None:
+        """Drop the values if all are 1 by now."""
+        if all((part == 1.0).all() for _, part in self.values.parts()):
+            self.values.cut(0)
+
+    def _append_ones(self, n: int) -> None:
+        for first in range(0, n, SHARE):
+            self.values.append(np.ones(min(SHARE, n - first)))
+
+
+class Pages:
+    """Files that are mapped into memory: those of a folder, and room for what is worked out from them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.n_bytes, self._next = folder, 0, 0
+        self._maps: WeakSet[mmap.mmap] = WeakSet()
+        self._others = _resident_files()
+        if self._others and hasattr(mmap, "MADV_DONTNEED"):
+            Thread(target=_watch, args=[ref(self)], daemon=True).start()
+
+    def vector(self, name: str, dtype: type[np.generic]) -> AnyArray:
+        """The vector in a file; it may be written to, and then the file stays as it is."""
+        path = self.folder / name
+        if not path.is_file() or path.stat().st_size % np.dtype(dtype).itemsize:
+            raise ModelFileError(f"{path} is missing or truncated")
+        if not path.stat().st_size:
+            return np.empty(0, dtype=dtype)  # no empty file can be mapped
+        with path.open("rb") as stream:
+            # Not read-only: for such arrays, kernels would be compiled once more.
+            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+        self.n_bytes += len(content)
+        return self._watched(content, dtype)
+
+    def room(self, size: int, dtype: Any) -> AnyArray:
+        """A vector to write to, in a file beside the folder that has no name and is gone with the vector."""
+        n_bytes, beside = max(size, 1) * np.dtype(dtype).itemsize, self.folder.parent
+        with _writing(beside), TemporaryFile(dir=beside) as stream:
+            # Reserved at once: later on, a full disk would end the process on the spot.
+            getattr(os, "posix_fallocate", lambda file, _, n: os.truncate(file, n))(stream.fileno(), 0, n_bytes)
+            content = mmap.mmap(stream.fileno(), n_bytes)
+        return self._watched(content, dtype)[:size]
+
+    def _watched(self, content: mmap.mmap, dtype: Any) -> AnyArray:
+        """A vector whose pages are dropped when they are too many."""
+        if hasattr(mmap, "MADV_RANDOM"):
+            content.madvise(mmap.MADV_RANDOM)  # sequences are visited in random order: reading ahead is in vain
+        self._maps.add(content)
+        return np.frombuffer(content, dtype=dtype)
+
+    def holds(self, name: str) -> bool:
+        """Whether a `RowsFile` wrote rows of this name."""
+        return (self.folder / f"{name}.indptr").exists()
+
+    def rows(self, name: str) -> Rows:
+        """The rows that a `RowsFile` wrote."""
+        return Rows(*(self.vector(f"{name}.{part}", dtype) for part, dtype in PARTS.items()))
+
+    def give_back(self) -> None:
+        """Drop mapped pages from memory, one portion of each file after the other, until the budget is kept."""
+        for _ in range(PORTIONS):
+            if _resident_files() - self._others <= MOST_PAGES:
+                break
+            self.drop(self._next)
+            self._next = (self._next + 1) % PORTIONS
+
+    def drop(self, portion: int) -> None:
+        """Drop a portion of all mapped pages; one that is touched again is read again, with what was written to it."""
+        for each in list(self._maps):
+            step = -(-len(each) // (PORTIONS * mmap.PAGESIZE)) * mmap.PAGESIZE
+            begin, end = min(portion * step, len(each)), min((portion + 1) * step, len(each))
+            if begin < end:
+                each.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+    def is_within(self, numbers: AnyArray, below: int) -> bool:
+        """Whether all numbers are from 0 up to, but not including, `below`."""
+        return all(0 <= part.min() <= part.max() < below for part in self._shares(numbers))
+
+    def are_boundaries(self, indptr: LongVector, n: int) -> bool:
+        """Whether a vector leads from 0 up to n."""
+        rising = all((part[1:] >= part[:-1]).all() for part in self._shares(indptr, overlap=1))
+        return len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == n and rising
+
+    def _shares(self, vector: AnyArray, overlap: int = 0) -> Iterator[AnyArray]:
+        for first in range(0, len(vector), SHARE):
+            yield vector[first : first + SHARE + overlap]
+
+
+def _watch(pages: "ref[Pages]") -> None:
+    """Give pages back for as long as anybody needs them."""
+    while (found := pages()) is not None:
+        found.give_back()
+        del found
+        sleep(SECONDS_BETWEEN_LOOKS)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise WidemarginError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _resident_files() -> int:
+    """How many bytes of files are resident in this process; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm", "rb") as stream:
+            return int(stream.read().split()[2]) * mmap.PAGESIZE
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def digest_of(path: str | os.PathLike[str]) -> str:
+    """A digest of the contents of a file."""
+    found = blake2b(digest_size=16)
+    with open(path, "rb") as stream:
+        while block := stream.read(SHARE):
+            found.update(block)
+    return found.hexdigest()

@@ -1,0 +1,270 @@
+"""Training on more data than fit into memory, on one machine.
+
+Data are read once, piece by piece. Each piece is compiled with features and labels that are numbered as they come, and
+its arrays are appended to files in a folder. In the end features and labels are renumbered as if all data had been
+there at once, and the files are mapped into memory (`core.mapped`). Training on them gives the same weights as training
+in memory, bit for bit.
+
+A temporary folder is removed as soon as its files are mapped: the system keeps their contents until training is over.
+A folder that the user names keeps its files for the next run on the same data with the same features. An entry of such
+a cache is a folder whose name is a digest of data and settings:
+
+    cache/<digest>/arrays.wm      labels, features, sizes and digests of the files (JSON and tensors, as in model files)
+    cache/<digest>/…              a file per array, nothing but numbers
+
+An entry is made under a temporary name, so that there is never half of one. Digests are checked before it is used; a
+damaged entry is made anew, and a warning says so. Nothing in a cache is ever executed.
+"""
+
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from glob import glob
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from shutil import rmtree
+from typing import Any, Protocol
+
+from widemargin._temporary import temporary_folder
+from widemargin._version import __version__
+from widemargin.core.header import Place, mapping, row, text, whole
+from widemargin.core.mapped import Pages, digest_of
+from widemargin.core.model_file import read_model, write_model
+from widemargin.core.solution import Solution
+from widemargin.core.stop import Callback
+from widemargin.core.stored import Stored
+from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
+from widemargin.tasks import Kind, Task, kind_of, kinds
+from widemargin.tasks.base import DATA, Corpus, Reading, counted_within
+from widemargin.tasks.parameters import Parameters
+from widemargin.tasks.training import Compiled, Data
+
+LOG = logging.getLogger(__name__)
+
+HEADER = "arrays.wm"
+STRUCTURE, VERSION = "arrays", 1
+PASSING = "passing"
+"""The entry of data that are known only once they are read: each run replaces it."""
+POSITIONS = 1 << 17
+"""How many positions of sequences make a piece, of data that do not come in files."""
+
+
+class Arrays(Protocol):
+    """A task's way from pieces of data to arrays on disk; `settings` are the parameters that these depend on."""
+
+    settings: Sequence[str]
+
+    def add(self, data: Data) -> None:
+        """Write a piece."""
+
+    def settle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """End writing; return what is to be known beside the files, as JSON and arrays."""
+
+    @staticmethod
+    def compiled(parameters: Any, stored: Stored, pages: Pages, data: Data) -> Compiled[Any]:
+        """What was written, to be trained on."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Data that are read once.
+
+    Parameters
+    ----------
+    source : a file, several, or patterns such as ``"corpus/*.conllu"``; ``"-"`` is the standard input; or an iterable
+        of pairs (x, y)
+    reading : how files are read, as on the command line
+    cache : a folder that keeps the arrays; None removes them
+    """
+
+    source: Any
+    reading: Reading = field(default_factory=Reading)
+    cache: str | os.PathLike[str] | None = None
+
+    def paths(self) -> list[str] | None:
+        """The files; None if data do not come in files."""
+        given = self.source
+        if isinstance(given, str | os.PathLike):
+            given = [given]
+        if not (isinstance(given, list | tuple) and given and isinstance(given[0], str | os.PathLike)):
+            return None
+        return list(chain.from_iterable(map(_files, map(os.fspath, given))))
+
+    def corpora(self, task: Task) -> Iterator[Corpus]:
+        """The files, piece by piece; those behind the first are read like the first."""
+        files, reading, about = task.load_files(), self.reading, dict[str, Any]()
+        for path in self.paths() or ():
+            first = None
+            for corpus in files.pieces(path, reading, about):
+                first = first or corpus
+                yield corpus
+            if first is not None and not about:
+                about = first.about
+                if "label" in task.reads:
+                    reading = reading._replace(label=reading.label or about["label"])
+
+
+def _files(given: str) -> list[str]:
+    """The files that a path or a pattern names, in order."""
+    if given == "-" or os.path.exists(given):
+        return [given]
+    found = sorted(glob(given))
+    if not found:
+        raise DataError(f"{given} cannot be read: there is no such file, and no file is named like it")
+    return found
+
+
+def check_able(kind: Kind) -> None:
+    """Raise unless models of this kind can learn out of core."""
+    if not kind.arrays:
+        able = ", ".join(each.estimator.rpartition(".")[2] for _, each in kinds() if each.arrays)
+        raise UnsupportedError(
+            f"{kind.estimator.rpartition('.')[2]} needs all data in memory; only {able} can learn out of core"
+        )
+
+
+def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
+    """Compile a `Stream`, which `data` have as X, to arrays on disk."""
+    stream: Stream = data.X
+    task, kind = kind_of(parameters)
+    check_able(kind)
+    with _entry(task, kind, parameters, stream, data.told) as folder:
+        stored, pages = _opened(folder), Pages(folder)
+        compiled: Compiled[Any] = kind.load("arrays").compiled(parameters, stored, pages, data)
+    found = stored.header["data"]
+    return replace(compiled, model=partial(_told, compiled.model, found)) if "format" in found else compiled
+
+
+def _told(make: Any, found: dict[str, Any], solution: Solution, summary: dict[str, Any]) -> Any:
+    """A model that knows how its files were read."""
+    return make(solution, summary | {"data": found})
+
+
+@contextmanager
+def _entry(task: Task, kind: Kind, parameters: Parameters, stream: Stream, told: Sequence[Callback]) -> Iterator[Path]:
+    """The folder with the arrays: a temporary one, or an entry of the cache, which perhaps was there before."""
+    write = partial(_write, task, kind, parameters, stream, told)
+    if stream.cache is None:
+        with temporary_folder(Path(tempfile.gettempdir())) as folder:
+            write(folder)
+            yield folder
+        return
+    cache, key = Path(stream.cache), _key(kind, parameters, stream)
+    entry = cache / (key or PASSING)
+    if not (key and _is_whole(entry)):
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WidemarginError(f"the folder {cache} cannot be made: {error.strerror or error}") from error
+        with temporary_folder(cache) as folder:
+            write(folder)
+            rmtree(entry, ignore_errors=True)
+            folder.rename(entry)
+    yield entry
+
+
+def _write(
+    task: Task, kind: Kind, parameters: Parameters, stream: Stream, told: Sequence[Callback], folder: Path
+) -> None:
+    """Read all data, and write the arrays."""
+    arrays: Arrays = kind.load("arrays")(parameters, folder)
+    about, size = dict[str, Any](), {"sequences": 0}
+    if stream.paths() is None:
+        for X, y in _batches(stream.source):
+            with _counted(size["sequences"]):
+                arrays.add(Data(X, y))
+            size["sequences"] += len(X)
+            _tell(told, size["sequences"], folder)
+    for corpus in stream.corpora(task):
+        about = about or corpus.about
+        with counted_within(corpus.X.source, corpus.document.raw.first):
+            arrays.add(Data(corpus.X, corpus.y))
+        size = {what: size.get(what, 0) + count for what, count in corpus.size.items()}
+        _tell(told, next(iter(size.values())), folder)
+    header, tensors = arrays.settle()
+    files = {each.name: [each.stat().st_size, digest_of(each)] for each in folder.iterdir()}
+    facts = {"structure": STRUCTURE, "version": VERSION, "data": about | size, "files": files, **header}
+    write_model(folder / HEADER, facts, tensors)
+
+
+def _batches(source: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Pairs (x, y) in pieces."""
+    if isinstance(source, str | bytes | Mapping) or not isinstance(source, Iterable):
+        raise DataError(f"files, or an iterable of pairs (x, y), are wanted, not {source!r:.60}")
+    X, y, n_positions = list[Any](), list[Any](), 0
+    for n, pair in enumerate(source):
+        if not (isinstance(pair, tuple | list) and len(pair) == 2 and hasattr(pair[0], "__len__")):
+            raise DataError(f"example {n} must be a pair (x, y), not {pair!r:.60}")
+        X.append(pair[0])
+        y.append(pair[1])
+        n_positions += pair[0].shape[0] if hasattr(pair[0], "shape") else len(pair[0])
+        if n_positions >= POSITIONS:
+            yield X, y
+            X, y, n_positions = [], [], 0
+    if X:
+        yield X, y
+
+
+@contextmanager
+def _counted(first: int) -> Iterator[None]:
+    """Errors about examples behind the `first` ones, which count from 0, say so."""
+    try:
+        yield
+    except WidemarginError as error:
+        if not first:
+            raise
+        raise type(error)(f"in the examples from number {first} on: {error}") from error
+
+
+def _tell(told: Sequence[Callback], n_examples: int, folder: Path) -> None:
+    written = sum(each.stat().st_size for each in folder.iterdir()) if told else 0
+    for callback in told:
+        callback.on_read(n_examples, written / 1e6)
+
+
+def _key(kind: Kind, parameters: Parameters, stream: Stream) -> str | None:
+    """A digest of the data and of all settings that the arrays depend on; None if data can be read only once."""
+    paths = stream.paths()
+    if paths is None or not all(map(os.path.isfile, paths)):
+        return None
+    settings = {name: getattr(parameters, name) for name in kind.load("arrays").settings}
+    try:
+        files = [(Path(path).suffix, digest_of(path)) for path in paths]
+    except OSError as error:
+        raise DataError(f"{error.filename} cannot be read: {error.strerror}") from error
+    known = [kind.package, kind.arrays, stream.reading, settings, files]
+    spelt = json.dumps(
+        known, sort_keys=True, default=lambda each: dict(each) if isinstance(each, Mapping) else list(each)
+    )
+    return blake2b(spelt.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _opened(folder: Path) -> Stored:
+    """What is known beside the files of arrays."""
+    stored = Stored(Place(f"the cache {folder}"), *read_model(folder / HEADER))
+    if stored.checked({"structure": text(), "version": whole()})["version"] != VERSION:
+        raise stored.place.error(f"is of another version, not of widemargin {__version__}")
+    stored.checked({"structure": text(), "data": DATA, "files": mapping(row(whole(at_least=0), text()))})
+    return stored
+
+
+def _is_whole(entry: Path) -> bool:
+    """Whether an entry of the cache exists and is as it was written; a warning says so if it is not."""
+    if not entry.exists():
+        return False
+    try:
+        stored = _opened(entry)
+        for name, (size, digest) in stored.header["files"].items():
+            path = entry / os.path.basename(name)
+            if not path.is_file() or path.stat().st_size != size or digest_of(path) != digest:
+                raise stored.place.damaged(f"its file {name!r:.60} is not as it was written")
+    except (ModelFileError, OSError) as error:
+        LOG.warning("%s; it is made anew", error)
+        return False
+    return True

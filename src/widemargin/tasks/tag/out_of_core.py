@@ -1,0 +1,122 @@
+"""Taggers of data that are larger than memory: pieces of labelled sequences, written to arrays on disk."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from widemargin._types import IntVector
+from widemargin.core.header import many, names, record, whole
+from widemargin.core.mapped import Pages, VectorFile
+from widemargin.core.stored import Stored
+from widemargin.errors import DataError, UnsupportedError
+from widemargin.tasks.tag.compile import assembled, costs_of, extractor_for
+from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.model import Tagger
+from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.training import Compiled, Data
+from widemargin.text.extractor import Extractor
+from widemargin.text.growing import Described, Growing, growing
+from widemargin.text.inputs import check_templates, lengths, prepared, restore
+from widemargin.text.labels import Encoded, by_frequency, check_kinds, encode_labels
+
+FIELDS = {"labels": names(str, int, at_least=1), "counts": many(whole(at_least=1)), "features": record({})}
+"""The fields of the header beside the arrays."""
+
+
+class TagArrays:
+    """Writes features and labels of pieces into files of a folder (`tasks.out_of_core`)."""
+
+    settings: ClassVar[tuple[str, ...]] = ("templates", "lexicons", "clusters", "min_count", "hash_bits")
+
+    def __init__(self, parameters: TaggerParameters, folder: Path) -> None:
+        self.parameters, self.folder = parameters, folder
+        self.indptr, self.gold = VectorFile(folder / "indptr", np.int64), VectorFile(folder / "gold", np.int32)
+        self.indptr.append(np.zeros(1, dtype=np.int64))
+        self.counts: dict[Any, int] = {}
+        self.extractor: Extractor | None = None
+        self.features: Growing | None = None
+
+    def add(self, data: Data) -> None:
+        """Write a piece."""
+        if self.extractor is None:
+            self.extractor, X = extractor_for(self.parameters, data)
+            self.features = growing(self.extractor, self.folder)
+        else:
+            X = prepared(data.X, self.extractor)
+            check_templates(self.extractor, X, data.y)
+        assert self.features is not None
+        self.indptr.append(self.features.add(X)[1:] + self.gold.size)
+        if any(lengths(X)):
+            self._add_labels(encode_labels(X, data.y))
+
+    def _add_labels(self, encoded: Encoded) -> None:
+        """Write the labels of a piece, numbered as they come."""
+        if len(encoded.sets):
+            raise UnsupportedError(
+                "labels that are unknown, or known in part only, need all data in memory; leave out such sequences"
+            )
+        for label, count in zip(encoded.labels, np.bincount(encoded.known).tolist(), strict=True):
+            self.counts[label] = self.counts.get(label, 0) + count
+        check_kinds(self.counts)
+        number = {label: k for k, label in enumerate(self.counts)}
+        self.gold.append(np.array([number[label] for label in encoded.labels], dtype=np.int32)[encoded.known])
+
+    def settle(self) -> Described:
+        """Renumber labels and features as if all data had been there at once."""
+        if self.features is None or not self.counts:
+            raise DataError("there is no labelled position to learn from")
+        labels = by_frequency(self.counts)
+        place = {label: k for k, label in enumerate(labels)}
+        numbers: IntVector = np.array([place[label] for label in self.counts], dtype=np.int32)
+        for first, part in self.gold.parts():
+            self.gold.put(first, numbers[part])
+        header, arrays = self.features.settle()
+        return Described(
+            {"labels": labels, "counts": [self.counts[label] for label in labels], "features": header}, arrays
+        )
+
+    @staticmethod
+    def compiled(parameters: TaggerParameters, stored: Stored, pages: Pages, data: Data) -> Compiled[Tagger]:
+        """What was written as examples; nothing but what training touches is ever in memory."""
+        header = stored.checked(FIELDS)
+        labels, extractor = header["labels"], restore(stored.part("features"))
+        counts = np.array(header["counts"], dtype=np.float64)
+        if len(counts) != len(labels):
+            raise stored.place.damaged(f"it has {len(counts)} counts of {len(labels)} labels")
+        examples = StoredChainExamples(
+            pages,
+            Chain(len(labels), extractor.n_features, extractor.n_transition_features),
+            pages.vector("indptr", np.int64),
+            pages.rows("features"),
+            pages.vector("gold", np.int32),
+            costs=costs_of(parameters, labels, lambda: counts),
+            transition_features=pages.rows("transition_features") if pages.holds("transition_features") else None,
+        )
+        return assembled(parameters, extractor, labels, examples, data.dev, {})
+
+
+class StoredChainExamples(ChainExamples):
+    """Sequences in mapped files (`core.examples.OnDisk`)."""
+
+    def __init__(self, pages: Pages, *arrays: Any, **more: Any) -> None:
+        self.pages = pages
+        super().__init__(*arrays, **more)
+
+    def totals(self, *_: Any) -> None:
+        """None: the sums over all sequences would need a copy of all features in memory."""
+        return
+
+    def _check(self) -> None:
+        """As for all chains, share by share."""
+        chain, data, pages, n = self.chain, self.data, self.pages, len(self.data.gold)
+        found = [(data.features, chain.n_features)]
+        if chain.n_transition_features:
+            found.append((data.transition_features, chain.n_transition_features))
+        whole = pages.are_boundaries(data.indptr, n) and pages.is_within(data.gold, chain.n_labels)
+        for rows, width in found:
+            whole &= len(rows.indptr) == n + 1 and pages.are_boundaries(rows.indptr, len(rows.indices))
+            whole &= pages.is_within(rows.indices, width) and len(rows.values) in (0, len(rows.indices))
+        if not whole:
+            raise DataError(f"the arrays in {pages.folder} do not fit together")
