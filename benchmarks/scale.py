@@ -250,6 +250,8 @@ def main() -> None:
                 rows.append(row)
                 moved = row["bytes_a_round"] / 1e6
                 figures = f"{row['rounds']:6.0f} rounds, gap {row['gap']:.4f}, {moved:.2f} MB a round and part"
+                if "allowed" in row:
+                    figures += f" (24 bytes a non-zero would be {row['allowed'] / 1e6:.2f})"
                 print(f"  {method:9} {row['parts']:>3} parts: {figures}", flush=True)
         costs = cost_model(tokens, alone["seconds"] / alone["epochs"], next(row for row in rows if "non_zeros" in row))
         results[name] = {"one": alone, "tokens": tokens, "rows": rows, "costs": costs}

@@ -14,7 +14,8 @@ from widemargin.core.stop import Callback
 from widemargin.dask.data import is_distributed
 from widemargin.dask.prediction import Broadcast, evaluate, predict
 from widemargin.dask.training import Trained, train
-from widemargin.errors import WidemarginError
+from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.parts.choice import Rounds
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.training import Data
 
@@ -63,6 +64,7 @@ class DaskEstimator:
         parts: int | None = None,
         checkpoint_seconds: float = 30.0,
         local_epochs: int = 1,
+        rounds: Rounds = "consensus",
         patience: float = 10.0,
         **more: Any,
     ) -> Self:
@@ -73,13 +75,14 @@ class DaskEstimator:
         X, y, sample_weight : as in `fit` without a cluster, or as Dask collections; without `y`, `X` is a Dask bag of
             pairs, a `Frame`, `Files` or a pattern of names of files. See `widemargin.dask.train`.
         dev, callbacks, checkpoint, resume : as in `fit` without a cluster, but `checkpoint` is a folder
-        parts, checkpoint_seconds, local_epochs, patience : see `widemargin.dask.train`
+        parts, checkpoint_seconds, local_epochs, rounds, patience : see `widemargin.dask.train`
         more : what `fit` takes besides without a cluster, such as `group`
         """
         self._options = {
             "parts": parts,
             "checkpoint_seconds": checkpoint_seconds,
             "local_epochs": local_epochs,
+            "rounds": rounds,
             "patience": patience,
         }
         local: Any = super()
@@ -91,6 +94,10 @@ class DaskEstimator:
             return local._fitted(*self._train_on(data, dev, callbacks, checkpoint=checkpoint, resume=resume))
         finally:
             del self._options
+
+    def fit_stream(self, *_: Any, **__: Any) -> Self:
+        """Refuse: `fit` takes names and patterns of files, which the workers read."""
+        raise UnsupportedError("on a cluster, fit itself takes names and patterns of files, which the workers read")
 
     def _train(self, data: Data, callbacks: Sequence[Callback], **options: Any) -> tuple[Any, Solution]:
         """A model trained on lists, and its solution."""

@@ -3,9 +3,10 @@
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -14,6 +15,7 @@ from distributed import Client
 
 from widemargin.core.loop import fit
 from widemargin.core.solution import Solution
+from widemargin.core.solver import Solver
 from widemargin.core.stop import Callback
 from widemargin.dask import makers
 from widemargin.dask.carrier import DaskCarrier
@@ -23,11 +25,11 @@ from widemargin.dask.data import pieces_of
 from widemargin.dask.progress import Shown
 from widemargin.dask.tags import tagged_view
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.parts.choice import rounds_of
+from widemargin.parts.choice import Rounds, rounds_of
 from widemargin.parts.journal import Journal
 from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import Team
-from widemargin.tasks import TASKS, Kind, Task, task
+from widemargin.tasks import Kind, kind_of
 from widemargin.tasks.parameters import Parameters
 from widemargin.tasks.training import chosen, loss_of, model_of, solver_of, stop_of
 
@@ -60,6 +62,7 @@ def train(
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
     local_epochs: int = 1,
+    rounds: Rounds = "consensus",
     patience: float = 10.0,
 ) -> Trained:
     """Train on a cluster; the result depends on the number of parts, and not on workers, their order or their deaths.
@@ -78,16 +81,18 @@ def train(
     resume : continue from the checkpoint, if it exists, exactly as its run would have continued
     checkpoint_seconds : how long to wait between two times that the run is saved
     local_epochs : epochs of the solver on each part in a round
+    rounds : how the parts of a dual solver's run agree: "consensus" or "cocoa"; others are averaged
     patience : a part that takes so many times as long as most others is made on another worker, too
     """
     which, name, kind = kind_of(parameters)
     plain = plainly(kind, parameters)
     _check(kind, plain, resume=resume, checkpoint=checkpoint)
-    rounds_of(solver_of(plain), local_epochs)  # refuses solvers that cannot, before anything is read
+    made = partial(rounds_of, local_epochs=local_epochs, rounds=rounds)
+    made(solver_of(plain))  # refuses solvers that cannot, before anything is read
     check_versions(client)
     pieces = dict(enumerate(pieces_of(client, which, name, data, parts)))
     with _folder(checkpoint) as folder, Shown(plain) as shown:
-        runs = Runs(client, folder, checkpoint is not None, resume, checkpoint_seconds, local_epochs, patience, shown)
+        runs = Runs(client, folder, checkpoint is not None, resume, checkpoint_seconds, made, patience, shown)
         found = surveyed(client, uuid4().hex[:8], kind, plain, pieces)
         view = tagged_view(runs, kind, plain, found)
         return runs.trained(kind, plain, found, view, dev, callbacks)
@@ -95,14 +100,17 @@ def train(
 
 @dataclass(frozen=True)
 class Runs:
-    """How runs on a cluster are made: one for the model, and before it one for every tagger that it needs."""
+    """How runs on a cluster are made: one for the model, and before it one for every tagger that it needs.
+
+    `made` turns a solver into rounds of it on all parts.
+    """
 
     client: Client
     folder: Path
     keeps: bool
     resume: bool
     checkpoint_seconds: float
-    local_epochs: int
+    made: Callable[[Solver], Solver]
     patience: float
     shown: Shown
 
@@ -136,7 +144,7 @@ class Runs:
             with self.shown.of(team, carrier, aside=bool(within)) as progress:
                 solution = fit(
                     problem,
-                    rounds_of(solver_of(parameters), self.local_epochs),
+                    self.made(solver_of(parameters)),
                     stop=stop_of(parameters),
                     score=compiled.score,
                     callbacks=[*progress, *callbacks],
@@ -147,7 +155,7 @@ class Runs:
         finally:
             carrier.close()
         solution = replace(solution, cuts=None, slacks=None)
-        model = model_of(compiled, parameters, solution)
+        model = model_of(compiled, parameters, solution, len(problem.weighted))
         model.summary |= {"data": about} if about else {}
         model.summary |= _unreachable(team)
         return Trained(model, solution, team.n_parts, team.sent, team.received, team.rebuilt)
@@ -165,15 +173,6 @@ def _folder(checkpoint: str | os.PathLike[str] | None) -> Iterator[Path]:
     kept = tempfile.TemporaryDirectory(prefix="widemargin-") if checkpoint is None else nullcontext(checkpoint)
     with kept as folder:
         yield Path(folder)
-
-
-def kind_of(parameters: Any) -> tuple[Task, str, Kind]:
-    """The task, and the kind of model with its name, that parameters, or an estimator, belong to."""
-    for each in map(task, TASKS):
-        for name, kind in each.kinds.items():
-            if isinstance(parameters, kind.load("parameters")):
-                return each, name, kind
-    raise WidemarginError(f"these are no parameters of a task: {parameters!r:.60}")
 
 
 def plainly(kind: Kind, parameters: Any) -> Any:

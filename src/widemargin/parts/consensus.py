@@ -34,8 +34,9 @@ from widemargin.parts.cocoa import LARGEST_SEED, note, ready, zero
 from widemargin.parts.common import Common, Pulls
 from widemargin.parts.messages import NOTHING, Change, Order, Settled
 
-SIGMA, MOMENTUM = 0.15, 0.3  # by measurement on tags and names (benchmarks/scale.py)
+LENGTH, MOMENTUM = 1.5, 0.3  # by measurement on tags, names and addresses (benchmarks/scale.py)
 FADING = 0.9
+TINY = 1e-9
 
 
 @dataclass(slots=True)
@@ -62,13 +63,13 @@ class Consensus(Solver):
     Parameters
     ----------
     local : the solver of the parts, by its representation; for the record
-    sigma : how far parts may move away from the common weights
+    sigma : how far parts may move away from the common weights; None: less far, the more the losses weigh
     momentum : β
     epochs : local epochs in a round
     """
 
     local: str
-    sigma: float = number(SIGMA, above=0.0)
+    sigma: float | None = number(None, above=0.0)
     momentum: float = number(MOMENTUM, below=1.0)
     epochs: int = number(1, least=1)
 
@@ -83,7 +84,8 @@ class Consensus(Solver):
         """One round."""
         team = ready(problem, state, state.z)
         optimism = _optimism(problem, state)
-        order = Order(self.sigma, self.epochs, self.momentum, int(rng.integers(LARGEST_SEED)), whole=True)
+        sigma = self.sigma or usual_sigma(problem)
+        order = Order(sigma, self.epochs, self.momentum, int(rng.integers(LARGEST_SEED)), whole=True)
         change, pulls = np.zeros(problem.n_weights), Pulls(problem.n_weights)
         linear = mass = 0.0
         for k, report in team.ask(order, problem.may_end):
@@ -93,7 +95,7 @@ class Consensus(Solver):
             note(problem, k, report, team.n_parts)
         settled = Settled(Change.of(change, pulls.indices), pulls=pulls.values)
         before = Change(state.moved, state.by)
-        Common(state.w, state.z, state.u).follow(settled.change, pulls.values, before, self.sigma, self.momentum)
+        Common(state.w, state.z, state.u).follow(settled.change, pulls.values, before, sigma, self.momentum)
         state.moved, state.by = settled.change
         state.best = max(state.best, best_bound("l2", 1.0, linear, state.w, mass, 1.0))
         state.seen = float(np.nansum(problem.slacks))
@@ -109,6 +111,11 @@ class Consensus(Solver):
     def dual(self, problem: Problem, state: ConsensusState) -> float:
         """The best D so far."""
         return state.best
+
+
+def usual_sigma(problem: Problem) -> float:
+    """The σ that is about the best, whatever the number of parts: it falls with the cube root of C Σ c_i."""
+    return float(LENGTH / max(problem.C * float(problem.example_weight.sum()), TINY) ** (1 / 3))
 
 
 def _optimism(problem: Problem, state: ConsensusState) -> float:

@@ -113,12 +113,12 @@ def estimator_named(name: str) -> Kind | None:
     return next((kind for _, kind in kinds() if kind.estimator.rpartition(".")[2] == name), None)
 
 
-def kind_of(parameters: Any) -> tuple[Task, Kind]:
-    """The task and the kind of model that parameters, or an estimator, belong to."""
-    for name in TASKS:
-        for kind in task(name).kinds.values():
+def kind_of(parameters: Any) -> tuple[Task, str, Kind]:
+    """The task, and the kind of model with its name, that parameters, or an estimator, belong to."""
+    for each in map(task, TASKS):
+        for name, kind in each.kinds.items():
             if isinstance(parameters, kind.load("parameters")):
-                return task(name), kind
+                return each, name, kind
     raise WidemarginError(f"these are no parameters of a task: {parameters!r:.60}")
 
 

@@ -132,7 +132,7 @@ def check_able(kind: Kind) -> None:
 def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
     """Compile a `Stream`, which `data` have as X, to arrays on disk."""
     stream: Stream = data.X
-    task, kind = kind_of(parameters)
+    task, _, kind = kind_of(parameters)
     check_able(kind)
     with _entry(task, kind, parameters, stream, data.told) as folder:
         stored, pages = _opened(folder), Pages(folder)
