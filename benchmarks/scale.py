@@ -2,6 +2,7 @@
 
     python benchmarks/scale.py [--corpora ewt jnlpba] [--parts 2 4 8 16 32] [--rounds 100] [--sentences N]
     python benchmarks/scale.py --time [--corpora jnlpba]      two Dask workers against one process with one thread
+    python benchmarks/scale.py --draw docs/scaling.png SECONDS_A_TOKEN NON_ZEROS LATENCY
     python benchmarks/scale.py --kill 10                      workers killed at random moments: is anything lost?
 
 Parts are simulated in one process, one after the other: rounds, bytes and gaps are what a cluster would see, and
@@ -11,8 +12,8 @@ seconds are not. Methods: *consensus*, the library's default; *cocoa*, accelerat
 
     seconds of a round = work of the slowest part + bytes / bandwidth + latency
 
-with the work and the non-zeros a token that were measured here; it assumes that both grow as the data do, as far as
-changes of w are not all of w, and that the driver's link is shared by all parts.
+`--time` fits latency and bandwidth to runs of three sizes. `--draw` shows what the model says of 10⁹ tokens, from the
+work a token, the non-zeros of a round's change and how they grow, given as its arguments.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import resource
 import signal
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,8 +55,8 @@ METHODS = {
     "averaging": Cocoa(local=repr(SOLVER), caution=1e-9, momentum=0.0),
 }
 LINKS = {"1 Gbit/s": 125e6, "10 Gbit/s": 1250e6}
-LATENCY = 0.005
 BYTES = 12  # of a non-zero
+TWO_WORKERS = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
 
 
 def compiled(folder: Path, name: str, sentences: int | None) -> tuple[Any, int]:
@@ -130,60 +132,93 @@ def one_machine(examples: Any, gap: float) -> dict[str, Any]:
     return {"epochs": len(solution.trace), "seconds": solution.seconds, "gap": solution.gap, "dual": solution.dual}
 
 
-def cost_model(tokens: int, seconds_an_epoch: float, row: dict[str, Any]) -> list[dict[str, Any]]:
-    """Seconds of a round on 100 machines with 10⁹ tokens, over two links."""
-    machines, all_tokens = 100, 1e9
-    work = seconds_an_epoch / tokens * all_tokens / machines
-    # The non-zeros of a change grow with the square root of the data (Heaps' law for rare features).
-    non_zeros = row["non_zeros"] * (all_tokens / tokens) ** 0.5
-    moved = 2 * BYTES * non_zeros
-    return [
-        {
-            "link": name,
-            "work": work,
-            "sending to each part in turn": machines * moved / bandwidth,
-            "sending along a tree": 2 * moved / bandwidth * np.log2(machines),
-            "latency": LATENCY,
-            "non_zeros": non_zeros,
-        }
-        for name, bandwidth in LINKS.items()
-    ]
-
-
-def timed(folder: Path, name: str, gap: float, sentences: int | None) -> dict[str, Any]:
-    """Seconds of two Dask workers with one thread each against one process with one thread."""
-    from distributed import Client, LocalCluster
+def timed(folder: Path, name: str, gaps: list[float], sentences: int | None) -> dict[str, Any]:
+    """Seconds to each gap of two Dask workers with one thread each, against one process with one thread."""
+    from distributed import Client, LocalCluster, get_task_stream
 
     from widemargin.dask import train
 
     corpus = defaults.CORPORA[name]
     sequences = defaults.sequences(folder / corpus.train, corpus.label)[:sentences]
     words, labels = (list(each) for each in zip(*sequences, strict=True))
-    parameters = TaggerParameters(n_jobs=1, tol=gap, max_epochs=300)
+    parameters = TaggerParameters(n_jobs=1, max_epochs=400)
     examples = compile_tags(parameters, Data(words, labels)).examples
     fit(problem_of(parameters, examples), SOLVER, stop=Stop(epochs=1, gap=None))  # compiles
-    alone = one_machine(examples, gap)
-    size = examples.n_weights
-    del examples
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        begin = time.perf_counter()
-        found = train(client, parameters, (words, labels), parts=2)
-        seconds = time.perf_counter() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    size, rows = examples.n_weights, []
+    with LocalCluster(**TWO_WORKERS) as cluster, Client(cluster) as client:
+        train(client, replace(parameters, max_epochs=3), (words[:200], labels[:200]), parts=2)  # compiles
+        for gap in gaps:
+            alone = one_machine(examples, gap)
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            with get_task_stream(client) as tasks:
+                found = train(client, replace(parameters, tol=gap), (words, labels), parts=2)
+            rounds, moved = len(found.solution.trace), found.sent + found.received
+            rows.append(
+                {
+                    "gap": gap,
+                    "one": alone,
+                    "rounds": rounds,
+                    "seconds": found.solution.seconds,
+                    "faster": alone["seconds"] / found.solution.seconds,
+                    "work_a_round": slowest(tasks.data, "round") / rounds,
+                    "looking_a_round": slowest(tasks.data, "look") / rounds,
+                    "MB_a_round": moved / rounds / 1e6,
+                    "driver_peak_MB_more": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
+                }
+            )
+    return {"sentences": len(words), "w_MB": 8e-6 * size, "rows": rows}
+
+
+def slowest(tasks: Any, what: str) -> float:
+    """The seconds of the slowest part of every round, added up; `what` is the beginning of the tasks' keys."""
+    longest: dict[str, float] = {}
+    for each in tasks:
+        kind, number = str(each["key"]).split("-")[:2]
+        spent = sum(step["stop"] - step["start"] for step in each["startstops"] if step["action"] == "compute")
+        if kind == what:
+            longest[number] = max(longest.get(number, 0.0), spent)
+    return sum(longest.values())
+
+
+def carried(rows: list[dict[str, Any]]) -> tuple[float, float]:
+    """Seconds a round and bytes a second that carrying takes: a line through what rounds took besides their work."""
+    moved = np.array([1e6 * row["MB_a_round"] for row in rows])
+    rest = np.array([row["seconds"] / row["rounds"] - row["work_a_round"] - row["looking_a_round"] for row in rows])
+    slope, latency = np.polyfit(moved, rest, 1)
+    return float(latency), float(1.0 / slope)
+
+
+def cost_model(
+    tokens: float, seconds_a_token: float, non_zeros: float, latency: float, machines: Any, link: float
+) -> dict[str, Any]:
+    """Seconds of a round: the work of a part, carrying from and to each part in turn or along a tree, and latency."""
+    moved = 2.0 * BYTES * non_zeros
     return {
-        "one": alone,
-        "two": {
-            "rounds": len(found.solution.trace),
-            "seconds": found.solution.seconds,
-            "with_compiling": seconds,
-            "gap": found.solution.gap,
-        },
-        "faster": alone["seconds"] / found.solution.seconds,
-        "driver_peak_MB_more": (peak - before) / 1024,
-        "w_MB": 8e-6 * size,
+        "work": seconds_a_token * tokens / machines,
+        "in turn": machines * moved / link,
+        "along a tree": 2.0 * np.log2(np.maximum(machines, 2)) * moved / link,
+        "latency": latency,
     }
+
+
+def draw(path: Path, tokens: float, model: Any) -> None:
+    """Seconds of a round for any number of machines."""
+    import matplotlib.pyplot as plt
+
+    machines = np.geomspace(1, 1000, 100)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    for axis, (name, link) in zip(axes, LINKS.items(), strict=True):
+        cost = model(machines, link)
+        axis.loglog(machines, cost["work"], label="work of a part", color="#555555", linestyle=":")
+        axis.loglog(machines, cost["work"] + cost["in turn"] + cost["latency"], label="one driver, parts in turn")
+        axis.loglog(
+            machines, cost["work"] + cost["along a tree"] + cost["latency"], label="sums along a tree (not built)"
+        )
+        axis.axvline(100, color="#cccccc", linewidth=0.8, zorder=0)
+        axis.set(title=name, xlabel="machines")
+    axes[0].set_ylabel(f"seconds of a round, {tokens:.0e} tokens")
+    axes[1].legend(frameon=False)
+    figure.savefig(path, dpi=130)
 
 
 def killed(runs: int) -> dict[str, Any]:
@@ -195,15 +230,14 @@ def killed(runs: int) -> dict[str, Any]:
 
     X, y = addresses(200, seed=1)
     parameters = TaggerParameters(n_jobs=1, tol=None, max_epochs=8)
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     outcomes, rng = [], random.Random(0)
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
+    with LocalCluster(**TWO_WORKERS) as cluster, Client(cluster) as client:
         train(client, parameters, (X, y), parts=3)  # compiles
         begin = time.perf_counter()
         expected = train(client, parameters, (X, y), parts=3)
         usual = time.perf_counter() - begin
     for _ in range(runs):  # a cluster for each: a worker that is killed while it starts is not replaced
-        with LocalCluster(**options) as cluster, Client(cluster) as client:
+        with LocalCluster(**TWO_WORKERS) as cluster, Client(cluster) as client:
             victim = rng.choice(sorted(client.run(os.getpid).values()))
             killer = threading.Timer(rng.random() * usual, os.kill, (victim, signal.SIGKILL))
             killer.start()
@@ -226,16 +260,34 @@ def main() -> None:
     parser.add_argument("--gap", type=float, default=0.01)
     parser.add_argument("--time", action="store_true")
     parser.add_argument("--kill", type=int, default=0)
+    parser.add_argument("--draw", nargs=4, metavar=("FILE", "SECONDS_A_TOKEN", "NON_ZEROS", "LATENCY"))
     parser.add_argument("--out", type=Path, default=Path("bench/scale.json"))
     options = parser.parse_args()
     results: dict[str, Any] = {}
+    if options.draw:
+        tokens, (file, *figures) = 1e9, options.draw
+        model = partial(cost_model, tokens, *map(float, figures))
+        draw(Path(file), tokens, model)
+        for name, link in LINKS.items():
+            print(f"100 machines, {name}:", {key: float(f"{value:.3g}") for key, value in model(100.0, link).items()})
+        return
     if options.kill:
         results["killed"] = killed(options.kill)
         print(f"{options.kill} runs with a killed worker, {results['killed']['lost']} with other weights")
     for name in [] if options.kill else options.corpora:
         if options.time:
-            results[name] = timed(options.data, name, options.gap, options.sentences)
-            print(name, json.dumps(results[name]))
+            sizes = [1000, 4000, None] if options.sentences is None else [options.sentences]
+            runs = [timed(options.data, name, [options.gap], size) for size in sizes[:-1]]
+            runs.append(timed(options.data, name, [0.1, 0.05, options.gap], sizes[-1]))
+            results[name] = runs
+            for run in runs:
+                for row in run["rows"]:
+                    print(
+                        f"{name}, {run['sentences']} sentences, w {run['w_MB']:.0f} MB: {json.dumps(row)}", flush=True
+                    )
+            if len(runs) > 1:
+                latency, bandwidth = carried([run["rows"][-1] for run in runs])
+                print(f"  carrying takes {latency:.3f} s a round and {bandwidth / 1e6:.0f} MB a second")
             continue
         examples, tokens = compiled(options.data, name, options.sentences)
         alone = one_machine(examples, options.gap)
@@ -253,13 +305,7 @@ def main() -> None:
                 if "allowed" in row:
                     figures += f" (24 bytes a non-zero would be {row['allowed'] / 1e6:.2f})"
                 print(f"  {method:9} {row['parts']:>3} parts: {figures}", flush=True)
-        costs = cost_model(tokens, alone["seconds"] / alone["epochs"], next(row for row in rows if "non_zeros" in row))
-        results[name] = {"one": alone, "tokens": tokens, "rows": rows, "costs": costs}
-        for cost in costs:
-            print(
-                "  100 machines, 10⁹ tokens:",
-                {key: cost[key] if key == "link" else float(f"{cost[key]:.3g}") for key in cost},
-            )
+        results[name] = {"one": alone, "tokens": tokens, "rows": rows}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(results, indent=1, default=float))
 

@@ -14,7 +14,7 @@ SECONDS = r"after [0-9.]+ s and"  # the only figures that are not the same every
 
 
 def test_there_are_examples():
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 8
     assert len(OUTPUTS) == 2
     assert README.index("pip install widemargin") < README.index(BLOCKS[0]) < README.index("![")
 
