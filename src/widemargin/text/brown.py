@@ -4,8 +4,9 @@
 
 n(c,d) counts the pairs of a word of cluster c before a word of cluster d, and N all pairs of the text; l(c) and r(d)
 count the pairs that have c on the left and d on the right. The mark between sentences is a cluster of its own, which is
-never merged. Only the clusters of a *window* are looked at (Liang 2005, section 4.2): C of them, and one word more. Sums over c and d are sums over the window, while l and r count pairs with
-all words. When the last word is in the window, I is the mutual information of the whole text.
+never merged. Only the clusters of a *window* are looked at (Liang 2005, section 4.2): C of them, and one word more. Sums
+over c and d are sums over the window, while l and r count pairs with all words. When the last word is in the window, I
+is the mutual information of the whole text.
 
 With f(x) = x log₂ x, and L(c) = Σ_d n(c,d), R(d) = Σ_c n(c,d) in the window,
 
