@@ -1,6 +1,7 @@
 """Word clusters: every merge against mutual information computed anew, the tree, ties, and bad input."""
 
 from collections import Counter
+from functools import partial
 from itertools import combinations, pairwise
 from math import log2
 
@@ -60,8 +61,11 @@ class Plain:
         return [each for each in clusters if each not in (a, b)] + [a | b]
 
 
+cluster = partial(cluster_words, min_count=1)
+
+
 def check(text, n_clusters, min_count=1):
-    plain, found = Plain(text, min_count), cluster_words(text, n_clusters, min_count=min_count)
+    plain, found = Plain(text, min_count), cluster(text, n_clusters, min_count=min_count)
     assert list(found.paths) == list(found.counts) == plain.words
     assert found.counts == {word: plain.counts[word] for word in plain.words}
     merges = iter(found.merges)
@@ -94,30 +98,30 @@ def test_more_words_and_as_many_clusters_as_words():
 
 
 def test_words_that_stand_in_the_same_places_go_together():
-    paths = cluster_words(TEXT, 3).paths
+    paths = cluster(TEXT, 3).paths
     assert paths["dog"] == paths["cat"] != paths["barks"] == paths["sleeps"] != paths["the"] == paths["a"]
     assert len(set(paths.values())) == 3
 
 
 @given(st.permutations(TEXT * 2))
 def test_the_order_of_sentences_does_not_matter(text):
-    assert cluster_words(text, 3) == cluster_words(TEXT * 2, 3)
+    assert cluster(text, 3) == cluster(TEXT * 2, 3)
 
 
 def test_equal_losses_go_by_frequency_then_spelling():
     text = [["x", "ß", "y"], ["x", "z", "y"], ["x", "é", "y"], ["x", "z", "y"]]
-    assert [merge[:2] for merge in cluster_words(text, 4).merges][:1] == [("z", "ß")]
-    assert cluster_words([["b"], ["a"], ["d"], ["c"]], 2).merges[0][:2] == ("a", "b")
+    assert [merge[:2] for merge in cluster(text, 4).merges][:1] == [("z", "ß")]
+    assert cluster([["b"], ["a"], ["d"], ["c"]], 2).merges[0][:2] == ("a", "b")
 
 
 def test_columns_generators_and_batches_are_the_same(monkeypatch):
-    expected = cluster_words(TEXT, 3)
-    assert cluster_words(iter(TEXT), 3) == expected
+    expected = cluster(TEXT, 3)
+    assert cluster(iter(TEXT), 3) == expected
     words = Column.of([word for sentence in TEXT for word in sentence])
-    assert cluster_words(Columns({"word": words}, places(TEXT)), 3) == expected
+    assert cluster(Columns({"word": words}, places(TEXT)), 3) == expected
     monkeypatch.setattr(bigrams, "BATCH", 2)
     monkeypatch.setattr(bigrams, "FEWEST_WAITING", 1)
-    assert cluster_words([[], *TEXT, []], 3) == expected
+    assert cluster([[], *TEXT, []], 3) == expected
 
 
 @given(sentences)
@@ -141,7 +145,7 @@ def test_counts_are_those_of_a_plain_counter(text):
 
 def test_progress_is_told_to_the_end():
     told = []
-    cluster_words(TEXT, 3, told=lambda *steps: told.append(steps))
+    cluster(TEXT, 3, told=lambda *steps: told.append(steps))
     assert told[-1] == (6 + 1 + 2, 6 + 1 + 2)
     assert told == sorted(told)
 
@@ -163,4 +167,4 @@ def test_progress_is_told_to_the_end():
 )
 def test_bad_input_is_told_plainly(text, options, complaint):
     with pytest.raises(WidemarginError, match=complaint):
-        cluster_words(text, **{"n_clusters": 3, **options})
+        cluster(text, **{"n_clusters": 3, **options})

@@ -4,9 +4,9 @@
 
 n(c,d) counts the pairs of a word of cluster c before a word of cluster d, and N all pairs of the text; l(c) and r(d)
 count the pairs that have c on the left and d on the right. The mark between sentences is a cluster of its own, which is
-never merged. Only the clusters of a *window* are looked at (Liang 2005, section 4.2): C of them, and one word more. Sums
-over c and d are sums over the window, while l and r count pairs with all words. When the last word is in the window, I
-is the mutual information of the whole text.
+never merged. Only the clusters of a *window* are looked at (Liang 2005, section 4.2): C of them, and one word more.
+Sums over c and d are sums over the window, while l and r count pairs with all words. When the last word is in the
+window, I is the mutual information of the whole text.
 
 With f(x) = x log₂ x, and L(c) = Σ_d n(c,d), R(d) = Σ_c n(c,d) in the window,
 
@@ -255,19 +255,22 @@ def _enter(window: Window, after: Neighbours, before: Neighbours, found: Cluster
 
 
 @kernel
+def _move(window: Window, x: int, y: int, new_x: int, new_y: int) -> None:
+    """Add n(x,y) to another count, and let it be 0."""
+    count = window.after[x, y]
+    if count > 0:
+        _put(window, x, y, 0)
+        _put(window, new_x, new_y, window.after[new_x, new_y] + count)
+
+
+@kernel
 def _merge(window: Window, a: int, b: int) -> None:
     """Move all that is in slot b into slot a."""
     _raise_margins(window, a, -1)
     for d in range(len(window.names)):
-        count = window.after[b, d]
-        if count > 0:
-            _put(window, b, d, 0)
-            _put(window, a, d, window.after[a, d] + count)
+        _move(window, b, d, a, d)
     for d in range(len(window.names)):
-        count = window.before[b, d]
-        if count > 0:
-            _put(window, d, b, 0)
-            _put(window, d, a, window.after[d, a] + count)
+        _move(window, d, b, d, a)
     for sums in (window.left, window.right, window.all_left, window.all_right):
         sums[a] += sums[b]
         sums[b] = 0
@@ -309,27 +312,31 @@ def _n_neighbours(window: Window, x: int) -> int:
 
 
 @kernel
-def merge_best(window: Window, found: Clustering, first: int, last: int) -> None:
-    """Make the merges with the numbers first:last, each the best of the window."""
-    for m in range(first, last):
-        a, b = _best(window)
-        found.losses[m] = window.loss[a, b]
-        kept, absorbed = min(window.names[a], window.names[b]), max(window.names[a], window.names[b])
-        if _n_neighbours(window, a) < _n_neighbours(window, b):
-            a, b = b, a  # there is less to move
-        _merge(window, a, b)
-        found.kept[m], found.absorbed[m], found.home[absorbed], found.slots[kept] = kept, absorbed, kept, a
+def _merge_best(window: Window, found: Clustering, m: int) -> None:
+    """Make the best merge of the window, which is the one with number m."""
+    a, b = _best(window)
+    found.losses[m] = window.loss[a, b]
+    kept, absorbed = min(window.names[a], window.names[b]), max(window.names[a], window.names[b])
+    if _n_neighbours(window, a) < _n_neighbours(window, b):
+        a, b = b, a  # there is less to move
+    _merge(window, a, b)
+    found.kept[m], found.absorbed[m], found.home[absorbed], found.slots[kept] = kept, absorbed, kept, a
 
 
 @kernel
-def take_in(
+def advance(
     window: Window, after: Neighbours, before: Neighbours, found: Clustering, first: int, last: int, n_clusters: int
 ) -> None:
-    """Take in the words first:last, the mark being word 0, and merge after each that makes C + 1 clusters."""
-    for word in range(first, last):
-        _enter(window, after, before, found, word)
-        if word > n_clusters:
-            merge_best(window, found, word - n_clusters - 1, word - n_clusters)
+    """Take the steps first:last.
+
+    Step k takes in word k, the mark being word 0. When there are C + 1 clusters, it merges two of them. When there are
+    no more words, all that is left are merges.
+    """
+    for step in range(first, last):
+        if step < len(found.home):
+            _enter(window, after, before, found, step)
+        if step > n_clusters:
+            _merge_best(window, found, step - n_clusters - 1)
 
 
 def information(window: Window) -> float:

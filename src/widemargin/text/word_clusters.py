@@ -6,7 +6,7 @@ words are in, the C clusters are merged until there is one. These last merges ar
 for the side with the most frequent word and 1 for the other, is the bit string of all words in this cluster.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from widemargin.errors import DataError, WidemarginError
@@ -45,7 +45,7 @@ def cluster_words(
     sentences: Columns | Iterable[Sequence[str]],
     n_clusters: int = 1000,
     *,
-    min_count: int = 1,
+    min_count: int = 3,
     told: Told | None = None,
 ) -> WordClusters:
     """Cluster the words of sentences by the words beside them.
@@ -54,11 +54,12 @@ def cluster_words(
     ----------
     sentences : lists of words, which are read once and not kept; or columns with one named ``word``
     n_clusters : C
-    min_count : leave out words rarer than this; words on either side of one are not neighbours
+    min_count : leave out words rarer than this; words on either side of one are not neighbours. With 1, all words of
+        the training data have a cluster, so a model does not learn what to think of words without
     told : is called with the number of steps done and the number of all steps
 
     >>> text = ["the dog barks", "the cat sleeps", "a dog sleeps", "a cat barks"]
-    >>> cluster_words([line.split() for line in text], 3).paths
+    >>> cluster_words([line.split() for line in text], 3, min_count=1).paths
     {'a': '00', 'barks': '01', 'cat': '1', 'dog': '1', 'sleeps': '01', 'the': '00'}
     """
     counter = BigramCounter()
@@ -71,32 +72,25 @@ def clustered(bigrams: Bigrams, n_clusters: int, *, told: Told | None = None) ->
     """Cluster words that have been counted, of which there are enough (`enough_words`)."""
     from widemargin.text import brown  # counting needs no kernels
 
-    n_marked = len(bigrams.words)
-    n_words = n_marked - 1
-    n_before, n_merges = n_words - n_clusters, n_words - 1  # merges before there are C clusters, and all
+    words, n_marked = bigrams.words, len(bigrams.words)
+    n_steps, pace = n_marked + n_clusters - 1, max(PER_CALL // n_clusters**2, 1)
     window, found = brown.empty_window(bigrams, n_clusters), brown.unclustered(n_marked)
 
-    def steps(first: int, last: int, done: int) -> Iterator[tuple[int, int]]:
-        """Parts of the steps first:last, with progress told after each."""
-        pace = max(PER_CALL // n_clusters**2, 1)
+    def advance(first: int, last: int) -> None:
         for step in range(first, last, pace):
-            yield step, min(step + pace, last)
+            done = min(step + pace, last)
+            brown.advance(window, bigrams.after, bigrams.before, found, step, done, n_clusters)
             if told is not None:
-                told(done + min(step + pace, last) - first, n_marked + n_clusters - 1)
+                told(done, n_steps)
 
-    for first, last in steps(0, n_marked, 0):
-        brown.take_in(window, bigrams.after, bigrams.before, found, first, last, n_clusters)
-    clusters = found.home.tolist()
+    advance(0, n_marked)
+    clusters, information = found.home.tolist(), brown.information(window)
     for word in range(n_marked):
         clusters[word] = clusters[clusters[word]]  # the home of a word has a lower number, and is done
-    information = brown.information(window)
-    for first, last in steps(n_before, n_merges, n_marked):
-        brown.merge_best(window, found, first, last)
-
-    kept, absorbed, losses = (each.tolist()[:n_merges] for each in (found.kept, found.absorbed, found.losses))
-    bits = _bits(kept[n_before:], absorbed[n_before:])
+    advance(n_marked, n_steps)
+    kept, absorbed, losses = (each.tolist()[: n_marked - 2] for each in (found.kept, found.absorbed, found.losses))
+    bits = _bits(kept[1 - n_clusters :], absorbed[1 - n_clusters :])
     unit = window.scale * bigrams.total
-    words = bigrams.words
     return WordClusters(
         {words[word]: bits[clusters[word]] for word in range(1, n_marked)},
         dict(zip(words[1:], bigrams.counts.tolist()[1:], strict=True)),
