@@ -34,6 +34,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.decoders.kruskal import root_of
 from widemargin.text.bigrams import Bigrams, Neighbours
 
 NEVER = 1 << 62  # the loss of a pair that cannot be merged
@@ -68,7 +69,7 @@ class Clustering(NamedTuple):
     and `losses[m]` is what it lost.
     """
 
-    home: IntVector
+    home: LongVector
     slots: IntVector
     kept: IntVector
     absorbed: IntVector
@@ -96,7 +97,7 @@ def empty_window(bigrams: Bigrams, n_clusters: int) -> Window:
 def unclustered(n_words: int) -> Clustering:
     """Every word alone."""
     return Clustering(
-        home=np.arange(n_words, dtype=np.int32),
+        home=np.arange(n_words),
         slots=np.zeros(n_words, dtype=np.int32),
         kept=np.zeros(n_words, dtype=np.int32),
         absorbed=np.zeros(n_words, dtype=np.int32),
@@ -202,20 +203,12 @@ def _more(window: Window, here: LongVector, everywhere: LongVector, x: int, coun
 
 
 @kernel
-def _cluster_of(home: IntVector, word: int) -> int:
-    while home[word] != word:
-        home[word] = home[home[word]]
-        word = home[word]
-    return word
-
-
-@kernel
 def _counts_by_slot(window: Window, beside: Neighbours, found: Clustering, word: int) -> LongVector:
     """How often the word stands beside each cluster; words that are not in the window yet do not count."""
     counts = np.zeros(len(window.names), dtype=np.int64)
     for k in range(beside.indptr[word], beside.indptr[word + 1]):
         if beside.words[k] <= word:
-            counts[found.slots[_cluster_of(found.home, beside.words[k])]] += beside.counts[k]
+            counts[found.slots[root_of(found.home, beside.words[k])]] += beside.counts[k]
     return counts
 
 
