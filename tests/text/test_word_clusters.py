@@ -4,13 +4,14 @@ from collections import Counter
 from functools import partial
 from itertools import combinations, pairwise
 from math import log2
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from widemargin.errors import WidemarginError
-from widemargin.text import bigrams
+from widemargin.text import bigrams, brown
 from widemargin.text.bigrams import BigramCounter, in_batches
 from widemargin.text.columns import Column, Columns, places
 from widemargin.text.word_clusters import cluster_words
@@ -97,6 +98,16 @@ def test_more_words_and_as_many_clusters_as_words():
         check(text, n_clusters)
 
 
+def test_no_pair_of_frequent_words():
+    check([[f"{i}-{word}", word, f"{word}-{i}"] for i in range(2) for word in "abc"], 2, min_count=2)
+
+
+def test_logarithms_of_large_counts_need_no_table(monkeypatch):
+    expected = cluster(TEXT * 3, 3)
+    monkeypatch.setattr(brown, "KNOWN_LOGS", 3)
+    assert cluster(TEXT * 3, 3) == expected
+
+
 def test_words_that_stand_in_the_same_places_go_together():
     paths = cluster(TEXT, 3).paths
     assert paths["dog"] == paths["cat"] != paths["barks"] == paths["sleeps"] != paths["the"] == paths["a"]
@@ -168,3 +179,17 @@ def test_progress_is_told_to_the_end():
 def test_bad_input_is_told_plainly(text, options, complaint):
     with pytest.raises(WidemarginError, match=complaint):
         cluster(text, **{"n_clusters": 3, **options})
+
+
+def test_places_in_later_batches_are_told(monkeypatch):
+    monkeypatch.setattr(bigrams, "BATCH", 2)
+    with pytest.raises(WidemarginError, match=r"^from sentence 5 on: X\[1\] must be"):
+        cluster([*TEXT, "to be"], 3)
+    with pytest.raises(WidemarginError, match=r"^from sentence 5 on, sentence 2, token 1: a word is wanted"):
+        cluster([*TEXT, [""]], 3)
+
+
+def test_too_many_clusters_for_the_memory(monkeypatch):
+    monkeypatch.setattr(brown, "empty_window", Mock(side_effect=MemoryError))
+    with pytest.raises(WidemarginError, match=r"^3 clusters need 0\.0 GB of memory; ask for fewer"):
+        cluster(TEXT, 3)

@@ -6,6 +6,7 @@ spelling. So nothing depends on the order of the sentences.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -114,9 +115,15 @@ def in_batches(sentences: Columns | Iterable[Sequence[str]]) -> Iterator[Columns
     if isinstance(sentences, Columns):
         yield sentences
         return
-    left = iter(sentences)
+    left, n_before = iter(sentences), 0
     while batch := list(islice(left, BATCH)):
-        yield as_columns(batch)
+        where = f"from sentence {n_before + 1} on" if n_before else ""  # errors count within a batch
+        try:
+            columns = as_columns(batch)
+        except DataError as error:
+            raise DataError(f"{where}: {error}" if where else str(error)) from error
+        yield replace(columns, source=where or columns.source)
+        n_before += len(batch)
 
 
 _NO_PAIRS: tuple[LongVector, LongVector] = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))

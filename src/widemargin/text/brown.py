@@ -40,6 +40,7 @@ from widemargin.text.bigrams import Bigrams, Neighbours
 NEVER = 1 << 62  # the loss of a pair that cannot be merged
 MOST_BITS = 60  # of a loss
 KNOWN_LOGS = 1 << 16
+BYTES = 24  # for each pair of slots
 
 
 class Window(NamedTuple):
@@ -337,4 +338,4 @@ def information(window: Window) -> float:
     n, total = window.after, max(int(window.after.sum()), 1)
     share: FloatVector = n[n > 0] / total
     expected = np.outer(window.all_left, window.all_right)[n > 0] / total**2
-    return float(share @ np.log2(share / expected))
+    return float((share * np.log2(share / expected)).sum())

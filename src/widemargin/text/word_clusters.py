@@ -74,7 +74,11 @@ def clustered(bigrams: Bigrams, n_clusters: int, *, told: Told | None = None) ->
 
     words, n_marked = bigrams.words, len(bigrams.words)
     n_steps, pace = n_marked + n_clusters - 1, max(PER_CALL // n_clusters**2, 1)
-    window, found = brown.empty_window(bigrams, n_clusters), brown.unclustered(n_marked)
+    try:
+        window, found = brown.empty_window(bigrams, n_clusters), brown.unclustered(n_marked)
+    except MemoryError as error:
+        gigabytes = brown.BYTES * n_clusters**2 / 1e9
+        raise WidemarginError(f"{n_clusters:,} clusters need {gigabytes:.1f} GB of memory; ask for fewer") from error
 
     def advance(first: int, last: int) -> None:
         for step in range(first, last, pace):
@@ -90,7 +94,7 @@ def clustered(bigrams: Bigrams, n_clusters: int, *, told: Told | None = None) ->
     advance(n_marked, n_steps)
     kept, absorbed, losses = (each.tolist()[: n_marked - 2] for each in (found.kept, found.absorbed, found.losses))
     bits = _bits(kept[1 - n_clusters :], absorbed[1 - n_clusters :])
-    unit = window.scale * bigrams.total
+    unit = window.scale * max(bigrams.total, 1)
     return WordClusters(
         {words[word]: bits[clusters[word]] for word in range(1, n_marked)},
         dict(zip(words[1:], bigrams.counts.tolist()[1:], strict=True)),
