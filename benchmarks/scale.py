@@ -248,6 +248,41 @@ def killed(runs: int) -> dict[str, Any]:
     return {"runs": outcomes, "lost": sum(not each["same"] for each in outcomes)}
 
 
+def told_times(options: argparse.Namespace, name: str) -> list[dict[str, Any]]:
+    """Runs on two workers of three sizes, the largest to several gaps."""
+    sizes = [1000, 4000, None] if options.sentences is None else [options.sentences]
+    runs = [timed(options.data, name, [options.gap], size) for size in sizes[:-1]]
+    runs.append(timed(options.data, name, [0.1, 0.05, options.gap], sizes[-1]))
+    for run in runs:
+        for row in run["rows"]:
+            print(f"{name}, {run['sentences']} sentences, w {run['w_MB']:.0f} MB: {json.dumps(row)}", flush=True)
+    if len(runs) > 1:
+        latency, bandwidth = carried([run["rows"][-1] for run in runs])
+        print(f"  carrying takes {latency:.3f} s a round and {bandwidth / 1e6:.0f} MB a second")
+    return runs
+
+
+def told_rounds(options: argparse.Namespace, name: str) -> dict[str, Any]:
+    """Rounds and bytes of every method and number of parts."""
+    examples, tokens = compiled(options.data, name, options.sentences)
+    alone = one_machine(examples, options.gap)
+    print(f"{name}: {examples.n_examples} sentences, {examples.n_weights} weights, {alone['epochs']} epochs")
+    rows = []
+    for method in options.methods:
+        for n_parts in options.parts if method in METHODS else [0]:
+            if method == "gradients":
+                row = with_gradients(examples, options.rounds, options.gap)
+            else:
+                row = on_parts(examples, method, n_parts, options.rounds, options.gap)
+            rows.append(row)
+            moved = row["bytes_a_round"] / 1e6
+            figures = f"{row['rounds']:6.0f} rounds, gap {row['gap']:.4f}, {moved:.2f} MB a round and part"
+            if "allowed" in row:
+                figures += f" (24 bytes a non-zero would be {row['allowed'] / 1e6:.2f})"
+            print(f"  {method:9} {row['parts']:>3} parts: {figures}", flush=True)
+    return {"one": alone, "tokens": tokens, "rows": rows}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     default = Path(os.environ.get("WIDEMARGIN_DATA", HERE.parents[2] / "shared" / "data"))
@@ -263,7 +298,6 @@ def main() -> None:
     parser.add_argument("--draw", nargs=4, metavar=("FILE", "SECONDS_A_TOKEN", "NON_ZEROS", "LATENCY"))
     parser.add_argument("--out", type=Path, default=Path("bench/scale.json"))
     options = parser.parse_args()
-    results: dict[str, Any] = {}
     if options.draw:
         tokens, (file, *figures) = 1e9, options.draw
         model = partial(cost_model, tokens, *map(float, figures))
@@ -272,40 +306,11 @@ def main() -> None:
             print(f"100 machines, {name}:", {key: float(f"{value:.3g}") for key, value in model(100.0, link).items()})
         return
     if options.kill:
-        results["killed"] = killed(options.kill)
+        results: dict[str, Any] = {"killed": killed(options.kill)}
         print(f"{options.kill} runs with a killed worker, {results['killed']['lost']} with other weights")
-    for name in [] if options.kill else options.corpora:
-        if options.time:
-            sizes = [1000, 4000, None] if options.sentences is None else [options.sentences]
-            runs = [timed(options.data, name, [options.gap], size) for size in sizes[:-1]]
-            runs.append(timed(options.data, name, [0.1, 0.05, options.gap], sizes[-1]))
-            results[name] = runs
-            for run in runs:
-                for row in run["rows"]:
-                    print(
-                        f"{name}, {run['sentences']} sentences, w {run['w_MB']:.0f} MB: {json.dumps(row)}", flush=True
-                    )
-            if len(runs) > 1:
-                latency, bandwidth = carried([run["rows"][-1] for run in runs])
-                print(f"  carrying takes {latency:.3f} s a round and {bandwidth / 1e6:.0f} MB a second")
-            continue
-        examples, tokens = compiled(options.data, name, options.sentences)
-        alone = one_machine(examples, options.gap)
-        print(f"{name}: {examples.n_examples} sentences, {examples.n_weights} weights, {alone['epochs']} epochs")
-        rows = []
-        for method in options.methods:
-            for n_parts in options.parts if method in METHODS else [0]:
-                if method == "gradients":
-                    row = with_gradients(examples, options.rounds, options.gap)
-                else:
-                    row = on_parts(examples, method, n_parts, options.rounds, options.gap)
-                rows.append(row)
-                moved = row["bytes_a_round"] / 1e6
-                figures = f"{row['rounds']:6.0f} rounds, gap {row['gap']:.4f}, {moved:.2f} MB a round and part"
-                if "allowed" in row:
-                    figures += f" (24 bytes a non-zero would be {row['allowed'] / 1e6:.2f})"
-                print(f"  {method:9} {row['parts']:>3} parts: {figures}", flush=True)
-        results[name] = {"one": alone, "tokens": tokens, "rows": rows}
+    else:
+        told = told_times if options.time else told_rounds
+        results = {name: told(options, name) for name in options.corpora}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(results, indent=1, default=float))
 

@@ -42,6 +42,7 @@ SAYS = {
     "svmstruct.md": "proven to be within",
     "tagging.md": "[['DET', 'NOUN', 'VERB']]",
     "training.md": "proven to be within",
+    "word-clusters.md": "F1 0.483 without clusters, 0.574 with them",
 }
 """What pages print that do not show it right below an example."""
 ELSEWHERE = ("model-format.md", "pictures.md", "scaling.md")  # pages with tests of their own

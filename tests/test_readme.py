@@ -39,7 +39,7 @@ def test_every_command_of_the_readme_exists():
     from widemargin.cli.commands import main
 
     shell = "".join(re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL))
-    commands = re.findall(r"\bwidemargin ([a-z]+(?: tag| segment)?)", shell)
+    commands = re.findall(r"\bwidemargin ([a-z-]+(?: tag| segment)?)", shell)
     assert {"train tag", "evaluate", "predict", "inspect"} <= set(commands)
     for command in commands:
         result = CliRunner().invoke(main, [*command.split(), "--help"])

@@ -211,6 +211,7 @@ def commands(folder: Path) -> dict[str, list[object]]:
         "predict": [model, data],
         "calibrate": [model, data, "--out", "calibrated.wm"],
         "inspect": [model],
+        "cluster-words": [data, "--clusters", "2", "--min-count", "1", "--out", "clusters.tsv"],
         "demo": ["--out", "demo", "--sequences", "20"],
         "warm": ["classify"],
     }

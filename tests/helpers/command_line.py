@@ -21,6 +21,7 @@ def run(*args: object, stdin: str | bytes | None = None) -> Result:
 PROGRESS = re.compile(
     r"(.*: )?(.*, )?(epoch \d+(/\d+)?  .* s|stopped by \w+ after \d+ epochs|compil(ing|ed) kernels.*)\n"
     r"|read [\d,]+ examples, [\d,]+ MB of arrays\n"
+    r"|\d+ % of [\d,]+ steps  .* s\n"
     r"|(a tagger for \w+(, part \d+/\d+)?|the parser)\n"
 )
 

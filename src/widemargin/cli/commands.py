@@ -16,6 +16,7 @@ from widemargin.cli.options import (
     collected,
     data_options,
     example,
+    format_options,
     jobs,
     model,
     names,
@@ -23,6 +24,7 @@ from widemargin.cli.options import (
     span,
     tags,
     task_options,
+    text_options,
     together,
     train_files,
 )
@@ -228,13 +230,7 @@ def score(**options: Any) -> int | None:
     help="Draw the predicted trees or clusters; texts with entities or summaries are drawn in FILE.html; - draws on "
     "the terminal.",
 )
-@click.option("--text", is_flag=True, help="FILE is plain text, one sequence per line.")
-@click.option(
-    "--split/--no-split",
-    default=None,
-    help="With --text: tokens are words, punctuation and English clitics, or what stands between blanks. [default: "
-    "split for parsers]",
-)
+@text_options
 @tags
 @click.option("--best", type=click.IntRange(1), metavar="K", help="Write JSON lines with the K best outputs.")
 @click.option("--confidence", is_flag=True, help="Write JSON lines with the probability that each answer is right.")
@@ -307,6 +303,32 @@ def inspect(**options: Any) -> int | None:
     --label names the alternative. Tokens count from 1.
     """
     return run("inspect", options)
+
+
+@main.command(
+    epilog=example(
+        "widemargin cluster-words news.txt --text --split --clusters 1000 --out brown.tsv",
+        "widemargin train tag --train train.conllu --clusters brown=brown.tsv --out upos.wm",
+    )
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--out", required=True, metavar="FILE", help="Where to write lines 'bits TAB word TAB count'.")
+@click.option("--clusters", type=click.IntRange(2), default=1000, show_default=True, help="The number of clusters.")
+@click.option(
+    "--min-count", type=click.IntRange(1), default=3, show_default=True, help="Leave out words rarer than this."
+)
+@text_options
+@format_options
+@as_json
+@quiet
+def cluster_words(**options: Any) -> int | None:
+    """Cluster the words of a text by their neighbours (Brown's algorithm), as features for other models.
+
+    FILE may be - for standard input; its labels are not looked at. Time grows with the number of different words and
+    with the square of the number of clusters, memory with the number of different pairs of words. Ctrl-C ends it at
+    once, and no file is changed.
+    """
+    return run("cluster_words", options)
 
 
 @main.command(epilog=example("widemargin demo --out demo"))

@@ -1,18 +1,16 @@
 """Options whose values are read from files: templates, error costs, lexicons, word clusters."""
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from widemargin.errors import WidemarginError
 from widemargin.files.costs import read_costs
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import RawText
+from widemargin.files.word_clusters import read_word_clusters
 
 Pairs = Sequence[tuple[str, str]]
-
-BITS = re.compile("[01]+")
 
 
 class Given(NamedTuple):
@@ -55,19 +53,7 @@ def read_lexicons(pairs: Pairs) -> dict[str, list[str]]:
 
 def read_clusters(pairs: Pairs) -> dict[str, dict[str, str]]:
     """Read word clusters: the output of Brown's algorithm (bits TAB word TAB count), or word TAB cluster."""
-    return {name: _clusters(RawText.load(path)) for name, path in _distinct(pairs)}
-
-
-def _clusters(raw: RawText) -> dict[str, str]:
-    rows = [(number, line.rstrip("\r").split("\t")) for number, line in enumerate(raw.lines) if line.strip()]
-    for number, row in rows:
-        if len(row) not in (2, 3):
-            raise raw.fault(
-                number,
-                f"expected 'bits TAB word TAB count' or 'word TAB cluster': {shortened(raw.lines[number])!r}",
-            )
-    brown = all(BITS.fullmatch(row[0]) for _, row in rows)
-    return {row[1]: row[0] for _, row in rows} if brown else {row[0]: row[1] for _, row in rows}
+    return {name: read_word_clusters(path) for name, path in _distinct(pairs)}
 
 
 def _distinct(pairs: Pairs) -> Pairs:

@@ -91,6 +91,15 @@ format_options = together(
         "--columns", callback=names, metavar="A,B,…", help="Names for the columns of a conll file, the label last."
     ),
 )
+text_options = together(
+    click.option("--text", is_flag=True, help="FILE is plain text, one sequence per line."),
+    click.option(
+        "--split/--no-split",
+        default=None,
+        help="With --text: tokens are words, punctuation and English clitics, or what stands between blanks. [default: "
+        "split for parsers]",
+    ),
+)
 data_options = together(
     click.option("--label", metavar="COLUMN", help="The label column: its name, or its number counting from 1."),
     format_options,

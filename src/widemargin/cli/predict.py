@@ -11,6 +11,7 @@ from widemargin.files.document import text_writer, write_text
 from widemargin.report.text import encodable
 from widemargin.tasks.answers import Alternatives, Answers, Limits
 from widemargin.tasks.base import Corpus, Model, Piece, Reading, counted_within, load_model
+from widemargin.tasks.files import check_plain_text
 from widemargin.tasks.probabilities import Probable
 
 
@@ -34,8 +35,7 @@ def run(*, model: str, file: str, out: str, draw: str | None, jobs: int, **optio
     wanted = Wanted(**{name: options.pop(name) for name in Wanted._fields})
     limits = Limits(**options)
     _check_targets(model, file, out, draw)
-    if reading.text and reading != Reading(text=True, tags=reading.tags, split=reading.split):
-        raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
+    check_plain_text(reading)
     predictor: Model = load_model(model)
     predictor.check_reading(reading)
     _check_abilities(predictor, wanted, any(limits), draw)

@@ -187,7 +187,7 @@ class Progress(Callback):
         stream = self._stream or sys.stderr
         with self._drawing:
             if self._bar is None and self._enabled and stream is not None and stream.isatty():
-                self._bar = _started_bar(stream, keep=self._keep)
+                self._bar = started_bar(stream, keep=self._keep)
             self._draw(compiling=compiling)
 
     def _close(self) -> None:
@@ -216,11 +216,11 @@ class Progress(Callback):
             if self._reading and not self._training:
                 name, time = self._reading, ""
             elif compiling:
-                name, time = f"{self._run}compiling, first run only", _clock(compiled)
+                name, time = f"{self._run}compiling, first run only", clock(compiled)
             else:
-                name, time = self._number(done if stopped else done + 1), _clock(now() - self._begin)
+                name, time = self._number(done if stopped else done + 1), clock(now() - self._begin)
                 if stopped:
-                    time += f" and {_clock(compiled)} compiling" if compiled >= 1 else ""
+                    time += f" and {clock(compiled)} compiling" if compiled >= 1 else ""
                 time += f", stopped by {stopped}" if stopped else self._left(done + share)
             self._bar.update(
                 self._bar.task_ids[0],
@@ -245,7 +245,7 @@ class Progress(Callback):
         epochs = epochs_left(self._recent, done, self._max_epochs, self._tol)
         if epochs is None or done == 0:
             return ""
-        return f", {_clock(epochs * (now() - self._since) / done)} left"
+        return f", {clock(epochs * (now() - self._since) / done)} left"
 
 
 class Aside(Callback):
@@ -304,12 +304,13 @@ def epochs_left(trace: Sequence[Epoch], done: float, max_epochs: int | None, tol
     return max(min(ends) - done, 0.0) if ends else None
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """Minutes and seconds, with hours and days where there are any."""
     return str(timedelta(seconds=round(seconds))).removeprefix("0:")
 
 
-def _started_bar(stream: TextIO, *, keep: bool) -> "Bar":
+def started_bar(stream: TextIO, *, keep: bool) -> "Bar":
+    """A bar on a terminal, which stays when it is stopped if it is to be kept."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar

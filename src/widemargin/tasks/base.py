@@ -199,8 +199,6 @@ class Model(ABC):
 
     def check_reading(self, reading: Reading) -> None:
         """Raise if the user's choices do not apply to this kind of model."""
-        if reading.split is not None and not reading.text:
-            raise WidemarginError("--split is about plain text; give --text, too")
         if reading.tags is not None and not self.takes_tags:
             raise UnsupportedError(f"the model predicts {self.predicts}; --tags is about parsers")
 

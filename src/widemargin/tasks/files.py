@@ -100,6 +100,14 @@ def open_tokens(
     return Opened(parse(raw, chosen, names, **(options or {}).get(chosen, {})), chosen)
 
 
+def check_plain_text(reading: Reading) -> None:
+    """Raise if plain text is said to be something else as well, or is to be split where there is none."""
+    if reading.text and reading != Reading(text=True, tags=reading.tags, split=reading.split):
+        raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
+    if reading.split is not None and not reading.text:
+        raise WidemarginError("--split is about plain text; give --text, too")
+
+
 def cut_tokens(head: RawText, reading: Reading) -> Cut | None:
     """How to cut a file that `open_tokens` reads into pieces."""
     return every_line if reading.text else FORMATS[reading.format or guess(head)].cut
