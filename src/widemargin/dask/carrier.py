@@ -7,6 +7,7 @@ ever. Whichever answers first then wins. The result is the same wherever a part 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from statistics import median
 from time import monotonic
 from typing import Any, NamedTuple
@@ -74,8 +75,25 @@ class DaskCarrier:
         first = next(iter(calls.values()))
         is_round = isinstance(first.task, Order)
         name = "round" if is_round else type(first.task).__name__.lower()
-        tasks = {k: (worker.perform, (self.run, k, call)) for k, call in calls.items()}
+        self._tell(calls)
+        tasks = {
+            k: (worker.perform, (self.run, k, replace(call, settled=None), call.settled is not None))
+            for k, call in calls.items()
+        }
         yield from self._run(f"{name}-{first.rounds + is_round}", tasks, watch, lost=Missing())
+
+    def _tell(self, calls: Mapping[int, Call]) -> None:
+        """Tell each worker once how the last round ended.
+
+        It does not travel with the tasks: Dask's client and scheduler keep the last thousand messages about tasks. A
+        worker that does not hear it replies that its parts are missing.
+        """
+        behind = {k: call for k, call in calls.items() if call.settled is not None}
+        if behind:
+            call = next(iter(behind.values()))
+            where = sorted({self._where[k] for k in behind})
+            with suppress(OSError, *LOST):
+                self.client.run(worker.tell, self.run, call.rounds, call.settled, workers=where, on_error="ignore")
 
     def rebuild(self, pasts: Mapping[int, Past], watch: Callable[[], None]) -> Iterator[tuple[int, About]]:
         """Make these parts anew, on workers that are there."""

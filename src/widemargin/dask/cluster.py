@@ -29,7 +29,7 @@ LOST = (
 """Errors that say that a worker is gone, and nothing about what it was doing."""
 
 GONE = "the scheduler of the Dask cluster is gone, or the client is closed; connect a new Client"
-LARGE = "1 TiB"  # changes of w travel with their tasks, however large they are
+LARGE = "1 TiB"  # pieces of lists, and the past of a part that is rebuilt, travel with their tasks
 
 
 @contextmanager

@@ -6,12 +6,13 @@ worker, and no harm is done.
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from widemargin._version import __version__
-from widemargin.parts.messages import Call, Missing, Past
+from widemargin.parts.messages import Call, Missing, Past, Settled
 from widemargin.parts.part import Part, rebuilt
 from widemargin.parts.team import About
 
@@ -27,6 +28,7 @@ class Host:
 
 
 _HOSTS: dict[tuple[str, int], Host] = {}
+_TOLD: dict[str, tuple[int, Settled]] = {}  # how the last round of each run ended
 _GATE = threading.Lock()
 
 
@@ -35,10 +37,18 @@ def _host(run: str, number: int) -> Host:
         return _HOSTS.setdefault((run, number), Host())
 
 
-def perform(run: str, number: int, call: Call) -> Any:
-    """What the part replies."""
+def tell(run: str, rounds: int, settled: Settled) -> None:
+    """How the last of so many rounds ended, for all parts of the run in this process."""
+    _TOLD[run] = rounds, settled
+
+
+def perform(run: str, number: int, call: Call, told: bool) -> Any:
+    """What the part replies; `told` says that this process was told how the last round ended."""
     host = _host(run, number)
     with host.lock:
+        if told:
+            rounds, settled = _TOLD.get(run, (-1, None))
+            call = replace(call, settled=settled if rounds == call.rounds else None)
         return Missing() if host.part is None else call.on(host.part)
 
 
@@ -57,6 +67,7 @@ async def forget(run: str) -> None:
     with _GATE:
         for key in [key for key in _HOSTS if key[0] == run]:
             del _HOSTS[key]
+        _TOLD.pop(run, None)
 
 
 def versions() -> dict[str, str]:

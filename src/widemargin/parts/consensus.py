@@ -16,8 +16,10 @@ round, so it starts from u_k = z − σβΔv_k; w + βΔw takes the place of w, 
 
 CoCoA+ (`cocoa`) is the same round with z = w. It needs σ of about the number of parts, or the parts together overshoot
 where they move alike. Here z moves slowly where many parts pull, so σ may be much smaller and the parts may move much
-further. D may fall on the way, but every tα, 0 ≤ t ≤ 1, proves a bound, so the best one so far is the dual. P is
-measured at z.
+further. It becomes smaller still when the changes of the parts cancel each other, ‖Σ Δv_k‖² < ½ Σ ‖Δv_k‖²: they then
+shift between them what is agreed already, and do so faster with a smaller σ.
+
+D may fall on the way, but every tα, 0 ≤ t ≤ 1, proves a bound, so the best one so far is the dual. P is measured at z.
 """
 
 from dataclasses import dataclass
@@ -36,12 +38,13 @@ from widemargin.parts.messages import NOTHING, Change, Order, Settled
 
 LENGTH, MOMENTUM = 1.5, 0.3  # by measurement on tags, names and addresses (benchmarks/scale.py)
 FADING = 0.9
+AGREEMENT, SHORTER = 0.5, 0.9
 TINY = 1e-9
 
 
 @dataclass(slots=True)
 class ConsensusState:
-    """w, z and ū; the best D so far, the rounds settled, and Σ_k L_k as the parts saw it in the last round.
+    """w, z and ū; σ, the best D so far, the rounds settled, and Σ_k L_k as the parts saw it in the last round.
 
     In that round w moved at the indices `moved` by `by`.
     """
@@ -51,6 +54,7 @@ class ConsensusState:
     u: FloatVector
     moved: IntVector
     by: FloatVector
+    sigma: float = 0.0  # not chosen yet
     best: float = 0.0
     rounds: int = 0
     seen: float = 0.0
@@ -63,7 +67,8 @@ class Consensus(Solver):
     Parameters
     ----------
     local : the solver of the parts, by its representation; for the record
-    sigma : how far parts may move away from the common weights; None: less far, the more the losses weigh
+    sigma : how far parts may move away from the common weights; None: less far, the more the losses weigh and the less
+        the parts agree
     momentum : β
     epochs : local epochs in a round
     """
@@ -84,15 +89,18 @@ class Consensus(Solver):
         """One round."""
         team = ready(problem, state, state.z)
         optimism = _optimism(problem, state)
-        sigma = self.sigma or usual_sigma(problem)
+        sigma = self.sigma or state.sigma or usual_sigma(problem)
         order = Order(sigma, self.epochs, self.momentum, int(rng.integers(LARGEST_SEED)), whole=True)
         change, pulls = np.zeros(problem.n_weights), Pulls(problem.n_weights)
-        linear = mass = 0.0
+        linear = mass = apart = 0.0
         for k, report in team.ask(order, problem.may_end):
             report.change.added(change)
             pulls.add(report.change.indices)
             linear, mass = linear + report.linear_after, mass + sum(report.mass)
+            apart += float(report.change.values @ report.change.values)
             note(problem, k, report, team.n_parts)
+        if float(change @ change) < AGREEMENT * apart:  # what parts do undoes what others do
+            state.sigma = SHORTER * sigma
         settled = Settled(Change.of(change, pulls.indices), pulls=pulls.values)
         before = Change(state.moved, state.by)
         Common(state.w, state.z, state.u).follow(settled.change, pulls.values, before, sigma, self.momentum)
@@ -114,7 +122,7 @@ class Consensus(Solver):
 
 
 def usual_sigma(problem: Problem) -> float:
-    """The σ that is about the best, whatever the number of parts: it falls with the cube root of C Σ c_i."""
+    """The σ to begin with, whatever the number of parts: the best one falls with the cube root of C Σ c_i."""
     return float(LENGTH / max(problem.C * float(problem.example_weight.sum()), TINY) ** (1 / 3))
 
 
