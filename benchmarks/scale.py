@@ -201,7 +201,7 @@ def cost_model(
     }
 
 
-def draw(path: Path, tokens: float, model: Any) -> None:
+def draw(path: Path, model: Any) -> None:
     """Seconds of a round for any number of machines."""
     import matplotlib.pyplot as plt
 
@@ -216,7 +216,7 @@ def draw(path: Path, tokens: float, model: Any) -> None:
         )
         axis.axvline(100, color="#cccccc", linewidth=0.8, zorder=0)
         axis.set(title=name, xlabel="machines")
-    axes[0].set_ylabel(f"seconds of a round, {tokens:.0e} tokens")
+    axes[0].set_ylabel("seconds of a round, 10⁹ tokens")
     axes[1].legend(frameon=False)
     figure.savefig(path, dpi=130)
 
@@ -299,9 +299,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("bench/scale.json"))
     options = parser.parse_args()
     if options.draw:
-        tokens, (file, *figures) = 1e9, options.draw
-        model = partial(cost_model, tokens, *map(float, figures))
-        draw(Path(file), tokens, model)
+        file, *figures = options.draw
+        model = partial(cost_model, 1e9, *map(float, figures))
+        draw(Path(file), model)
         for name, link in LINKS.items():
             print(f"100 machines, {name}:", {key: float(f"{value:.3g}") for key, value in model(100.0, link).items()})
         return

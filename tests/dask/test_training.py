@@ -1,5 +1,6 @@
 """A cluster of two processes against one machine: the same objective, any number of workers, what is refused."""
 
+import gc
 import os
 import pickle
 import signal
@@ -15,6 +16,7 @@ from widemargin import Callback, SequenceTagger
 from widemargin.core.problem import Problem
 from widemargin.dask import DaskLinearClassifier, DaskSequenceTagger, train, worker
 from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.parts.messages import Settled
 from widemargin.tasks import estimators
 from widemargin.tasks.tag.compile import compile_tags, survey_tags
 from widemargin.tasks.training import Data
@@ -54,6 +56,14 @@ def test_any_number_of_workers_gives_the_same_bits(tagger):
         alone.fit(X, Y, parts=3)
     np.testing.assert_array_equal(alone.solution_.w, expected.solution_.w)
     assert alone.solution_.primal == expected.solution_.primal
+
+
+def test_changes_of_w_are_not_kept(tagger):
+    """Dask keeps the last messages about tasks, in the client and in the scheduler, which is in this process here."""
+    before = sum(isinstance(each, Settled) for each in gc.get_objects())
+    tagger(tol=None, max_epochs=8).fit(X, Y, parts=3)
+    gc.collect()
+    assert sum(isinstance(each, Settled) for each in gc.get_objects()) <= before + 1
 
 
 def test_a_run_resumes(tagger, tmp_path):

@@ -12,6 +12,7 @@ from helpers import optimum, problem, random_chain
 from widemargin import Callback, Problem, Stop, fit
 from widemargin.core.problem import Meter
 from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
+from widemargin.parts import consensus
 from widemargin.parts.choice import ROUNDS, part_of, rounds_of
 from widemargin.parts.cocoa import Cocoa, best_share
 from widemargin.parts.common import Common, Pulls
@@ -145,6 +146,19 @@ def test_common_weights_follow_the_parts(momentum):
         np.testing.assert_allclose(common.w, v.sum(axis=0), atol=1e-12)
         np.testing.assert_allclose(common.z, z, atol=1e-12)
     assert common.z[0] == 0.0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("agreement", "shorter"), [(0.0, 1.0), (1e9, consensus.SHORTER)])
+def test_parts_that_disagree_move_less_far(agreement, shorter, monkeypatch):
+    monkeypatch.setattr(consensus, "AGREEMENT", agreement)
+    whole, _ = problem("chain")
+    training, sigmas = parted(whole, SOLVERS["dcd"]), []
+    settle = training.team.settle
+    training.team.settle = lambda order, settled: (sigmas.append(order.sigma), settle(order, settled))
+    fit(training, rounds_of(SOLVERS["dcd"]), stop=Stop(epochs=4, gap=None))
+    first = consensus.LENGTH / (whole.C * whole.example_weight.sum()) ** (1 / 3)
+    np.testing.assert_allclose(sigmas, first * shorter ** np.arange(4))
 
 
 @pytest.mark.interpreted
