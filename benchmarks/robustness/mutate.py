@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from helpers.models import places, replaced, value_at, without
-from widemargin.core.checkpoint import _digest
+from widemargin.core.checkpoint import digest
 from widemargin.core.model_file import DTYPES, ENTRY
 
 Mutator = Callable[[Random, bytes], bytes]
@@ -127,7 +127,7 @@ def of_contents(rng: Random, content: bytes) -> bytes:
     """Change the contents of a checkpoint, and make its digest fit, as if it was written by another version."""
     _, header, tensors = taken_apart(content)
     header["content"] = of_json(rng, header["content"])
-    return put_together(header | {"digest": _digest(header["content"], tensors)}, tensors)
+    return put_together(header | {"digest": digest(header["content"], tensors)}, tensors)
 
 
 def of_json(rng: Random, tree: Any) -> Any:  # noqa: PLR0911 — one for each change
