@@ -8,7 +8,8 @@
 Parts are simulated in one process, one after the other: rounds, bytes and gaps are what a cluster would see, and
 seconds are not. Methods: *consensus*, the library's default; *cocoa*, accelerated CoCoA+; *plain* CoCoA+ as published
 (σ′ = K, no momentum); *averaging* (CoCoA: σ′ = 1, and the best share of the step instead of 1 / K); and *gradients*
-(L-BFGS, which sends a gradient of P in every round). Bytes a round are those of one part, both ways. The cost model is
+(the bundle method, which sends a gradient of P in every round). Bytes a round are those of one part, both
+ways. The cost model is
 
     seconds of a round = work of the slowest part + bytes / bandwidth + latency
 
@@ -33,7 +34,6 @@ import defaults
 import numpy as np
 
 from widemargin import Callback, Stop, fit
-from widemargin.core.problem import Problem
 from widemargin.parts.choice import part_of
 from widemargin.parts.cocoa import Cocoa
 from widemargin.parts.consensus import Consensus
@@ -41,7 +41,7 @@ from widemargin.parts.local import LocalCarrier
 from widemargin.parts.part import Part
 from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import Team
-from widemargin.solvers import LBFGS, SOLVERS
+from widemargin.solvers import SOLVERS
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.training import Data, problem_of
@@ -111,10 +111,8 @@ def on_parts(examples: Any, method: str, n_parts: int, rounds: int, gap: float) 
 
 
 def with_gradients(examples: Any, rounds: int, gap: float) -> dict[str, Any]:
-    """Passes of L-BFGS, each of which would send a gradient up and a change of w down."""
-    problem = problem_of(TaggerParameters(), examples)
-    problem = Problem(examples, problem.objective, C=problem.C)
-    solution = fit(problem, LBFGS(), stop=Stop(epochs=rounds, gap=gap))
+    """Passes of the bundle method, each of which would send a gradient up and a change of w down."""
+    solution = fit(problem_of(TaggerParameters(), examples), SOLVERS["bundle"], stop=Stop(epochs=rounds, gap=gap))
     passes = solution.oracle_calls / examples.n_examples
     return {
         "method": "gradients",
