@@ -140,8 +140,9 @@ def test_common_weights_follow_the_parts(momentum):
         counted = Pulls(n)
         for each in step:
             counted.add(np.flatnonzero(each).astype(np.int32))
-        change = Change.of(step.sum(axis=0), counted.indices)
-        common.follow(change, counted.values, before, sigma, momentum)
+        indices, counts = counted.found()
+        change = Change.of(step.sum(axis=0), indices)
+        common.follow(change, counts, before, sigma, momentum)
         before = change
         np.testing.assert_allclose(common.w, v.sum(axis=0), atol=1e-12)
         np.testing.assert_allclose(common.z, z, atol=1e-12)
@@ -166,7 +167,7 @@ def test_more_parts_than_can_be_counted():
     counted = Pulls(3)
     for _ in range(300):
         counted.add(np.array([1], dtype=np.int32))
-    assert (counted.indices.tolist(), counted.values.tolist()) == ([1], [255])
+    assert [each.tolist() for each in counted.found()] == [[1], [255]]
 
 
 @pytest.mark.interpreted

@@ -132,7 +132,7 @@ class Pages:
             Thread(target=_watch, args=[ref(self)], daemon=True).start()
 
     def vector(self, name: str, dtype: type[np.generic]) -> AnyArray:
-        """The vector in a file; it may be written to, and then the file stays as it is."""
+        """The vector in a file, to be read only: what is written to it is lost when its pages are dropped."""
         path = self.folder / name
         if not path.is_file() or path.stat().st_size % np.dtype(dtype).itemsize:
             raise ModelFileError(f"{path} is missing or truncated")
@@ -177,7 +177,7 @@ class Pages:
             self._next = (self._next + 1) % PORTIONS
 
     def drop(self, portion: int) -> None:
-        """Drop a portion of all mapped pages; one that is touched again is read again, with what was written to it."""
+        """Drop a portion of all mapped pages; one that is touched again is read again from its file."""
         for each in list(self._maps):
             step = -(-len(each) // (PORTIONS * mmap.PAGESIZE)) * mmap.PAGESIZE
             begin, end = min(portion * step, len(each)), min((portion + 1) * step, len(each))

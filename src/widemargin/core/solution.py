@@ -139,7 +139,7 @@ class Solution:
             return NotImplemented
         return np.array_equal(self.w, other.w) and self.summary() == other.summary()
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # whoever compares by arrays has no hash, and mypy wants a function
 
     def summary(self) -> dict[str, Any]:
         """All fields except weights and cuts, in a form that JSON can hold."""

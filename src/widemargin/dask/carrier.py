@@ -118,7 +118,7 @@ class DaskCarrier:
 
     @property
     def doing(self) -> str:
-        """What each worker does, for people: the numbers of the parts that it still works on."""
+        """A line for the progress display: which parts each worker still works on."""
         busy: dict[str, list[str]] = {}
         for k, future in self._futures.items():
             if not future.done():

@@ -64,7 +64,7 @@ def itself(thing: Any) -> Any:
 
 
 def result(client: Client, future: Future[Any]) -> Any:
-    """What a future holds; errors of the library as if they had happened here."""
+    """Wait for a future and return its result; an error of the library is raised as if it had happened here."""
     with plainly():
         try:
             return future.result()
@@ -116,7 +116,7 @@ def check_versions(client: Client) -> None:
 
 
 def on_all(client: Client, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """What a function returns on every worker; asked again if one dies meanwhile."""
+    """Run a function on every worker and return the results by address; if a worker dies meanwhile, try again."""
     for _ in range(5):
         try:
             found: dict[str, Any] = client.run(function, *arguments)

@@ -146,7 +146,7 @@ class DaskEstimator:
 
 @cache
 def estimator_named(name: str) -> Any:
-    """The estimator `name` of the library on a cluster; None if there is none of this name."""
+    """The Dask version of the estimator `name`; None if the library has no such estimator."""
     kind = tasks.estimator_named(name)
     if kind is None:
         return None

@@ -19,12 +19,12 @@ from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Data, problem_of, solver_of
 
 View = Callable[[Data], Data]
-"""What a run sees of the data, such as tags instead of trees (`tasks.fold_tags`)."""
+"""Turns a piece of the data into what a run learns from, such as trees into tags (`tasks.fold_tags`)."""
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What all parts share: the kind of model, its parameters, the survey of all data, and how to see them."""
+    """The same for all parts: the kind of model, its parameters, the survey of all data, and the run's view of them."""
 
     kind: Kind
     parameters: Parameters

@@ -129,7 +129,7 @@ def _inputs(client: Client, X: Any) -> list[Any]:
 def _gathered(
     client: Client, name: str, function: Callable[..., Any], pieces: Sequence[Any], sent: Broadcast, *more: Any
 ) -> list[Any]:
-    """What a function makes of every piece, with the model, on the workers."""
+    """Call a function with the model and each piece, on the workers, and return the results."""
     run = uuid4().hex[:8]
     with large_messages():
         futures = [
@@ -155,7 +155,7 @@ def outputs(piece: Any, predictor: Any) -> Any:
 
 
 def tally(piece: Any, predictor: Any, options: dict[str, Any]) -> Any:
-    """What the evaluation of a piece counts; None if it does more than counting."""
+    """The counts that the evaluation of a piece adds up to; None if counts are not enough."""
     data = data_of(piece, predictor)
     if not n_inputs(data.X):
         return NOTHING

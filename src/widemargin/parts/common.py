@@ -20,15 +20,10 @@ class Pulls:
         counts = self._of_all[indices]
         self._of_all[indices] = counts + (counts < MOST)
 
-    @property
-    def indices(self) -> IntVector:
-        """The weights that any part has changed."""
-        return np.flatnonzero(self._of_all).astype(np.int32)
-
-    @property
-    def values(self) -> ByteVector:
-        """How many parts have changed each of these."""
-        return self._of_all[self.indices]
+    def found(self) -> tuple[IntVector, ByteVector]:
+        """The weights that any part has changed, and how many parts have changed each of them."""
+        indices = np.flatnonzero(self._of_all).astype(np.int32)
+        return indices, self._of_all[indices]
 
 
 class Common:

@@ -101,9 +101,10 @@ class Consensus(Solver):
             note(problem, k, report, team.n_parts)
         if float(change @ change) < AGREEMENT * apart:  # what parts do undoes what others do
             state.sigma = SHORTER * sigma
-        settled = Settled(Change.of(change, pulls.indices), pulls=pulls.values)
+        indices, counts = pulls.found()
+        settled = Settled(Change.of(change, indices), pulls=counts)
         before = Change(state.moved, state.by)
-        Common(state.w, state.z, state.u).follow(settled.change, pulls.values, before, sigma, self.momentum)
+        Common(state.w, state.z, state.u).follow(settled.change, counts, before, sigma, self.momentum)
         state.moved, state.by = settled.change
         state.best = max(state.best, best_bound("l2", 1.0, linear, state.w, mass, 1.0))
         state.seen = float(np.nansum(problem.slacks))
