@@ -10,7 +10,7 @@ SMOKE := tests/files/test_formats.py tests/files/test_span_files.py tests/files/
 	tests/cli/test_demo.py tests/tasks/classify/test_estimator.py \
 	$(foreach task,tag parse classify summarise,'tests/cli/test_every_task.py::test_from_training_to_prediction[$(task)]')
 
-.PHONY: demo test docs package lowest bench fuzz check clean
+.PHONY: demo test docs package lowest bench papers fuzz check clean
 
 demo: $(VENV)/.core
 	$(BIN)/widemargin demo --out demo
@@ -63,6 +63,9 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/objectives.py
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/development.py
+
+papers: $(VENV)/.bench   # goes on where it was stopped; QUICK=1 for small sizes
+	$(BIN)/python benchmarks/papers $(if $(QUICK),--quick,--report docs/papers)
 
 fuzz: $(VENV)/.test
 	$(BIN)/python benchmarks/robustness --minutes $(MINUTES)
