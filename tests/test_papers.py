@@ -27,8 +27,9 @@ def section(found):
     yield Table(("what", "number"), [("n", n), ("none", None), ("large", 12345.6)], "Numbers")
     yield Claim("There are many.", n > 50, f"{n} & more.")
 
-PAPER = Paper("chang-yih", "A paper", "Cited.", "Data.", (Experiment("counted", counted), Experiment("impossible", impossible)),
-              (Section("Table 1", ("counted",), section), Section("Table 2", ("counted", "impossible"), section)))
+EXPERIMENTS = Experiment("counted", counted), Experiment("impossible", impossible)
+SECTIONS = Section("Table 1", ("counted",), section), Section("Table 2", ("counted", "impossible"), section)
+PAPER = Paper("chang-yih", "A paper", "Cited.", "Data.", EXPERIMENTS, SECTIONS)
 """
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 from experiment import Bench, Paper
-from report import write_report
+from pages import write_report
 from results import measure, stored
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
