@@ -10,9 +10,9 @@ import pytest
 from helpers import SOLVERS, problem, taken_by
 from widemargin.core import checkpoint as module
 from widemargin.core.checkpoint import Checkpoint, Moment, pack, unpack
+from widemargin.core.checks import check_offers
 from widemargin.core.loop import Callback, Stop, fit
 from widemargin.core.model_file import read_model, write_model
-from widemargin.core.problem import check_offers
 from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
 from widemargin.solvers import DualCoordinateDescent, Perceptron
 

@@ -29,12 +29,13 @@ import numpy as np
 
 from widemargin._jit import now
 from widemargin.core.checkpoint import read_outer
+from widemargin.core.checks import check_offers
 from widemargin.core.completion import begin, complete, shifts
 from widemargin.core.examples import Latent, Outputs, Uncertain
 from widemargin.core.header import Place
 from widemargin.core.interrupt import interruption
 from widemargin.core.loop import fit
-from widemargin.core.problem import Problem, check_offers, in_shares
+from widemargin.core.problem import Problem, in_shares
 from widemargin.core.rounds import Course, Enough, Rounds
 from widemargin.core.solution import Epoch, Round, Solution, relative_gap
 from widemargin.core.solver import Carried, Solver

@@ -15,8 +15,9 @@ import numpy as np
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
 from widemargin.core.checkpoint import Checkpoint
+from widemargin.core.checks import check_offers
 from widemargin.core.interrupt import interruption
-from widemargin.core.problem import Problem, check_offers
+from widemargin.core.problem import Problem
 from widemargin.core.run import Run
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Carried, Solver

@@ -22,7 +22,6 @@ with these upper bounds: the gap is then larger than it need be, but still a pro
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from math import isfinite
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -31,6 +30,7 @@ import numpy as np
 from widemargin._threads import run, shares
 from widemargin._types import AnyArray, FloatVector, IntVector
 from widemargin.core import penalty as penalties
+from widemargin.core.checks import check_offers, checked_weights, is_number
 from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
@@ -38,7 +38,7 @@ from widemargin.core.examples import Examples, OnDisk, Outputs
 from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
 from widemargin.core.sparse import add_rows, dots
 from widemargin.core.summed import SummedPass, summed_pass
-from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.errors import WidemarginError
 
 T = TypeVar("T")
 Oracle = Callable[[Examples, FloatVector, IntVector], Cuts]
@@ -354,41 +354,6 @@ class Problem:
 def at_most(slacks: FloatVector, cuts: Cuts) -> FloatVector:
     """Upper bounds on slacks, from those of the oracle's cuts, since some oracles are cut short (`Bounded`)."""
     return slacks + cuts.excess if len(cuts.excess) else slacks
-
-
-def check_offers(who: Any, requires: tuple[type, ...], given: Any, what: str = "examples") -> None:
-    """Raise unless `given` offers every protocol that `who` requires; the message calls it `what`."""
-    for protocol in requires:
-        if not isinstance(given, protocol):
-            raise UnsupportedError(
-                f"{type(who).__name__} needs {what} that offer {protocol.__name__}; {type(given).__name__} does not"
-            )
-
-
-def is_number(value: Any) -> bool:
-    """Whether this is a finite number, and neither text nor a truth value."""
-    if not isinstance(value, int | float | np.number) or isinstance(value, bool):
-        return False
-    try:
-        return isfinite(value)
-    except (OverflowError, TypeError):  # a whole number larger than any float; a complex one
-        return False
-
-
-def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:
-    """`sample_weight` as a vector of finite, non-negative numbers; all ones if it is None."""
-    if sample_weight is None:
-        return np.ones(n_examples)
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"sample_weight must be a number per example, not {sample_weight!r:.60}") from None
-    if weight.shape != (n_examples,):
-        raise DataError(f"sample_weight has the shape {weight.shape}, but there are {n_examples} examples")
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if len(bad):
-        raise DataError(f"sample_weight[{bad[0]}] is {weight[bad[0]]}; weights must be finite and not negative")
-    return weight
 
 
 def in_shares(examples: Examples, task: Callable[[IntVector], T], n_threads: int = 1) -> list[T]:

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from widemargin._types import FloatVector
+from widemargin.core.checks import is_number
 from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.objective import Kind
-from widemargin.core.problem import Problem, is_number
+from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows
 from widemargin.errors import WidemarginError
 

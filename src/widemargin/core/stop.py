@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from widemargin._types import FloatVector
-from widemargin.core.problem import is_number
+from widemargin.core.checks import is_number
 from widemargin.core.solution import Epoch
 from widemargin.errors import WidemarginError
 

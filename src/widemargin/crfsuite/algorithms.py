@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from widemargin.core.problem import is_number
+from widemargin.core.checks import is_number
 from widemargin.core.solver import Solver
 from widemargin.crfsuite.items import LARGEST
 from widemargin.errors import WidemarginError

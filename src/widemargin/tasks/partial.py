@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, IntVector, LongVector
+from widemargin.core.checks import checked_weights
 from widemargin.core.examples import Examples
-from widemargin.core.problem import checked_weights
 from widemargin.core.sparse import Rows, boundaries, taken
 
 

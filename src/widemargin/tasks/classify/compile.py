@@ -10,8 +10,9 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
+from widemargin.core.checks import checked_weights
 from widemargin.core.examples import Examples
-from widemargin.core.problem import checked_weights, predict
+from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.sparse import Matrix, Rows, binary, taken
 from widemargin.core.stop import Score

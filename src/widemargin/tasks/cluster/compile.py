@@ -10,7 +10,7 @@ import numpy as np
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector, IntVector
 from widemargin.clusterings import SCORES, by_first, clustering_scores
-from widemargin.core.problem import is_number
+from widemargin.core.checks import is_number
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.decoders.kruskal import Flags

@@ -7,7 +7,8 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import BoolVector, FloatVector, LongVector
-from widemargin.core.problem import checked_weights, predict
+from widemargin.core.checks import checked_weights
+from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector
-from widemargin.core.problem import checked_weights
+from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Callback
 from widemargin.tasks.answers import Ranked

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 
 from widemargin._types import IntVector
-from widemargin.core.problem import checked_weights
+from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError

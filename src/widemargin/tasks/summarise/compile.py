@@ -8,7 +8,7 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
-from widemargin.core.problem import checked_weights, is_number
+from widemargin.core.checks import checked_weights, is_number
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.decoders.coverage import Limits

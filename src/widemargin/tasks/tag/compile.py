@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.core.problem import checked_weights
+from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError
 from widemargin.tasks.survey import Survey, refuse_latent
