@@ -13,7 +13,8 @@ import multiprocessing
 import os
 import sys
 import traceback
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -86,7 +87,15 @@ def run_all(todo: list[tuple[str, str]], data: Path, out: Path, quick: bool, job
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
-        return [error for future in futures if (error := future.result())]
+        return [error for future, each in zip(futures, todo, strict=True) if (error := failure(future, *each))]
+
+
+def failure(future: Future[str], module: str, name: str) -> str:
+    """The error of an experiment that is over, or nothing."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return f"{module} {name}: its process was killed, or that of another experiment"
 
 
 @click.command(help=__doc__)
