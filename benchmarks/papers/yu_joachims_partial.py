@@ -60,7 +60,7 @@ def partial_labels(share: float, bench: Bench) -> dict[str, Any]:
     """All ways with a share of labels removed; only one if none is."""
     folder = bench.data / "ud-english-ewt"
     X, y = sentences(folder / "train.conllu", bench.size(SENTENCES, 200))
-    dev, test = sentences(folder / "dev.conllu"), sentences(folder / "test.conllu")
+    dev, test = (sentences(folder / f"{part}.conllu", bench.size(None, 200)) for part in ("dev", "test"))
     known, found = removed(y, share), {}
     for way, changed in WAYS.items() if share else [("latent", WAYS["latent"])]:
         taken = changed(X, known)

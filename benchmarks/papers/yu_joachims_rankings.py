@@ -111,7 +111,7 @@ def cross_validated(fit: Fit, queries: Queries, ks: Sequence[int], given: Any) -
 
 
 def rankings(name: str, bench: Bench) -> dict[str, Any]:
-    """For every k the setting chosen, its cross-validated P@k, and P@k of each test query that has relevant documents."""
+    """For every k the setting chosen, its cross-validated P@k, and P@k of each test query with relevant documents."""
     folder = bench.data / "lightgbm-rank"
     train, test = (queries_of(folder / f"{part}.svmlight") for part in ("train", "test"))
     train = bench.size(train, chosen(train, range(60)))

@@ -109,8 +109,9 @@ def against_em(measured: dict[str, Any], data: str, length: int) -> Claim:
         f"Motifs of {length} letters: fewer errors than a motif finder with the best threshold for the test fold"
         f"{'' if data == 'yeast' else ', on promoters, which the paper does not have'}.",
         error(ours) < error(theirs) and p < SIGNIFICANT,
-        f"{per_cent(error(ours))} with the better of both orders against {per_cent(error(theirs))} of EM; paired t-test "
-        f"over folds p = {p:.2g}, McNemar over sequences p = {exact:.2g}. Rule: lower, and p < {SIGNIFICANT} over folds.",
+        f"{per_cent(error(ours))} with the better of both orders against {per_cent(error(theirs))} of EM; paired "
+        f"t-test over folds p = {p:.2g}, McNemar over sequences p = {exact:.2g}. Rule: lower, and p < {SIGNIFICANT} by "
+        "the first.",
     )
 
 
@@ -149,8 +150,8 @@ def text_table(found: Measured) -> Iterator[Block]:
     yield Claim(
         "Training is more efficient than that of correlation clustering.",
         lenient["chosen"]["seconds"] < base["chosen"]["seconds"],
-        f"{lenient['chosen']['seconds']:.0f} s against {base['chosen']['seconds']:.0f} s, with the settings chosen. Rule: "
-        "less time.",
+        f"{lenient['chosen']['seconds']:.0f} s against {base['chosen']['seconds']:.0f} s, with the settings chosen. "
+        "Rule: less time.",
     )
 
 
@@ -215,8 +216,8 @@ def ahead(says: str, ours: dict[str, Any], theirs: dict[str, Any]) -> Claim:
     return Claim(
         says,
         all(mean(ours[f"P@{k}"]["test"]) > mean(theirs[f"P@{k}"]["test"]) for k in KS),
-        f"{gains(ours, theirs)}; p = {', '.join(f'{each:.2f}' for each in p)} (paired sign-flip test over queries). Rule: "
-        "higher for every k.",
+        f"{gains(ours, theirs)}; p = {', '.join(f'{each:.2f}' for each in p)} (paired sign-flip test over queries). "
+        "Rule: higher for every k.",
     )
 
 
@@ -248,8 +249,8 @@ def rounds_figure(found: Measured) -> Iterator[Block]:
     yield Claim(
         "Most runs finish within 50 rounds.",
         sum(cell["over"] and cell["rounds"] <= 50 for cell in cells) > len(cells) / 2,
-        f"{min(counts)} to {max(counts)} rounds, {cut} of {len(cells)} runs not over. Rule: more than half of the runs are "
-        "over after at most 50.",
+        f"{min(counts)} to {max(counts)} rounds, {cut} of {len(cells)} runs not over. Rule: more than half of the runs "
+        "are over after at most 50.",
     )
     slopes = {
         TASKS[name]: float(
@@ -287,8 +288,8 @@ def rebasing(found: Measured) -> Iterator[Block]:
     yield Claim(
         "Rounds need not be solved to high precision at first, and can reuse the last one's solution: it is cheaper.",
         median(calls[COLD]) > 1,
-        f"Cold rounds take {median(calls[COLD]):.1f} times the oracle calls of rebased, loose ones to the same objective, "
-        f"in the median; with the bundle method {median(calls[AUTHORS]):.1f} times. Rule: more than 1.",
+        f"Cold rounds take {median(calls[COLD]):.1f} times the oracle calls of rebased, loose ones to the same "
+        f"objective, in the median; with the bundle method {median(calls[AUTHORS]):.1f} times. Rule: more than 1.",
     )
     starts = [
         (

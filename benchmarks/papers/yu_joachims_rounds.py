@@ -1,4 +1,4 @@
-"""Figure 3 of Yu & Joachims (2009), rounds of CCCP against C, and what rebased cuts, loose rounds and restarts are worth.
+"""Figure 3 of Yu & Joachims (2009), rounds of CCCP against C, and what rebased cuts and loose rounds are worth.
 
 The problems are those of the three tasks: motifs in yeast-ars, coreference in gum-open, precision@5 in lightgbm-rank,
 with the hinge and the paper's beginnings: at random, chains of mentions, and a regression. Ways of one C begin with the
