@@ -8,6 +8,7 @@ import pytest
 from test_papers import FOLDER
 from widemargin.data.samples import labelled, reviews, small_texts
 from widemargin.data.treebanks import treebank
+from widemargin.errors import DataError
 
 PANELS = ["ner", "coreference", "constituency", "projective", "nonprojective", "summarisation"]
 
@@ -97,7 +98,7 @@ def test_all_linear_panels(papers, run):
 
 def test_a_missing_corpus_is_named(run, corpora):
     (corpora / "ncbi-disease" / "dev.tsv").unlink()
-    with pytest.raises(OSError, match=r"dev\.tsv"):
+    with pytest.raises(DataError, match=r"dev\.tsv cannot be read"):
         run("ner-perceptron")
 
 

@@ -29,7 +29,7 @@ from widemargin.tasks.cluster.model import DECODERS, predicted
 GAP, ROUNDS = 0.05, 8
 EPOCHS = {"forest": 40, "correlation": 80}
 """The most in each round; correlation clustering has one, and its greedy decoding proves no gap."""
-SIZES = {"train": 50, "dev": 12, "test": 12}
+SIZES = {"train": 40, "dev": 12, "test": 12}
 
 
 class Method(NamedTuple):
