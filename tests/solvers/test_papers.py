@@ -248,7 +248,7 @@ def test_frank_wolfe_one_example_at_a_time(name, average):
     assert close(last, mean if average else w)
 
 
-PAGE = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "papers" / "as-printed.md").read_text(encoding="utf-8")
 SOLVER_ROWS, OBJECTIVE_ROWS = (
     [text for row in re.findall(r"^\|[^|]*\|([^|]*)\|", table, re.MULTILINE) for text in re.findall("`([^`]+)`", row)]
     for table in re.split(r"`objective=`", PAGE.partition("## What C means")[0].partition("`solver=`")[2])
