@@ -34,8 +34,8 @@ EDGES = [
 ]
 """Features on pairs of labels: what couples the labels of neighbours strongly, as the paper's sets have it."""
 
-CITATIONS, ADDRESSES = 500, 400
-"""As many as the paper has."""
+CITATIONS, ADDRESSES, SENTENCES = 500, 400, 2000
+"""As many citations and addresses as the paper has, and fewer sentences."""
 
 CHOICES = (0.001, 0.01, 0.1)
 """Of C: with the last one, nothing is wrong any more in so few training data."""
@@ -92,13 +92,13 @@ def load(bench: Bench, path: str) -> Sequences:
     return Sequences(columns.sequences("word"), columns.sequences(label))
 
 
-def citations(bench: Bench, share: float, n: int) -> Corpus:
+def citations(share: float, n: int, bench: Bench) -> Corpus:
     """Citations, in place of Cora."""
     few = load(bench, "anystyle-citations/core.xml").drawn(bench.size(CITATIONS, 60), 0)
     return random_splits(few, share, bench.size(n, 2))
 
 
-def addresses(bench: Bench, n: int) -> Corpus:
+def addresses(n: int, bench: Bench) -> Corpus:
     """US addresses, in place of others."""
     few = load(bench, "us50-addresses/test.xml").drawn(bench.size(ADDRESSES, 80), 0)
     return random_splits(few, 0.25, bench.size(n, 2))
@@ -110,10 +110,10 @@ def few_addresses(bench: Bench) -> Corpus:
     return Corpus([Split(train, test)], [random_split(train, 0.75, seed) for seed in range(3)], CHOICES)
 
 
-def diseases(bench: Bench, n: int) -> Corpus:
+def diseases(bench: Bench) -> Corpus:
     """Names of diseases, in place of the CoNLL shared task; the file of development data chooses C."""
     train, dev, test = (load(bench, f"ncbi-disease/{part}.tsv") for part in ("train", "dev", "test"))
-    few = train.only(range(bench.size(n, 100)))
+    few = train.only(range(bench.size(SENTENCES, 100)))
     return Corpus([Split(few, test)], [Split(few, dev)], (*CHOICES, 1.0))
 
 

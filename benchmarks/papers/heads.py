@@ -10,7 +10,7 @@ from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs
 from widemargin.text.columns import Column, Columns
 
 FILES = {"danish": "cdt-danish/{}.conll", "swedish": "ud-swedish-talbanken/{}.conllu"}
-CHOICES = {"margin": (0.001, 0.01, 0.1), "positions": (0.0001, 0.001, 0.01)}
+CHOICES = {"margin": (0.01, 0.1, 1.0), "positions": (0.001, 0.01, 0.1)}
 """A sentence is one step with Margin, and a step for each token with PosLearn, which may want smaller ones."""
 
 TO_CHOOSE_BY, EPOCHS = 800, 8
@@ -20,7 +20,7 @@ def load(bench: Bench, language: str, part: str, most: int | None = None) -> tup
     """The first sentences of a file, and their heads without relations."""
     X = read(bench.data / FILES[language].format(part)).columns
     if most is not None:
-        X = X.part(0, most)
+        X = X.part(0, min(most, X.n_sequences))
     heads = arcs(X).heads
     return X, Dependencies(heads, Column.of(["_"] * len(heads)))
 
@@ -30,6 +30,7 @@ def train(bench: Bench, objective: str, C: float, data: Any, dev: Any) -> Depend
     return DependencyParser(
         tags="given",
         decoder="nonprojective",
+        label_templates=(),
         solver="mira(batch_size=1)",
         objective=objective,
         C=C,
@@ -46,10 +47,13 @@ def best_score(parser: DependencyParser) -> float:
     return max(row.score for row in parser.solution_.trace if row.score is not None)
 
 
-def measure_heads(bench: Bench, language: str) -> dict[str, Any]:
+def measure_heads(language: str, bench: Bench) -> dict[str, Any]:
     """Choose C by the development data and part of the training data, then train with all and test once."""
     few = load(bench, language, "train", bench.size(TO_CHOOSE_BY, 60))
-    data, dev = load(bench, language, "train", bench.size(None, 120)), load(bench, language, "dev", bench.size(None, 60))
+    data, dev = (
+        load(bench, language, "train", bench.size(None, 120)),
+        load(bench, language, "dev", bench.size(None, 60)),
+    )
     measured: dict[str, Any] = {"held_out_error": {}, "runs": []}
     parsers = {}
     for objective, choices in CHOICES.items():

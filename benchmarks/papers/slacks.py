@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from experiment import SEED, Bench
 from fields import Corpus, Sequences, Split, Task, fields
+from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.metrics import span_scores
 from widemargin.objectives import OBJECTIVES, GoldenSlack, Objective
@@ -38,8 +40,12 @@ def objective_of(name: str) -> Objective:
 def train(bench: Bench, job: Task, objective: str, C: float, split: Split) -> dict[str, Any]:
     """Train, test, and say what it came to; `wrong` counts the wrong tokens of every test sequence."""
     tol, epochs = bench.size((GAP, MOST_EPOCHS), (0.2, 20))
-    settings = job.settings(objective=objective_of(objective), C=C, loss="hinge", tol=tol, max_epochs=epochs, random_state=SEED)
-    settings.fit(split.train.X, job.target(split.train.y))
+    settings = job.settings(
+        objective=objective_of(objective), C=C, loss="hinge", tol=tol, max_epochs=epochs, random_state=SEED
+    )
+    with catch_warnings():
+        simplefilter("ignore", ConvergenceWarning)  # the gap is stored
+        settings.fit(split.train.X, job.target(split.train.y))
     solution = settings.solution_
     predicted = job.back(settings.model_.predict(split.test.X, 1), split.test.X)
     gold, found = fields(split.test.y), fields(predicted)
@@ -99,7 +105,9 @@ def oracle(bench: Bench, job: Task, data: Sequences) -> dict[str, float]:
     w = settings.fit(data.X, target).solution_.w
     batch = np.arange(examples.n_examples, dtype=np.int32)
     plain = least_seconds(bench, lambda: examples.decode(w, batch))
-    costs = {each: least_seconds(bench, lambda each=each: objective_of(each).cuts(examples, w, batch)) for each in NAMES}
+    costs = {
+        each: least_seconds(bench, lambda each=each: objective_of(each).cuts(examples, w, batch)) for each in NAMES
+    }
     costs["max-marginals"] = least_seconds(bench, lambda: examples.max_marginals(w, batch))
     return {each: seconds / plain for each, seconds in costs.items()}
 
