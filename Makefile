@@ -60,7 +60,6 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/first_run.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/solvers.py
-	$(BIN)/python benchmarks/objectives.py
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/development.py
 

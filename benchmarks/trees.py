@@ -1,12 +1,11 @@
 """Dependency and constituency parsing: accuracy, training time and memory, and parsing speed.
 
-    python benchmarks/trees.py [--parts solvers orders objectives likelihood speed brackets lazy] [--epochs 10] [--jobs 2] [--quick] [--out bench]
+    python benchmarks/trees.py [--parts solvers orders likelihood speed brackets lazy] [--epochs 10] [--jobs 2] [--quick] [--out bench]
 
 | part | what | after |
 | --- | --- | --- |
 | solvers | ud-english-ewt, gold tags, first order, both decoders, every solver for the same number of epochs | Table 1 of Chang & Yih (2013), Figure 1 of Kummerfeld et al. (2015) |
 | orders | the same set, projective: first and second order | McDonald & Pereira (2006) |
-| objectives | cdt-danish and ud-swedish-talbanken, non-projective: margin and PosLearn | Table 1 of Sarawagi & Gupta (2008) |
 | likelihood | ud-english-ewt, first order: margin and likelihood, C of the latter by development data | |
 | speed | ud-english-ewt, first and second order: sentences per second, one thread | |
 | brackets | genia-treebank and gum-open, gold tags: F1, exact trees, training time, sentences per second | |
@@ -52,8 +51,8 @@ from widemargin.tasks.training import Data
 from widemargin.text.columns import Columns
 
 HERE = Path(__file__).resolve()
-EWT, DANISH, SWEDISH, GENIA, GUM = "ud-english-ewt", "cdt-danish", "ud-swedish-talbanken", "genia-treebank", "gum-open"
-SUFFIXES = {EWT: "conllu", DANISH: "conll", SWEDISH: "conllu", GENIA: "ptb", GUM: "ptb"}
+EWT, GENIA, GUM = "ud-english-ewt", "genia-treebank", "gum-open"
+SUFFIXES = {EWT: "conllu", GENIA: "ptb", GUM: "ptb"}
 SOLVERS: dict[str, dict[str, Any]] = {
     "dcd": {"solver": "dcd", "C": 0.01},
     "sdm": {"solver": "sdm", "C": 0.01},
@@ -283,12 +282,6 @@ def measured(chosen: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
         for order in (1, 2):
             found = child(name=EWT, options=dcd | {"order": order}, save=None, sentences=sentences)
             rows.append(report("orders", f"order {order}", found))
-    if "objectives" in chosen.parts:
-        for name in (DANISH, SWEDISH):
-            for objective in ("margin", "positions") if name in chosen.sets else ():
-                options = dcd | {"decoder": "nonprojective", "objective": objective}
-                found = child(name=name, options=options, save=None, sentences=sentences)
-                rows.append(report("objectives", objective, found))
     if "likelihood" in chosen.parts and EWT in chosen.sets:
         rows += likelihood(common, folder, sentences)
     if "speed" in chosen.parts and EWT in chosen.sets:
@@ -304,7 +297,7 @@ def measured(chosen: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    all_parts = ["solvers", "orders", "objectives", "likelihood", "speed", "brackets", "lazy"]
+    all_parts = ["solvers", "orders", "likelihood", "speed", "brackets", "lazy"]
     parser.add_argument("--parts", nargs="+", default=all_parts, choices=all_parts)
     parser.add_argument("--decoders", nargs="+", default=["projective", "nonprojective"])
     parser.add_argument("--solvers", nargs="+", default=list(SOLVERS), choices=list(SOLVERS))
