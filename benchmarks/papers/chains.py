@@ -5,6 +5,7 @@ the features of SVM-HMM that both papers use.
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -45,40 +46,59 @@ CORPORA = {
 class Task(NamedTuple):
     """Training examples, test data, and scores on them as functions of the weights.
 
-    `problem` takes the solver's name, C, and more parameters of training. `counted` has a row for each test sentence:
-    how many tokens, spans or arcs are right, how many were predicted and how many there are.
+    `problem` takes the solver's name, C, and more parameters of training; `dev` reads the development data. `counted`
+    has a row for each test sentence: how many tokens, spans or arcs are right, how many were predicted and how many
+    there are.
     """
 
     name: str
-    metric: str
-    examples: Any
-    labels: int
+    compiled: Compiled[Any]
     n_test: int
     problem: Callable[..., Problem]
-    dev: Score | None
+    dev: Callable[[], Score]
     test: Score
     counted: Callable[[FloatVector], FloatVector]
 
+    def size(self) -> dict[str, Any]:
+        """The data in numbers."""
+        examples: Any = self.compiled.examples
+        return {
+            "corpus": self.name,
+            "metric": self.compiled.metric,
+            "sentences": examples.n_examples,
+            "test sentences": self.n_test,
+            "labels": len(self.compiled.labels),
+            "weights": examples.n_weights,
+        }
 
-def tagging(bench: Bench, name: str, sentences: int, tested: int = 10**6) -> Task:
-    """A corpus, of which the first sentences of each file are used; without a file of development data `dev` is None."""
+
+def tagging(bench: Bench, name: str, sentences: int, tested: int, metric: str = "auto") -> Task:
+    """A corpus, of which the first sentences of each file are used."""
     X, y = part(bench, name, "train", sentences)
     X_test, y_test = test = part(bench, name, "test", tested)
-    parameters = TaggerParameters(n_jobs=1)
-    compiled = compile_tags(parameters, Data(X, y, dev=test))
-    has_dev = (bench.data / CORPORA[name].folder / f"dev.{CORPORA[name].suffix}").exists()
-    dev = compile_tags(parameters, Data(X, y, dev=part(bench, name, "dev", tested))).score if has_dev else None
+    parameters: Any = partial(TaggerParameters, dev_metric=metric, n_jobs=1)
+    compiled = compile_tags(parameters(), Data(X, y, dev=test))
 
     def counted(w: FloatVector) -> FloatVector:
         gold = Columns({"label": y_test}, X_test.indptr).sequences("label")
         unit = spans if compiled.metric == "f1" else lambda labels: list(enumerate(labels))
         return agreement(map(unit, gold), map(unit, model(compiled, w).predict(X_test, 1)))
 
+    return Task(
+        name,
+        compiled,
+        X_test.n_sequences,
+        problem=lambda solver, C, **more: problem_of(parameters(solver=solver, C=C, **more), compiled.examples),
+        dev=lambda: scorer(compile_tags(parameters(), Data(X, y, dev=part(bench, name, "dev", tested)))),
+        test=scorer(compiled),
+        counted=counted,
+    )
+
+
+def scorer(compiled: Compiled[Any]) -> Score:
+    """The score on the data that were given as development data."""
     assert compiled.score is not None
-    examples = compiled.examples
-    made = lambda solver, C, **more: problem_of(TaggerParameters(solver=solver, C=C, n_jobs=1, **more), examples)  # noqa: E731
-    size = len(compiled.labels), X_test.n_sequences
-    return Task(name, compiled.metric, examples, *size, made, dev, compiled.score, counted)
+    return compiled.score
 
 
 def part(bench: Bench, name: str, which: str, sentences: int) -> tuple[Columns, Column]:

@@ -1,6 +1,7 @@
 """Training watched epoch by epoch: the seconds of training alone, and what the weights are worth by then."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from math import inf, isfinite
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ def course(
     solver: Solver,
     *,
     epochs: int = 10**6,
-    seconds: float = np.inf,
+    seconds: float = inf,
     score: Score | None = None,
     primal: bool = False,
     until: Callable[[Row, Any], bool] = lambda _row, _state: False,
@@ -72,13 +73,48 @@ def warm(problem: Callable[[], Problem], solvers: Sequence[Solver]) -> None:
         course(small, solver, epochs=12)
 
 
-def first(rows: Sequence[Row], reached: Reached) -> Row | None:
-    """The first row that has reached something."""
-    return next((row for row in rows if reached(row)), None)
+def rows_of(stored: Sequence[Sequence[float | None]]) -> list[Row]:
+    """Rows as JSON holds them."""
+    return [Row(*each) for each in stored]
 
 
-def curve(rows: Sequence[Any], of: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
-    """Points (seconds, value) of rows as JSON stores them."""
-    for row in map(Row._make, rows):
-        if (value := getattr(row, of)) is not None:
-            yield row.seconds, scale * value
+def seconds_to(rows: Sequence[Row], reached: Reached) -> float:
+    """Seconds until the end of the first epoch that reached something; infinite if none did.
+
+    >>> seconds_to([Row(0.5, 30.0, None, None), Row(1.0, 20.0, None, None)], lambda row: row.primal <= 20)
+    1.0
+    """
+    return next((row.seconds for row in rows if reached(row)), inf)
+
+
+def seconds_to_score(rows: Sequence[Row], score: float) -> float:
+    """Seconds until a score is reached."""
+    return seconds_to(rows, lambda row: row.score is not None and row.score >= score)
+
+
+def seconds_to_dual(rows: Sequence[Row], dual: float) -> float:
+    """Seconds until a value of the dual is reached, but for rounding."""
+    return seconds_to(rows, lambda row: row.dual is not None and row.dual >= dual - 1e-9 * abs(dual))
+
+
+def score_by(rows: Sequence[Row], seconds: float) -> float:
+    """The score of the last epoch that was over by then; 0 if there was none.
+
+    >>> score_by([Row(0.5, None, None, 0.7), Row(1.0, None, None, 0.8)], 0.9)
+    0.7
+    """
+    return next((row.score for row in reversed(rows) if row.seconds <= seconds and row.score is not None), 0.0)
+
+
+def curve(rows: Sequence[Row], of: str, scale: float = 1.0) -> list[tuple[float, float]]:
+    """Points (seconds, value) of what was measured."""
+    return [(row.seconds, scale * value) for row in rows if (value := getattr(row, of)) is not None]
+
+
+def spelt(seconds: float) -> str:
+    """Seconds for people.
+
+    >>> spelt(12.34), spelt(inf)
+    ('12.3 s', 'never')
+    """
+    return f"{seconds:.3g} s" if isfinite(seconds) else "never"

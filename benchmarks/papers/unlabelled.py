@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from chains import Task, agreement, model
+from chains import Task, agreement, model, scorer
 from experiment import Bench
 
 from widemargin._types import FloatVector
@@ -17,7 +17,7 @@ from widemargin.text.columns import Column, Columns
 NAME = "ewt"
 
 
-def parsing(bench: Bench, sentences: int, tested: int = 10**6) -> Task:
+def parsing(bench: Bench, sentences: int, tested: int) -> Task:
     """UD English EWT, of which the first sentences of each file are used."""
 
     def parameters(**more: Any) -> ParserParameters:
@@ -26,16 +26,20 @@ def parsing(bench: Bench, sentences: int, tested: int = 10**6) -> Task:
     train = part(bench, "train", sentences)
     X_test, y_test = test = part(bench, "test", tested)
     compiled = compile_trees(parameters(), Data(*train, dev=test))
-    dev = compile_trees(parameters(), Data(*train, dev=part(bench, "dev", tested))).score
 
     def counted(w: FloatVector) -> FloatVector:
         trees = arc_lists(y_test, X_test.indptr), model(compiled, w).predict(X_test, 1)
         return agreement(*([list(enumerate(arc.head for arc in tree)) for tree in each] for each in trees))
 
-    assert compiled.score is not None
-    examples = compiled.examples
-    made = lambda solver, C, **more: problem_of(parameters(solver=solver, C=C, **more), examples)  # noqa: E731
-    return Task(NAME, "uas", examples, 1, X_test.n_sequences, made, dev, compiled.score, counted)
+    return Task(
+        NAME,
+        compiled,
+        X_test.n_sequences,
+        problem=lambda solver, C, **more: problem_of(parameters(solver=solver, C=C, **more), compiled.examples),
+        dev=lambda: scorer(compile_trees(parameters(), Data(*train, dev=part(bench, "dev", tested)))),
+        test=scorer(compiled),
+        counted=counted,
+    )
 
 
 def part(bench: Bench, which: str, sentences: int) -> tuple[Columns, Dependencies]:
