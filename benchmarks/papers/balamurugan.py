@@ -16,8 +16,6 @@ from experiment import Bench, Experiment, Paper, Section
 from widemargin.solvers import named_solver
 
 SDM, CP, SGD = "sdm(batch_size=1)", "one-slack", "sgd(average=False, batch_size=1)"
-LIMIT = 25.0
-"""Seconds of the cutting-plane method, which takes all of them, and the most of SDM."""
 ITERATIONS = 50
 
 
@@ -42,7 +40,7 @@ def run(name: str, bench: Bench) -> dict[str, Any]:
     """Both methods for every C; SDM goes on until it has the other's dual value, and SGD's score for the first C."""
     setting = SETTINGS[name]
     task = load(bench, setting.corpus, bench.size(setting.sentences, 100))
-    limit = bench.size(LIMIT, 1.0)
+    limit = bench.size(report.LIMIT, 1.0)
     warm(partial(hinge, task, CP, 0.1), [named_solver(CP)])
     warm(partial(hinge, task, SDM, 0.1), [named_solver(SDM)])
     bench.tell("SGD")
