@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,17 +37,14 @@ PAPER = Paper("chang-yih", "A paper", "Cited.", "Data.", EXPERIMENTS, SECTIONS)
 @pytest.fixture
 def run(tmp_path):
     """The command, with one paper replaced."""
-    (tmp_path / "chang_yih.py").write_text(PAPER)
+    folder = tmp_path / "papers"
+    shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "chang_yih.py").write_text(PAPER)
     (tmp_path / "visits").touch()
-    # The folder of the command comes first on the path, so the paper is put before it by hand.
-    begin = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(FOLDER)!r}]; import runpy; "
-    begin += f"runpy.run_path({str(FOLDER / '__main__.py')!r}, run_name='__main__')"
-    script = tmp_path / "begin.py"
-    script.write_text(f"if __name__ == '__main__':\n    {begin}\n")
 
     def command(*options):
         return subprocess.run(
-            [sys.executable, script, "chang-yih", "--data", tmp_path, "--out", tmp_path / "out", *options],
+            [sys.executable, folder, "chang-yih", "--data", tmp_path, "--out", tmp_path / "out", *options],
             capture_output=True,
             text=True,
             env=os.environ,
