@@ -88,7 +88,7 @@ def trained_by_sgd(task: Task, iterations: int) -> Course:
 def scalability(Cs: Sequence[float], sizes: Sequence[int], bench: Bench) -> list[dict[str, Any]]:
     """Seconds of SDM until it is τ-optimal, where the paper's algorithm stops and ours makes τ smaller."""
     rows = []
-    for sentences in sizes[: bench.size(len(sizes), 2)]:
+    for sentences in bench.size(sizes, (50, 100)):
         task = load(bench, "ewt", sentences)
         warm(partial(hinge, task, SDM, 0.1), [named_solver(SDM)])
         row: dict[str, Any] = {"sentences": sentences}
