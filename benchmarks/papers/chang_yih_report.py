@@ -21,9 +21,9 @@ DIFFERS = (
     "There are no gazetteers and word clusters, and parsers see gold tags. SVM-HMM is our `one-slack` with its cache, "
     "FW-Struct our `bcfw`, with its averages. C is chosen on development data after 10 iterations (parsing 5) instead "
     "of 25 (10); CPD and DCD-Light take that of DCD-SSVM, SVM-Struct that of FW-Struct. The paper prints SGD with "
-    "λ = 1/C, which leaves out the number of examples; its own scores cannot come from that. So SGD has "
-    "λ = 1/(C·examples) here, with the paper's choice of η₀, and the printed one is a column of its own in the table, "
-    "with C = 5, the largest of the grid. Seconds are those of the processor in training alone, one thread, one run; "
+    "λ = 1/C, which leaves out the number of examples. SGD has λ = 1/(C·examples) here, as the objective has it, with "
+    "the paper's choice of η₀; the printed one is a column of its own in the table, with C = 5, the largest of the "
+    "grid. Seconds are those of the processor in training alone, one thread, one run; "
     "a time to reach a value is that of the end of the first iteration that has it."
 )
 PAPER_TABLE = {
@@ -111,17 +111,19 @@ def figure_1(found: Measured) -> Iterator[Block]:
     yield drawn(found, methods, "figure-1", "Test scores and primal objectives of the squared hinge.", primal=True)
 
     def to_objective(_: str, each: Runs) -> Mapping[str, float]:
-        least = min(row.primal for method in methods for row in each[method] if row.primal is not None)
+        end = each[DCD][-1].seconds
+        every = [row for method in methods for row in each[method] if row.seconds <= end]
+        least = min(row.primal for row in every if row.primal is not None)
         near = lambda row: row.primal is not None and row.primal <= NEAR * least  # noqa: E731
         return {method: seconds_to(each[method], near) for method in methods}
 
     def to_score(_: str, each: Runs) -> Mapping[str, float]:
-        best = max(final(each[method]) for method in methods)
+        best = max(score_by(each[method], each[DCD][-1].seconds) for method in methods)
         return {method: seconds_to_score(each[method], GOOD * best) for method in methods}
 
     for what, of, rule in (
-        ("in the objective", to_objective, f"at most {NEAR} times the least objective that any of the three found"),
-        ("in test scores", to_score, f"{GOOD:.0%} of the best final score of the three"),
+        ("in the objective", to_objective, f"at most {NEAR} times the least objective of the three when it is done"),
+        ("in test scores", to_score, f"{GOOD:.0%} of the best score of the three when it is done"),
     ):
         won, told = fastest(times(found, methods, of), DCD, (LIGHT, CPD))
         yield Claim(
