@@ -1,8 +1,7 @@
 """The tables and figures of Balamurugan et al. (2011), from what `balamurugan` measures, and whether claims hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import isfinite
-from typing import Any
 
 from courses import Row, curve, rows_of, seconds_to_dual, seconds_to_score, spelt
 from drawing import Curve, Panel, panels
@@ -183,7 +182,7 @@ def table_4(found: Measured) -> Iterator[Block]:
     )
 
 
-def accuracy(title: str, curves: dict[str, Curve]) -> Panel:
+def accuracy(title: str, curves: Mapping[str, Curve]) -> Panel:
     """Test accuracy against time; the first passes of slow methods are cut off."""
     last = [points[-1][1] for points in curves.values()]
     lowest = min(min(y for _, y in points) for points in curves.values())
@@ -200,7 +199,7 @@ def pair(found: Measured, name: str, c: str) -> tuple[Panel, Panel]:
         each: [(row.seconds, (last - row.dual) / last) for row in rows if row.dual is not None and row.dual < last]
         for each, rows in both.items()
     }
-    scores: dict[str, Any] = {each: curve(rows, "score", 100) for each, rows in both.items()}
+    scores = {each: curve(rows, "score", 100) for each, rows in both.items()}
     first = Panel(title, "seconds of training", "(η* − η) / η*", differences, log_x=True, log_y=True, low=1e-4)
     return first, accuracy(title, scores)
 

@@ -7,7 +7,7 @@ the features of SVM-HMM that both papers use.
 from collections.abc import Callable
 from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from experiment import Bench
@@ -72,11 +72,11 @@ class Task(NamedTuple):
         }
 
 
-def tagging(bench: Bench, name: str, sentences: int, tested: int, metric: str = "auto") -> Task:
+def tagging(bench: Bench, name: str, sentences: int, tested: int, metric: Literal["auto", "accuracy"] = "auto") -> Task:
     """A corpus, of which the first sentences of each file are used."""
     X, y = part(bench, name, "train", sentences)
     X_test, y_test = test = part(bench, name, "test", tested)
-    parameters: Any = partial(TaggerParameters, dev_metric=metric, n_jobs=1)
+    parameters = partial(TaggerParameters, dev_metric=metric, n_jobs=1)
     compiled = compile_tags(parameters(), Data(X, y, dev=test))
 
     def counted(w: FloatVector) -> FloatVector:

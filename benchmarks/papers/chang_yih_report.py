@@ -170,7 +170,7 @@ def figure_2(found: Measured) -> Iterator[Block]:
         won >= 1 and all(row[DCD] <= 2 * row[FW] for row in rows),
         f"{rule} is reached sooner on {won} tasks (at least 1, and nowhere twice the time of FW-Struct): {told}.",
     )
-    falls = [(task, *(fall(runs(found, task)[method]) for method in (SVM, DCD))) for task in found]
+    falls = [(task, fall(each[SVM]), fall(each[DCD])) for task in found for each in [runs(found, task)]]
     yield Claim(
         "SVM-Struct is unstable in the early stage, so it cannot be stopped early.",
         all(svm > dcd for _, svm, dcd in falls),

@@ -73,7 +73,7 @@ def warm(problem: Callable[[], Problem], solvers: Sequence[Solver]) -> None:
         course(small, solver, epochs=12)
 
 
-def rows_of(stored: Sequence[Sequence[float | None]]) -> list[Row]:
+def rows_of(stored: Sequence[Sequence[Any]]) -> list[Row]:
     """Rows as JSON holds them."""
     return [Row(*each) for each in stored]
 
