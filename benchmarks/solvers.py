@@ -1,9 +1,9 @@
-"""Every solver on four corpora, and the claims of the papers about them.
+"""Every solver on four corpora; what papers claim of them is measured by `benchmarks/papers`.
 
-    python benchmarks/solvers.py [--sets ewt bc2gm jnlpba ocr] [--parts claims epochs lazy memory report] [--out bench]
+    python benchmarks/solvers.py [--sets ewt bc2gm jnlpba ocr] [--parts gaps epochs lazy memory report] [--out bench]
 
-`claims` times solvers to a gap or to a dual value, in alternating runs, medians; `epochs` times an epoch against one of
-the averaged perceptron; `lazy` times AdaGrad with and without touching all weights; `memory` takes the peak of training
+`gaps` times solvers to a proven gap, in alternating runs, medians; `epochs` times an epoch against one of the averaged
+perceptron; `lazy` times AdaGrad with and without touching all weights; `memory` takes the peak of training
 on jnlpba; `report` runs every solver once and writes the pages of `widemargin compare`. Clocks run on training alone:
 neither compiling nor the passes that measure the objective count. Every part can be run by itself.
 """
@@ -104,8 +104,8 @@ def median_of(values: list[float | None]) -> float | None:
     return median(known) if 2 * len(known) > len(values) else None
 
 
-def claims(name: str, examples: Any, runs: int, seconds: float) -> dict[str, Any]:
-    """Time to gaps by the solvers' own certificates, and to within 1 % of the optimum, and to 1-slack's dual value."""
+def gaps(name: str, examples: Any, runs: int, seconds: float) -> dict[str, Any]:
+    """Time to gaps by the solvers' own certificates, and to an objective within 1 % of the optimum."""
     results: dict[str, Any] = {}
     for loss, names in (("squared_hinge", SQUARED), ("hinge", HINGE)):
         warm(examples, names, loss)
@@ -119,7 +119,6 @@ def claims(name: str, examples: Any, runs: int, seconds: float) -> dict[str, Any
         table: dict[str, Any] = {}
         every = [Run(each, None, trace) for each in names for trace in traces[each]]
         judged = {id(verdict.run.trace): verdict for verdict in judge(every)}
-        value = median(trace[-1].dual or 0.0 for trace in traces.get("one-slack", [])) if loss == "hinge" else None
         for each in names:
             row: dict[str, Any] = {
                 f"to {gap:.1%}": median_of([seconds_to(trace, _proves(gap)) for trace in traces[each]]) for gap in GAPS
@@ -129,8 +128,6 @@ def claims(name: str, examples: Any, runs: int, seconds: float) -> dict[str, Any
             row["oracle calls to 1%"] = median_of(
                 [None if moment is None else moment.oracle_calls for moment in within]
             )
-            if value is not None:
-                row["to 1-slack's dual"] = median_of([seconds_to(trace, _dual(value)) for trace in traces[each]])
             table[each] = row
         results[loss] = table
     return results
@@ -138,10 +135,6 @@ def claims(name: str, examples: Any, runs: int, seconds: float) -> dict[str, Any
 
 def _proves(gap: float) -> Callable[[Epoch], bool]:
     return lambda row: row.gap is not None and row.gap <= gap
-
-
-def _dual(value: float) -> Callable[[Epoch], bool]:
-    return lambda row: row.dual is not None and row.dual >= value * (1 - 1e-9)
 
 
 def epochs(examples: Any, runs: int) -> dict[str, float]:
@@ -215,7 +208,7 @@ def report(name: str, examples: Any, seconds: float, out: Path) -> None:
 
 def lines(results: dict[str, Any]) -> Iterator[str]:
     """The results as tables in Markdown."""
-    for name, by_loss in results.get("claims", {}).items():
+    for name, by_loss in results.get("gaps", {}).items():
         for loss, table in by_loss.items():
             columns = list(next(iter(table.values())))
             yield f"\n{name}, {loss}, C = {C}; seconds\n"
@@ -242,7 +235,7 @@ def lines(results: dict[str, Any]) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    parser.add_argument("--parts", nargs="+", default=["claims", "epochs", "lazy", "memory"])
+    parser.add_argument("--parts", nargs="+", default=["gaps", "epochs", "lazy", "memory"])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=60.0, help="the most that a run may take")
     parser.add_argument("--out", type=Path, default=Path("bench"))
@@ -254,15 +247,15 @@ def main() -> None:
     if not data_folder().is_dir():
         raise SystemExit(f"there are no corpora at {data_folder()}; set WIDEMARGIN_DATA")
     options.out.mkdir(parents=True, exist_ok=True)
-    results: dict[str, Any] = {part: {} for part in ("claims", "epochs", "lazy") if part in options.parts}
+    results: dict[str, Any] = {part: {} for part in ("gaps", "epochs", "lazy") if part in options.parts}
     for name in options.sets:
         examples = load(name)
         if "epochs" in options.parts:
             results["epochs"][name] = epochs(examples, options.runs)
         if "lazy" in options.parts and name in TEXTS:
             results["lazy"][name] = lazy(examples, options.runs)
-        if "claims" in options.parts:
-            results["claims"][name] = claims(name, examples, options.runs, options.seconds)
+        if "gaps" in options.parts:
+            results["gaps"][name] = gaps(name, examples, options.runs, options.seconds)
         if "report" in options.parts:
             report(name, examples, options.seconds, options.out)
         (options.out / "solvers.json").write_text(json.dumps(results, indent=1), encoding="utf-8")

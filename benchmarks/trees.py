@@ -1,11 +1,10 @@
 """Dependency and constituency parsing: accuracy, training time and memory, and parsing speed.
 
-    python benchmarks/trees.py [--parts solvers orders likelihood speed brackets lazy] [--epochs 10] [--jobs 2] [--quick] [--out bench]
+    python benchmarks/trees.py [--parts orders likelihood speed brackets lazy] [--epochs 10] [--jobs 2] [--quick] [--out bench]
 
 | part | what | after |
 | --- | --- | --- |
-| solvers | ud-english-ewt, gold tags, first order, both decoders, every solver for the same number of epochs | Table 1 of Chang & Yih (2013), Figure 1 of Kummerfeld et al. (2015) |
-| orders | the same set, projective: first and second order | McDonald & Pereira (2006) |
+| orders | ud-english-ewt, gold tags, projective: first and second order | McDonald & Pereira (2006) |
 | likelihood | ud-english-ewt, first order: margin and likelihood, C of the latter by development data | |
 | speed | ud-english-ewt, first and second order: sentences per second, one thread | |
 | brackets | genia-treebank and gum-open, gold tags: F1, exact trees, training time, sentences per second | |
@@ -53,16 +52,8 @@ from widemargin.text.columns import Columns
 HERE = Path(__file__).resolve()
 EWT, GENIA, GUM = "ud-english-ewt", "genia-treebank", "gum-open"
 SUFFIXES = {EWT: "conllu", GENIA: "ptb", GUM: "ptb"}
-SOLVERS: dict[str, dict[str, Any]] = {
-    "dcd": {"solver": "dcd", "C": 0.01},
-    "sdm": {"solver": "sdm", "C": 0.01},
-    "adagrad, L2": {"solver": "adagrad(batch_size=16)", "C": 0.01},
-    "adagrad, L1": {"solver": "adagrad(batch_size=16)", "penalty": "l1", "C": 0.1},
-    "mira": {"solver": "mira", "C": 0.01},
-    "perceptron": {"solver": "perceptron"},
-}
-"""C is that of 0.003, 0.01 and 0.03 with which `dcd` does well on development data; all take the same, and L1 ten
-times as much."""
+DCD: dict[str, Any] = {"solver": "dcd", "C": 0.01}
+"""C is that of 0.003, 0.01 and 0.03 which does well on development data."""
 
 LAZY = {"perceptron": ("perceptron", "l2"), "adagrad, L2": ("adagrad", "l2"), "adagrad, L1": ("adagrad", "l1")}
 FIRST = {EWT: 2000, GENIA: 500}
@@ -139,7 +130,7 @@ def attachment(model: Any, name: str, n_jobs: int, question: str) -> dict[str, A
 def likelihood(common: dict[str, Any], folder: str, sentences: int | None) -> list[dict[str, Any]]:
     """Margin and likelihood on the same set, first order; the test data are read for the C that is best on dev."""
     name, rows, best = EWT, [], None
-    margin = child(name=name, options=common | SOLVERS["dcd"] | {"dev_metric": "uas"}, save=None, sentences=sentences)
+    margin = child(name=name, options=common | DCD | {"dev_metric": "uas"}, save=None, sentences=sentences)
     rows.append(report("likelihood", "margin", margin))
     for C in LIKELIHOOD_CS:
         model, options = str(Path(folder) / f"{C}.wm"), common | LIKELIHOOD | {"C": C, "dev_metric": "uas"}
@@ -266,18 +257,7 @@ def measured(chosen: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
     common = {"max_epochs": chosen.epochs, "tol": None, "n_jobs": chosen.jobs}
     rows: list[dict[str, Any]] = []
     model = str(Path(folder) / "parser.wm")
-    dcd, sentences = common | SOLVERS["dcd"], chosen.sentences
-    if "solvers" in chosen.parts and EWT in chosen.sets:
-        for decoder in chosen.decoders:
-            for name in chosen.solvers:
-                options = common | SOLVERS[name] | {"decoder": decoder}
-                rows.append(
-                    report(
-                        "solvers",
-                        f"{decoder}, {name}",
-                        child(name=EWT, options=options, save=None, sentences=sentences),
-                    )
-                )
+    dcd, sentences = common | DCD, chosen.sentences
     if "orders" in chosen.parts and EWT in chosen.sets:
         for order in (1, 2):
             found = child(name=EWT, options=dcd | {"order": order}, save=None, sentences=sentences)
@@ -297,10 +277,8 @@ def measured(chosen: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    all_parts = ["solvers", "orders", "likelihood", "speed", "brackets", "lazy"]
+    all_parts = ["orders", "likelihood", "speed", "brackets", "lazy"]
     parser.add_argument("--parts", nargs="+", default=all_parts, choices=all_parts)
-    parser.add_argument("--decoders", nargs="+", default=["projective", "nonprojective"])
-    parser.add_argument("--solvers", nargs="+", default=list(SOLVERS), choices=list(SOLVERS))
     parser.add_argument("--sets", nargs="+", default=list(SUFFIXES), choices=list(SUFFIXES))
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
