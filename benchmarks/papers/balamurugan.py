@@ -28,11 +28,11 @@ class Setting(NamedTuple):
 
 
 SETTINGS = {
-    report.POS: Setting("ewt", 1000),
-    report.WSJ: Setting("ewt", 1500, (0.1, 1.0, 10.0)),
+    report.POS: Setting("ewt", 800),
+    report.WSJ: Setting("ewt", 1200, (0.1, 1.0, 10.0)),
     report.BIONLP: Setting("jnlpba", 2000, (0.1, 1.0, 10.0)),
     report.BIOCREATIVE: Setting("bc2gm", 2000),
-    report.CONLL: Setting("genia", 1500),
+    report.CONLL: Setting("genia", 1200),
 }
 
 
@@ -49,7 +49,9 @@ def run(name: str, bench: Bench) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for C in setting.Cs:
         bench.tell(f"C = {C}")
-        planes = course(hinge(task, CP, C), named_solver(CP), seconds=limit, score=task.test, primal=True).rows
+        problem = hinge(task, CP, C)
+        planes, w = course(problem, named_solver(CP), seconds=limit, score=task.test)
+        planes[-1] = planes[-1]._replace(primal=problem.primal(w))
         done = Enough(planes[-1].dual or 0.0, wanted if setting.Cs[0] == C else 0.0)
         dual = course(hinge(task, SDM, C), named_solver(SDM), seconds=limit, score=task.test, until=done).rows
         found[str(C)] = {"CP": planes, "SDM": dual}
