@@ -40,7 +40,9 @@ def work(module: str, name: str, data: Path, out: Path, quick: bool) -> str:
         seconds = measure(out, paper.key, experiment, Bench(data, quick, lambda text: _queue.put(f"{label}: {text}")))
     except Exception as error:  # the other experiments go on, and the command fails in the end
         where = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{label}: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        told = f"{label}: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        _queue.put(told)
+        return told
     _queue.put(f"{label}: done in {seconds:.0f} s")
     return ""
 
