@@ -8,7 +8,7 @@ import numpy as np
 from drawing import Panel, panels
 from experiment import Block, Claim, Measured, Picture, Table
 from scipy.stats import binomtest, linregress, ttest_rel, wilcoxon
-from yu_joachims_motifs import EM, FIRST, RANDOM, THIRD
+from yu_joachims_motifs import EM, RANDOM, THIRD
 from yu_joachims_partial import SHARES, WAYS
 from yu_joachims_rankings import KS, METHODS
 from yu_joachims_rounds import AUTHORS, COLD, NAMES, OURS
@@ -45,9 +45,10 @@ def motif_table(found: Measured) -> Iterator[Block]:
         rows.append((f"{data}, {length}", *cells, per_cent(every(seeds)), per_cent(deviation(seeds))))
     head = [*next(iter(found.values()))["runs"], RANDOM, "deviation over seeds"]
     yield Table(("letters", *head), rows, "Ours, ten folds")
-    for data in ("yeast", "promoters"):
-        for length in LENGTHS:
-            yield against_em(found[f"motifs-{data}-{length}"], data, length)
+    for length in LENGTHS:
+        yield against_em(found[f"motifs-yeast-{length}"], length)
+    for length in LENGTHS:
+        yield f"Promoters, {length} letters: {against_em(found[f'motifs-promoters-{length}'], length).because}"
     yeast = [found[f"motifs-yeast-{length}"]["seeds"] for length in LENGTHS]
     mild = max(values[2] for values in PAPER_ERRORS.values())
     yield Claim(
@@ -97,19 +98,18 @@ def best_objective(seeds: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, 
     return [min(runs, key=lambda run: run["objective"]) for runs in zip(*seeds, strict=True)]
 
 
-def against_em(measured: dict[str, Any], data: str, length: int) -> Claim:
-    """Whether the better order makes fewer errors than the baseline, by a test over folds and one over sequences."""
+def against_em(measured: dict[str, Any], length: int) -> Claim:
+    """Whether the paper's order makes fewer errors than the baseline, by a test over folds and one over sequences."""
     runs = measured["runs"]
-    ours, theirs = min((runs[FIRST], runs[THIRD]), key=error), runs[EM]
+    ours, theirs = runs[THIRD], runs[EM]
     p = float(ttest_rel(by_fold(ours), by_fold(theirs)).pvalue)
     first, second = digits(ours), digits(theirs)
     more, fewer = int((first > second).sum()), int((second > first).sum())
     exact = float(binomtest(more, max(more + fewer, 1)).pvalue)
     return Claim(
-        f"Motifs of {length} letters: fewer errors than a motif finder with the best threshold for the test fold"
-        f"{'' if data == 'yeast' else ', on promoters, which the paper does not have'}.",
+        f"Motifs of {length} letters: fewer errors than a motif finder with the best threshold for the test fold.",
         error(ours) < error(theirs) and p < SIGNIFICANT,
-        f"{per_cent(error(ours))} with the better of both orders against {per_cent(error(theirs))} of EM; paired "
+        f"{per_cent(error(ours))} with order 3, as in the paper, against {per_cent(error(theirs))} of EM; paired "
         f"t-test over folds p = {p:.2g}, McNemar over sequences p = {exact:.2g}. Rule: lower, and p < {SIGNIFICANT} by "
         "the first.",
     )
