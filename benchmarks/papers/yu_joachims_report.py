@@ -252,20 +252,17 @@ def rounds_figure(found: Measured) -> Iterator[Block]:
         f"{min(counts)} to {max(counts)} rounds, {cut} of {len(cells)} runs not over. Rule: more than half of the runs "
         "are over after at most 50.",
     )
-    slopes = {
-        TASKS[name]: float(
-            linregress(
-                np.log10([row["C"] for row in rows]), np.log10([row["ways"][AUTHORS]["rounds"] for row in rows])
-            ).slope
-        )
-        for name, rows in of.items()
-    }
+    slopes = {}
+    for name, rows in of.items():
+        over = [(row["C"], row["ways"][AUTHORS]["rounds"]) for row in rows if row["ways"][AUTHORS]["over"]]
+        if len(over) > 1:
+            slopes[TASKS[name]] = float(linregress(*np.log10(over).T).slope)
     yield Claim(
         "The number of rounds grows very mildly with C.",
-        all(10**slope < 2 for slope in slopes.values()),
+        bool(slopes) and all(10**slope < 2 for slope in slopes.values()),
         "Ten times the C makes the rounds "
         + ", ".join(f"{10**slope:.2f} times as many ({name})" for name, slope in slopes.items())
-        + ". Rule: less than twice as many, by a line through the logarithms.",
+        + ". Rule: less than twice as many, by a line through the logarithms of runs that are over.",
     )
 
 
