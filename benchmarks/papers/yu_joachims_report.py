@@ -228,6 +228,11 @@ def p_value(one: Sequence[float], other: Sequence[float]) -> float:
     return float(np.mean(np.abs(signs @ difference) >= abs(difference.sum()) - 1e-12))
 
 
+def finished(rows: Sequence[dict[str, Any]], way: str) -> list[tuple[float, float]]:
+    """C and rounds of the runs that the clock did not stop."""
+    return [(row["C"], row["ways"][way]["rounds"]) for row in rows if row["ways"][way]["over"]]
+
+
 def rounds_figure(found: Measured) -> Iterator[Block]:
     """Figure 3."""
     of = {name: found[f"rounds-{name}"]["rows"] for name in NAMES}
@@ -236,7 +241,7 @@ def rounds_figure(found: Measured) -> Iterator[Block]:
             {AUTHORS: "As in the paper: cold rounds, bundle method", OURS: "Ours: rebased, loose rounds"}[way],
             "C",
             "rounds",
-            {TASKS[name]: [(row["C"], row["ways"][way]["rounds"]) for row in rows] for name, rows in of.items()},
+            {TASKS[name]: finished(rows, way) for name, rows in of.items()},
             log_x=True,
             low=0,
         )
@@ -245,7 +250,7 @@ def rounds_figure(found: Measured) -> Iterator[Block]:
     yield Picture("figure-3", panels(shown), "Rounds of CCCP against C")
     cells = [row["ways"][AUTHORS] for rows in of.values() for row in rows]
     counts, cut = [cell["rounds"] for cell in cells], sum(not cell["over"] for cell in cells)
-    yield f"Of {len(cells)} runs as in the paper, {cut} were stopped by the clock before their rounds were over."
+    yield f"Of {len(cells)} runs as in the paper, {cut} were stopped by the clock before their rounds were over; they are not drawn."
     yield Claim(
         "Most runs finish within 50 rounds.",
         sum(cell["over"] and cell["rounds"] <= 50 for cell in cells) > len(cells) / 2,
@@ -254,7 +259,7 @@ def rounds_figure(found: Measured) -> Iterator[Block]:
     )
     slopes = {}
     for name, rows in of.items():
-        over = [(row["C"], row["ways"][AUTHORS]["rounds"]) for row in rows if row["ways"][AUTHORS]["over"]]
+        over = finished(rows, AUTHORS)
         if len(over) > 1:
             slopes[TASKS[name]] = float(linregress(*np.log10(over).T).slope)
     yield Claim(
