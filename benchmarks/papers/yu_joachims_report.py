@@ -250,7 +250,10 @@ def rounds_figure(found: Measured) -> Iterator[Block]:
     yield Picture("figure-3", panels(shown), "Rounds of CCCP against C")
     cells = [row["ways"][AUTHORS] for rows in of.values() for row in rows]
     counts, cut = [cell["rounds"] for cell in cells], sum(not cell["over"] for cell in cells)
-    yield f"Of {len(cells)} runs as in the paper, {cut} were stopped by the clock before their rounds were over; they are not drawn."
+    yield (
+        f"Of {len(cells)} runs as in the paper, {cut} were stopped by the clock before their rounds were over; they "
+        "are not drawn."
+    )
     yield Claim(
         "Most runs finish within 50 rounds.",
         sum(cell["over"] and cell["rounds"] <= 50 for cell in cells) > len(cells) / 2,
