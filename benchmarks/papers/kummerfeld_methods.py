@@ -68,13 +68,11 @@ METHODS = {
     "online-cutting-plane": Method(
         "Online cutting plane", "margin", lambda C: OnlineCuttingPlane(batch_size=1), (0.1, 1.0, 10.0)
     ),
-    "adagrad-l1": Method("Online primal subgradient, L1", "margin", _adagrad(), (10.0, 100.0), (0.1, 0.3), "l1"),
-    "adagrad-l2": Method("Online primal subgradient, L2", "margin", _adagrad(), (1.0, 10.0, 100.0), (0.1, 0.3)),
-    "likelihood": Method(
-        "Softmax-margin likelihood", "likelihood", _adagrad(), (10.0, 100.0), (0.1, 0.3), objective="softmax-margin"
-    ),
+    "adagrad-l1": Method("Subgradient, L1", "margin", _adagrad(), (10.0, 100.0), (0.1, 0.3), "l1"),
+    "adagrad-l2": Method("Subgradient, L2", "margin", _adagrad(), (1.0, 10.0, 100.0), (0.1, 0.3)),
+    "likelihood": Method("Likelihood", "likelihood", _adagrad(), (10.0, 100.0), (0.1, 0.3), objective="softmax-margin"),
 }
-BATCHES = Method("Online primal subgradient, L2, batches of 10", "margin", _adagrad(10))
+BATCHES = Method("Subgradient, L2, batches of 10", "margin", _adagrad(10))
 """Run with the setting that is best for batches of one (observation 5)."""
 
 

@@ -23,7 +23,7 @@ from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.training import Data, train
 
-SHARES = (0.0, 0.1, 0.3, 0.5, 0.8)
+SHARES = (0.0, 0.1, 0.5, 0.8)
 VALUES = (0.05, 0.2)
 SENTENCES = 2000
 Sequences = list[list[Any]]

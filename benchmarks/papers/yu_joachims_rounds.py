@@ -36,7 +36,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 }
 VALUES = {"motif": (0.001, 0.01, 0.1, 1.0), "cluster": (1e-5, 1e-4, 1e-3, 1e-2), "rank": (0.001, 0.01, 0.1, 1.0)}
 INIT = {"motif": "random", "cluster": "rule", "rank": "rule"}
-STOP = Stop(epochs=1000, gap=0.01, seconds=8.0)
+STOP = Stop(epochs=1000, gap=0.01, seconds=15.0)
 MOST, N_SEEDS, TOLERANCE = 100, 5, 1.001
 AUTHORS, COLD, OURS = "bundle", "cold rounds", "rebased"
 WAYS: dict[str, tuple[str, Rounds]] = {
