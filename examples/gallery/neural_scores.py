@@ -55,8 +55,10 @@ for step in range(31):
         with torch.no_grad():
             sure = chain.marginals(module(words[:1]), mask[:1])[0][0]
         n, axes = len(X[0]), panels[list(shown).index(step)]
-        image = axes.imshow(sure[:n].T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        axes.plot(range(n), gold[0, :n], "x", color="#D55E00")
+        image = axes.imshow(
+            sure[:n].T.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto"
+        )
+        axes.plot(range(n), gold[0, :n].numpy(), "x", color="#D55E00")
         axes.set_xticks(range(n), X[0], rotation=60, ha="right")
         axes.set(title=shown[step])
     optimiser.zero_grad()
