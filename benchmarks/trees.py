@@ -67,7 +67,7 @@ times as much."""
 
 BRACKETERS: dict[str, dict[str, Any]] = {
     "dcd": {},
-    "dcd, rich": {"templates": "rich", "fold": "left", "hash_bits": 26},
+    "dcd, rich": {"templates": "rich", "fold": "left"},
 }
 
 LAZY = {"perceptron": ("perceptron", "l2"), "adagrad, L2": ("adagrad", "l2"), "adagrad, L1": ("adagrad", "l1")}
