@@ -92,7 +92,7 @@ def is_possible(bracketing, nodes):
     if not all((words if j - i == 1 else top if j - i == n else spans)[label] for i, j, label in nodes):
         return False
     return all(
-        child[2] < n_chains or (side == 1 and bracketing.rests[parent[2]] == child[2])
+        child[2] < n_chains or (side == bracketing.rest_side and bracketing.rests[parent[2]] == child[2])
         for parent, child, side in halves(nodes)
     )
 
@@ -100,10 +100,10 @@ def is_possible(bracketing, nodes):
 class PlainBrackets:
     """A model of constituents with its features as strings, for templates of words and tags as they are."""
 
-    def __init__(self, texts, templates, hash_bits, missing_cost=1.0, error="spans"):
+    def __init__(self, texts, templates, hash_bits, missing_cost=1.0, error="spans", fold="right"):
         self.missing_cost, self.error = missing_cost, error
         self.trees = [Tree.parse(text) for text in texts]
-        self.bracketing = Bracketing.of(self.trees)
+        self.bracketing = Bracketing.of(self.trees, fold)
         self.templates, self.columns = parse_bracket_templates(templates), columns_of(self.trees)
         self.gold = [self.bracketing.encode(tree) for tree in self.trees]
         keys = BracketHasher(self.templates).keys(self.columns)
@@ -164,6 +164,8 @@ class PlainBrackets:
             for measure in template.measures:
                 if measure == "length":
                     values.append(max(step for step in STEPS if step <= end - begin))
+                elif measure == "words":
+                    values.append(" ".join(word.lower() for word, _ in tagged[begin:end]))
                 else:
                     assert measure == "tags"
                     values.append(" ".join(tag for _, tag in tagged[begin:end]))

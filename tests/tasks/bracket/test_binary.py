@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helpers import corpus
 from widemargin.errors import DataError
-from widemargin.tasks.bracket.binary import Bracketing, common_root
+from widemargin.tasks.bracket.binary import FOLDS, Bracketing, common_root
 from widemargin.text.trees import Tree
 
 pytestmark = pytest.mark.interpreted
@@ -27,19 +27,22 @@ def back(bracketing, tree):
     return bracketing.decode(bracketing.encode(tree), tree.words(), tree.tags())
 
 
-@given(st.lists(constituents, max_size=5), st.booleans())
-def test_round_trip(trees, rooted):
+folds = st.sampled_from(FOLDS)
+
+
+@given(st.lists(constituents, max_size=5), st.booleans(), folds)
+def test_round_trip(trees, rooted, fold):
     trees = [two, *trees]
     if rooted:
         trees = [Tree("TOP", (tree,)) for tree in trees]
-    bracketing = Bracketing.of(trees)
+    bracketing = Bracketing.of(trees, fold)
     assert bracketing.root == "TOP" or not rooted
     assert [back(bracketing, tree) for tree in trees] == trees
 
 
-@given(constituents)
-def test_nodes_are_a_binary_tree_in_preorder_with_allowed_labels(tree):
-    bracketing = Bracketing.of([two, tree])
+@given(constituents, folds)
+def test_nodes_are_a_binary_tree_in_preorder_with_allowed_labels(tree, fold):
+    bracketing = Bracketing.of([two, tree], fold)
     nodes = bracketing.encode(tree)
     n = len(tree.words())
     assert len(nodes) == 2 * n - 1
@@ -53,8 +56,9 @@ def test_nodes_are_a_binary_tree_in_preorder_with_allowed_labels(tree):
             assert left[0] == begin
             assert left[1] == right[0]
             assert right[1] == end
-            assert left[2] < len(bracketing.chains)
-            assert right[2] < len(bracketing.chains) or right[2] == bracketing.rests[label]
+            rest, other = (left, right) if fold == "left" else (right, left)
+            assert other[2] < len(bracketing.chains)
+            assert rest[2] < len(bracketing.chains) or rest[2] == bracketing.rests[label]
 
 
 def test_different_trees_have_different_nodes():
@@ -89,10 +93,12 @@ def test_round_trip_of_a_treebank():
     assert np.array_equal(bracketing.allowed[0][:1], [True])
 
 
-def test_a_flat_tree_is_folded_in_a_step_a_child():
-    """Rests share the children of their constituent: copies would take hundreds of gigabytes here."""
-    n = 300_000
+@pytest.mark.parametrize("fold", FOLDS)
+def test_a_flat_tree_is_folded_in_a_step_a_child(fold):
+    """Rests share the children of their constituent: copies would take tens of gigabytes here."""
+    n = 100_000
     tree = Tree("S", (Tree("N", ("a",)),) * n)
-    nodes = Bracketing.of([tree]).encode(tree)
-    assert nodes[::2, :2].tolist()[:3] == [[0, n], [1, n], [2, n]]
+    nodes = Bracketing.of([tree], fold).encode(tree)
+    rests = nodes[nodes[:, 2] == nodes[1 if fold == "left" else 2, 2], :2]
+    assert rests[:2].tolist() == ([[0, n - 1], [0, n - 2]] if fold == "left" else [[1, n], [2, n]])
     assert len(nodes) == 2 * n - 1

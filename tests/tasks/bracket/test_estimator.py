@@ -70,6 +70,21 @@ def test_a_saved_parser_predicts_the_same(bank, parser, tmp_path):
     assert loaded.model_.columns_read == ["pos", "word"]
 
 
+def test_rich_templates_and_folding_from_the_left_are_kept_in_the_file(bank, tmp_path):
+    X, y = columns_of(bank.trees[80:]), bank.trees[80:]
+    parser = ConstituencyParser(
+        solver="perceptron", max_epochs=2, hash_bits=BITS, tags="given", templates="rich", fold="left"
+    ).fit(columns_of(bank.trees[:40]), bank.trees[:40])
+    assert parser.score(X, y) > 0.85
+    parser.save(tmp_path / "parser.wm")
+    loaded = widemargin.load(tmp_path / "parser.wm")
+    assert loaded.model_.bracketing == parser.model_.bracketing
+    assert set(loaded.model_.texts) > {"words", "last:shape|split:shape[-2]|split:pos[-1]"}
+    assert loaded.predict(X) == parser.predict(X)
+    with pytest.raises(WidemarginError, match="there is no fold 'top'; there are left and right"):
+        ConstituencyParser(fold="top").fit(X, y)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -83,6 +98,7 @@ def test_a_saved_parser_predicts_the_same(bank, parser, tmp_path):
         {"on_spans": [True]},
         {"on_words": None},
         {"root": 3},
+        {"fold": "top"},
         {"templates": ["nobody:word"]},
         {"templates": []},
     ],

@@ -13,6 +13,7 @@ from widemargin import ConstituencyParser
 from widemargin.core.sparse import dots
 from widemargin.decoders.charts import cell
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.tasks.bracket.binary import FOLDS
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import columns_read, parse_bracket_templates
 from widemargin.testing import check_structure
@@ -30,6 +31,7 @@ TEXTS = [
 TEMPLATES = [
     "length",
     "tags",
+    "words",
     "first:word[-1]",
     "last:pos[1]",
     "split:word|split:pos[-1]",
@@ -42,9 +44,9 @@ TEMPLATES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model():
-    return PlainBrackets(TEXTS, TEMPLATES, hash_bits=8)
+@pytest.fixture(scope="module", params=FOLDS)
+def model(request):
+    return PlainBrackets(TEXTS, TEMPLATES, hash_bits=8, fold=request.param)
 
 
 def random_nodes(model, i, rng):

@@ -3,8 +3,9 @@
 A chain of constituents over the same words, such as a sentence that is nothing but a verb phrase, becomes one node
 whose label is the whole chain, ``"S VP"``: labels have no blanks. A constituent with more than two children is folded
 from the right: its first child is the left half, and all others together are the right half, a *rest*, which knows what
-it is a rest of. A rest is only ever the right half of its own constituent or of its own rest, so no two binary trees
-are the same tree of constituents. Words in no chain have the empty label.
+it is a rest of. Folded from the left, its last child is the right half, and all others are a rest on the left. A rest
+is only ever the half on that side of its own constituent or of its own rest, so no two binary trees are the same tree
+of constituents. Words in no chain have the empty label.
 
 A binary tree over n words is an array of 2 n − 1 rows (begin, end, label) in preorder (`decoders.cky`). Tags and words
 are not part of it. If every tree has the same constituent on top with a single child (``ROOT``, ``S1``, ``TOP``), it
@@ -13,7 +14,7 @@ tells nothing: it is taken off, and put back.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -21,6 +22,10 @@ from widemargin._types import BoolMatrix, IntMatrix, IntVector
 from widemargin.errors import DataError
 from widemargin.text.columns import Columns
 from widemargin.text.trees import Tree
+
+Fold = Literal["left", "right"]
+FOLDS = get_args(Fold)
+"""Where constituents are folded from; the place in this list is the side that their rests are on."""
 
 
 class Node(NamedTuple):
@@ -64,6 +69,7 @@ class Bracketing:
     folded: list[str]
     on_words: list[bool]
     on_spans: list[bool]
+    fold: Fold = "right"
     _chain_codes: dict[str, int] = field(init=False, repr=False, compare=False)
     _rest_codes: dict[str, int] = field(init=False, repr=False, compare=False)
 
@@ -73,7 +79,7 @@ class Bracketing:
         object.__setattr__(self, "_rest_codes", rests)
 
     @classmethod
-    def of(cls, trees: Sequence[Tree]) -> "Bracketing":
+    def of(cls, trees: Sequence[Tree], fold: Fold = "right") -> "Bracketing":
         """The labels that these trees need.
 
         >>> trees = [Tree.parse("(TOP (S (VP (VB take) (NP (NN care)) (RB now))))")]
@@ -82,18 +88,17 @@ class Bracketing:
         ('TOP', ['', 'NP', 'S VP'], ['VP'])
         """
         root = common_root(trees)
-        return cls.with_labels(root, Labels.of(trees, root))
+        return cls.with_labels(root, Labels.of(trees, root), fold)
 
     @classmethod
-    def with_labels(cls, root: str | None, labels: "Labels") -> "Bracketing":
+    def with_labels(cls, root: str | None, labels: "Labels", fold: Fold = "right") -> "Bracketing":
         """The labels in order."""
         on_words, on_spans, folded = labels
         if not on_spans:
             raise DataError("there is no tree with more than one word to learn from")
         chains = sorted(on_words | on_spans)
-        return cls(
-            root, chains, sorted(folded), [each in on_words for each in chains], [each in on_spans for each in chains]
-        )
+        places = [each in on_words for each in chains], [each in on_spans for each in chains]
+        return cls(root, chains, sorted(folded), *places, fold)
 
     def check(self) -> None:
         """Raise an error if no tree has such labels, as in a damaged model file."""
@@ -124,6 +129,11 @@ class Bracketing:
         return np.array([self._rest_codes.get(label, -1) for label in [*bottoms, *self.folded]], dtype=np.int32)
 
     @property
+    def rest_side(self) -> int:
+        """The side of halves that are rests: 0 on the left, 1 on the right."""
+        return FOLDS.index(self.fold)
+
+    @property
     def allowed(self) -> BoolMatrix:
         """(3, L): which labels may be on words, on longer spans, and on top."""
         rests = [False] * len(self.folded), [True] * len(self.folded)
@@ -134,7 +144,7 @@ class Bracketing:
         nodes = np.array(
             [
                 (each.begin, each.n_halves, (self._rest_codes if each.is_rest else self._chain_codes)[each.label])
-                for each in _nodes(tree, self.root)
+                for each in _nodes(tree, self.root, self.fold)
             ],
             dtype=np.int32,
         )
@@ -189,26 +199,28 @@ def common_root(trees: Sequence[Tree]) -> str | None:
     return labels.pop() if same else None
 
 
-def _nodes(tree: Tree, root: str | None) -> Iterator[Node]:
-    """The nodes of a tree's binary tree in preorder."""
-    # Constituents, and rests as the label they are a rest of, the children of the whole, and where the rest begins.
-    waiting: list[Tree | tuple[str, tuple[Tree, ...], int]] = [tree] if root is None else [*_parts(tree)]
+def _nodes(tree: Tree, root: str | None, fold: Fold = "right") -> Iterator[Node]:
+    """The nodes of a tree's binary tree in preorder; the labels do not depend on `fold`."""
+    # Constituents, and rests as the label they are a rest of, the children of the whole, and which of them are left.
+    waiting: list[Tree | tuple[str, tuple[Tree, ...], int, int]] = [tree] if root is None else [*_parts(tree)]
     begin = 0
     while waiting:
         each = waiting.pop()
         if isinstance(each, Tree):
             chain, children = _chain(each)
             node = Node(begin, " ".join(chain), False, min(len(children), 2))
-            folded, at = chain[-1] if chain else "", 0
+            folded, first, end = chain[-1] if chain else "", 0, len(children)
         else:
-            folded, children, at = each
+            folded, children, first, end = each
             node = Node(begin, folded, True, 2)
         yield node
         begin += node.n_halves == 0
-        if len(children) - at == 2:
-            waiting += [children[at + 1], children[at]]
+        if end - first == 2:
+            waiting += [children[first + 1], children[first]]
+        elif children and fold == "right":
+            waiting += [(folded, children, first + 1, end), children[first]]
         elif children:
-            waiting += [(folded, children, at + 1), children[at]]
+            waiting += [children[end - 1], (folded, children, first, end - 1)]
 
 
 def _chain(tree: Tree) -> tuple[list[str], tuple[Tree, ...]]:

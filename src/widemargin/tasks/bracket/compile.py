@@ -12,10 +12,12 @@ from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.errors import WidemarginError
 from widemargin.files.brackets import columns_of
-from widemargin.tasks.bracket.binary import Bracketing, Labels, as_trees, common_root
+from widemargin.tasks.bracket.binary import FOLDS, Bracketing, Fold, Labels, as_trees, common_root
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import (
     DEFAULT_BRACKET_TEMPLATES,
+    RICH,
+    RICH_BRACKET_TEMPLATES,
     BracketHasher,
     columns_read,
     parse_bracket_templates,
@@ -48,18 +50,20 @@ def survey_brackets(parameters: BracketerParameters, data: Data) -> Survey:
 
 def _templates(parameters: BracketerParameters) -> tuple[RoleTemplate, ...]:
     given = parameters.templates
-    return parse_bracket_templates(DEFAULT_BRACKET_TEMPLATES if given is None else given)
+    if given is None:
+        return parse_bracket_templates(DEFAULT_BRACKET_TEMPLATES)
+    return parse_bracket_templates(RICH_BRACKET_TEMPLATES if given == RICH else given)
 
 
 TAGS = Learnt(as_tagged, lambda parameters, survey: columns_read(_templates(parameters)))
 
 
-def _bracketing(survey: Survey) -> Bracketing:
+def _bracketing(survey: Survey, fold: Fold) -> Bracketing:
     """The labels of all parts."""
     roots, facts = survey.facts["roots"], survey.facts
     root = next(iter(roots)) if len(roots) == 1 else None
     which = "with" if root is None else "without"
-    return Bracketing.with_labels(root, Labels(*(facts[f"{part} {which} root"] for part in Labels._fields)))
+    return Bracketing.with_labels(root, Labels(*(facts[f"{part} {which} root"] for part in Labels._fields)), fold)
 
 
 def compile_brackets(
@@ -69,13 +73,16 @@ def compile_brackets(
     hash_bits = checked_bits(parameters.hash_bits)
     if parameters.dev_metric not in METRICS:
         raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
+    fold = parameters.fold
+    if fold not in FOLDS:
+        raise WidemarginError(f"there is no fold {fold!r}; there are {' and '.join(FOLDS)}")
     columns = as_tagged(data.X)
     trees = as_trees(columns, data.y)
     templates = _templates(parameters)
     dev = None if data.dev is None else as_tagged(data.dev[0])
     gold_dev = None if dev is None or data.dev is None else as_trees(dev, data.dev[1])
     columns, dev, taggers, filled = tagged(parameters, columns, dev, columns_read(templates), data.told)
-    bracketing = Bracketing.of(trees) if survey is None else _bracketing(survey)
+    bracketing = Bracketing.of(trees, fold) if survey is None else _bracketing(survey, fold)
     gold = np.concatenate([bracketing.encode(tree) for tree in trees])
     examples = BracketExamples(
         bracketing,

@@ -128,8 +128,8 @@ class BracketExamples:
         n_labels, n_chains = bracketing.n_labels, len(bracketing.chains)
         costs = np.full(n_labels, missing_cost)
         costs[1:n_chains] = 1.0
-        allowed, rests, by_productions = bracketing.allowed, bracketing.rests, error == "productions"
-        self.data = BracketData(indptr, keys, gold, allowed, rests, n_chains, costs, by_productions)
+        labelling = bracketing.allowed, bracketing.rests, bracketing.rest_side, n_chains
+        self.data = BracketData(indptr, keys, gold, *labelling, costs, error == "productions")
         self.layout = Layout(n_labels, 2**hash_bits - 1, 2**hash_bits + n_labels - 1)
         self.n_examples, self.n_positions = len(self.lengths), 2 * self.lengths - 1
         self.n_weights = self.count_weights(n_labels, hash_bits)

@@ -3,7 +3,7 @@
     first:pos[-1]|last:pos[1]    the tags before and after a span
     first:pos|last:pos|length    its first and last tag with how long it is, in steps
     tags                         the sequence of its tags
-    shapes                       the sequence of its words' shapes
+    shapes, words                the sequence of its words' shapes, of its words in lower case
     split:word[-1]|last:pos      the word before the split into halves with the last tag of the right half
 
 `split` is the first token of the right half. Templates with it describe how a constituent is split: of its left half
@@ -28,7 +28,7 @@ from widemargin.text.roles import KEY_BITS, RoleTemplate, parse_role_templates
 from widemargin.text.templates import Atom, Atoms
 
 ROLES = ("first", "last", "split")
-SEQUENCES = {"tags": ("pos", "value"), "shapes": ("word", "shape")}
+SEQUENCES = {"tags": ("pos", "value"), "shapes": ("word", "shape"), "words": ("word", "lower")}
 MEASURES = ("length", *SEQUENCES)
 PAIRS = (("first", "last"), ("first", "split"), ("split", "last"))
 GROUPS = (*((role,) for role in ROLES), *PAIRS)
@@ -83,6 +83,58 @@ DEFAULT_BRACKET_TEMPLATES = (
     "split:word|last:word",
 )
 """The default templates of a constituency parser; tags are in the column ``pos``."""
+
+RICH = "rich"
+"""The name of the following templates."""
+
+RICH_BRACKET_TEMPLATES = (
+    *DEFAULT_BRACKET_TEMPLATES,
+    # one token more
+    "first:word[1]",
+    "last:word[-1]",
+    "first:word|first:word[1]",
+    "last:word[-1]|last:word",
+    "first:word[-2]",
+    "last:word[2]",
+    "split:word[-1]|split:word",
+    "split:pos[-2]|split:pos[-1]|split:pos",
+    "split:pos[-1]|split:pos|split:pos[1]",
+    # how words look
+    "first:suffix3[-1..0]",
+    "last:suffix3[0..1]",
+    "first:prefix3",
+    "last:prefix3",
+    "first:shape",
+    "last:shape",
+    "first:shape[-1]|first:shape",
+    "last:shape|last:shape[1]",
+    "split:suffix3[-1..0]",
+    "split:shape[-1]|split:shape",
+    "split:suffix3[-1]|split:pos",
+    "split:pos[-1]|split:suffix3",
+    # words of both ends
+    "words",
+    "first:pos|last:word[1]",
+    "first:word|last:word[1]",
+    "first:suffix3|last:suffix3",
+    "first:pos|split:word",
+    "first:word|split:pos",
+    "split:word[-1]|last:pos",
+    "split:pos|last:word",
+    # what is coordinated is alike: begin or end of either half, with the word before the split between them
+    "split:pos[-2]|split:pos[-1]|last:pos",
+    "split:word[-2]|split:pos[-1]|last:word",
+    "split:suffix3[-2]|split:pos[-1]|last:suffix3",
+    "split:shape[-2]|split:pos[-1]|last:shape",
+    "first:shape|split:pos[-1]|split:shape",
+    "first:suffix3|split:pos[-1]|split:suffix3",
+    # halves as a whole
+    "first:pos|split:pos|length",
+    "split:pos|last:pos|length",
+    "first:pos|split:pos|tags",
+    "split:pos[-1]|last:pos|tags",
+)
+"""More templates, for folding from the left: the word before the split is then a conjunction where there is one."""
 
 _MULTIPLIER = np.uint64(0x9E3779B1)
 _INVERSE = np.uint64(pow(0x9E3779B1, -1, 2**64))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from widemargin._types import AnyArray, FloatMatrix, IntMatrix, IntVector
-from widemargin.core.header import Fields, flag, many, names, optional, text
+from widemargin.core.header import Fields, flag, many, names, one_of, optional, text
 from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
@@ -22,7 +22,7 @@ from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.report.svg import Picture
 from widemargin.tasks.answers import Alternatives, Ranked, checked_k
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.bracket.binary import Bracketing, as_trees
+from widemargin.tasks.bracket.binary import FOLDS, Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse_bracket_templates
 from widemargin.tasks.bracket.metrics import bracket_evaluation
@@ -51,6 +51,7 @@ class Bracketer(TreeModel, Alternatives):
         "templates": TEMPLATES,
         "hash_bits": HASH_BITS,
     }
+    perhaps: ClassVar[Fields] = {**TreeModel.perhaps, "fold": one_of(*FOLDS)}
 
     bracketing: Bracketing
     texts: tuple[str, ...]
@@ -223,6 +224,8 @@ class Bracketer(TreeModel, Alternatives):
             "templates": list(self.texts),
             "hash_bits": self.hash_bits,
         }
+        if bracketing.fold != "right":  # as all models were once, whose files say nothing about it
+            header["fold"] = bracketing.fold
         carried, tensors = self.carried()
         return header | carried, packed_weights(self.weights) | tensors
 
@@ -230,7 +233,8 @@ class Bracketer(TreeModel, Alternatives):
     def _restored(cls, stored: Stored) -> "Bracketer":
         header = stored.header
         labels, hash_bits = header["labels"], header["hash_bits"]
-        bracketing = Bracketing(header["root"], labels, *(header[name] for name in ("folded", "on_words", "on_spans")))
+        places = header["folded"], header["on_words"], header["on_spans"]
+        bracketing = Bracketing(header["root"], labels, *places, header.get("fold", "right"))
         bracketing.check()
         weights = stored_weights(stored, BracketExamples.count_weights(bracketing.n_labels, hash_bits))
         texts = tuple(header["templates"])

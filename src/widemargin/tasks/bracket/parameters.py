@@ -14,9 +14,13 @@ class BracketerParameters(TreeParameters):
 
     templates: "str | Sequence[str] | None" = parameter(
         None,
-        "Features of spans, such as 'first:word|last:word|length'. By default those of the library.",
+        "Features of spans, such as 'first:word|last:word|length'. By default those of the library; 'rich' stands for "
+        "more of them, which are more accurate and take longer.",
         given_as="templates",
         metavar="FILE|TEXT",
+    )
+    fold: Literal["left", "right"] = parameter(
+        "right", "From which side constituents with more than two parts are folded into binary ones."
     )
     hash_bits: int = parameter(24, "All features share 2^N weights.", metavar="N")
     missing_cost: float = parameter(

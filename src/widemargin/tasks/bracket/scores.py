@@ -59,8 +59,9 @@ class BracketData(NamedTuple):
 
     `gold` holds the nodes of all sentences, those of sentence i from 2 indptr[i] − i on; it is empty where sentences
     are only to be parsed. `allowed` says which labels may be on words, on longer spans and on top; `rests` which label
-    a rest of each label has, −1 for none, and `n_chains` where the labels of rests begin. `costs` are the errors of
-    wrong nodes with each label; `by_productions` says whether nodes with wrong halves are wrong, too.
+    a rest of each label has, −1 for none, `rest_side` whether rests are left halves (0) or right ones (1), and
+    `n_chains` where the labels of rests begin. `costs` are the errors of wrong nodes with each label; `by_productions`
+    says whether nodes with wrong halves are wrong, too.
     """
 
     indptr: LongVector
@@ -68,6 +69,7 @@ class BracketData(NamedTuple):
     gold: IntMatrix
     allowed: BoolMatrix
     rests: IntVector
+    rest_side: int
     n_chains: int
     costs: FloatVector
     by_productions: bool
@@ -192,13 +194,13 @@ def gold_marks(data: BracketData, i: int, scale: float) -> Marks:
 
 @kernel
 def rule_scores(data: BracketData, weights: BracketWeights) -> FloatMatrix:
-    """The weights of rules; −inf where a rest is not a right half of what it is a rest of."""
+    """The weights of rules; −inf where a rest is not on its side of what it is a rest of."""
     rules = weights.rules.copy()
     for child in range(data.n_chains, rules.shape[1]):
         for label in range(rules.shape[1]):
-            rules[0, child, label] = -np.inf
+            rules[1 - data.rest_side, child, label] = -np.inf
             if data.rests[label] != child:
-                rules[1, child, label] = -np.inf
+                rules[data.rest_side, child, label] = -np.inf
     return rules
 
 
