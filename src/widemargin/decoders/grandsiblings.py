@@ -99,9 +99,7 @@ def _facing(halves: FloatMatrix, between: FloatMatrix, i: int, j: int) -> None:
 
 
 @kernel
-def _attach(
-    tables: GrandTables, scores: FloatMatrix, sibling: FloatMatrix, grand: FloatMatrix, h: int, m: int
-) -> None:
+def _attach(tables: GrandTables, scores: FloatMatrix, sibling: FloatMatrix, grand: FloatMatrix, h: int, m: int) -> None:
     """Fill in arcs[h, m]."""
     halves, between, arcs = tables.halves, tables.between, tables.arcs
     i, j, step = min(h, m), max(h, m), 1 if m > h else -1
