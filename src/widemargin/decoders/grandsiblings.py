@@ -109,7 +109,9 @@ def _attach(tables: GrandTables, scores: FloatMatrix, sibling: FloatMatrix, gran
         facing = between[s, m, h] if s < m else between[m, s, h]
         _raise(best, arcs[h, s], facing + sibling[h, s, m], i, j)
     of_arc, of_chains = scores[h, m], grand[h, m]
-    for g in range(len(best)):
+    for g in range(i):
+        best[g] += of_arc + of_chains[g]
+    for g in range(j + 1, len(best)):
         best[g] += of_arc + of_chains[g]
 
 
@@ -210,8 +212,8 @@ def grandsiblings(
     Parameters
     ----------
     scores, sibling, single_root, heads : as in `siblings`
-    grand : (n + 1, n + 1, n + 1) array of heads × modifiers × grandparents, which count where head and modifier are
-        words and the grandparent is outside of them; −inf forbids a chain of two arcs
+    grand : (n + 1, n + 1, n + 1) array of heads × modifiers × grandparents, read only where head and modifier are words
+        and the grandparent is outside of them; −inf forbids a chain of two arcs
     chart : scratch space for n words or more
     """
     n = len(heads)
