@@ -169,7 +169,7 @@ def speed(model: str, name: str, repeats: int = 5, requests: int = 200) -> dict[
     rates = []
     for _ in range(repeats + 1):
         begin = perf_counter()
-        X = predictor.sentences(read(path).columns)
+        X = predictor.columns(read(path).columns)
         known = {each: X[each] for each in X.names}
         ready, busy = perf_counter(), process_time()
         n = len(predictor.predict(Columns(known, X.indptr), 1))
