@@ -17,28 +17,28 @@ pytestmark = pytest.mark.interpreted
 @st.composite
 def labelled_problems(draw, kind, score):
     """As `problems`, with labels."""
-    _, scores, single_root, sibling = draw(problems(kind, score, most=3))
+    _, scores, single_root, sibling, grand = draw(problems(kind, score, most=3))
     n_labels = draw(st.integers(1, 3))
     labelled = draw(arrays(np.float64, (*scores.shape, n_labels), elements=score, fill=st.nothing()))
     labelled[np.isnan(scores)] = np.nan
-    return kind, labelled, single_root, sibling
+    return kind, labelled, single_root, sibling, grand
 
 
-def kbest(kind, labelled, single_root, sibling, k):
+def kbest(kind, labelled, single_root, sibling, grand, k):
     """The trees found, as codes, and their scores."""
     n = len(labelled) - 1
     codes, totals = np.full((k, n), -1, dtype=np.int32), np.full(k, np.nan)
-    found = tree_kbest(kind, labelled, sibling, single_root, codes, totals, new_tree_scratch(n))
+    found = tree_kbest(kind, labelled, sibling, grand, single_root, codes, totals, new_tree_scratch(n, kind))
     return [tuple(row) for row in codes[:found].tolist()], totals[:found].tolist()
 
 
-def everything(kind, labelled, single_root, sibling):
+def everything(kind, labelled, single_root, sibling, grand):
     """The scores of all labelled trees by their codes."""
     n, n_labels = len(labelled) - 1, labelled.shape[2]
     table = {}
     for labels in product(range(n_labels), repeat=n):
         scores = np.stack([np.zeros(n + 1), *(labelled[:, m, labels[m - 1]] for m in range(1, n + 1))], axis=1)
-        every, totals = scored(kind, scores, single_root, sibling)
+        every, totals = scored(kind, scores, single_root, sibling, grand)
         codes = every * n_labels + np.array(labels)
         table |= dict(zip(map(tuple, codes.tolist()), totals.tolist(), strict=True))
     return table
@@ -75,12 +75,12 @@ def test_equals_enumeration_on_any_scores(kind, data, k):
 def test_all_trees_there_are(kind, single_root):
     """More are asked for than there are: each comes once, and the first is what the decoder finds."""
     rng = np.random.default_rng(kind)
-    problem = kind, rng.normal(size=(4, 4, 2)), single_root, rng.normal(size=(4, 4, 4))
+    problem = kind, rng.normal(size=(4, 4, 2)), single_root, *rng.normal(size=(2, 4, 4, 4))
     codes, totals = kbest(*problem, 200)
     table = everything(*problem)
     assert sorted(codes) == sorted(table)
     assert totals == pytest.approx(sorted(table.values(), reverse=True))
-    total, heads = decode(kind, problem[1].max(axis=2), single_root, problem[3])
+    total, heads = decode(kind, problem[1].max(axis=2), single_root, *problem[3:])
     assert [code // 2 for code in codes[0]] == heads
     assert totals[0] == total
 
@@ -89,6 +89,6 @@ def test_all_trees_there_are(kind, single_root):
 def test_fewer_are_the_first_of_more(kind):
     rng = np.random.default_rng(kind)
     n = 12
-    problem = kind, rng.normal(size=(n + 1, n + 1, 4)), True, rng.normal(size=(n + 1, n + 1, n + 1))
+    problem = kind, rng.normal(size=(n + 1, n + 1, 4)), True, *rng.normal(size=(2, n + 1, n + 1, n + 1))
     codes, totals = kbest(*problem, 12)
     assert kbest(*problem, 5) == (codes[:5], totals[:5])

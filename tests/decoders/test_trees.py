@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from helpers.tree_scores import KINDS, coarse, decode, fine, problems, scored, sparse
 from helpers.trees import arc_scores, is_projective, is_tree, previous_siblings, trees
 from widemargin.decoders.siblings import sibling_of
-from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS
+from widemargin.decoders.tree_kbest import GRANDSIBLINGS, NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 
 pytestmark = pytest.mark.interpreted
 
@@ -52,7 +52,7 @@ def test_equals_brute_force_on_any_scores(kind, data):
 
 @given(problems(NON_PROJECTIVE, coarse))
 def test_projective_trees_are_never_better_and_as_good_if_the_best_is_one(problem):
-    _, scores, single_root, _ = problem
+    _, scores, single_root, *_ = problem
     total, heads = decode(*problem)
     projective, _ = decode(PROJECTIVE, scores, single_root)
     assert projective <= total
@@ -62,9 +62,30 @@ def test_projective_trees_are_never_better_and_as_good_if_the_best_is_one(proble
 
 @given(problems(PROJECTIVE, coarse))
 def test_siblings_that_score_nothing_change_nothing(problem):
-    _, scores, single_root, _ = problem
+    _, scores, single_root, *_ = problem
     size = len(scores)
     assert decode(SIBLINGS, scores, single_root, np.zeros((size, size, size)))[0] == decode(*problem)[0]
+
+
+@given(problems(SIBLINGS, coarse))
+def test_grandparents_that_score_nothing_change_nothing(problem):
+    _, scores, single_root, sibling, _ = problem
+    assert decode(GRANDSIBLINGS, scores, single_root, sibling, np.zeros(sibling.shape)) == decode(*problem)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_long_chains_of_grandparents_are_found(single_root):
+    """Chains alone score, those of one tree, which is found; beside them even good arcs count for nothing."""
+    rng, n = np.random.default_rng(0), 16
+    noise = rng.normal(size=(n + 1, n + 1))
+    hidden = decode(PROJECTIVE, rng.normal(size=(n + 1, n + 1)), single_root)[1]
+    grand = np.full((n + 1, n + 1, n + 1), -100.0)
+    for m, h in enumerate(hidden, 1):
+        if h:
+            grand[h, m, hidden[h - 1]] = 100.0
+        else:
+            noise[0, m] = 1000.0
+    assert decode(GRANDSIBLINGS, noise, single_root, np.zeros(grand.shape), grand)[1] == hidden
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,7 +94,7 @@ def test_six_words(kind, single_root):
     """Contractions of contractions, spans within spans."""
     rng = np.random.default_rng(kind)
     for _ in range(10):
-        problem = kind, rng.normal(size=(7, 7)), single_root, rng.normal(size=(7, 7, 7))
+        problem = kind, rng.normal(size=(7, 7)), single_root, *rng.normal(size=(2, 7, 7, 7))
         total, heads = decode(*problem)
         every, scores = scored(*problem)
         assert heads == every[scores.argmax()].tolist()
@@ -84,7 +105,7 @@ def test_six_words(kind, single_root):
 @pytest.mark.parametrize("single_root", [True, False])
 @pytest.mark.parametrize("n", [1, 2, 7])
 def test_where_all_is_forbidden_there_is_a_tree_nonetheless(kind, single_root, n):
-    total, heads = decode(kind, np.full((n + 1, n + 1), -np.inf), single_root, np.zeros((n + 1, n + 1, n + 1)))
+    total, heads = decode(kind, np.full((n + 1, n + 1), -np.inf), single_root, *np.zeros((2, n + 1, n + 1, n + 1)))
     assert total == -np.inf
     check(kind, heads, single_root)
 

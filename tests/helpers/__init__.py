@@ -36,8 +36,9 @@ from widemargin.structures.custom_positions import custom_examples
 from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.classify.classes import ClassExamples
 from widemargin.tasks.classify.multilabel import multilabel_kind
-from widemargin.tasks.parse.examples import TreeExamples, Trees
+from widemargin.tasks.parse.examples import Trees
 from widemargin.tasks.parse.features import ArcExtractor
+from widemargin.tasks.parse.summed import tree_examples
 from widemargin.tasks.segment.spans import encode, segments_of
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.selected import SelectedChain, SelectedChainExamples
@@ -246,7 +247,8 @@ def dependencies(seed, sizes, decoder="projective", order=1, *, single_root=True
     extractor = ArcExtractor(
         ["head:word|modifier:word", "modifier:word", "head:upos|modifier:upos|between:word"],
         ["head:upos|modifier:word|distance", "modifier:word|direction", "head:word"],
-        ["sibling:word|modifier:upos"] if order == 2 else [],
+        ["sibling:word|modifier:upos"] if order != 1 else [],
+        ["grandparent:word|modifier:upos", "grandparent:upos|head:word"] if order == "grandsiblings" else [],
         hash_bits,
     )
 
@@ -255,7 +257,7 @@ def dependencies(seed, sizes, decoder="projective", order=1, *, single_root=True
 
     heads = np.concatenate([rng.choice(heads_of(n)) for n in sizes]).astype(np.int32)
     labels = (rng.random(len(heads)) < 0.4).astype(np.int32)
-    examples = TreeExamples(
+    examples = tree_examples(
         Trees(2, hash_bits, decoder, order, single_root),
         columns.indptr,
         extractor.keys(columns),
@@ -434,6 +436,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "trees, forests": lambda: dependencies(12, [3, 1, 2, 3], "nonprojective", single_root=False),
     "trees, one root": lambda: dependencies(13, [3, 2, 3], "nonprojective", label_cost=1.0, hash_bits=9),
     "trees, siblings": lambda: dependencies(14, [3, 2, 3, 1], order=2, single_root=False),
+    "trees, grandparents": lambda: dependencies(20, [3, 2, 4], order="grandsiblings"),
     "custom, matching": lambda: matching(6, [3, 2, 4, 1, 3, 3]),
     "custom, masked": lambda: matching(6, [3, 2, 4, 3, 2], MaskedMatching),
     "custom, listed": lambda: matching(6, [3, 2, 4, 1, 3], ListedMatching),
@@ -453,6 +456,7 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
 
 VARIANTS = (
     *("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings"),
+    "trees, grandparents",
     *("ranking, ndcg", "ranking, map", "forests", "brackets, productions", "extracts", "chain, selected"),
 )
 """Structures that differ in what they offer, or in how they decode, but not in what solvers see of them.

@@ -45,6 +45,13 @@ def previous_siblings(heads):
     ]
 
 
+def chain_scores(grand, heads):
+    """Σ grand[head, m, the head of the head] of every tree, a row of heads, over the words m that hang on words."""
+    at_root = np.insert(heads, 0, 0, axis=-1)
+    grandparents = np.take_along_axis(at_root, heads, axis=-1)
+    return np.where(heads > 0, grand[heads, np.arange(1, heads.shape[-1] + 1), grandparents], 0.0).sum(axis=-1)
+
+
 def sibling_scores(sibling, heads):
     """Σ sibling[head, the sibling before, m] of every tree, a row of heads."""
     before = np.array([previous_siblings(each) for each in heads.tolist()])

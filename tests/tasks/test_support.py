@@ -13,6 +13,7 @@ SMALL = {
     "trees": lambda: dependencies(11, [3, 2, 1, 3, 0, 2], hash_bits=LARGE_TABLE),
     "trees, forests": lambda: dependencies(12, [3, 1], "nonprojective", single_root=False, hash_bits=LARGE_TABLE),
     "trees, siblings": lambda: dependencies(14, [3, 2, 3, 1], order=2, hash_bits=LARGE_TABLE),
+    "trees, grandparents": lambda: dependencies(20, [3, 2], order="grandsiblings", hash_bits=LARGE_TABLE),
     "brackets": lambda: brackets(BRACKETED, ["first:word", "first:pos|last:word", "split:word", "length"], LARGE_TABLE),
 }
 

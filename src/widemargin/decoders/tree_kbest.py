@@ -1,6 +1,6 @@
 """The k best labelled dependency trees, exactly (Lawler 1972).
 
-    score(tree) = Σ_m labelled[head(m), m, label(m)]  (+ Σ_m sibling[head(m), s(m), m], as in `siblings`)
+    score(tree) = Σ_m labelled[head(m), m, label(m)]  (+ the scores of siblings and grandparents in `grandsiblings`)
 
 The trees not found yet are split into disjoint classes, and the best tree of each class is known. The class (tree, j)
 holds the trees that share the arcs of `tree` at all words before j, and whose arc at j differs from that of every found
@@ -19,9 +19,10 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 from widemargin.decoders.arborescence import Contraction, arborescence, new_contraction
 from widemargin.decoders.eisner import eisner
+from widemargin.decoders.grandsiblings import GrandChart, grandsiblings, new_grand_chart
 from widemargin.decoders.siblings import SiblingChart, new_sibling_chart, siblings
 
-PROJECTIVE, NON_PROJECTIVE, SIBLINGS = 0, 1, 2
+PROJECTIVE, NON_PROJECTIVE, SIBLINGS, GRANDSIBLINGS = 0, 1, 2, 3
 
 
 class TreeScratch(NamedTuple):
@@ -29,26 +30,36 @@ class TreeScratch(NamedTuple):
 
     charts: SiblingChart
     contraction: Contraction
+    grand_chart: GrandChart
 
 
 @kernel
-def new_tree_scratch(n: int) -> TreeScratch:
+def new_tree_scratch(n: int, kind: int) -> TreeScratch:
     """Scratch space for sentences of up to `n` words."""
-    return TreeScratch(new_sibling_chart(n), new_contraction(n))
+    return TreeScratch(new_sibling_chart(n), new_contraction(n), new_grand_chart(n if kind == GRANDSIBLINGS else 0))
 
 
 @kernel
 def decode_tree(
-    kind: int, scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, heads: IntVector, scratch: TreeScratch
+    kind: int,
+    scores: FloatMatrix,
+    sibling: FloatMatrix,
+    grand: FloatMatrix,
+    single_root: bool,
+    heads: IntVector,
+    scratch: TreeScratch,
 ) -> float:
-    """Write the heads of the best tree and return its score, as `eisner`, `arborescence` or `siblings` does.
+    """Write the heads of the best tree and return its score, as the decoder of this kind does.
 
-    `sibling` is read for SIBLINGS only; otherwise an array of shape (0, 0, 0) will do.
+    `sibling` is read for SIBLINGS and GRANDSIBLINGS only, `grand` for the latter; otherwise an array of shape
+    (0, 0, 0) will do.
     """
     if kind == NON_PROJECTIVE:
         return arborescence(scores, single_root, heads, scratch.contraction)
     if kind == SIBLINGS:
         return siblings(scores, sibling, single_root, heads, scratch.charts)
+    if kind == GRANDSIBLINGS:
+        return grandsiblings(scores, sibling, grand, single_root, heads, scratch.grand_chart)
     return eisner(scores, single_root, heads, scratch.charts.chart)
 
 
@@ -112,6 +123,7 @@ def tree_kbest(
     kind: int,
     labelled: FloatMatrix,
     sibling: FloatMatrix,
+    grand: FloatMatrix,
     single_root: bool,
     codes: IntMatrix,
     totals: FloatVector,
@@ -123,7 +135,7 @@ def tree_kbest(
 
     Parameters
     ----------
-    kind, sibling, single_root, scratch : as in `decode_tree`
+    kind, sibling, grand, single_root, scratch : as in `decode_tree`
     labelled : (n + 1, n + 1, L) array, n ≥ 1, of heads × modifiers × labels; −inf forbids an arc with a label
     codes : (k, n) output
     totals : (k,) output: the scores
@@ -137,7 +149,7 @@ def tree_kbest(
         _choose_labels(labelled, m, codes[:0], by_code, free_scores, free_labels)
     for row in range(k):
         totals[row] = -np.inf
-    totals[0] = decode_tree(kind, free_scores, sibling, single_root, heads, scratch)
+    totals[0] = decode_tree(kind, free_scores, sibling, grand, single_root, heads, scratch)
     _write(heads, free_labels, n_labels, codes[0])
 
     found = 1
@@ -150,7 +162,7 @@ def tree_kbest(
                 _fix(labelled, m, tree[m - 1], scores, labels)
         for j in range(first, n + 1):
             _choose_labels(labelled, j, codes[:found], by_code, scores, labels)
-            total = decode_tree(kind, scores, sibling, single_root, heads, scratch)
+            total = decode_tree(kind, scores, sibling, grand, single_root, heads, scratch)
             place = found + _make_room(total, totals[found:], firsts[found:], codes[found:])
             if place < k:
                 totals[place], firsts[place] = total, j

@@ -72,12 +72,13 @@ def decode(
     trees: IntMatrix,
 ) -> None:
     """Write heads and labels of the best trees; `labels` are the best ones of all arcs."""
-    scratch = new_tree_scratch(arcs.shape[1])
+    scratch, no_chains = new_tree_scratch(arcs.shape[1], kind), np.empty((0, 0, 0))
     for b in range(len(lengths)):
         n = lengths[b]
         if n > 0:
             heads = np.empty(n, dtype=np.int32)
-            decode_tree(kind, _square(arcs[b], n), _cube(siblings[b], n, n + 1), single_root, heads, scratch)
+            pairs = _cube(siblings[b], n, n + 1)
+            decode_tree(kind, _square(arcs[b], n), pairs, no_chains, single_root, heads, scratch)
             for t in range(n):
                 trees[b, t, 0], trees[b, t, 1] = heads[t], labels[b, heads[t], t + 1]
 
@@ -93,7 +94,8 @@ def k_best(
     totals: FloatMatrix,
 ) -> None:
     """Write the best trees, (B, k, T, 2), and their scores, (B, k)."""
-    scratch, n_labels, k = new_tree_scratch(arcs.shape[1]), arcs.shape[3], totals.shape[1]
+    scratch, n_labels, k = new_tree_scratch(arcs.shape[1], kind), arcs.shape[3], totals.shape[1]
+    no_chains = np.empty((0, 0, 0))
     for b in range(len(lengths)):
         n = lengths[b]
         if n == 0:
@@ -101,7 +103,7 @@ def k_best(
             continue
         codes, found = np.empty((k, n), dtype=np.int32), np.empty(k)
         labelled, pairs = _cube(arcs[b], n, n_labels), _cube(siblings[b], n, n + 1)
-        count = tree_kbest(kind, labelled, pairs, single_root, codes, found, scratch)
+        count = tree_kbest(kind, labelled, pairs, no_chains, single_root, codes, found, scratch)
         for rank in range(count):
             totals[b, rank] = found[rank]
             for t in range(n):

@@ -45,7 +45,9 @@ def roots(tree):
     return sum(arc.head == 0 for arc in tree)
 
 
-@pytest.mark.parametrize(("decoder", "order"), [("projective", 1), ("projective", 2), ("nonprojective", 1)])
+@pytest.mark.parametrize(
+    ("decoder", "order"), [("projective", 1), ("projective", 2), ("projective", "grandsiblings"), ("nonprojective", 1)]
+)
 def test_every_kind_learns_to_parse(bank, decoder, order):
     other = treebank(60, seed=3, non_projective=0.1, several_roots=0.1)
     parser = DependencyParser(decoder=decoder, order=order, **QUICK).fit(bank.columns, bank.arcs)
@@ -134,6 +136,7 @@ def test_model_files(bank, parser, tmp_path):
         {"decoder": "best"},
         {"order": 2},
         {"order": None},
+        {"order": "grandsiblings"},
         {"single_root": 1},
         {"labels": []},
         {"labels": ["a", "a"]},
@@ -154,6 +157,8 @@ def test_damaged_files_are_refused(parser, tmp_path, damage):
     ("options", "message"),
     [
         ({"decoder": "nonprojective", "order": 2}, "no nonprojective decoder of order 2"),
+        ({"decoder": "nonprojective", "order": "grandsiblings"}, "no nonprojective decoder of order grandsiblings"),
+        ({"order": "grandsiblings", "objective": "likelihood"}, "Softmax needs examples that offer Marginals"),
         ({"decoder": "shift-reduce"}, "no shift-reduce decoder"),
         ({"hash_bits": 0}, "hash_bits"),
         ({"hash_bits": 30}, "hash_bits"),

@@ -10,8 +10,9 @@ from helpers.trees import trees
 from widemargin.core.problem import Problem
 from widemargin.errors import UnsupportedError
 from widemargin.objectives import Softmax
-from widemargin.tasks.parse.examples import TreeExamples, Trees
+from widemargin.tasks.parse.examples import Trees
 from widemargin.tasks.parse.features import ArcExtractor
+from widemargin.tasks.parse.summed import SummedTreeExamples
 from widemargin.text.columns import Column, Columns
 
 pytestmark = pytest.mark.interpreted
@@ -30,7 +31,7 @@ def sentence(n, heads, *, labels=2, order=1, hash_bits=8, between=True, **option
     )
     kind = Trees(labels, hash_bits, order=order, **options)
     gold = np.array(heads, dtype=np.int32), (np.arange(n) % labels).astype(np.int32)
-    return TreeExamples(kind, columns.indptr, extractor.keys(columns), *gold)
+    return SummedTreeExamples(kind, columns.indptr, extractor.keys(columns), *gold)
 
 
 @pytest.mark.parametrize("order", [1, 2])

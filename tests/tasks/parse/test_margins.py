@@ -15,7 +15,7 @@ from widemargin.tasks.training import Data
 BANK = treebank(6, seed=1)
 
 
-@pytest.fixture(scope="module", params=[{}, {"order": 2}, {"decoder": "nonprojective"}])
+@pytest.fixture(scope="module", params=[{}, {"order": 2}, {"order": "grandsiblings"}, {"decoder": "nonprojective"}])
 def parser(request) -> Parser:
     """Its weights are random."""
     compiled = compile_trees(ParserParameters(hash_bits=10, **request.param), Data(BANK.columns, BANK.arcs))

@@ -1,4 +1,4 @@
-"""Scores of arcs, labels and siblings against the definition: weights looked up feature by feature."""
+"""Scores of arcs, labels, siblings and grandparents against the definition: weights looked up feature by feature."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widemargin.core.sparse import boundaries
-from widemargin.tasks.parse.decode import arcs_of, labels_of, siblings_of
+from widemargin.tasks.parse.decode import arcs_of, grandparents_of, labels_of, siblings_of
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.features import ArcExtractor
-from widemargin.tasks.parse.keys import GROUPS, step_of
+from widemargin.tasks.parse.keys import GROUPS, TURNS, step_of, turn_of
 from widemargin.text.columns import Column, Columns
 
 pytestmark = pytest.mark.interpreted
@@ -22,6 +22,7 @@ EXTRACTOR = ArcExtractor(
         *("modifier:word|direction", "head:word|direction", "head:tag"),
     ],
     ["sibling:word|modifier:tag", "head:word|sibling:tag|modifier:tag", "sibling:tag|modifier:word"],
+    ["grandparent:word|modifier:tag", "grandparent:tag|head:tag|modifier:tag", "grandparent:tag|head:word"],
     BITS,
 )
 tokens = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("NV")), max_size=6)
@@ -65,16 +66,20 @@ class Slow:
     def sibling(self, h, s, m):
         return self.with_step(self.slots("sibling", h, m, 0 if s == h else s), step_of(s, m))
 
+    def grandparent(self, g, h, m):
+        return self.with_step(self.slots("grandparent", h, m, g), turn_of(g, h > m, m))
+
 
 @given(st.lists(tokens, min_size=1, max_size=3), st.integers(0, 2**32 - 1))
 def test_scores_are_sums_of_the_weights_of_features(drawn, seed):
     X = sentences(drawn)
-    keys, trees = EXTRACTOR.keys(X), Trees(N_LABELS, BITS, order=2)
+    keys, trees = EXTRACTOR.keys(X), Trees(N_LABELS, BITS, order="grandsiblings")
     examples = TreeExamples(trees, X.indptr, keys)
     w = np.random.default_rng(seed).normal(size=trees.n_weights)
     for i, n in enumerate(examples.lengths.tolist()):
         scores, slow = examples.arc_scores(w, i), Slow(keys, w, int(X.indptr[i]))
-        arcs, best, siblings = arcs_of(scores, 0), labels_of(scores, 0), siblings_of(scores, 0)
+        arcs, best = arcs_of(scores, 0), labels_of(scores, 0)
+        siblings, grandparents = siblings_of(scores, 0), grandparents_of(scores, 0)
         for h in range(n + 1):
             for m in set(range(1, n + 1)) - {h}:
                 labels = slow.labels(h, m)
@@ -83,3 +88,13 @@ def test_scores_are_sums_of_the_weights_of_features(drawn, seed):
                 for s in range(h, m, 1 if m > h else -1):
                     if s > 0 or h == 0:
                         assert siblings[h, s, m] == pytest.approx(slow.sibling(h, s, m))
+                for g in range(n + 1):
+                    if h > 0 and not min(h, m) <= g <= max(h, m):
+                        assert grandparents[h, m, g] == pytest.approx(slow.grandparent(g, h, m))
+
+
+@pytest.mark.parametrize(("chain", "name"), [((0, 5, 2), "root"), ((1, 2, 3), "1"), ((1, 9, 4), "beyond 3+"),
+                                             ((9, 5, 1), "-6+"), ((9, 1, 5), "beyond -3+")])  # fmt: skip
+def test_turns_tell_the_distance_of_the_ends_and_the_side_of_the_head(chain, name):
+    g, h, m = chain
+    assert TURNS[turn_of(g, h > m, m)] == name

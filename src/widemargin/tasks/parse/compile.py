@@ -15,10 +15,12 @@ from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.fold_tags import Learnt
 from widemargin.tasks.jackknife import offered, tagged
+from widemargin.tasks.parse.decode import WITH_GRANDPARENTS
 from widemargin.tasks.parse.dependencies import Dependencies, as_dependencies
-from widemargin.tasks.parse.examples import TreeExamples, Trees
+from widemargin.tasks.parse.examples import Trees
 from widemargin.tasks.parse.features import (
     ARC_TEMPLATES,
+    GRANDPARENT_TEMPLATES,
     LABEL_TEMPLATES,
     SIBLING_TEMPLATES,
     ArcExtractor,
@@ -27,6 +29,7 @@ from widemargin.tasks.parse.features import (
 )
 from widemargin.tasks.parse.model import Parser
 from widemargin.tasks.parse.parameters import ParserParameters
+from widemargin.tasks.parse.summed import tree_examples
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 from widemargin.tasks.trees import checked_bits
@@ -78,7 +81,7 @@ def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | 
     dev = None if data.dev is None else as_columns(data.dev[0])
     gold = None if dev is None or data.dev is None else as_dependencies(dev, data.dev[1])
     columns, dev, taggers, filled = tagged(parameters, columns, dev, extractor.columns_read, data.told)
-    examples = TreeExamples(
+    examples = tree_examples(
         trees,
         columns.indptr,
         extractor.keys(columns),
@@ -106,14 +109,16 @@ def _parser(
 
 def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtractor:
     """The templates that are given, or those of the library that look only at these columns."""
-    defaults = {"arc": ARC_TEMPLATES, "label": LABEL_TEMPLATES, "sibling": SIBLING_TEMPLATES}
+    defaults = {"arc": ARC_TEMPLATES, "label": LABEL_TEMPLATES}
+    if parameters.order != 1:
+        defaults["sibling"] = SIBLING_TEMPLATES
+    if parameters.order == WITH_GRANDPARENTS:
+        defaults["grandparent"] = GRANDPARENT_TEMPLATES
     chosen = {}
     for part, default in defaults.items():
         given = getattr(parameters, f"{part}_templates")
         usual = without_lemmas(default) if parameters.tags == "predicted" else default
         chosen[part] = readable(usual, names) if given is None else listed(given)
-    if parameters.order == 1:
-        chosen["sibling"] = ()
     return ArcExtractor(**chosen, hash_bits=checked_bits(parameters.hash_bits))
 
 
@@ -127,7 +132,7 @@ def _score(
 ) -> Score:
     heads, column = dependencies
     gold = _numbers(column.values, labels)[column.codes]
-    examples = TreeExamples(trees, columns.indptr, extractor.keys(columns), source=columns.source)
+    examples = tree_examples(trees, columns.indptr, extractor.keys(columns), source=columns.source)
     n_threads, labelled = count_threads(parameters.n_jobs), parameters.dev_metric == "las"
 
     def score(w: FloatVector) -> float:

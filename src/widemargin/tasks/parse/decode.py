@@ -12,23 +12,26 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.decoders.arborescence import arborescence, new_contraction
 from widemargin.decoders.eisner import eisner, new_chart
+from widemargin.decoders.grandsiblings import grandsiblings, new_grand_chart
 from widemargin.decoders.siblings import new_sibling_chart, siblings
 
 NOTHING = -1
 
 
 class Scores(NamedTuple):
-    """Part scores: a sentence of n tokens has (n + 1)² of arcs from `at_arc`, (n + 1)³ of siblings from `at_sibling`.
+    """Part scores: a sentence of n tokens has (n + 1)² of arcs from `at_arc`, and (n + 1)³ of triples from `at_triple`.
 
-    `labels` are the best labels of the arcs; `sibling` is empty where there are no scores of siblings.
+    `labels` are the best labels of the arcs. Triples are pairs of siblings, and chains of `grandparent`, head and
+    modifier; `sibling` and `grandparent` are empty where there are no scores of them.
     """
 
     sizes: LongVector
     at_arc: LongVector
-    at_sibling: LongVector
+    at_triple: LongVector
     arc: FloatVector
     labels: IntVector
     sibling: FloatVector
+    grandparent: FloatVector
 
 
 class Tasks(NamedTuple):
@@ -60,8 +63,19 @@ def labels_of(scores: Scores, position: int) -> IntMatrix:
 @kernel
 def siblings_of(scores: Scores, position: int) -> FloatMatrix:
     """The scores of a sentence's siblings."""
-    size, at = scores.sizes[position] + 1, scores.at_sibling[position]
-    return scores.sibling[at : at + size * size * size].reshape(size, size, size)
+    return _triples(scores.sibling, scores, position)
+
+
+@kernel
+def grandparents_of(scores: Scores, position: int) -> FloatMatrix:
+    """The scores of a sentence's chains: heads × modifiers × grandparents."""
+    return _triples(scores.grandparent, scores, position)
+
+
+@kernel
+def _triples(triples: FloatVector, scores: Scores, position: int) -> FloatMatrix:
+    size, at = scores.sizes[position] + 1, scores.at_triple[position]
+    return triples[at : at + size * size * size].reshape(size, size, size)
 
 
 @kernel
@@ -127,11 +141,30 @@ def _second_order(scores: Scores, tasks: Tasks, single_root: bool, heads: IntVec
         _allow(arcs, tasks, k, before)
 
 
+@kernel
+def _grandsiblings(scores: Scores, tasks: Tasks, single_root: bool, heads: IntVector, totals: FloatVector) -> None:
+    chart = new_grand_chart(_longest(scores.sizes))
+    for k in range(len(tasks.position)):
+        totals[k] = 0.0
+        if scores.sizes[tasks.position[k]] == 0:
+            continue
+        arcs, position = arcs_of(scores, tasks.position[k]), tasks.position[k]
+        pairs, chains = siblings_of(scores, position), grandparents_of(scores, position)
+        before = _forbid(arcs, tasks, k)
+        found = heads[tasks.starts[k] : tasks.starts[k + 1]]
+        totals[k] = grandsiblings(arcs, pairs, chains, single_root, found, chart)
+        _allow(arcs, tasks, k, before)
+
+
+Order = int | str
+WITH_GRANDPARENTS = "grandsiblings"
+
 Decoder = Callable[[Scores, Tasks, bool, IntVector, FloatVector], None]
 
-DECODERS: dict[tuple[str, int], Decoder] = {
+DECODERS: dict[tuple[str, Order], Decoder] = {
     ("projective", 1): _projective,
     ("projective", 2): _second_order,
+    ("projective", WITH_GRANDPARENTS): _grandsiblings,
     ("nonprojective", 1): _non_projective,
 }
 """The kinds of trees by decoder and order; each writes the heads of the best trees, and their scores."""

@@ -1,7 +1,7 @@
 """Feature differences of dependency trees: ψ = φ(x, y) − φ(x, ŷ) of gold and predicted arcs.
 
 An arc that both trees have cancels. If only its label differs, only features of labels remain. Features of siblings
-differ wherever the sibling does.
+differ wherever the sibling does, and those of grandparents wherever the grandparent does.
 """
 
 import numpy as np
@@ -13,12 +13,14 @@ from widemargin.decoders.siblings import sibling_of
 from widemargin.tasks.parse.keys import (
     ARC,
     BETWEEN,
+    GRANDPARENT,
     LABEL,
     LABEL_MODIFIER,
     SIBLING,
     TreeKeys,
     row_of,
     step_of,
+    turn_of,
 )
 from widemargin.tasks.parse.scores import TreeData
 
@@ -82,12 +84,24 @@ def push_sibling(
 
 
 @kernel
+def push_grandparent(
+    keys: TreeKeys, mask: int, first: int, g: int, h: int, m: int, sign: float, psi: Rows, write: int
+) -> int:
+    """Append the features of a modifier, its head and its grandparent."""
+    other, turn = row_of(first, g), turn_of(g, h > m, m)
+    for t in range(keys.edges[GRANDPARENT], keys.edges[GRANDPARENT + 1]):
+        slot = keys.head[first + h, t] + keys.modifier[first + m, t] + keys.other[other, t]
+        write = _push_both(slot & mask, turn, sign, psi, write)
+    return write
+
+
+@kernel
 def _room(data: TreeData, first: int, heads: IntVector, codes: IntVector) -> int:
     """The most entries that the feature difference can have before any cancel."""
     edges = data.keys.edges
     on_arc, on_between = edges[ARC + 1] - edges[ARC], edges[BETWEEN + 1] - edges[BETWEEN]
-    on_label, on_sibling = edges[LABEL_MODIFIER + 1] - edges[LABEL], edges[SIBLING + 1] - edges[SIBLING]
-    size = 4 * on_sibling * len(codes)
+    on_label, on_triples = edges[LABEL_MODIFIER + 1] - edges[LABEL], edges[GRANDPARENT + 1] - edges[SIBLING]
+    size = 4 * on_triples * len(codes)
     for m in range(1, len(codes) + 1):
         gold, head = heads[m - 1], codes[m - 1] // data.n_labels
         if gold != head:
@@ -111,6 +125,7 @@ def _push_tree(
     """Append the features of the tree `codes` that `others` lacks; `siblings` are those of the one and the other."""
     keys, n_labels = data.keys, data.n_labels
     has_siblings = keys.edges[SIBLING] < keys.edges[SIBLING + 1]
+    has_grandparents = keys.edges[GRANDPARENT] < keys.edges[GRANDPARENT + 1]
     for m in range(1, len(codes) + 1):
         code, other = codes[m - 1], others[m - 1]
         head = code // n_labels
@@ -121,6 +136,10 @@ def _push_tree(
         same_sibling = head == other // n_labels and siblings[0, m - 1] == siblings[1, m - 1]
         if has_siblings and not same_sibling:
             write = push_sibling(keys, data.mask, first, head, siblings[0, m - 1], m, sign, psi, write)
+        if has_grandparents and head > 0:
+            grandparent = codes[head - 1] // n_labels
+            if head != other // n_labels or grandparent != others[head - 1] // n_labels:
+                write = push_grandparent(keys, data.mask, first, grandparent, head, m, sign, psi, write)
     return write
 
 

@@ -1,6 +1,6 @@
 """Dependency trees: every token has a head, another token or the artificial root, and the arc to it has a label.
 
-    ⟨w, φ(x, y)⟩ = Σ over arcs (h, m, l) of arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)]
+    ⟨w, φ(x, y)⟩ = Σ over arcs (h, m, l) of arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)  [+ grandparent(g, h, m)]]
 
 Features are hashed into one table of 2^bits weights (`keys`); with labels they have a weight per label, side by side.
 Trees are projective or not, with one root or several. The error counts wrong arcs: those with the wrong head, and those
@@ -9,7 +9,6 @@ with the right head and the wrong label, each times its cost.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -21,18 +20,18 @@ from widemargin.core.sparse import sums
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.parse.best import KINDS, best_trees
 from widemargin.tasks.parse.crossing import crossing
-from widemargin.tasks.parse.decode import DECODERS, Decoder, Scores
+from widemargin.tasks.parse.decode import DECODERS, WITH_GRANDPARENTS, Decoder, Order, Scores
 from widemargin.tasks.parse.difference import difference
-from widemargin.tasks.parse.expectation import Expectations
-from widemargin.tasks.parse.keys import ARC, BETWEEN, LABEL, LABEL_MODIFIER, SIBLING, STEPS, TreeKeys
-from widemargin.tasks.parse.marginals import SUMMATIONS, Parts
-from widemargin.tasks.parse.marginals import part_scores as part_scores_with_labels
+from widemargin.tasks.parse.keys import ARC, BETWEEN, GRANDPARENT, LABEL, LABEL_MODIFIER, SIBLING, STEPS, TreeKeys
 from widemargin.tasks.parse.positions import every_sentence, worst_trees
 from widemargin.tasks.parse.reads import reads
 from widemargin.tasks.parse.scores import TreeData, part_scores
 
 NANOSECONDS_PROJECTIVE = 0.45
 """Measured: times the cube of the length."""
+
+NANOSECONDS_GRANDSIBLINGS = 0.4
+"""Measured: times the fourth power of the length."""
 
 MOST_SCORES = 1 << 20
 """How many part scores are held at a time, unless a single sentence has more."""
@@ -47,20 +46,30 @@ class Trees:
     n_labels : how many labels arcs have
     hash_bits : features share 2^hash_bits weights
     decoder : ``"projective"`` or ``"nonprojective"``
-    order : 1, or 2 for scores of pairs of siblings
+    order : 1; 2 for scores of pairs of siblings; or ``"grandsiblings"`` for those of grandparents as well
     single_root : whether exactly one token is attached to the root
     """
 
     n_labels: int
     hash_bits: int
     decoder: str = "projective"
-    order: int = 1
+    order: Order = 1
     single_root: bool = True
 
     def __post_init__(self) -> None:
         if (self.decoder, self.order) not in DECODERS:
             known = ", ".join(f"{name} of order {order}" for name, order in DECODERS)
             raise WidemarginError(f"there is no {self.decoder} decoder of order {self.order}; there are {known}")
+
+    @property
+    def siblings(self) -> bool:
+        """Whether pairs of siblings are scored."""
+        return self.order != 1
+
+    @property
+    def grandparents(self) -> bool:
+        """Whether grandparents are scored."""
+        return self.order == WITH_GRANDPARENTS
 
     @property
     def n_weights(self) -> int:
@@ -82,10 +91,19 @@ class Trees:
                 "Split the sentence, or train a model with the decoder nonprojective, whose time grows with the square",
                 place,
             )
-        # Scores and labels of arcs and three tables for decoding; and the scores of siblings.
-        needed = 36.0 * size**2 + (8.0 * size**3 if self.order == 2 else 0.0)
-        power = "cube" if self.order == 2 else "square"
-        advice = "Split the sentence" + (", or train a model of order 1" if self.order == 2 else "")
+        if self.grandparents:
+            check_time(
+                NANOSECONDS_GRANDSIBLINGS * 1e-9 * size**4,
+                "parsing with grandparents, whose time grows with the fourth power of the length",
+                "Split the sentence, or train a model of order 2",
+                place,
+            )
+        # Scores and labels of arcs and three tables for decoding; the scores of siblings; those of grandparents and
+        # three tables for decoding.
+        triples = 0.0 if not self.siblings else (5.0 if self.grandparents else 1.0)
+        needed = 36.0 * size**2 + 8.0 * triples * size**3
+        power = "cube" if self.siblings else "square"
+        advice = "Split the sentence" + (", or train a model of order 1" if self.siblings else "")
         check_memory(needed, f"parsing, whose memory grows with the {power} of the length", advice, place)
 
 
@@ -136,10 +154,12 @@ class TreeExamples:
         self.n_examples = len(indptr) - 1
         self.n_weights = trees.n_weights
         self.lengths = self.n_positions = np.diff(indptr)
-        # Measured: about half a microsecond an arc, and 20 nanoseconds a pair of siblings.
+        # Measured: about half a microsecond an arc, 20 nanoseconds a pair of siblings, and 30 a chain of two arcs.
         self.work = 0.5 * self.lengths * (self.lengths + 1.0)
-        if trees.order == 2:
+        if trees.siblings:
             self.work += 0.02 * self.lengths**3
+        if trees.grandparents:
+            self.work += 0.03 * self.lengths**3 + 1e-3 * NANOSECONDS_GRANDSIBLINGS * self.lengths**4.0
         self._check()
 
     def _check(self) -> None:
@@ -207,7 +227,9 @@ class TreeExamples:
         tokens = np.arange(1, len(data.heads) + 1) - np.repeat(data.indptr[:-1], self.lengths)
         apart = sums(np.abs(data.heads - tokens), data.indptr) + 0.5 * self.lengths**2
         groups = np.diff(data.keys.edges)
-        of_tokens = 4.0 * (groups[ARC] + groups[SIBLING]) + 2.0 * groups[LABEL : LABEL_MODIFIER + 1].sum()
+        of_tokens = (
+            4.0 * (groups[ARC] + groups[SIBLING] + groups[GRANDPARENT]) + 2.0 * groups[LABEL : LABEL_MODIFIER + 1].sum()
+        )
         entries = self.lengths * of_tokens + 2.0 * groups[BETWEEN] * apart
         return self.lengths * (BYTES_PER_ENTRY * entries + 8.0 * self.lengths)
 
@@ -230,35 +252,6 @@ class TreeExamples:
         """Errors and feature differences of trees laid end to end."""
         return Differences(*difference(self.data, batch, self._starts(batch), outputs))
 
-    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
-        """−log p of the gold trees and the expected feature differences (`core.examples.Marginals`)."""
-        return self._expectations(w, batch, error_scale)
-
-    def probabilities(self, w: FloatVector, i: int) -> Parts:
-        """The probabilities of the arcs of one sentence, and of their labels given the arcs."""
-        trees = self.trees
-        if not self.lengths[i]:
-            return Parts(np.zeros((1, 1)), np.zeros((1, 1, trees.n_labels)), np.empty((0, 0, 0)))
-        parts, _ = part_scores_with_labels(self.data, w, i, 0.0, trees.order == 2)
-        return SUMMATIONS[trees.decoder, trees.order](parts, trees.single_root)[0]
-
-    def expectation_bytes(self) -> FloatVector:
-        """What `expectation` may take: sums over all trees, and the entries of ψ."""
-        entries = self._expectations.n_entries(np.arange(self.n_examples, dtype=np.int32))
-        return BYTES_PER_ENTRY * np.minimum(entries, self.n_weights) + 4.0 * entries + self.sum_bytes()
-
-    def sum_bytes(self) -> FloatVector:
-        """What sums over all trees take: the shares of all labels, seven tables of arcs and three of siblings."""
-        size = self.lengths + 1.0
-        return 8.0 * ((self.trees.n_labels + 7.0) * size**2 + (3.0 * size**3 if self.trees.order == 2 else 0.0))
-
-    @cached_property
-    def _expectations(self) -> Expectations:
-        trees, beyond = self.trees, np.zeros(self.n_examples, dtype=np.bool_)
-        for holds in self.unreachable().values():
-            beyond |= holds
-        return Expectations(self.data, trees.decoder, trees.order, trees.single_root, beyond)
-
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of all arcs of the batch."""
         return reads(self.data, batch, self.n_weights)
@@ -273,19 +266,20 @@ class TreeExamples:
         """Room for the part scores of a batch."""
         sizes = self.lengths[batch]
         arcs = (sizes + 1) ** 2
-        pairs = arcs * (sizes + 1) if self.trees.order == 2 else np.zeros_like(arcs)
+        triples = arcs * (sizes + 1) if self.trees.siblings else np.zeros_like(arcs)
         return Scores(
             sizes,
             np.cumsum(arcs) - arcs,
-            np.cumsum(pairs) - pairs,
+            np.cumsum(triples) - triples,
             np.empty(arcs.sum()),
             np.empty(arcs.sum(), dtype=np.int32),
-            np.empty(pairs.sum()),
+            np.empty(triples.sum()),
+            np.empty(triples.sum() if self.trees.grandparents else 0),
         )
 
     def _chunks(self, batch: IntVector) -> Iterator[slice]:
         """Pieces of the batch that have few enough part scores to hold."""
-        done = np.cumsum((self.lengths[batch] + 1.0) ** (self.trees.order + 1))
+        done = np.cumsum((self.lengths[batch] + 1.0) ** (3 if self.trees.siblings else 2))
         if len(batch) and done[-1] <= MOST_SCORES:
             # The usual batch while training, where the rest of this takes as long as a short sentence.
             yield slice(0, len(batch))

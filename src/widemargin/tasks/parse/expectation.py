@@ -17,6 +17,7 @@ from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, L
 from widemargin.core.examples import Differences
 from widemargin.core.sparse import Rows
 from widemargin.decoders.siblings import sibling_of
+from widemargin.tasks.parse.decode import Order
 from widemargin.tasks.parse.keys import (
     ARC,
     BETWEEN,
@@ -263,9 +264,9 @@ class Expectations:
         −log p(gold) = log(1 + Z / exp(score of gold)),   φ(gold) − E[φ] = (1 − p(gold)) (φ(gold) − E[φ | not gold])
     """
 
-    def __init__(self, data: TreeData, decoder: str, order: int, single_root: bool, beyond: BoolVector) -> None:
+    def __init__(self, data: TreeData, decoder: str, order: Order, single_root: bool, beyond: BoolVector) -> None:
         self.data, self.single_root, self.beyond = data, single_root, beyond
-        self.sum_over, self.with_siblings = SUMMATIONS[decoder, order], order == 2
+        self.sum_over, self.with_siblings = SUMMATIONS[decoder, order], order != 1
         self._spare: list[Sums] = []
 
     def __call__(self, w: FloatVector, batch: IntVector, error_scale: float) -> Differences:

@@ -1,8 +1,9 @@
 """Why a token hangs on this head, by this relation, and not on another.
 
 Scores are those of single arcs, with the rest of the tree as it is. Where a model looks at siblings, an arc's sibling
-is the one that it has, or would have, in the predicted tree. A tree is chosen as a whole, so one of its arcs may well
-score less than another arc that did not fit in.
+is the one that it has, or would have, in the predicted tree. Its grandparent is the head that its head has there; it is
+left out if it is between the two, where no projective tree has it. A tree is chosen as a whole, so one of its arcs may
+well score less than another arc that did not fit in.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from widemargin._types import FloatVector, LongMatrix
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
-from widemargin.tasks.parse.decode import Scores, arcs_of, labels_of, siblings_of
+from widemargin.tasks.parse.decode import Scores, arcs_of, grandparents_of, labels_of, siblings_of
 from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.text.trees import Arc
 
@@ -37,7 +38,7 @@ class ArcExplainer:
 
     def option(self, token: int, arc: Arc) -> Option:
         """The arc to a token in words, and the votes for it; the token counts from 1."""
-        votes = self.voters.votes(arc.head, token, self.labels.index(arc.label), self._sibling(arc.head, token))
+        votes = self.voters.votes(arc.head, token, self.labels.index(arc.label), *self._around(arc.head, token))
         return Option(self.spelt(token, arc), votes)
 
     def alternative(self, token: int, head: int | None = None, label: str | None = None) -> Arc:
@@ -75,6 +76,12 @@ class ArcExplainer:
         if len(scores.sibling):
             rows, columns = np.indices(arcs.shape)
             arcs += siblings_of(scores, 0)[rows, self._siblings(), columns]
+        if len(scores.grandparent):
+            chains = grandparents_of(scores, 0)
+            for head, token in np.argwhere(rows != columns).tolist():
+                grandparent = self._grandparent(head, token)
+                if token and grandparent is not None:
+                    arcs[head, token] += chains[head, token, grandparent]
         np.fill_diagonal(arcs, -np.inf)
         found = []
         for token, chosen in enumerate(self.arcs, 1):
@@ -102,7 +109,16 @@ class ArcExplainer:
         return float(self._scores(arc.head, token)[self.labels.index(arc.label)])
 
     def _scores(self, head: int, token: int) -> FloatVector:
-        return self.voters.scores(head, token, self._sibling(head, token))
+        return self.voters.scores(head, token, *self._around(head, token))
+
+    def _around(self, head: int, token: int) -> tuple[int, int | None]:
+        return self._sibling(head, token), self._grandparent(head, token)
+
+    def _grandparent(self, head: int, token: int) -> int | None:
+        """The head of the head, unless it is between the two, or the token itself; None for the root."""
+        grandparent = self.arcs[head - 1].head if head else None
+        within = grandparent is not None and min(head, token) <= grandparent <= max(head, token)
+        return None if within else grandparent
 
     def _sibling(self, head: int, token: int) -> int:
         """The nearest token towards the head that hangs on it as well; 0 for none."""

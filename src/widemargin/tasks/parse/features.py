@@ -1,9 +1,10 @@
 """Features of dependency arcs by templates (McDonald et al. 2005), hashed (`text.roles`).
 
-Three lists of templates: on arcs, on arcs with their label, and on pairs of siblings. The roles are ``head``,
-``modifier``, ``between`` (each distinct value among the tokens between the two) and ``sibling`` (the next modifier of
-the same head towards it). Features without labels count alone, and once more with the signed distance of head and
-modifier, or of sibling and modifier. Templates on labels name the measure they use: ``direction`` or ``distance``.
+Four lists of templates: on arcs, on arcs with their label, on pairs of siblings, and on grandparents. The roles are
+``head``, ``modifier``, ``between`` (each distinct value among the tokens between the two), ``sibling`` (the next
+modifier of the same head towards it) and ``grandparent`` (the head of the head). Features without labels count alone,
+and once more with the signed distance of head and modifier, of sibling and modifier, or of grandparent and modifier,
+then with the side of the head, too. Templates on labels name the measure they use: ``direction`` or ``distance``.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from widemargin.text.role_keys import RoleHasher, measure_keys
 from widemargin.text.roles import RoleTemplate, parse_role_templates
 
 MEASURES = {"distance": STEPS, "direction": DIRECTIONS}
-OUTSIDE = {"head": "<root>", "modifier": "<root>", "between": "<none>", "sibling": "<none>"}
+OUTSIDE = {"head": "<root>", "modifier": "<root>", "between": "<none>", "sibling": "<none>", "grandparent": "<root>"}
 
 
 ARC_TEMPLATES = (
@@ -73,12 +74,29 @@ LABEL_TEMPLATES = (
     "modifier:upos[-1]|modifier:upos|modifier:upos[1]|direction",
     "modifier:word[-1]|modifier:xpos|direction",
     "modifier:xpos|modifier:word[1]|direction",
+    "modifier:lemma[-1]|modifier:lemma|direction",
+    "modifier:lemma|modifier:lemma[1]|direction",
+    "modifier:lemma[-2]|modifier:xpos|direction",
+    "modifier:xpos|modifier:lemma[2]|direction",
+    "modifier:upos[-2]|modifier:upos[-1]|modifier:upos|direction",
+    "modifier:upos|modifier:upos[1]|modifier:upos[2]|direction",
     "head:word|direction",
     "head:lemma|head:upos|direction",
     "head:xpos|direction",
     "head:word|head:xpos|direction",
     "head:feats|head:upos|direction",
     "head:xpos[-1]|head:xpos|head:xpos[1]|direction",
+    "head:lemma[-1]|head:lemma|direction",
+    "head:lemma|head:lemma[1]|direction",
+    "head:lemma[-1]|head:xpos|direction",
+    "head:xpos|head:lemma[1]|direction",
+    "head:upos[-1]|head:lemma|direction",
+    "head:lemma|head:upos[1]|direction",
+    "head:upos[-2]|head:upos[-1]|head:upos|direction",
+    "head:upos|head:upos[1]|head:upos[2]|direction",
+    "head:upos[-2]|head:upos[-1]|head:upos|head:upos[1]|head:upos[2]|direction",
+    "head:upos[-3]|head:upos|direction",
+    "head:upos|head:upos[3]|direction",
     "head:xpos|modifier:xpos|direction",
     "head:upos|modifier:upos|distance",
     "head:lemma|modifier:xpos|direction",
@@ -96,6 +114,19 @@ SIBLING_TEMPLATES = (
     "head:upos|sibling:lemma|modifier:upos",
     "head:upos|sibling:upos|modifier:lemma",
 )
+GRANDPARENT_TEMPLATES = (
+    "grandparent:upos|modifier:upos",
+    "grandparent:xpos|modifier:xpos",
+    "grandparent:word|modifier:word",
+    "grandparent:lemma|modifier:lemma",
+    "grandparent:lemma|modifier:upos",
+    "grandparent:upos|modifier:lemma",
+    "grandparent:upos|head:upos|modifier:upos",
+    "grandparent:xpos|head:xpos|modifier:xpos",
+    "grandparent:lemma|head:upos|modifier:lemma",
+    "grandparent:upos|head:lemma|modifier:lemma",
+    "grandparent:upos|head:upos|modifier:lemma",
+)
 
 
 @dataclass(frozen=True)
@@ -104,13 +135,14 @@ class ArcExtractor:
 
     Parameters
     ----------
-    arc, label, sibling : texts of templates
+    arc, label, sibling, grandparent : texts of templates
     hash_bits : features share a table of 2^hash_bits weights
     """
 
     arc: Sequence[str] = ARC_TEMPLATES
     label: Sequence[str] = LABEL_TEMPLATES
     sibling: Sequence[str] = ()
+    grandparent: Sequence[str] = ()
     hash_bits: int = 22
 
     @cached_property
@@ -119,6 +151,7 @@ class ArcExtractor:
         arc = parse_role_templates(self.arc, ["head", "modifier", "between"], ())
         label = parse_role_templates(self.label, ["head", "modifier"], list(MEASURES))
         sibling = parse_role_templates(self.sibling, ["head", "modifier", "sibling"], ())
+        grandparent = parse_role_templates(self.grandparent, ["head", "modifier", "grandparent"], ())
         alone = {
             role: tuple(each for each in label if set(each.roles) <= {role} and "distance" not in each.measures)
             for role in ("head", "modifier")
@@ -126,7 +159,8 @@ class ArcExtractor:
         return {
             "arc": tuple(each for each in arc if "between" not in each.roles),
             "between": tuple(each for each in arc if "between" in each.roles),
-            "sibling": tuple(sorted(sibling, key=lambda each: "head" in each.roles)),
+            "sibling": tuple(sorted(sibling, key=_looks_at_head)),
+            "grandparent": tuple(sorted(grandparent, key=_looks_at_head)),
             "label": tuple(each for each in label if each not in alone["head"] and each not in alone["modifier"]),
             "label_head": alone["head"],
             "label_modifier": alone["modifier"],
@@ -139,21 +173,27 @@ class ArcExtractor:
         return sorted(set[str]().union(*(template.columns_read for template in templates)))
 
     @cached_property
-    def _prepared(self) -> tuple[RoleHasher, IntMatrix, LongVector, int]:
-        """The hasher, and the measures and groups of `TreeKeys`: the keys of any corpus need them."""
+    def _prepared(self) -> tuple[RoleHasher, IntMatrix, LongVector, list[int]]:
+        """The hasher, and the measures, groups and parts of groups of `TreeKeys`: the keys of any corpus need them."""
         templates = [template for group in GROUPS for template in self.groups[group]]
         measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
         edges = boundaries(len(self.groups[group]) for group in GROUPS)
-        without_head = sum("head" not in each.roles for each in self.groups["sibling"])
-        with_head = int(edges[GROUPS.index("sibling")]) + without_head
+        with_head = [
+            int(edges[GROUPS.index(group) + 1]) - sum(map(_looks_at_head, self.groups[group]))
+            for group in ("sibling", "grandparent")
+        ]
         return RoleHasher(templates, OUTSIDE), np.asarray(measure, dtype=np.int32), edges, with_head
 
     def keys(self, columns: Columns) -> TreeKeys:
         """The keys of all tokens of a corpus."""
         hasher, measure, edges, with_head = self._prepared
-        head, modifier, between, sibling = hasher.keys(columns)
-        # No template has both roles, between and sibling.
-        return TreeKeys(head, modifier, between + sibling, measure, edges, with_head)
+        head, modifier, *others = hasher.keys(columns)
+        # No template has two of the roles between, sibling and grandparent.
+        return TreeKeys(head, modifier, sum(others), measure, edges, *with_head)
+
+
+def _looks_at_head(template: RoleTemplate) -> bool:
+    return "head" in template.roles
 
 
 def without_lemmas(templates: Sequence[str]) -> tuple[str, ...]:

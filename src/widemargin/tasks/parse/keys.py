@@ -4,12 +4,13 @@ An arc from head h to modifier m has, for every template t, the slot (`text.role
 
     (head[h, t] + modifier[m, t] + measure[step, t]) mod 2^bits
 
-where `step` tells direction and distance of the arc. Features of a third token, one between the two or a sibling,
-have `other` as a further addend. Row 0 of the matrices is the artificial root, or a missing sibling; token s of a
-corpus has the row s + 1.
+where `step` tells direction and distance of the arc. Features of a third token, one between the two, a sibling or a
+grandparent, have `other` as a further addend. Row 0 of the matrices is the artificial root, or a missing sibling; token
+s of a corpus has the row s + 1.
 
 A feature has several weights, side by side from its slot on. A feature with labels has a weight for each label. A
-feature without has a weight that always counts, then one for each step, of which only that of the arc counts.
+feature without has a weight that always counts, then one for each step, of which only that of the arc counts; those
+of grandparents have one for each turn instead.
 Neighbours in memory are fetched together, and fetching takes most of the time.
 """
 
@@ -24,20 +25,27 @@ STEPS = ("root", "1", "2", "3", "4", "5+", "10+", "-1", "-2", "-3", "-4", "-5+",
 DIRECTIONS = ("root", *["right"] * 6, *["left"] * 6)
 """The names of the steps of an arc in templates: its signed distance, or its direction alone."""
 
-GROUPS = ("arc", "between", "sibling", "label", "label_head", "label_modifier")
+TURNS = (
+    "root",
+    *(f"{where}{side}{far}" for side in ("", "-") for where in ("", "beyond ") for far in ("1", "3+", "6+")),
+)
+"""The names of the turns of a chain, grandparent → head → modifier: the signed distance of its ends, and whether the
+head is between or beyond them."""
+
+GROUPS = ("arc", "between", "sibling", "grandparent", "label", "label_head", "label_modifier")
 """Templates by what they look at.
 
-The first three score arcs whatever their label; ``label`` scores arcs with a label, ``label_head`` and
+The first four score arcs whatever their label; ``label`` scores arcs with a label, ``label_head`` and
 ``label_modifier`` do so by one token and the direction alone, which is worked out once per token.
 """
-ARC, BETWEEN, SIBLING, LABEL, LABEL_HEAD, LABEL_MODIFIER = range(6)
+ARC, BETWEEN, SIBLING, GRANDPARENT, LABEL, LABEL_HEAD, LABEL_MODIFIER = range(7)
 
 
 class TreeKeys(NamedTuple):
     """The keys of all templates, a column each; group g of the templates has the columns `edges`[g] … `edges`[g + 1].
 
     Keys of roles and measures that a template does not have are zero. Templates of siblings that look at the head have
-    the columns from `with_head` on.
+    the columns from `sibling_head` on, those of grandparents from `grandparent_head` on.
     """
 
     head: IntMatrix
@@ -45,7 +53,8 @@ class TreeKeys(NamedTuple):
     other: IntMatrix
     measure: IntMatrix
     edges: LongVector
-    with_head: int
+    sibling_head: int
+    grandparent_head: int
 
 
 @kernel
@@ -60,6 +69,18 @@ def step_of(head: int, modifier: int) -> int:
     elif distance >= 5:
         bucket = 5
     return bucket if modifier > head else bucket + 6
+
+
+@kernel
+def turn_of(grandparent: int, head_after: bool, modifier: int) -> int:
+    """The number of a chain's turn in `TURNS`; `head_after` tells whether the head comes after the modifier."""
+    if grandparent == 0:
+        return 0
+    distance = abs(grandparent - modifier)
+    turn = 1 if distance < 3 else (2 if distance < 6 else 3)
+    if head_after == (grandparent < modifier):
+        turn += 3
+    return turn if grandparent < modifier else turn + 6
 
 
 @kernel

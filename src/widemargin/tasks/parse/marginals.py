@@ -24,6 +24,7 @@ from widemargin.decoders.eisner_sums import eisner_sums, new_sum_chart
 from widemargin.decoders.matrix_tree import matrix_tree, new_elimination
 from widemargin.decoders.sibling_sums import sibling_sums
 from widemargin.decoders.siblings import sibling_of
+from widemargin.tasks.parse.decode import Order
 from widemargin.tasks.parse.scores import (
     TreeData,
     arc_scores,
@@ -117,7 +118,7 @@ def _non_projective(parts: Parts, single_root: bool) -> tuple[Parts, float]:
 
 Summation = Callable[[Parts, bool], tuple[Parts, float]]
 
-SUMMATIONS: dict[tuple[str, int], Summation] = {
+SUMMATIONS: dict[tuple[str, Order], Summation] = {
     ("projective", 1): _projective,
     ("projective", 2): _second_order,
     ("nonprojective", 1): _non_projective,

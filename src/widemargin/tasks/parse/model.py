@@ -27,6 +27,7 @@ from widemargin.tasks.parse.explain import ArcExplainer
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.parse.marginals import best_heads
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
+from widemargin.tasks.parse.summed import tree_examples
 from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, strongest
@@ -36,8 +37,15 @@ from widemargin.text.inputs import as_columns
 from widemargin.text.templates import TEMPLATES
 from widemargin.text.trees import Arc, arc_columns
 
-PARTS = ("arc", "label", "sibling")
-"""The lists of templates of an extractor."""
+PARTS = {
+    "arc": ("arc", "between"),
+    "label": ("label", "label_head", "label_modifier"),
+    "sibling": ("sibling",),
+    "grandparent": ("grandparent",),
+}
+"""The lists of templates of an extractor, and their groups."""
+ALWAYS = ("arc", "label", "sibling")
+"""The lists that every file has, perhaps empty."""
 
 
 @dataclass
@@ -53,7 +61,7 @@ class Parser(TreeModel):
         "order": one_of(*dict.fromkeys(order for _, order in DECODERS)),
         "single_root": flag(),
         "hash_bits": HASH_BITS,
-        "templates": record(dict.fromkeys(PARTS, TEMPLATES)),
+        "templates": record(dict.fromkeys(ALWAYS, TEMPLATES), {"grandparent": TEMPLATES}),
     }
 
     trees: Trees
@@ -61,13 +69,12 @@ class Parser(TreeModel):
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
-        """The templates of arcs, of labels and of siblings."""
+        """The templates of arcs, of labels, of siblings and of grandparents."""
         groups = self.extractor.groups
         return {
             part: [template.text for name in names for template in groups[name]]
-            for part, names in zip(
-                PARTS, (("arc", "between"), ("label", "label_head", "label_modifier"), ("sibling",)), strict=True
-            )
+            for part, names in PARTS.items()
+            if part in ALWAYS or getattr(self.extractor, part)
         }
 
     @property
@@ -82,7 +89,7 @@ class Parser(TreeModel):
     def examples(self, X: Any) -> TreeExamples:
         """Sentences as examples to be parsed."""
         columns = self.settled(X)
-        return TreeExamples(self.trees, columns.indptr, self.extractor.keys(columns), source=columns.source)
+        return tree_examples(self.trees, columns.indptr, self.extractor.keys(columns), source=columns.source)
 
     def predict(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
         """The best tree of every sentence."""
@@ -216,7 +223,7 @@ class Parser(TreeModel):
             "order": trees.order,
             "single_root": trees.single_root,
             "hash_bits": trees.hash_bits,
-            "templates": {part: list(getattr(extractor, part)) for part in PARTS},
+            "templates": {part: list(getattr(extractor, part)) for part in self.templates},
         }
         carried, tensors = self.carried()
         return header | carried, packed_weights(self.weights) | tensors
@@ -225,10 +232,12 @@ class Parser(TreeModel):
     def _restored(cls, stored: Stored) -> "Parser":
         header = stored.header
         labels, bits = header["labels"], header["hash_bits"]
-        extractor = ArcExtractor(**{part: header["templates"][part] for part in PARTS}, hash_bits=bits)
+        templates = {part: texts for part, texts in header["templates"].items() if part in PARTS}
+        extractor = ArcExtractor(**templates, hash_bits=bits)
         trees = Trees(len(labels), bits, header["decoder"], header["order"], header["single_root"])
-        if (trees.order == 2) != bool(extractor.groups["sibling"]):
-            raise stored.place.damaged(f"it is of order {trees.order}, which does not fit its sibling templates")
+        for part, wanted in (("sibling", trees.siblings), ("grandparent", trees.grandparents)):
+            if wanted != bool(extractor.groups[part]):
+                raise stored.place.damaged(f"it is of order {trees.order}, which does not fit its {part} templates")
         weights = stored_weights(stored, trees.n_weights)
         return cls(labels, trees, extractor, weights=weights, summary=header["summary"]).with_carried(stored)
 

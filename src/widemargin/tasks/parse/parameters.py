@@ -15,7 +15,11 @@ class ParserParameters(TreeParameters):
     decoder: Literal["projective", "nonprojective"] = parameter(
         "projective", "Whether arcs may cross: only in 'nonprojective' trees."
     )
-    order: Literal[1, 2] = parameter(1, "2 adds features of pairs of siblings: slower, and for projective trees only.")
+    order: Literal[1, 2, "grandsiblings"] = parameter(
+        1,
+        "2 adds features of pairs of siblings, 'grandsiblings' of siblings and of grandparents: slower, and for "
+        "projective trees only.",
+    )
     single_root: bool | None = parameter(
         None,
         "Whether exactly one token hangs on the root. By default as in the training data.",
@@ -34,6 +38,9 @@ class ParserParameters(TreeParameters):
     )
     sibling_templates: "str | Sequence[str] | None" = parameter(
         None, "The same for pairs of siblings, such as 'sibling:upos'.", given_as="templates", metavar="FILE|TEXT"
+    )
+    grandparent_templates: "str | Sequence[str] | None" = parameter(
+        None, "The same for grandparents, such as 'grandparent:upos'.", given_as="templates", metavar="FILE|TEXT"
     )
     hash_bits: int = parameter(22, "All features share 2^N weights.", metavar="N")
     head_cost: float = parameter(1.0, "The cost of a wrong head.")

@@ -13,9 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.decoders.siblings import sibling_of
-from widemargin.tasks.parse.decode import NOTHING, Decoder, Scores, Tasks, arcs_of, labels_of, siblings_of
+from widemargin.tasks.parse.decode import (
+    NOTHING,
+    Decoder,
+    Scores,
+    Tasks,
+    arcs_of,
+    grandparents_of,
+    labels_of,
+    siblings_of,
+)
 from widemargin.tasks.parse.scores import TreeData, label_row, label_slots, node_labels
 
 
@@ -39,6 +48,17 @@ def _wrong_label(row: FloatVector, right: int) -> int:
         if label != right and (best == NOTHING or row[label] > row[best]):
             best = label
     return best
+
+
+@kernel
+def _chains(heads: IntVector, grandparents: FloatMatrix) -> float:
+    """The scores of a tree's grandparents."""
+    total = 0.0
+    for m in range(1, len(heads) + 1):
+        h = heads[m - 1]
+        if h > 0:
+            total += grandparents[h, m, heads[h - 1]]
+    return total
 
 
 @kernel
@@ -67,6 +87,8 @@ def gold_arcs(data: TreeData, w: FloatVector, batch: IntVector, starts: LongVect
             sibling_of(data.heads[first : first + n], siblings)
             for m in range(1, n + 1):
                 gold.scores[position] += pairs[data.heads[first + m - 1], siblings[m - 1], m]
+        if len(scores.grandparent) > 0:
+            gold.scores[position] += _chains(data.heads[first : first + n], grandparents_of(scores, position))
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The weights that parsing a sentence reads: those of all arcs, with all labels, and of all pairs of siblings."""
+"""The weights that parsing a sentence reads: those of all arcs, with all labels, and of all triples."""
 
 from widemargin._jit import kernel
 from widemargin._types import IntVector, LongMatrix
@@ -6,6 +6,7 @@ from widemargin.structures.support import Found, block_runs, note, nothing_found
 from widemargin.tasks.parse.keys import (
     ARC,
     BETWEEN,
+    GRANDPARENT,
     LABEL,
     LABEL_HEAD,
     LABEL_MODIFIER,
@@ -13,6 +14,7 @@ from widemargin.tasks.parse.keys import (
     TreeKeys,
     row_of,
     step_of,
+    turn_of,
 )
 from widemargin.tasks.parse.scores import ANY_STEP, TreeData
 
@@ -33,6 +35,8 @@ def _reads(data: TreeData, batch: IntVector, found: Found) -> int:
             count = _between(data, i, found, count)
         if edges[SIBLING] < edges[SIBLING + 1]:
             count = _siblings(data, i, found, count)
+        if edges[GRANDPARENT] < edges[GRANDPARENT + 1]:
+            count = _grandparents(data, i, found, count)
     return count
 
 
@@ -116,4 +120,17 @@ def _siblings(data: TreeData, i: int, found: Found, count: int) -> int:
                 if s > 0 or h == 0:
                     row, other, step = row_of(first, h), 0 if s == h else first + s, step_of(s, m)
                     count = _note_with(keys, SIBLING, row, first + m, other, step, data.mask, found, count)
+    return count
+
+
+@kernel
+def _grandparents(data: TreeData, i: int, found: Found, count: int) -> int:
+    keys, first = data.keys, data.indptr[i]
+    n = data.indptr[i + 1] - first
+    for h in range(1, n + 1):
+        for m in range(1, n + 1):
+            for g in range(n + 1):
+                if h != m and (g < min(h, m) or g > max(h, m)):
+                    other, turn = row_of(first, g), turn_of(g, h > m, m)
+                    count = _note_with(keys, GRANDPARENT, first + h, first + m, other, turn, data.mask, found, count)
     return count

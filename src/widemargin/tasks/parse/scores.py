@@ -1,6 +1,6 @@
-"""Scores of dependency trees: of arcs, of their labels, and of pairs of siblings.
+"""Scores of dependency trees: of arcs, of their labels, of pairs of siblings, and of grandparents.
 
-    ⟨w, φ(x, y)⟩ = Σ over arcs (h, m, l) of arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)]
+    ⟨w, φ(x, y)⟩ = Σ over arcs (h, m, l) of arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)  [+ grandparent(g, h, m)]]
 
 The scores of the sentences of a batch lie end to end. A sentence of n tokens has (n + 1)² scores `arc`, each with that
 of the best label added, and as many numbers of the best labels.
@@ -14,10 +14,11 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.decoders.highest import highest
 from widemargin.structures.rows import add_rows
-from widemargin.tasks.parse.decode import Scores, arcs_of, labels_of, siblings_of
+from widemargin.tasks.parse.decode import Scores, arcs_of, grandparents_of, labels_of, siblings_of
 from widemargin.tasks.parse.keys import (
     ARC,
     BETWEEN,
+    GRANDPARENT,
     LABEL,
     LABEL_HEAD,
     LABEL_MODIFIER,
@@ -27,6 +28,7 @@ from widemargin.tasks.parse.keys import (
     row_of,
     step_of,
     steps_from,
+    turn_of,
 )
 
 ANY_STEP = (0, 1, 7)
@@ -155,15 +157,60 @@ def sibling_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int
         # Without a sibling, next to the head s; and with the sibling s.
         for row, other in zip(whatever_head, (0, first + s)):  # noqa: B905 — Numba knows no `strict`
             row[:] = 0.0
-            for t in range(keys.edges[SIBLING], keys.with_head):
+            for t in range(keys.edges[SIBLING], keys.sibling_head):
                 add_arcs(keys, t, int(keys.other[other, t]), first + 1, steps[1:], w, mask, row[1:])
         for h in range(n + 1) if s > 0 else range(1):
             row, other = scores[h, s], 0 if s == h else first + s
             low, high = 1 if s <= h else s + 1, n + 1 if s >= h else s
             row[low:high] = whatever_head[0 if s == h else 1, low:high]
-            for t in range(keys.with_head, keys.edges[SIBLING + 1]):
+            for t in range(keys.sibling_head, keys.edges[SIBLING + 1]):
                 key = keys.head[row_of(first, h), t] + keys.other[other, t]
                 add_arcs(keys, t, key, first + low, steps[low:high], w, mask, row[low:high])
+
+
+@kernel
+def _grandparent_keys(keys: TreeKeys, first: int, n: int) -> LongMatrix:
+    """(templates, nodes) keys of all grandparents in a sentence; those of one template lie side by side."""
+    begin, end = keys.edges[GRANDPARENT], keys.edges[GRANDPARENT + 1]
+    others = np.empty((end - begin, n + 1), dtype=np.int64)
+    for t in range(begin, end):
+        for g in range(n + 1):
+            others[t - begin, g] = keys.other[row_of(first, g), t]
+    return others
+
+
+@kernel
+def _add_chains(
+    key: int, others: LongVector, turns: LongVector, w: FloatVector, mask: int, row: FloatVector, begin: int, end: int
+) -> None:
+    """Add the weights of a template's features to the chains of one arc, for the grandparents begin … end − 1."""
+    for node in range(begin, end):
+        g = np.uint64(node)
+        slot = np.uint64((key + others[g]) & mask)
+        row[g] += w[slot] + w[slot + np.uint64(1 + turns[g])]
+
+
+@kernel
+def grandparent_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
+    """scores[h, m, g] of all chains of words h and m with a grandparent g outside of them."""
+    begin, with_head, end = keys.edges[GRANDPARENT], keys.grandparent_head, keys.edges[GRANDPARENT + 1]
+    others = _grandparent_keys(keys, first, n)
+    turns, whatever_head = np.empty(n + 1, dtype=np.int64), np.empty(n + 1)
+    for m in range(1, n + 1):
+        for head_after in (False, True):
+            whatever_head[:] = 0.0
+            for g in range(n + 1):
+                turns[g] = turn_of(g, head_after, m)
+            for t in range(begin, with_head):
+                key = int(keys.modifier[first + m, t])
+                _add_chains(key, others[t - begin], turns, w, mask, whatever_head, 0, n + 1)
+            for h in range(m + 1, n + 1) if head_after else range(1, m):
+                low, high, row = min(h, m), max(h, m) + 1, scores[h, m]
+                row[:low], row[high:] = whatever_head[:low], whatever_head[high:]
+                for t in range(with_head, end):
+                    key = int(keys.head[first + h, t] + keys.modifier[first + m, t])
+                    _add_chains(key, others[t - begin], turns, w, mask, row, 0, low)
+                    _add_chains(key, others[t - begin], turns, w, mask, row, high, n + 1)
 
 
 @kernel
@@ -189,6 +236,8 @@ def part_scores(data: TreeData, w: FloatVector, batch: IntVector, scales: FloatV
                     arcs[h, m] += row[best[h, m]]
         if len(scores.sibling) > 0:
             sibling_scores(keys, w, data.mask, first, n, siblings_of(scores, position))
+        if len(scores.grandparent) > 0:
+            grandparent_scores(keys, w, data.mask, first, n, grandparents_of(scores, position))
 
 
 @kernel

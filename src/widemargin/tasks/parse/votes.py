@@ -3,7 +3,7 @@
 Hashed features have no names in a model, but for a given sentence they can be spelt again: every template with the
 values that it finds there. The votes for an arc add up to its score,
 
-    arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)]
+    arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)  [+ grandparent(g, h, m)]]
 
 so that they tell why the arc was chosen, and not another (`tasks.parse.examples`).
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from widemargin._types import FloatVector
 from widemargin.tasks.parse.features import MEASURES, OUTSIDE, ArcExtractor
-from widemargin.tasks.parse.keys import BETWEEN, GROUPS, step_of
+from widemargin.tasks.parse.keys import BETWEEN, GROUPS, TURNS, step_of, turn_of
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.roles import RoleTemplate, spell_roles
@@ -30,6 +30,11 @@ class _Feature(NamedTuple):
     step: int
     labelled: bool
     distant: bool = False
+
+    @property
+    def distance(self) -> str:
+        """The value of the distance that this feature may be combined with."""
+        return TURNS[self.step] if "grandparent" in self.template.roles else MEASURES["distance"][self.step]
 
 
 class ArcVotes:
@@ -49,10 +54,14 @@ class ArcVotes:
         self._keys = extractor.keys(sentence)
         self._atoms = Atoms(sentence, Resources())
 
-    def scores(self, head: int, modifier: int, sibling: int = 0) -> FloatVector:
-        """The score of an arc with each of the labels; the token `sibling` is the next towards the head, 0 for none."""
+    def scores(self, head: int, modifier: int, sibling: int = 0, grandparent: int | None = None) -> FloatVector:
+        """The score of an arc with each of the labels.
+
+        The token `sibling` is the next towards the head, 0 for none; `grandparent` is the head of the head, 0 for the
+        root, None for none.
+        """
         scores = np.zeros(len(self._labels))
-        for feature in self._features(head, modifier, sibling):
+        for feature in self._features(head, modifier, sibling, grandparent):
             end = len(self._labels) if feature.labelled else 1
             scores += self._w[feature.at : feature.at + end]
         return scores
@@ -60,19 +69,21 @@ class ArcVotes:
     def biases(self, head: int, modifier: int) -> FloatVector:
         """The part of the scores that depends on the direction and the distance of an arc, not on its tokens."""
         scores = np.zeros(len(self._labels))
-        for feature in self._features(head, modifier, 0):
+        for feature in self._features(head, modifier, 0, None):
             if feature.labelled and not feature.template.columns_read:
                 scores += self._w[feature.at : feature.at + len(self._labels)]
         return scores
 
-    def votes(self, head: int, modifier: int, label: int, sibling: int = 0) -> list[tuple[str, float]]:
+    def votes(
+        self, head: int, modifier: int, label: int, sibling: int = 0, grandparent: int | None = None
+    ) -> list[tuple[str, float]]:
         """All votes for an arc with a label: features, ``template=values``, and their weights."""
         return [
             (self._spelt(feature, label), float(self._w[feature.at + label * feature.labelled]))
-            for feature in self._features(head, modifier, sibling)
+            for feature in self._features(head, modifier, sibling, grandparent)
         ]
 
-    def _features(self, head: int, modifier: int, sibling: int) -> Iterator[_Feature]:
+    def _features(self, head: int, modifier: int, sibling: int, grandparent: int | None) -> Iterator[_Feature]:
         ends = {"head": head, "modifier": modifier}
         keys = self._keys
         for name, begin, end in zip(GROUPS, keys.edges[:-1], keys.edges[1:], strict=True):
@@ -83,8 +94,11 @@ class ArcVotes:
                 others = self._between(head, modifier)
             elif name == "sibling":
                 others, step = [sibling], step_of(sibling or head, modifier)
+            elif name == "grandparent":
+                others = [] if grandparent is None else [grandparent]
+                step = turn_of(grandparent or 0, head > modifier, modifier)
             for other in others:
-                nodes = {**ends, "between": other, "sibling": other}
+                nodes = {**ends, "between": other, "sibling": other, "grandparent": other}
                 slots = keys.head[head] + keys.modifier[modifier] + keys.other[other] + keys.measure[step]
                 for template, slot in zip(templates, (slots & self._mask)[begin:end].tolist(), strict=True):
                     yield _Feature(template, slot, nodes, step, labelled)
@@ -104,7 +118,8 @@ class ArcVotes:
 
     def _spelt(self, feature: _Feature, label: int) -> str:
         tokens = {role: node - 1 if node else OUTSIDE[role] for role, node in feature.nodes.items()}
-        measured = {name: values[feature.step] for name, values in MEASURES.items()} | {"label": self._labels[label]}
+        measured = {name: values[feature.step] for name, values in MEASURES.items()}
+        measured |= {"label": self._labels[label], "distance": feature.distance}
         template = feature.template
         for measure in ("label",) * feature.labelled + ("distance",) * feature.distant:
             template = replace(template, text=f"{template.text}|{measure}", measures=(*template.measures, measure))
