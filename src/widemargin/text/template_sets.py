@@ -14,7 +14,15 @@ from widemargin.errors import WidemarginError
 from widemargin.text.attributes import Resources
 from widemargin.text.templates import DEFAULT_TEMPLATES, listed
 
-POS = (*DEFAULT_TEMPLATES,)
+POS = (
+    *DEFAULT_TEMPLATES,
+    "lower[-2]|lower[-1]",
+    "lower[1]|lower[2]",
+    "lower[-1]|lower",
+    "lower|lower[1]",
+    "lower[-1]|lower[1]",
+    "lower[-1]|lower|lower[1]",
+)
 NER = (
     *DEFAULT_TEMPLATES,
     "shape[-2..-1]",
@@ -51,7 +59,7 @@ PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
 def spelt_out(templates: str | Sequence[str], resources: Resources) -> list[str]:
     """The texts of templates, with all sets replaced by what is in them.
 
-    >>> spelt_out("set(pos) cluster(brown)", Resources())[-3:]
+    >>> spelt_out("set(default) cluster(brown)", Resources())[-3:]
     ['suffix3[-1]', 'suffix3[1]', 'cluster(brown)']
     >>> spelt_out(["pos"], Resources())
     ['pos']

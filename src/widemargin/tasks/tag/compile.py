@@ -16,6 +16,7 @@ from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag.passes import FirstPass, check_passes, guessed
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.token_scores import dev_score, metric_for
 from widemargin.tasks.training import Compiled, Data, chosen
@@ -35,6 +36,7 @@ from widemargin.text.matrices import MatrixExtractor
 
 def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
     """The labels and features of a part of the data."""
+    check_passes(parameters, at_once=False)
     extractor, X = extractor_for(parameters, data)
     encoded = encode_labels(X, data.y)
     if len(encoded.sets):
@@ -68,6 +70,10 @@ def compile_tags(
     survey: Survey | None = None,
 ) -> Compiled[Tagger]:
     """Compile features and labels to arrays; `labels` are those of the data or of the `survey` of all parts if None."""
+    if check_passes(parameters, at_once=survey is None and not piece):
+        second, guesses, first = guessed(parameters, data)
+        compiled = compile_tags(second, guesses, labels)
+        return replace(compiled, model=partial(_second_pass, compiled.model, first), followed_by=None)
     extractor, X = extractor_for(parameters, data)
     if survey is None:
         encoded = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
@@ -173,6 +179,12 @@ def _tagger(
     summary: dict[str, Any],
 ) -> Tagger:
     return Tagger(labels, extractor, chain.parts(solution.w).thinned(), summary=summary | unknown)
+
+
+def _second_pass(
+    model: Callable[[Solution, dict[str, Any]], Tagger], first: FirstPass, solution: Solution, summary: dict[str, Any]
+) -> Tagger:
+    return replace(model(solution, summary), first=first)
 
 
 def _followed_by(

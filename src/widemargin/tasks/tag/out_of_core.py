@@ -14,6 +14,7 @@ from widemargin.tasks.tag.compile import assembled, costs_of, extractor_for
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag.passes import check_passes
 from widemargin.tasks.tag.weights import Chain
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.extractor import Extractor
@@ -31,6 +32,7 @@ class TagArrays:
     settings: ClassVar[tuple[str, ...]] = ("templates", "lexicons", "clusters", "min_count", "hash_bits")
 
     def __init__(self, parameters: TaggerParameters, folder: Path) -> None:
+        check_passes(parameters, at_once=False)
         self.parameters, self.folder = parameters, folder
         self.indptr, self.gold = VectorFile(folder / "indptr", np.int64), VectorFile(folder / "gold", np.int32)
         self.indptr.append(np.zeros(1, dtype=np.int64))
