@@ -46,7 +46,7 @@ def test_an_unknown_set_is_answered_by_all_names():
 
 
 def test_a_word_that_is_neither_set_nor_column_is_answered_by_both():
-    with pytest.raises(WidemarginError, match=r"'nerr'.*'word'.*default, pos, chunk"):
+    with pytest.raises(WidemarginError, match=r"no column 'nerr'; it has 'word', 'pos'.*default, pos, chunk"):
         SequenceTagger(templates="nerr").fit(X, Y)
 
 
