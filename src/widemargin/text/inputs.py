@@ -78,7 +78,7 @@ def check_word(word: str, X: Columns) -> None:
     if word not in X:
         columns, sets = ", ".join(map(repr, X.names)), ", ".join(SETS)
         raise WidemarginError(
-            f"{X.source} has no column {word!r}; it has {columns}. And no set of templates is called so; there are {sets}"
+            f"{X.source} has no column {word!r}; it has {columns}. Nor is it a set of templates; there are {sets}"
         )
 
 

@@ -18,7 +18,10 @@ from widemargin.tasks.training import Data
 from widemargin.text.inputs import as_columns
 
 QUICK = {"templates": "word lower[-1..1]", "max_epochs": 5}
-X = [f"{name} saw {other} in {place} today".split() for name, other, place in zip("abcdefgh", "hgfedcba", "xyzxyzxy")]
+X = [
+    f"{name} saw {other} in {place} today".split()
+    for name, other, place in zip("abcdefgh", "hgfedcba", "xyzxyzxy", strict=True)
+]
 Y = [["B-P", "O", "B-P", "I-P", "B-L", "O"]] * len(X)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.header import Fields, names, record, whole
+from widemargin.core.header import Fields, names, one_of, record, whole
 from widemargin.core.stored import Stored, packed_rows
 from widemargin.errors import WidemarginError
 from widemargin.files.pieces import Cut
@@ -40,6 +40,7 @@ from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.passes import GUESS, NEARBY, FirstPass, Guessed
 from widemargin.tasks.tag.predict import TagPredictor
+from widemargin.tasks.tag.scheme import BIOES, given, given_label, learnt, translated
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
@@ -68,12 +69,14 @@ class Tagger(TokenModel[ChainExamples]):
     fields: ClassVar[Fields] = {"labels": names(str, int, at_least=1), "features": record({})}
     exports: ClassVar[Mapping[str, str]] = {".crfsuite": "a model file of CRFsuite"}
 
-    perhaps: ClassVar[Fields] = {"taggers": TAGGERS, NEARBY: whole(at_least=0)}
+    perhaps: ClassVar[Fields] = {"taggers": TAGGERS, NEARBY: whole(at_least=0), "scheme": one_of(BIOES)}
 
     extractor: Extractor
     weights: ChainWeights
     first: FirstPass | None = field(default=None, kw_only=True)
     """The pass before this one, if any."""
+    scheme: str = field(default="given", kw_only=True)
+    """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.scheme`)."""
 
     @property
     def chain(self) -> Chain:
@@ -172,11 +175,14 @@ class Tagger(TokenModel[ChainExamples]):
 
     def constrained(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
         """The sequences under constraints."""
+        if self.scheme == BIOES:
+            constraints = translated(constraints, self.labels)
         return ConstrainedChain(examples, self.weights, self.labels, constraints)
 
     def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
         """The labels of every sequence."""
-        return split(self._names(codes), indptr)
+        found = split([self.labels[code] for code in codes.tolist()], indptr)
+        return found if self.scheme == "given" else [given(self.scheme, each) for each in found]
 
     def marginals(self, examples: ChainExamples, weights: Any, batch: IntVector) -> FloatMatrix:
         """For each position, the best score with each of the `labels` there."""
@@ -291,8 +297,27 @@ class Tagger(TokenModel[ChainExamples]):
         return chain_file(self)
 
     def _names(self, codes: IntVector) -> list[Any]:
+        """The labels of one sequence."""
         names = self.labels
-        return [names[code] for code in codes.tolist()]
+        return given(self.scheme, [names[code] for code in codes.tolist()])
+
+    @property
+    def names_given(self) -> list[str]:
+        """The names of labels as users give them."""
+        return self.code_names if self.scheme == "given" else list(dict.fromkeys(map(given_label, self.labels)))
+
+    @property
+    def labels_given(self) -> list[Any]:
+        """The labels as users give them."""
+        return self.labels if self.scheme == "given" else self.names_given
+
+    def _named(self, codes: IntVector, indptr: LongVector) -> list[list[str]]:
+        return [[str(label) for label in labels] for labels in self.outputs(codes, indptr)]
+
+    def learnt_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
+        """Gold outputs as labels that the model has learnt."""
+        gold: Sequence[Sequence[Any]] = as_sequences(X, learnt(self.scheme, X, y))
+        return gold
 
     def compacted(self) -> "Tagger":
         """The same tagger without features whose weights are all zero."""
@@ -310,10 +335,11 @@ class Tagger(TokenModel[ChainExamples]):
         described, tensors = describe(self.extractor)
         tensors |= {f"weights.{name}": getattr(self.weights, name) for name in DENSE}
         tensors |= packed_rows("weights.emission", self.weights.thin_emission)
+        header = {"features": described} | ({} if self.scheme == "given" else {"scheme": self.scheme})
         if self.first is None:
-            return {"features": described}, tensors
+            return header, tensors
         carried, more = carried_taggers({GUESS: self.first.tagger})
-        return {"features": described, NEARBY: self.first.nearby, **carried}, tensors | more
+        return {**header, NEARBY: self.first.nearby, **carried}, tensors | more
 
     @classmethod
     def _restored(cls, stored: Stored) -> "Tagger":
@@ -327,7 +353,10 @@ class Tagger(TokenModel[ChainExamples]):
         )
         Chain(n, extractor.n_features, m)
         first = _restored_first(stored, extractor)
-        return cls(labels, extractor, weights, first=first, summary=stored.header["summary"])
+        scheme = stored.header.get("scheme", "given")
+        if scheme == BIOES and not marks_spans(labels):
+            raise stored.place.damaged("its labels do not mark spans, as its scheme says")
+        return cls(labels, extractor, weights, first=first, scheme=scheme, summary=stored.header["summary"])
 
 
 def _restored_first(stored: Stored, extractor: Extractor) -> FirstPass | None:

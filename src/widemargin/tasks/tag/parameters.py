@@ -35,6 +35,11 @@ class TaggerParameters(LatentParameters, TokenParameters):
         "all labels the same total weight, however rare. It multiplies `costs`.",
         option=None,
     )
+    scheme: Literal["given", "bioes"] = parameter(
+        "given",
+        "The labels that the chain learns: those given, or if they are BIO, labels that also tell where spans end. "
+        "Predictions are BIO either way.",
+    )
     passes: int = parameter(
         1,
         "2: a second tagger reads the labels that a first one finds. It learns from those of taggers that have not "

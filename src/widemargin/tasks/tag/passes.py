@@ -135,7 +135,7 @@ def _first_pass(parameters: TaggerParameters, data: Data) -> tuple[FirstPass, In
     X, y = data.X, first_labels(data.X, data.y)
     if np.count_nonzero(np.diff(X.indptr)) < 2:
         raise DataError("two passes need two sequences or more to learn from")
-    simple = replace(parameters, passes=1, nearby=0, warm_start=False, verbose=False)
+    simple = replace(parameters, passes=1, nearby=0, scheme="given", warm_start=False, verbose=False)
     name_run("the first pass", data.told)
     whole = _tagger(simple, data._replace(y=y))
     part, codes = parts(X.indptr, FOLDS), np.empty(X.n_tokens, dtype=np.int32)
