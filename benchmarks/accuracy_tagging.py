@@ -51,34 +51,31 @@ CORPORA = {
     "jnlpba": Corpus("jnlpba", "tsv", None, HINGE, dev=False),
     "ewt": Corpus("ud-english-ewt", "conllu", "xpos", {"tol": 0.05}),
 }
+ENDS = {"templates": "bio", "scheme": "bioes"}
+RUNS = {"templates": "set(bio) gram2..4", "scheme": "bioes"}
 NAMES: dict[str, dict[str, Any]] = {
     "default templates, C = 0.2": {"templates": "default", "C": 0.2},
     "templates bio": {"templates": "bio"},
-    "+ scheme bioes": {"templates": "bio", "scheme": "bioes"},
-    "+ pairs of labels": {"templates": "bio", "scheme": "bioes", "pairs": True},
-    "+ clusters": {"templates": "bio", "scheme": "bioes", "clusters": 500},
-    "+ gazetteers": {"templates": "bio", "scheme": "bioes", "gazetteers": True},
-    "+ two passes": {"templates": "bio", "scheme": "bioes", "passes": 2},
-    "+ two passes, nearby 4": {"templates": "bio", "scheme": "bioes", "passes": 2, "nearby": 4},
-    "+ clusters, gazetteers, two passes": {
-        "templates": "bio",
-        "scheme": "bioes",
-        "clusters": 500,
-        "gazetteers": True,
-        "passes": 2,
-    },
+    "+ scheme bioes": ENDS,
+    "+ pairs of labels": {**ENDS, "pairs": True},
+    "+ gram2..4": RUNS,
+    "+ clusters": {**ENDS, "clusters": 500},
+    "+ gazetteers": {**ENDS, "gazetteers": True},
+    "+ two passes": {**ENDS, "passes": 2},
+    "+ nearby 4": {**ENDS, "passes": 2, "nearby": 4},
+    "+ gram2..4, two passes": {**RUNS, "passes": 2},
+    "+ clusters, gazetteers, two passes": {**ENDS, "clusters": 500, "gazetteers": True, "passes": 2},
 }
 TAGS: dict[str, dict[str, Any]] = {
     "default templates": {"templates": "default"},
     "templates pos": {"templates": "pos"},
+    "+ gram2..4": {"templates": "set(pos) gram2..4"},
     "+ clusters": {"templates": "pos", "clusters": 100},
     "+ two passes": {"templates": "pos", "passes": 2},
-    "+ two passes, nearby 4": {"templates": "pos", "passes": 2, "nearby": 4},
+    "+ nearby 4": {"templates": "pos", "passes": 2, "nearby": 4},
     "+ clusters, two passes": {"templates": "pos", "clusters": 100, "passes": 2},
 }
-UNFIT = {
-    "jnlpba": ("+ gazetteers", "+ pairs of labels", "+ clusters, gazetteers, two passes"),
-}
+UNFIT = {"jnlpba": ("+ gazetteers", "+ pairs of labels", "+ clusters, gazetteers, two passes")}
 """Steps left out: names of the training data itself as a gazetteer; more than a hundred pairs of labels."""
 
 

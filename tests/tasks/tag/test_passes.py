@@ -11,6 +11,7 @@ from sklearn.base import clone
 import widemargin
 from widemargin import SequenceTagger
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.tasks.jackknife import QUICK as FOLD
 from widemargin.tasks.jackknife import parts
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.passes import FOLDS, first_labels, guessed, nearby_labels
@@ -62,7 +63,7 @@ def test_guesses_about_training_data_come_from_taggers_that_have_not_seen_them()
     gold = [ends[begin:end] for begin, end in zip(data.X.indptr, data.X.indptr[1:], strict=False)]
     for k in range(FOLDS):
         rest = [i for i in range(len(X)) if part[i] != k]
-        alone = SequenceTagger(**QUICK).fit([X[i] for i in rest], [gold[i] for i in rest])
+        alone = SequenceTagger(**QUICK, **FOLD).fit([X[i] for i in rest], [gold[i] for i in rest])
         for i in np.flatnonzero(part == k):
             assert data.X.sequences("guess")[i] == alone.predict([X[i]])[0]
     whole = SequenceTagger(**QUICK).fit(X, gold)

@@ -20,7 +20,7 @@ import numpy as np
 from widemargin._types import IntVector
 from widemargin.core.loop import name_run
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.tasks.jackknife import codes_by, only, parts
+from widemargin.tasks.jackknife import QUICK, codes_by, only, parts
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.training import Data
 from widemargin.text.attributes import Resources
@@ -145,7 +145,7 @@ def _first_pass(parameters: TaggerParameters, data: Data) -> tuple[FirstPass, In
         name_run(f"the first pass, part {k + 1}/{part.max() + 1}", data.told)
         weight = None if data.sample_weight is None else np.asarray(data.sample_weight)[rest]
         others = Data(X.chosen(np.flatnonzero(rest)), only(y, ~here), weight, told=data.told)
-        codes[here] = codes_by(whole, _tagger(simple, others), X.chosen(np.flatnonzero(~rest)))
+        codes[here] = codes_by(whole, _tagger(replace(simple, **QUICK), others), X.chosen(np.flatnonzero(~rest)))
     return FirstPass(whole, int(parameters.nearby)), codes
 
 
