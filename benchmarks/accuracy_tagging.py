@@ -49,23 +49,30 @@ CORPORA = {
     "ncbi-disease": Corpus("ncbi-disease", "tsv", None, HINGE),
     "bc2gm": Corpus("bc2gm", "tsv", None, HINGE),
     "jnlpba": Corpus("jnlpba", "tsv", None, HINGE, dev=False),
+    "wnut17": Corpus("wnut17", "conll", None, HINGE),
     "ewt": Corpus("ud-english-ewt", "conllu", "xpos", {"tol": 0.05}),
 }
-ENDS = {"templates": "bio", "scheme": "bioes"}
-RUNS = {"templates": "set(bio) gram2..4", "scheme": "bioes"}
-NAMES: dict[str, dict[str, Any]] = {
-    "default templates, C = 0.2": {"templates": "default", "C": 0.2},
-    "templates bio": {"templates": "bio"},
-    "+ scheme bioes": ENDS,
-    "+ pairs of labels": {**ENDS, "pairs": True},
-    "+ gram2..4": RUNS,
-    "+ clusters": {**ENDS, "clusters": 500},
-    "+ gazetteers": {**ENDS, "gazetteers": True},
-    "+ two passes": {**ENDS, "passes": 2},
-    "+ nearby 4": {**ENDS, "passes": 2, "nearby": 4},
-    "+ gram2..4, two passes": {**RUNS, "passes": 2},
-    "+ clusters, gazetteers, two passes": {**ENDS, "clusters": 500, "gazetteers": True, "passes": 2},
-}
+
+
+def steps_for_names(name: str) -> dict[str, dict[str, Any]]:
+    """The steps of corpora of names, with this set of templates."""
+    ends = {"templates": name, "scheme": "bioes"}
+    runs = {"templates": f"set({name}) gram2..4", "scheme": "bioes"}
+    return {
+        "default templates, C = 0.2": {"templates": "default", "C": 0.2},
+        f"templates {name}": {"templates": name},
+        "+ scheme bioes": ends,
+        "+ pairs of labels": {**ends, "pairs": True},
+        "+ gram2..4": runs,
+        "+ clusters": {**ends, "clusters": 500},
+        "+ gazetteers": {**ends, "gazetteers": True},
+        "+ two passes": {**ends, "passes": 2},
+        "+ nearby 4": {**ends, "passes": 2, "nearby": 4},
+        "+ gram2..4, two passes": {**runs, "passes": 2},
+        "+ clusters, gazetteers, two passes": {**ends, "clusters": 500, "gazetteers": True, "passes": 2},
+    }
+
+
 TAGS: dict[str, dict[str, Any]] = {
     "default templates": {"templates": "default"},
     "templates pos": {"templates": "pos"},
@@ -75,8 +82,14 @@ TAGS: dict[str, dict[str, Any]] = {
     "+ nearby 4": {"templates": "pos", "passes": 2, "nearby": 4},
     "+ clusters, two passes": {"templates": "pos", "clusters": 100, "passes": 2},
 }
-UNFIT = {"jnlpba": ("+ gazetteers", "+ pairs of labels", "+ clusters, gazetteers, two passes")}
-"""Steps left out: names of the training data itself as a gazetteer; more than a hundred pairs of labels."""
+OWN = ("+ gazetteers", "+ clusters, gazetteers, two passes")
+UNFIT = {"jnlpba": ("+ pairs of labels", *OWN), "wnut17": ("+ pairs of labels", "+ clusters", *OWN)}
+"""Steps left out: more than a hundred pairs of labels; names of the training data itself; text of another kind."""
+
+
+def steps_of(name: str) -> dict[str, dict[str, Any]]:
+    """All steps of a corpus."""
+    return TAGS if CORPORA[name].label else steps_for_names("ner" if name == "wnut17" else "bio")
 
 
 def labelled(data: Path, corpus: Corpus, part: str) -> Labelled:
@@ -212,7 +225,7 @@ def main() -> None:
         task, about = Task(options.data, name, options.jobs), found.setdefault(name, {"steps": {}})
         steps = {
             step: each
-            for step, each in (TAGS if task.corpus.label else NAMES).items()
+            for step, each in steps_of(name).items()
             if step not in UNFIT.get(name, ()) and (not options.steps or step in options.steps)
         }
         taggers = {}

@@ -134,7 +134,7 @@ class Tagger(TokenModel[ChainExamples]):
         """The pass before this one."""
         if self.first is None:
             return []
-        nearby = f", also of the same word up to {self.first.nearby} sequences away" if self.first.nearby else ""
+        nearby = f", also of the same word in sequences nearby (up to {self.first.nearby})" if self.first.nearby else ""
         return [("passes", f"2: this one reads the labels that a first one finds{nearby}")]
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
