@@ -145,7 +145,9 @@ def _first_pass(parameters: TaggerParameters, data: Data) -> tuple[FirstPass, In
         name_run(f"the first pass, part {k + 1}/{part.max() + 1}", data.told)
         weight = None if data.sample_weight is None else np.asarray(data.sample_weight)[rest]
         others = Data(X.chosen(np.flatnonzero(rest)), only(y, ~here), weight, told=data.told)
-        codes[here] = codes_by(whole, _tagger(replace(simple, **QUICK), others), X.chosen(np.flatnonzero(~rest)))
+        codes[here] = codes_by(
+            whole, _tagger(replace(simple, tol=QUICK["tol"]), others), X.chosen(np.flatnonzero(~rest))
+        )
     return FirstPass(whole, int(parameters.nearby)), codes
 
 
