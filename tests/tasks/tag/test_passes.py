@@ -122,5 +122,12 @@ def test_what_cannot_be_combined_is_refused():
         SequenceTagger(passes=2).fit([[["f"], ["g"]]] * 2, [["a", "b"]] * 2)
     with pytest.raises(DataError, match="two sequences or more"):
         twice.fit(X[:1], Y[:1])
-    with pytest.raises(DataError, match="has a column 'guess'"):
-        twice.fit([[{"word": word, "guess": "x"} for word in words] for words in X], Y)
+    with pytest.raises(DataError, match="reads a column 'guess'"):
+        SequenceTagger(templates="word guess", passes=2).fit(X, Y)
+
+
+def test_other_columns_of_the_data_are_left_alone():
+    tokens = [[{"word": word, "guess": "x", "size": str(len(word))} for word in words] for words in X]
+    tagger = SequenceTagger(templates="word size", passes=2, max_epochs=5).fit(tokens, Y)
+    assert tagger.predict(tokens) == Y
+    assert tagger.model_.columns_read == ["size", "word"]

@@ -63,10 +63,12 @@ class FirstPass:
 
     def with_guesses(self, X: Columns, codes: IntVector) -> Guessed:
         """The columns of the second pass, with these guesses."""
-        _refuse_columns(X)
-        labels, given = self.tagger.labels, {name: X[name] for name in X.names}
-        columns = {**given, GUESS: Column(codes, labels)}
-        if self.nearby and X.n_tokens:
+        if not X.n_tokens:
+            return Guessed({}, X.indptr, X.source)
+        labels = self.tagger.labels
+        read = [*self.tagger.columns_read, *(["word"] if self.nearby else [])]
+        columns = {**{name: X[name] for name in read}, GUESS: Column(codes, labels)}
+        if self.nearby:
             columns[NEARBY] = Column(nearby_labels(X, codes, len(labels), self.nearby), [*labels, ""])
         return Guessed(columns, X.indptr, X.source)
 
@@ -117,9 +119,16 @@ def check_passes(parameters: TaggerParameters, *, at_once: bool) -> bool:
 def guessed(parameters: TaggerParameters, data: Data) -> tuple[TaggerParameters, Data, FirstPass]:
     """What the second pass is trained with, and the first pass."""
     resources = Resources(parameters.lexicons or {}, parameters.clusters or {})
-    if not isinstance(choose_extractor(data.X, parameters.templates, resources), TemplateExtractor):
+    extractor = choose_extractor(data.X, parameters.templates, resources)
+    if not isinstance(extractor, TemplateExtractor):
         raise UnsupportedError("a second pass adds columns to tokens; ready-made features have none")
+    for name in {GUESS, NEARBY}.intersection(extractor.columns_read):
+        raise DataError(
+            f"a template reads a column {name!r}, which two passes fill in by themselves; rename the column"
+        )
     X = as_columns(data.X)
+    if X.n_tokens:
+        X = X.only(*dict.fromkeys(["word", *extractor.columns_read] if parameters.nearby else extractor.columns_read))
     first, codes = _first_pass(parameters, data._replace(X=X, dev=None))
     templates = DEFAULT_TEMPLATES if parameters.templates is None else spelt_out(parameters.templates, resources)
     chosen = replace(
@@ -172,9 +181,3 @@ def _tagger(parameters: TaggerParameters, data: Data) -> Any:
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt  # there is no model yet that could be kept
     return tagger
-
-
-def _refuse_columns(X: Columns) -> None:
-    for name in (GUESS, NEARBY):
-        if name in X:
-            raise DataError(f"{X.source} has a column {name!r}, which two passes fill in by themselves; rename it")
