@@ -18,7 +18,6 @@ import numpy as np
 from widemargin import SequenceTagger
 from widemargin.files.document import label_column
 from widemargin.files.formats import read
-from widemargin.tasks.token_files import default_templates
 from widemargin.text.bigrams import BigramCounter, in_batches
 from widemargin.text.word_clusters import cluster_words, clustered, enough_words
 
@@ -63,7 +62,7 @@ def gains(folder: Path, file_type: str, label: str | None, sizes: list[int], set
         def score(name: str, text: Sentences | None, n_clusters: int = 0, min_count: int = 0, n: int = n) -> None:
             paths = cluster_words(text, n_clusters, min_count=min_count).paths if text else {}
             clusters = {"brown": paths} if text else {}
-            tagger = SequenceTagger(templates=default_templates({}, clusters), clusters=clusters)
+            tagger = SequenceTagger(templates="default", clusters=clusters)
             found = tagger.fit(X[:n], y[:n]).score(X_dev, y_dev)
             print(f"| {folder.name} | {n:,} | {name} | {n_clusters} | {min_count} | {100 * found:.2f} |", flush=True)
 

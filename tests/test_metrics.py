@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -9,8 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widemargin.errors import DataError, WidemarginError
-from widemargin.metrics import Score, accuracy, confusion, label_scores, sequence_accuracy, sequence_scorer, span_scores
-from widemargin.text.spans import is_bio, spans
+from widemargin.metrics import (
+    Score,
+    accuracy,
+    confusion,
+    label_scores,
+    scores_of_spans,
+    scores_with_alternatives,
+    sequence_accuracy,
+    sequence_scorer,
+    span_scores,
+)
+from widemargin.text.spans import Span, is_bio, spans
 
 GOLD = [["B-PER", "I-PER", "O", "B-LOC"], ["O"], ["B-LOC", "I-LOC"]]
 FOUND = [["B-PER", "I-PER", "O", "B-PER"], ["O"], ["B-LOC", "O"]]
@@ -219,3 +230,27 @@ def test_scorers_serve_scikit_learn():
     assert result["test_accuracy"] == pytest.approx([0.75, 0.5])
     assert result["test_sequence_accuracy"] == pytest.approx([0.5, 0.5])
     assert np.all(result["test_f1"] == 0.0)
+
+
+located = st.builds(lambda start, size: Span(start, start + size, "x"), st.integers(0, 3), st.integers(1, 2))
+
+
+@given(st.dictionaries(located, st.lists(located, max_size=3), max_size=4), st.lists(located, max_size=4, unique=True))
+def test_alternatives_against_all_assignments(wanted, found):
+    """As many gold spans as possible get a prediction of their own."""
+    n = max(len(wanted), len(found))
+    padded = [*found, *[None] * (n - len(found))]
+    best = max(
+        sum(one is not None and one in {span, *wanted[span]} for span, one in zip(wanted, order, strict=False))
+        for order in permutations(padded)
+    )
+    score = scores_with_alternatives([wanted], [found]).micro
+    assert score.recall == pytest.approx(best / len(wanted) if wanted else 0)
+    assert score.precision == pytest.approx(best / len(found) if found else 0)
+
+
+@given(labellings())
+def test_without_alternatives_spans_are_scored_as_always(both):
+    gold, predicted = ([spans(labels) for labels in each] for each in both)
+    plain = [dict.fromkeys(each, ()) for each in gold]
+    assert scores_with_alternatives(plain, predicted) == scores_of_spans(gold, predicted)

@@ -7,7 +7,7 @@ set of gold labels, each is right (`text.partial`).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import eq
@@ -115,6 +115,45 @@ def scores_of_spans(gold: Sequence[Sequence[Span]], predicted: Sequence[Sequence
     0.5
     """
     return counted(*span_counts(gold, predicted))
+
+
+def scores_with_alternatives(
+    gold: Sequence[Mapping[Span, Collection[Span]]], predicted: Sequence[Sequence[Span]]
+) -> Scores:
+    """As `scores_of_spans`, where a gold span is also found if one of its alternatives is predicted (BioCreative II).
+
+    `gold` has for each sequence the gold spans with their alternatives. Each span counts for one other at most: of two
+    alternatives of the same gold span that are both predicted, one is wrong. As many as possible are right.
+
+    >>> gold = {Span(0, 3, "gene"): [Span(0, 2, "gene"), Span(1, 3, "gene")]}
+    >>> scores_with_alternatives([gold], [[Span(0, 2, "gene"), Span(5, 6, "gene")]]).micro.precision
+    0.5
+    """
+    right: Counter[str] = Counter()
+    for wanted, found in zip(gold, predicted, strict=True):
+        distinct = set(found)
+        taken: dict[Span, Span] = {}
+        for span in wanted:
+            right[span.type] += _assign(span, wanted, distinct, taken, set())
+    wanted_of = Counter(span.type for each in gold for span in each)
+    return counted(right, Counter(span.type for each in predicted for span in each), wanted_of)
+
+
+def _assign(
+    span: Span,
+    wanted: Mapping[Span, Collection[Span]],
+    found: Collection[Span],
+    taken: dict[Span, Span],
+    tried: set[Span],
+) -> bool:
+    """Whether a gold span gets a prediction for itself, perhaps as another gold span makes do with its next one."""
+    for candidate in (span, *wanted[span]):
+        if candidate in found and candidate not in tried:
+            tried.add(candidate)
+            if candidate not in taken or _assign(taken[candidate], wanted, found, taken, tried):
+                taken[candidate] = span
+                return True
+    return False
 
 
 def span_counts(

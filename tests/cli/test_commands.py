@@ -22,7 +22,8 @@ from widemargin.core.solution import Epoch
 from widemargin.files.formats import read
 from widemargin.report.progress import Progress
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.token_files import default_templates
+from widemargin.text.attributes import Resources
+from widemargin.text.template_sets import templates_of
 from widemargin.text.templates import parse_templates
 
 FORMATS = {"conll": "tsv", "conllu": "conllu", "jsonl": "jsonl"}
@@ -208,7 +209,7 @@ def test_named_columns_lexicons_clusters_and_costs(folder: Path, tmp_path: Path)
 
 def test_resources_get_templates_of_their_own() -> None:
     clusters = {"brown": {"a": "01"}, "other": {"a": "x"}}
-    templates = [each.text for each in parse_templates(default_templates({"cities": []}, clusters))]
+    templates = [each.text for each in parse_templates(templates_of("default", Resources({"cities": []}, clusters)))]
     assert {"lexicon(cities)[-1]", "cluster(brown,4)", "cluster(other)"} <= set(templates)
     assert "cluster(other,4)" not in templates
 

@@ -35,12 +35,17 @@ def naive_shape(word):
     return "".join(keep)
 
 
+def naive_longshape(word):
+    return "".join("A" if c.isupper() else "a" if c.isalpha() else "0" if c.isdigit() else c for c in word)
+
+
 def naive_value(attribute, word):
     lower = word.lower()
     if affix := re.fullmatch(r"(prefix|suffix)(\d+)", attribute):
         n = int(affix[2])
         return lower[:n] if affix[1] == "prefix" else lower[max(len(lower) - n, 0) :]
-    return {"bias": "", "word": word, "lower": lower, "shape": naive_shape(word)}[attribute]
+    values = {"bias": "", "word": word, "lower": lower, "shape": naive_shape(word), "longshape": naive_longshape(word)}
+    return values[attribute]
 
 
 def naive_atom(atom, sentence, t):
@@ -125,7 +130,7 @@ def test_transform_finds_known_features_and_ignores_others(train, test):
 
 atoms = st.builds(
     lambda attribute, offset: attribute + (f"[{offset}]" if offset else ""),
-    st.sampled_from(["bias", "word", "lower", "shape", "prefix2", "suffix1", "suffix9"]),
+    st.sampled_from(["bias", "word", "lower", "shape", "longshape", "prefix2", "suffix1", "suffix9"]),
     st.integers(-4, 4),
 )
 conjunctions = st.lists(atoms, min_size=1, max_size=3).map("|".join)
@@ -140,6 +145,30 @@ def test_conjunctions_tell_the_order_and_the_place_of_words():
     _, names = fitted([["a", "b"], ["b", "a"]], ["word|word[1]", "word[-1]|word"])
     assert names[0] == ["word|word[1]=a|b", "word[-1]|word=<s>|a"]
     assert len({name for row in names for name in row}) == 8
+
+
+def naive_grams(word, n):
+    word = f"^{word.lower()}$"
+    return list(dict.fromkeys(word[t : t + n] for t in range(len(word) - n + 1)))
+
+
+@settings(max_examples=40)
+@given(sentences)
+def test_runs_of_characters_are_several_features_of_one_template(X):
+    extractor, names = fitted(X, "gram2..3 word")
+    expected = [
+        [*(f"gram{n}={run}" for n in (2, 3) for run in naive_grams(word, n)), f"word={word}" if word else "word"]
+        for sentence in X
+        for word in sentence
+    ]
+    assert names == expected
+    assert named_rows(extractor.transform(as_columns(X)).rows, extractor.names()) == expected
+    assert extractor.texts == ["gram2", "gram3", "word"]
+
+
+def test_only_the_first_runs_of_a_long_word_count():
+    word = "".join(map(chr, range(ord("a"), ord("a") + 50)))
+    assert fitted([[word]], "gram2")[1] == [[f"gram2={run}" for run in naive_grams(word, 2)[:30]]]
 
 
 def test_neighbours_stay_in_their_sequence():
@@ -324,6 +353,10 @@ def test_the_same_template_counts_once():
         ("-3", "-3"),
         ("transition:", "''"),
         ("prefix101", "100 characters"),
+        ("gram101", "100 characters"),
+        ("gram3[1]", "token at hand"),
+        ("gram3|word", "alone"),
+        ("transition:gram3", "alone"),
         ("prefix4..1", "'4..1'"),
         ("word[-1..1000000000]", "'-1..1000000000'"),
         ("cluster(brown,x)", "cluster(brown,x)"),

@@ -25,14 +25,13 @@ from widemargin.tasks.files import (
     open_tokens,
     size_of,
 )
+from widemargin.text.attributes import Resources
 from widemargin.text.columns import VALUED, Notation
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import spelt
-from widemargin.text.templates import DEFAULT_TEMPLATES, listed
+from widemargin.text.template_sets import spelt_out
 
 FREE = ("*", "_", "")
-BITS = re.compile("[01]+")
-PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
 
 
 class TokenFiles(Files):
@@ -53,9 +52,8 @@ class TokenFiles(Files):
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         """Fill in default templates that use all lexicons and clusters; the user's own templates must use them too."""
         lexicons, clusters = given.get("lexicons") or {}, given.get("clusters") or {}
-        if given["templates"] is None:
-            return given | {"templates": default_templates(lexicons, clusters)}
-        texts = listed(given["templates"])
+        wanted = "default" if given["templates"] is None else given["templates"]
+        texts = spelt_out(wanted, Resources(lexicons, clusters))
         needed = (("lexicon", lexicons if self.lexicons_need_templates(given) else ()), ("cluster", clusters))
         for kind, name in ((kind, name) for kind, names in needed for name in names):
             if not any(re.search(rf"\b{kind}\({re.escape(name)}[,)]", text) for text in texts):
@@ -94,16 +92,6 @@ def _cut(head: RawText, reading: Reading) -> Cut:
             "format, or leave out --out-of-core"
         )
     return found
-
-
-def default_templates(lexicons: Mapping[str, Any], clusters: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The default templates, plus some for each lexicon and cluster."""
-    chosen = [*DEFAULT_TEMPLATES, *(f"lexicon({name})[-1..1]" for name in lexicons)]
-    for name, words in clusters.items():
-        chosen.append(f"cluster({name})[-1..1]")
-        if all(map(BITS.fullmatch, words.values())):
-            chosen += [f"cluster({name},{length})" for length in PREFIXES]
-    return chosen
 
 
 def read_tokens(

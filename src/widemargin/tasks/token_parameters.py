@@ -12,7 +12,8 @@ class TokenParameters(Parameters):
 
     templates: "str | Sequence[str] | None" = parameter(
         None,
-        "Feature templates, such as 'word[-1..1] suffix1..3 lower|pos'. By default those of the library.",
+        "Feature templates, such as 'word[-1..1] suffix1..3 lower|pos'; or the name of a set of them: default, pos, "
+        "chunk, ner, bio.",
         given_as="templates",
         metavar="FILE|TEXT",
     )

@@ -64,6 +64,16 @@ class TokenModel(Answers, Probable, Generic[E]):
         """The name of each code in a column of labels."""
 
     @property
+    def names_given(self) -> list[str]:
+        """The names of labels as users give them; the same unless the model has learnt others."""
+        return self.code_names
+
+    @property
+    def labels_given(self) -> list[Any]:
+        """The labels as users give them."""
+        return self.labels
+
+    @property
     @abstractmethod
     def columns_read(self) -> list[str]:
         """The columns of tokens that the features look at."""
@@ -219,7 +229,7 @@ class TokenModel(Answers, Probable, Generic[E]):
         """The probabilities of the labels of all tokens, and which are right."""
         examples, number = self.examples(X), self.label_numbers
         right = np.zeros((int(examples.lengths.sum()), len(self.labels)), dtype=bool)
-        cells = (cell for cells in self.gold_labels(X, y) for cell in spelt(cells))
+        cells = (cell for cells in self.learnt_labels(X, y) for cell in spelt(cells))
         for row, cell in zip(right, cells, strict=True):
             row[[number[name] for name in labels_in(cell) if name in number]] = True
 
@@ -274,7 +284,7 @@ class TokenModel(Answers, Probable, Generic[E]):
 
     def constraints(self, corpus: Corpus, limits: Limits) -> Constraints | None:
         """The command line's constraints on the sequences of a file, or None."""
-        return stated_constraints(limits, corpus.document, self.labels)
+        return stated_constraints(limits, corpus.document, self.labels_given)
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
         """The text of the document with its label column filled in."""
@@ -304,7 +314,7 @@ class TokenModel(Answers, Probable, Generic[E]):
         errors = {}
         if self.calibration is not None:
             errors = {kind: each.after for kind, each in self.judge_confidence(X, y, n_threads).items()}
-        return counted_evaluation(counts, self.code_names, errors, seconds)
+        return counted_evaluation(counts, self.names_given, errors, seconds)
 
     def _counted(self, X: Any, y: Any, n_threads: int) -> Tally:
         begin = perf_counter()
@@ -313,7 +323,7 @@ class TokenModel(Answers, Probable, Generic[E]):
         codes = np.concatenate(predict(examples, self.weights, n_threads))
         seconds = {"features": extracted - begin, "decoding": perf_counter() - extracted}
         gold, predicted = self._spelt(X, y), self._named(codes, boundaries(examples.lengths))
-        return Tally(label_counts(gold, predicted, self.code_names), seconds)
+        return Tally(label_counts(gold, predicted, self.names_given), seconds)
 
     def tally(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Tally | None:
         """Labels and spans that are right and wrong; calibration needs all sequences at once."""
@@ -321,7 +331,7 @@ class TokenModel(Answers, Probable, Generic[E]):
 
     def tallied(self, tally: Tally) -> Evaluation:
         """How well labels and spans agree."""
-        return counted_evaluation(tally.counts, self.code_names, {}, tally.seconds)
+        return counted_evaluation(tally.counts, self.names_given, {}, tally.seconds)
 
     def gold_and_predicted(self, X: Any, y: Any, n_threads: int = 1) -> tuple[list[list[Any]], list[list[str]]]:
         """The right labels of tokens, and the predicted ones, as strings."""
@@ -338,6 +348,10 @@ class TokenModel(Answers, Probable, Generic[E]):
     def gold_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
         """Gold outputs as labels of tokens."""
         return as_sequences(X, y)
+
+    def learnt_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
+        """Gold outputs as those `labels` of tokens that the model has learnt; the same unless it has learnt others."""
+        return self.gold_labels(X, y)
 
     def warm_up(self) -> None:
         """Label one token, so that loading compiled kernels does not count as decoding."""

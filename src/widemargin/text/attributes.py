@@ -8,7 +8,9 @@ An attribute gives every *distinct* token of a column a value, or none.
 | ``word`` (or any column's name) | the string as it is |
 | ``lower`` | in lower case |
 | ``shape`` | lower-case letters, capitals, digits: runs collapsed to ``a``, ``A``, ``0``: *McDonald-24* → ``AaAa-0`` |
+| ``longshape`` | the same, character by character: *McDonald-24* → ``AaAaaaaa-00`` |
 | ``prefixN``, ``suffixN`` | first or last N characters of the lower-cased string, or all of a shorter one |
+| ``gramN`` | several values: the runs of N characters in the lower-cased string between ``^`` and ``$`` |
 | ``lexicon(name)`` | ``B`` or ``I`` where the token begins or continues the longest match of a lexicon entry |
 | ``cluster(name)``, ``cluster(name,n)`` | the token's word cluster, or its first n characters (Brown bit strings) |
 """
@@ -26,6 +28,9 @@ from widemargin.errors import WidemarginError
 from widemargin.text.columns import Column, Columns
 
 AFFIX = re.compile(r"(prefix|suffix)([1-9]\d*)")
+GRAM = re.compile(r"gram([1-9]\d*)(?:#(\d+))?")
+MOST_GRAMS = 30
+"""How many runs of characters of one string count: its first ones."""
 WordFunction: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[str | None]]
 RUNS = [(re.compile(pattern), sign) for pattern, sign in (("[a-z]+", "a"), ("[A-Z]+", "A"), ("[0-9]+", "0"))]
 
@@ -51,6 +56,26 @@ def shape(word: str) -> str:
     return word
 
 
+def longshape(word: str) -> str:
+    """The word with every letter and digit replaced by its class.
+
+    >>> longshape("McDonald-24")
+    'AaAaaaaa-00'
+    """
+    return "".join(map(_class, word))
+
+
+def gram(word: str, n: int, number: int) -> str | None:
+    """The run of `n` characters with this number, from 0, among the distinct ones of ``^word$``, if there are so many.
+
+    >>> [gram("banana", 3, number) for number in range(6)]
+    ['^ba', 'ban', 'ana', 'nan', 'na$', None]
+    """
+    word = f"^{word}$"
+    found = list(dict.fromkeys(word[begin : begin + n] for begin in range(len(word) - n + 1)))
+    return found[number] if number < len(found) else None
+
+
 def shapes(words: Sequence[str]) -> list[str]:
     """The shapes of many words, computed in one go unless a word contains a line end."""
     text = "\n".join(word if word.isascii() else shape(word) for word in words)
@@ -67,16 +92,23 @@ def _class(character: str) -> str:
     return "0" if character.isdigit() else character
 
 
+PLAIN: Mapping[str, WordFunction] = {
+    "bias": lambda words, lower: [""] * len(words),
+    "value": lambda words, lower: [*words],
+    "lower": lambda words, lower: [*lower],
+    "shape": lambda words, lower: [*shapes(words)],
+    "longshape": lambda words, lower: [*map(longshape, words)],
+}
+"""Attributes whose names say all."""
+
+
 def function_of(attribute: str, resources: Resources) -> WordFunction:
     """What gives words, as they are and in lower case, their values of an attribute; not for lexicons."""
-    if attribute == "bias":
-        return lambda words, lower: [""] * len(words)
-    if attribute == "value":
-        return lambda words, lower: [*words]
-    if attribute == "lower":
-        return lambda words, lower: [*lower]
-    if attribute == "shape":
-        return lambda words, lower: [*shapes(words)]
+    if attribute in PLAIN:
+        return PLAIN[attribute]
+    if match := GRAM.fullmatch(attribute):
+        size, number = int(match[1]), int(match[2])
+        return lambda words, lower: [gram(word, size, number) for word in lower]
     if match := AFFIX.fullmatch(attribute):
         n = int(match[2])
         cut = slice(None, n) if match[1] == "prefix" else slice(-n, None)

@@ -26,6 +26,7 @@ from widemargin.text.extractor import Extractor
 from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.records import RecordExtractor
 from widemargin.text.template_extractor import TemplateExtractor
+from widemargin.text.template_sets import SETS, spelt_out
 from widemargin.text.templates import DEFAULT_TEMPLATES
 
 
@@ -40,7 +41,7 @@ def choose_extractor(
     """The extractor for sequences like those of `X`."""
     position = _first_position(X)
     if templates is not None or isinstance(X, Columns) or isinstance(position, str):
-        chosen = DEFAULT_TEMPLATES if templates is None else templates
+        chosen = DEFAULT_TEMPLATES if templates is None else spelt_out(templates, resources)
         return TemplateExtractor(chosen, resources, min_count=min_count, hash_bits=hash_bits)
     if _is_matrix(position):
         return MatrixExtractor()
@@ -57,8 +58,12 @@ def prepared(X: Any, extractor: Extractor) -> Any:
 
 
 def check_templates(extractor: Extractor, X: Any, y: Any) -> None:
-    """Refuse templates that read the label column that is to be predicted."""
-    if not (isinstance(extractor, TemplateExtractor) and isinstance(y, Column)):
+    """Refuse templates that read the label column that is to be predicted, and a word that names nothing."""
+    if not isinstance(extractor, TemplateExtractor):
+        return
+    if X.n_tokens and len(extractor.texts) == 1 and extractor.columns_read == extractor.texts:
+        check_word(extractor.texts[0], X)
+    if not isinstance(y, Column):
         return
     for template in extractor.templates + extractor.transition_templates:
         for atom in template.atoms:
@@ -66,6 +71,15 @@ def check_templates(extractor: Extractor, X: Any, y: Any) -> None:
                 raise WidemarginError(
                     f"the template {template.text!r} reads the label column {atom.column!r}, which is to be predicted"
                 )
+
+
+def check_word(word: str, X: Columns) -> None:
+    """Refuse a word as the only template if it names no column; perhaps it was meant to name a set of templates."""
+    if word not in X:
+        columns, sets = ", ".join(map(repr, X.names)), ", ".join(SETS)
+        raise WidemarginError(
+            f"{X.source} has no column {word!r}; it has {columns}. Nor is it a set of templates; there are {sets}"
+        )
 
 
 def as_columns(X: Columns | Sequence[Sequence[Any]]) -> Columns:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from widemargin.errors import WidemarginError
-from widemargin.text.templates import Atoms, Template, expanded, parse_template, spell
+from widemargin.text.templates import Atoms, Template, by_value, expanded, parse_template, spell
 
 KEY_BITS = 29
 
@@ -67,6 +67,11 @@ def _parse(text: str, roles: Sequence[str], measures: Sequence[str]) -> RoleTemp
             known = ", ".join([*(f"{role}:…" for role in roles), *measures])
             raise WidemarginError(f"the template {text!r} is not understood at {part!r}; its parts can be {known}")
     parsed = {role: parse_template("|".join(parts[role])) for role in roles if role in parts}
+    for template in parsed.values():
+        if len(by_value(template)) > 1:
+            raise WidemarginError(
+                f"the template {text!r} is not possible: a token has several values of {template.text}"
+            )
     names = [f"{role}:{atom}" for role, template in parsed.items() for atom in template.text.split("|")]
     return RoleTemplate("|".join([*names, *measured]), parsed, tuple(measured))
 

@@ -65,6 +65,19 @@ def bio(found: Iterable[Span], length: int) -> list[str]:
     return labels
 
 
+def bioes(found: Iterable[Span], length: int) -> list[str]:
+    """The same in BIOES, where the last token of a span has a label of its own.
+
+    >>> bioes([Span(0, 2, "PER"), Span(2, 3, "PER")], 4)
+    ['B-PER', 'E-PER', 'S-PER', 'O']
+    """
+    found = list(found)
+    labels = bio(found, length)
+    for start, end, type_ in found:
+        labels[end - 1] = f"{'S' if end - start == 1 else 'E'}-{type_}"
+    return labels
+
+
 def is_bio(labels: Iterable[str]) -> bool:
     """Whether a set of labels marks spans, so that `span_scores` makes sense for it.
 

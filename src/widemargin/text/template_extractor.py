@@ -179,7 +179,7 @@ class TemplateExtractor(NumberedFeatures):
     @property
     def texts(self) -> list[str]:
         """The templates as texts, those on transitions last."""
-        return [template.text for template in self.templates + self.transition_templates]
+        return list(dict.fromkeys(template.text for template in self.templates + self.transition_templates))
 
     def _numbered(self, columns: Columns, templates: Sequence[Template]) -> tuple[Rows, FeatureIndex, LongVector]:
         """The rows of training sequences, a fresh index of their features, and where each feature first occurs."""

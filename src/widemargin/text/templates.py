@@ -3,6 +3,7 @@ r"""Feature templates: integer arithmetic on columns of tokens.
 A template names attributes of the token at hand or of its neighbours, joined by ``|`` into a conjunction:
 
     lower                 the lower-cased word
+    gram3                 each run of three letters of the word
     suffix3[-1]           the last three letters of the word before
     word[-1]|word         the word before together with this one
     pos[1]|lower          an extra input column of the word after, with this word
@@ -14,7 +15,7 @@ values ``<s>`` and ``</s>``. Strings are touched once per distinct value; the re
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from widemargin._types import IntVector, KeyVector, LongVector
 from widemargin.core.header import many, text
 from widemargin.errors import WidemarginError
 from widemargin.text.alphabet import FeatureIndex
-from widemargin.text.attributes import AFFIX, Attributes, Resources, check_attribute
+from widemargin.text.attributes import GRAM, MOST_GRAMS, Attributes, Resources, check_attribute
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import combine, hash_strings, hash_values
 
@@ -57,7 +58,10 @@ TRANSITION = "transition:"
 # A run of digits is tried once, not again from each of its digits.
 RANGE = re.compile(r"((?<!\d)\d+|-\d+)\.\.(-?\d+)")
 ATOM = re.compile(r"(?:(?P<column>\w+)\.)?(?P<attribute>[A-Za-z_]\w*(?:\([^()|]+\))?)(?:\[(?P<offset>[-+]?\d+)\])?")
-ATTRIBUTES = re.compile(r"bias|lower|shape|(prefix|suffix)[1-9]\d*|lexicon\([^,]+\)|cluster\([^,]+(, *[1-9]\d*)?\)")
+ATTRIBUTES = re.compile(
+    r"bias|lower|shape|longshape|(prefix|suffix|gram)[1-9]\d*|lexicon\([^,]+\)|cluster\([^,]+(, *[1-9]\d*)?\)"
+)
+SIZED = re.compile(r"(?:prefix|suffix|gram)(\d+)")
 BEFORE, AFTER = "<s>", "</s>"
 
 
@@ -85,7 +89,7 @@ def parse_templates(templates: str | Sequence[str]) -> tuple[Template, ...]:
     >>> [template.text for template in parse_templates("lower[-1..1] word|pos[1]")]
     ['lower[-1]', 'lower', 'lower[1]', 'word|pos[1]']
     """
-    parsed = [parse_template(text) for text in expanded(templates)]
+    parsed = [each for text in expanded(templates) for each in by_value(parse_template(text))]
     if not parsed:
         raise WidemarginError("there are no templates; give at least one, such as 'word'")
     return tuple(dict.fromkeys(parsed))
@@ -142,11 +146,25 @@ def parse_template(text: str) -> Template:
             column, attribute = attribute, "value"
         if abs(offset) > FARTHEST:
             raise WidemarginError(f"the template {text!r} looks further than {FARTHEST:,} tokens away")
-        if (affix := AFFIX.fullmatch(attribute)) and int(affix[2]) > 100:
-            raise WidemarginError(f"the template {text!r} asks for an affix of more than 100 characters")
+        if (sized := SIZED.fullmatch(attribute)) and int(sized[1]) > 100:
+            raise WidemarginError(f"the template {text!r} asks for more than 100 characters")
         atoms.append(Atom(column, attribute, offset))
         names.append(re.sub(r"\[[-+]?\d+\]$", "", part) + (f"[{offset}]" if offset else ""))
     return Template((TRANSITION if on_transition else "") + "|".join(names), tuple(atoms), on_transition)
+
+
+def by_value(template: Template) -> list[Template]:
+    """Templates of one text, each of which reads another value of an attribute that has several."""
+    if not any(GRAM.fullmatch(atom.attribute) for atom in template.atoms):
+        return [template]
+    if len(template.atoms) > 1 or template.atoms[0].offset or template.on_transition:
+        raise WidemarginError(
+            f"the template {template.text!r} is not possible: runs of characters are features of the token at hand, "
+            "and alone, as in 'gram3'"
+        )
+    (atom,) = template.atoms
+    numbered = (replace(atom, attribute=f"{atom.attribute}#{number}") for number in range(MOST_GRAMS))
+    return [replace(template, atoms=(each,)) for each in numbered]
 
 
 class Part(NamedTuple):

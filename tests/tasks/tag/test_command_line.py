@@ -199,3 +199,21 @@ def test_unknown_labels_in_json_lines_and_in_features(tmp_path):
     succeed("train", "tag", "--train", treebank, "--label", "feats", "--out", model, "--quiet")
     assert set(load(model).classes_) == {"Case=Nom", "_"}
     assert json.loads(succeed("evaluate", model, treebank, "--json"))["accuracy"] == 1.0
+
+
+def test_sets_schemes_and_passes_on_the_command_line(folder, tmp_path):
+    model, out = tmp_path / "m.wm", tmp_path / "out.tsv"
+    (tmp_path / "run.toml").write_text('templates = "ner"\nscheme = "bioes"\npasses = 2\nnearby = 1\nepochs = 2\n')
+    data = ["train", "tag", "--train", folder / "train.tsv", "--dev", folder / "dev.tsv", "--out", model, "--quiet"]
+    succeed(*data, "--config", tmp_path / "run.toml")
+    about = json.loads(succeed("inspect", model, "--json"))
+    assert {"longshape[1]", "guess[2]", "nearby"} <= set(about["templates"])
+    assert "a first one finds" in succeed("inspect", model)
+    succeed("predict", model, folder / "test.tsv", "--out", out)
+    found = {line.split("\t")[-1] for line in out.read_text().splitlines() if line}
+    assert found <= set(WORDS.values())
+    scores = json.loads(succeed("evaluate", model, folder / "test.tsv", "--json"))
+    assert scores["accuracy"] == json.loads(succeed("score", folder / "test.tsv", out, "--json"))["accuracy"]
+    assert "there are default, pos, chunk, ner, bio" in fail(*data, "--templates", "set(x)")
+    assert "default, pos, chunk, ner, bio" in " ".join(succeed("train", "tag", "--help").split())
+    assert "needs passes=2" in fail(*data, "--nearby", "2")

@@ -489,7 +489,7 @@ def test_ready_made_features_and_matrices():
         ({"patience": 0}, "the stop rule patience"),
         ({"n_jobs": 0}, "n_jobs must be a positive number of threads"),
         ({"templates": "word["}, "not understood"),
-        ({"templates": "pos"}, "no column 'pos'; it has 'word'"),
+        ({"templates": "pos lower"}, "no column 'pos'; it has 'word'"),
         ({"templates": "lexicon(towns)"}, "needs a lexicon named 'towns'"),
         ({"hash_bits": 99}, "hash_bits must be a whole number from 1 to 30"),
         ({"min_count": "x"}, "min_count must be a whole number"),

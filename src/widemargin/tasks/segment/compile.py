@@ -37,6 +37,7 @@ from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns, check_templates
 from widemargin.text.spans import OUTSIDE
 from widemargin.text.template_extractor import TemplateExtractor
+from widemargin.text.template_sets import spelt_out
 from widemargin.text.templates import DEFAULT_TEMPLATES
 
 
@@ -100,9 +101,10 @@ def compile_segments(
 
 
 def _extractor(parameters: SegmenterParameters, X: Columns, y: Any) -> SegmentExtractor:
+    resources = Resources(parameters.lexicons or {}, parameters.clusters or {})
     tokens = TemplateExtractor(
-        DEFAULT_TEMPLATES if parameters.templates is None else parameters.templates,
-        Resources(parameters.lexicons or {}, parameters.clusters or {}),
+        DEFAULT_TEMPLATES if parameters.templates is None else spelt_out(parameters.templates, resources),
+        resources,
         min_count=parameters.min_count,
         hash_bits=parameters.hash_bits,
     )

@@ -16,6 +16,8 @@ from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag.passes import FirstPass, check_passes, guessed
+from widemargin.tasks.tag.scheme import check_scheme, learnt
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.token_scores import dev_score, metric_for
 from widemargin.tasks.training import Compiled, Data, chosen
@@ -35,8 +37,10 @@ from widemargin.text.matrices import MatrixExtractor
 
 def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
     """The labels and features of a part of the data."""
+    check_passes(parameters, at_once=False)
+    check_scheme(parameters)
     extractor, X = extractor_for(parameters, data)
-    encoded = encode_labels(X, data.y)
+    encoded = encode_labels(X, learnt(parameters.scheme, X, data.y))
     if len(encoded.sets):
         refuse_latent("some labels are unknown")
     counts = np.bincount(encoded.known, minlength=len(encoded.labels)).tolist()
@@ -68,7 +72,13 @@ def compile_tags(
     survey: Survey | None = None,
 ) -> Compiled[Tagger]:
     """Compile features and labels to arrays; `labels` are those of the data or of the `survey` of all parts if None."""
+    if check_passes(parameters, at_once=survey is None and not piece):
+        second, guesses, first = guessed(parameters, data)
+        compiled = compile_tags(second, guesses, labels)
+        return replace(compiled, model=partial(_second_pass, compiled.model, first), followed_by=None)
+    check_scheme(parameters, piece=piece)
     extractor, X = extractor_for(parameters, data)
+    data = data._replace(y=learnt(parameters.scheme, X, data.y))
     if survey is None:
         encoded = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
         features = extractor.fit(X)
@@ -105,10 +115,11 @@ def assembled(
     if dev is not None:
         X_dev = prepared(dev[0], extractor)
         found = _examples(chain, extractor.transform(X_dev))
-        score = dev_score(metric, found, found.data.indptr, labels, as_sequences(X_dev, dev[1]), parameters.n_jobs)
+        gold = as_sequences(X_dev, learnt(parameters.scheme, X_dev, dev[1]))
+        score = dev_score(metric, found, found.data.indptr, labels, gold, parameters.n_jobs)
     return Compiled(
         examples,
-        partial(_tagger, labels, extractor, chain, unknown),
+        partial(_tagger, labels, extractor, chain, unknown, scheme=parameters.scheme),
         labels,
         score,
         metric,
@@ -171,8 +182,17 @@ def _tagger(
     unknown: dict[str, Any],
     solution: Solution,
     summary: dict[str, Any],
+    *,
+    scheme: str = "given",
 ) -> Tagger:
-    return Tagger(labels, extractor, chain.parts(solution.w).thinned(), summary=summary | unknown)
+    weights = chain.parts(solution.w).thinned()
+    return Tagger(labels, extractor, weights, scheme=scheme, summary=summary | unknown)
+
+
+def _second_pass(
+    model: Callable[[Solution, dict[str, Any]], Tagger], first: FirstPass, solution: Solution, summary: dict[str, Any]
+) -> Tagger:
+    return replace(model(solution, summary), first=first)
 
 
 def _followed_by(

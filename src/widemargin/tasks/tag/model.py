@@ -4,20 +4,25 @@ Model files call its structure ``chain``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.header import Fields, names, record
+from widemargin.core.header import Fields, names, one_of, record, whole
 from widemargin.core.stored import Stored, packed_rows
 from widemargin.errors import WidemarginError
+from widemargin.files.pieces import Cut
+from widemargin.files.raw import RawText
 from widemargin.report.explain import Explanation, Question
 from widemargin.tasks.answers import SureSpan
-from widemargin.tasks.base import selected_rows
+from widemargin.tasks.base import Corpus, Reading, selected_rows
 from widemargin.tasks.calibration import Judged
+from widemargin.tasks.carried import TAGGERS
+from widemargin.tasks.carried import described as carried_taggers
+from widemargin.tasks.carried import restored as restored_taggers
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.margins import Margins
 from widemargin.tasks.probabilities import above_least
@@ -33,7 +38,9 @@ from widemargin.tasks.strongest import (
 )
 from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.passes import GUESS, NEARBY, FirstPass, Guessed
 from widemargin.tasks.tag.predict import TagPredictor
+from widemargin.tasks.tag.scheme import BIOES, given, given_label, learnt, translated
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
@@ -62,8 +69,14 @@ class Tagger(TokenModel[ChainExamples]):
     fields: ClassVar[Fields] = {"labels": names(str, int, at_least=1), "features": record({})}
     exports: ClassVar[Mapping[str, str]] = {".crfsuite": "a model file of CRFsuite"}
 
+    perhaps: ClassVar[Fields] = {"taggers": TAGGERS, NEARBY: whole(at_least=0), "scheme": one_of(BIOES)}
+
     extractor: Extractor
     weights: ChainWeights
+    first: FirstPass | None = field(default=None, kw_only=True)
+    """The pass before this one, if any."""
+    scheme: str = field(default="given", kw_only=True)
+    """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.scheme`)."""
 
     @property
     def chain(self) -> Chain:
@@ -94,17 +107,19 @@ class Tagger(TokenModel[ChainExamples]):
     @property
     def columns_read(self) -> list[str]:
         """The columns of tokens that the templates look at."""
-        return self.extractor.columns_read if isinstance(self.extractor, TemplateExtractor) else []
+        read = self.extractor.columns_read if isinstance(self.extractor, TemplateExtractor) else []
+        return read if self.first is None else [name for name in read if name not in (GUESS, NEARBY)]
 
     def examples(self, X: Any) -> ChainExamples:
         """Sequences as examples to be decoded."""
-        features = self.extractor.transform(prepared(X, self.extractor))
+        X = prepared(X, self.extractor)
+        features = self.extractor.transform(X if self.first is None else self.first.read(X))
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
 
     @cached_property
     def predictor(self) -> TagPredictor:
         """What finds the labels of new sequences."""
-        return TagPredictor(self.extractor, self.weights)
+        return TagPredictor(self.extractor, self.weights, self.first)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
@@ -114,6 +129,26 @@ class Tagger(TokenModel[ChainExamples]):
     def spelt(self, outputs: list[list[Any]], X: Columns) -> list[str]:
         """Labels as a column."""
         return [str(label) for labels in outputs for label in labels]
+
+    def remarks(self) -> list[tuple[str, str]]:
+        """The pass before this one."""
+        if self.first is None:
+            return []
+        nearby = f", also of the same word in sequences nearby (up to {self.first.nearby})" if self.first.nearby else ""
+        return [("passes", f"2: this one reads the labels that a first one finds{nearby}")]
+
+    def alone(self, corpus: Corpus, number: int) -> Corpus:
+        """One sequence of a file alone, counted from 1; what is nearby is still known."""
+        if self.first is None or not self.first.nearby:
+            return super().alone(corpus, number)
+        X = self.first.read(corpus.X)
+        one = super().alone(corpus._replace(X=X), number)
+        cut = X.alone(number - 1)
+        return one._replace(X=Guessed(cut.by_name, cut.indptr, cut.source))
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two sequences; nowhere if a sequence is labelled by others."""
+        return None if self.first is not None and self.first.nearby else super().cut(head, reading)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest features, transitions, first and last labels."""
@@ -140,11 +175,14 @@ class Tagger(TokenModel[ChainExamples]):
 
     def constrained(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
         """The sequences under constraints."""
+        if self.scheme == BIOES:
+            constraints = translated(constraints, self.labels)
         return ConstrainedChain(examples, self.weights, self.labels, constraints)
 
     def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
         """The labels of every sequence."""
-        return split(self._names(codes), indptr)
+        found = split([self.labels[code] for code in codes.tolist()], indptr)
+        return found if self.scheme == "given" else [given(self.scheme, each) for each in found]
 
     def marginals(self, examples: ChainExamples, weights: Any, batch: IntVector) -> FloatMatrix:
         """For each position, the best score with each of the `labels` there."""
@@ -259,8 +297,27 @@ class Tagger(TokenModel[ChainExamples]):
         return chain_file(self)
 
     def _names(self, codes: IntVector) -> list[Any]:
+        """The labels of one sequence."""
         names = self.labels
-        return [names[code] for code in codes.tolist()]
+        return given(self.scheme, [names[code] for code in codes.tolist()])
+
+    @property
+    def names_given(self) -> list[str]:
+        """The names of labels as users give them."""
+        return self.code_names if self.scheme == "given" else list(dict.fromkeys(map(given_label, self.labels)))
+
+    @property
+    def labels_given(self) -> list[Any]:
+        """The labels as users give them."""
+        return self.labels if self.scheme == "given" else self.names_given
+
+    def _named(self, codes: IntVector, indptr: LongVector) -> list[list[str]]:
+        return [[str(label) for label in labels] for labels in self.outputs(codes, indptr)]
+
+    def learnt_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
+        """Gold outputs as labels that the model has learnt."""
+        gold: Sequence[Sequence[Any]] = as_sequences(X, learnt(self.scheme, X, y))
+        return gold
 
     def compacted(self) -> "Tagger":
         """The same tagger without features whose weights are all zero."""
@@ -277,7 +334,12 @@ class Tagger(TokenModel[ChainExamples]):
     def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = describe(self.extractor)
         tensors |= {f"weights.{name}": getattr(self.weights, name) for name in DENSE}
-        return {"features": described}, tensors | packed_rows("weights.emission", self.weights.thin_emission)
+        tensors |= packed_rows("weights.emission", self.weights.thin_emission)
+        header = {"features": described} | ({} if self.scheme == "given" else {"scheme": self.scheme})
+        if self.first is None:
+            return header, tensors
+        carried, more = carried_taggers({GUESS: self.first.tagger})
+        return {**header, NEARBY: self.first.nearby, **carried}, tensors | more
 
     @classmethod
     def _restored(cls, stored: Stored) -> "Tagger":
@@ -290,4 +352,17 @@ class Tagger(TokenModel[ChainExamples]):
             thin_emission=stored.rows("weights.emission", extractor.n_features, n),
         )
         Chain(n, extractor.n_features, m)
-        return cls(labels, extractor, weights, summary=stored.header["summary"])
+        first = _restored_first(stored, extractor)
+        scheme = stored.header.get("scheme", "given")
+        if scheme == BIOES and not marks_spans(labels):
+            raise stored.place.damaged("its labels do not mark spans, as its scheme says")
+        return cls(labels, extractor, weights, first=first, scheme=scheme, summary=stored.header["summary"])
+
+
+def _restored_first(stored: Stored, extractor: Extractor) -> FirstPass | None:
+    """The first pass that a model file holds, if any."""
+    read = extractor.columns_read if isinstance(extractor, TemplateExtractor) else []
+    nearby, taggers = stored.header.get(NEARBY, 0), restored_taggers(stored, [GUESS] if GUESS in read else [])
+    if bool(nearby) > (NEARBY in read):
+        raise stored.place.damaged(f"no template reads the column {NEARBY}")
+    return FirstPass(taggers[GUESS], nearby) if taggers else None

@@ -14,6 +14,8 @@ from widemargin.tasks.tag.compile import assembled, costs_of, extractor_for
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag.passes import check_passes
+from widemargin.tasks.tag.scheme import check_scheme, learnt
 from widemargin.tasks.tag.weights import Chain
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.extractor import Extractor
@@ -28,9 +30,11 @@ FIELDS = {"labels": names(str, int, at_least=1), "counts": many(whole(at_least=1
 class TagArrays:
     """Writes features and labels of pieces into files of a folder (`tasks.out_of_core`)."""
 
-    settings: ClassVar[tuple[str, ...]] = ("templates", "lexicons", "clusters", "min_count", "hash_bits")
+    settings: ClassVar[tuple[str, ...]] = ("templates", "lexicons", "clusters", "min_count", "hash_bits", "scheme")
 
     def __init__(self, parameters: TaggerParameters, folder: Path) -> None:
+        check_passes(parameters, at_once=False)
+        check_scheme(parameters)
         self.parameters, self.folder = parameters, folder
         self.indptr, self.gold = VectorFile(folder / "indptr", np.int64), VectorFile(folder / "gold", np.int32)
         self.indptr.append(np.zeros(1, dtype=np.int64))
@@ -49,7 +53,7 @@ class TagArrays:
         assert self.features is not None
         self.indptr.append(self.features.add(X)[1:] + self.gold.size)
         if any(lengths(X)):
-            self._add_labels(encode_labels(X, data.y))
+            self._add_labels(encode_labels(X, learnt(self.parameters.scheme, X, data.y)))
 
     def _add_labels(self, encoded: Encoded) -> None:
         """Write the labels of a piece, numbered as they come."""

@@ -35,6 +35,23 @@ class TaggerParameters(LatentParameters, TokenParameters):
         "all labels the same total weight, however rare. It multiplies `costs`.",
         option=None,
     )
+    scheme: Literal["given", "bioes"] = parameter(
+        "given",
+        "The labels that the chain learns: those given, or if they are BIO, labels that also tell where spans end. "
+        "Predictions are BIO either way.",
+    )
+    passes: int = parameter(
+        1,
+        "2: a second tagger reads the labels that a first one finds. It learns from those of taggers that have not "
+        "learnt from the sequence at hand. Training takes six to eight times as long, prediction twice.",
+        metavar="1|2",
+    )
+    nearby: int = parameter(
+        0,
+        "With two passes: how many sequences before and after its own tell which label a word has there. For text in "
+        "its order.",
+        metavar="N",
+    )
     dev_metric: Literal["auto", "accuracy", "f1", "sequence_accuracy"] = parameter(
         "auto", "The development score; 'auto' is F1 of spans if labels are BIO, else accuracy."
     )

@@ -15,6 +15,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, IntMatrix, IntVector, LongVector
 from widemargin.core.sparse import NO_ROWS, Rows, add_features, add_thin_features
 from widemargin.decoders.viterbi import reach_of, viterbi
+from widemargin.tasks.tag.passes import FirstPass
 from widemargin.tasks.tag.weights import ChainWeights
 from widemargin.text.extractor import Extractor, LookedUp
 from widemargin.text.inputs import prepared
@@ -82,8 +83,8 @@ def _label(
 class TagPredictor:
     """The labels that a model gives to sequences, as numbers."""
 
-    def __init__(self, extractor: Extractor, weights: ChainWeights) -> None:
-        self.extractor = extractor
+    def __init__(self, extractor: Extractor, weights: ChainWeights, first: FirstPass | None = None) -> None:
+        self.extractor, self.first = extractor, first
         self.weights = weights.thinned() if len(weights.emission) else weights
         self._reader: Any = extractor
         n_labels = len(weights.begin)
@@ -92,11 +93,12 @@ class TagPredictor:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies begin anew: what has been looked up is not worth keeping."""
-        return TagPredictor, (self.extractor, self.weights)
+        return TagPredictor, (self.extractor, self.weights, self.first)
 
     def looked_up(self, X: Any) -> LookedUp:
         """Sequences with their strings looked up."""
-        found: LookedUp = self._reader.read(prepared(X, self.extractor))
+        X = prepared(X, self.extractor)
+        found: LookedUp = self._reader.read(X if self.first is None else self.first.read(X))
         return found
 
     def label(self, found: LookedUp, first: int, last: int) -> IntVector:
