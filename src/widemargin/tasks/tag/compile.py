@@ -14,9 +14,10 @@ from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.first_pass import check_passes, guessed
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.passes import FirstPass, check_passes, guessed
+from widemargin.tasks.tag.passes import FirstPass
 from widemargin.tasks.tag.scheme import check_scheme, learnt
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.token_scores import dev_score, metric_for

@@ -12,9 +12,9 @@ from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.tag.compile import assembled, costs_of, extractor_for
 from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.first_pass import check_passes
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.passes import check_passes
 from widemargin.tasks.tag.scheme import check_scheme, learnt
 from widemargin.tasks.tag.weights import Chain
 from widemargin.tasks.training import Compiled, Data

@@ -7,14 +7,16 @@ that the learnt labels mark.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import are_partial
 from widemargin.text.spans import bio, bioes, is_bio, parsed, spans
+
+if TYPE_CHECKING:
+    from widemargin.tasks.tag.parameters import TaggerParameters
 
 BIOES = "bioes"
 GIVEN_AS = {"B": "B", "S": "B", "U": "B", "I": "I", "E": "I", "L": "I"}
@@ -62,7 +64,7 @@ def translated(constraints: Constraints, labels: Sequence[str]) -> Constraints:
     return replace(constraints, allowed=allowed, forbidden=pairs)
 
 
-def check_scheme(parameters: TaggerParameters, *, piece: bool = False) -> None:
+def check_scheme(parameters: "TaggerParameters", *, piece: bool = False) -> None:
     """Raise an error if the scheme is unknown, or goes not together with something else."""
     if parameters.scheme not in ("given", BIOES):
         raise WidemarginError(f"scheme must be 'given' or 'bioes', not {parameters.scheme!r}")
