@@ -18,7 +18,7 @@ An attribute gives every *distinct* token of a column a value, or none.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -71,9 +71,14 @@ def gram(word: str, n: int, number: int) -> str | None:
     >>> [gram("banana", 3, number) for number in range(6)]
     ['^ba', 'ban', 'ana', 'nan', 'na$', None]
     """
-    word = f"^{word}$"
-    found = list(dict.fromkeys(word[begin : begin + n] for begin in range(len(word) - n + 1)))
+    found = _grams(word, n)
     return found[number] if number < len(found) else None
+
+
+@lru_cache(maxsize=1 << 16)  # each number of a run asks for the same words again
+def _grams(word: str, n: int) -> tuple[str, ...]:
+    word = f"^{word}$"
+    return tuple(dict.fromkeys(word[begin : begin + n] for begin in range(len(word) - n + 1)))
 
 
 def shapes(words: Sequence[str]) -> list[str]:
