@@ -70,7 +70,7 @@ def test_experiments_are_stored_resumed_and_reported(run, tmp_path):
     html = (tmp_path / "out/quick/report/report.html").read_text()
     assert "A sentence with <code>code</code>." in html
     assert "7 &amp; more." in html
-    assert "0 of 1 claims hold." in (tmp_path / "out/quick/report/claims.md").read_text()
+    assert "0 of 1 claims hold.\n" in (tmp_path / "out/quick/report/claims.md").read_text()
 
     assert run("--quick", "--only", "counted").returncode == 0
     assert (tmp_path / "visits").read_text() == "x"
