@@ -37,7 +37,7 @@ PAPER = Paper(
     "Chun-Nam John Yu and Thorsten Joachims: Learning Structural SVMs with Latent Variables. ICML 2009.",
     "The data are open ones. Motifs: 704 sequences of yeast-ars (the paper has 199 others) and 106 of dna-promoters; "
     "expectation maximisation as in MEME instead of the Gibbs sampler; 400 background sequences, weighed as the "
-    "paper's 6,460 are; 3 seeds (5 on promoters) instead of 10; C of 0.1 or 1; 50 starts of EM. The folds of yeast- "
+    "paper's 6,460 are; 3 seeds (5 on promoters) instead of 10; C of 0.1 or 1; 50 starts of EM. The folds of yeast-"
     "ars include the sequences on which the library's defaults were chosen. Coreference: gum-open, 40 + 12 + 12 "
     "documents, instead of MUC-6; C is chosen on development documents, not by cross-validation; at most 8 rounds. "
     "Rankings: LightGBM's ranking set instead of OHSUMED, 201 queries to learn from and one test set instead of five "
