@@ -64,6 +64,11 @@ class TokenModel(Answers, Probable, Generic[E]):
         """The name of each code in a column of labels."""
 
     @property
+    def decoded_with(self) -> Any:
+        """The weights that outputs are found with; all of them, unless some outputs are ruled out."""
+        return self.weights
+
+    @property
     def names_given(self) -> list[str]:
         """The names of labels as users give them; the same unless the model has learnt others."""
         return self.code_names
@@ -184,7 +189,7 @@ class TokenModel(Answers, Probable, Generic[E]):
         """Examples and weights that contain the constraints; an error if `what` cannot be found under them."""
         examples = self.examples(X)
         if constraints is None:
-            return examples, self.weights
+            return examples, self.decoded_with
         constrained = self.constrained(examples, constraints)
         constrained.check_by_parts(what)
         return constrained.examples, constrained.weights
@@ -234,7 +239,7 @@ class TokenModel(Answers, Probable, Generic[E]):
             row[[number[name] for name in labels_in(cell) if name in number]] = True
 
         def probabilities(beta: float) -> FloatMatrix:
-            parts = self._probabilities(examples, tempered(self.weights, beta), n_threads)
+            parts = self._probabilities(examples, tempered(self.decoded_with, beta), n_threads)
             return np.concatenate(self.of_tokens(examples, parts))
 
         return Tempered(probabilities, right)
@@ -320,7 +325,7 @@ class TokenModel(Answers, Probable, Generic[E]):
         begin = perf_counter()
         examples = self.examples(X)
         extracted = perf_counter()
-        codes = np.concatenate(predict(examples, self.weights, n_threads))
+        codes = np.concatenate(predict(examples, self.decoded_with, n_threads))
         seconds = {"features": extracted - begin, "decoding": perf_counter() - extracted}
         gold, predicted = self._spelt(X, y), self._named(codes, boundaries(examples.lengths))
         return Tally(label_counts(gold, predicted, self.names_given), seconds)

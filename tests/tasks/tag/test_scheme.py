@@ -57,6 +57,18 @@ def test_outputs_are_the_spans_of_any_codes(tagger):
     assert tagger.model_.outputs(codes, np.array([0, 5])) == [["B-P", "B-P", "I-P", "B-P", "O"]]
 
 
+def test_alternatives_are_all_the_bio_outputs_there_are(tagger):
+    best = tagger.predict_best([["Bo", "Lee"]], k=20)[0]
+    found = [tuple(output) for _, output in best]
+    assert sorted(found) == sorted([("O", "O"), ("B-P", "O"), ("O", "B-P"), ("B-P", "B-P"), ("B-P", "I-P")])
+    assert list(best[0].output) == tagger.predict([["Bo", "Lee"]])[0]
+
+
+def test_labels_of_long_spans_alone_still_have_outputs_of_any_length():
+    tagger = SequenceTagger(templates="word", scheme="bioes").fit([["a", "b"]] * 3, [["B-P", "I-P"]] * 3)
+    assert tagger.predict([["a"], ["a", "b"]]) == [["B-P"], ["B-P", "I-P"]]
+
+
 def test_constraints_name_given_labels(tagger):
     (labels,) = tagger.predict([["Ann", "met"]], constraints=Constraints(allowed=[[None, {"I-P"}]], bio=True))
     assert labels == ["B-P", "I-P"]

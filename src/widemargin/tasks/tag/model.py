@@ -40,7 +40,7 @@ from widemargin.tasks.tag.constrained import ConstrainedChain
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.passes import GUESS, NEARBY, FirstPass, Guessed
 from widemargin.tasks.tag.predict import TagPredictor
-from widemargin.tasks.tag.scheme import BIOES, given, given_label, learnt, translated
+from widemargin.tasks.tag.scheme import BIOES, given, given_label, learnt, translated, well_formed
 from widemargin.tasks.tag.weights import Chain, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
@@ -117,9 +117,14 @@ class Tagger(TokenModel[ChainExamples]):
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
 
     @cached_property
+    def decoded_with(self) -> ChainWeights:
+        """The weights, without labels in an order that BIOES does not know."""
+        return self.weights if self.scheme == "given" else well_formed(self.weights, self.labels)
+
+    @cached_property
     def predictor(self) -> TagPredictor:
         """What finds the labels of new sequences."""
-        return TagPredictor(self.extractor, self.weights, self.first)
+        return TagPredictor(self.extractor, self.decoded_with, self.first)
 
     @property
     def templates(self) -> Mapping[str, Sequence[str]]:
@@ -177,7 +182,7 @@ class Tagger(TokenModel[ChainExamples]):
         """The sequences under constraints."""
         if self.scheme == BIOES:
             constraints = translated(constraints, self.labels)
-        return ConstrainedChain(examples, self.weights, self.labels, constraints)
+        return ConstrainedChain(examples, self.decoded_with, self.labels, constraints)
 
     def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
         """The labels of every sequence."""

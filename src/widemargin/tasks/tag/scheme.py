@@ -2,21 +2,26 @@
 
 BIO labels tell where a span begins. With labels that also tell where it ends, features of a span's last word, and of
 the word after it, have weights of their own. The user sees BIO labels only: an output is the BIO labels of the spans
-that the learnt labels mark.
+that the learnt labels mark. Learnt labels in a disorder, such as two beginnings in a row, are not decoded, so that each
+output has one score.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.constraints import Constraints
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import are_partial
+from widemargin.text.span_labels import SpanLabels
 from widemargin.text.spans import bio, bioes, is_bio, parsed, spans
 
 if TYPE_CHECKING:
     from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag.weights import ChainWeights
 
 BIOES = "bioes"
 GIVEN_AS = {"B": "B", "S": "B", "U": "B", "I": "I", "E": "I", "L": "I"}
@@ -49,6 +54,18 @@ def given_label(label: str) -> str:
     """
     prefix, _ = parsed(label)
     return "O" if prefix == "O" else GIVEN_AS[prefix] + label[1:]
+
+
+def well_formed(weights: ChainWeights, labels: Sequence[str]) -> ChainWeights:
+    """The weights without pairs of labels that mark no spans, as long as some output of every length is left."""
+    marks = SpanLabels(labels)
+    if not marks.having("OS").any():
+        return weights
+    return weights._replace(
+        transition=np.where(marks.pairs(), weights.transition, -np.inf),
+        begin=np.where(marks.begins(), weights.begin, -np.inf),
+        end=np.where(marks.ends(), weights.end, -np.inf),
+    )
 
 
 def translated(constraints: Constraints, labels: Sequence[str]) -> Constraints:
