@@ -64,9 +64,9 @@ PAPER = Paper(
     "gum-open (21 + 12 documents, gold mentions, the 50 before each, all errors cost 1), constituents of "
     "genia-treebank (350 + 105 sentences of up to 20 words, gold tags), the same with a BiLSTM, arcs of "
     "ud-english-ewt (840 + 210 sentences of up to 25 words, gold tags and lemmas) and summaries of opinosis (21 + 11 "
-    "topics, those with the fewest sentences, integer programmes of at most 2,000 nodes). So curves are comparable in shape, "
-    "not in height. Epochs end after 15, 10 for the neural parser and for summaries; the paper has 18 to 20. Test "
-    "data are not read, as in the paper. One seed: differences below half a point mean little.",
+    "topics, those with the fewest sentences, integer programmes of at most 2,000 nodes). So curves are comparable in "
+    "shape, not in height. Epochs end after 15, 10 for the neural parser and for summaries; the paper has 18 to 20. "
+    "Test data are not read, as in the paper. One seed: differences below half a point mean little.",
     tuple(
         Experiment(name_of(panel, method), partial(tune, panel, method))
         for panel, about in PANELS.items()
