@@ -220,6 +220,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("bench/accuracy_tagging.json"))
     options = parser.parse_args()
+    known = {step for name in options.corpora for step in steps_of(name)}
+    for step in options.steps or ():
+        if step not in known:
+            parser.error(f"there is no step {step!r}; there are {', '.join(map(repr, sorted(known)))}")
     found: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
     for name in options.corpora:
         task, about = Task(options.data, name, options.jobs), found.setdefault(name, {"steps": {}})
