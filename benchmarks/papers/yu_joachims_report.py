@@ -173,6 +173,12 @@ def compared(says: str, ours: dict[str, Any], base: dict[str, Any], loss: str) -
     )
 
 
+def cross_validated(each: Measured) -> str:
+    """A score and the C that was chosen by it, if any was."""
+    chosen = "" if each["setting"] is None else f" ({each['setting']})"
+    return f"{each['cross-validated']:.3f}{chosen}"
+
+
 def ranking_table(found: Measured) -> Iterator[Block]:
     """Table 3."""
     head = ("method", *(f"P@{k}" for k in KS))
@@ -181,10 +187,7 @@ def ranking_table(found: Measured) -> Iterator[Block]:
     n = len(of["pairs"]["P@1"]["test"])
     rows = [(METHODS[name].title, *(f"{mean(each[f'P@{k}']['test']):.3f}" for k in KS)) for name, each in of.items()]
     yield Table(head, rows, f"Ours, lightgbm-rank, {n} test queries")
-    rows = [
-        (METHODS[name].title, *(f"{each[f'P@{k}']['cross-validated']:.3f} ({each[f'P@{k}']['setting']})" for k in KS))
-        for name, each in of.items()
-    ]
+    rows = [(METHODS[name].title, *(cross_validated(each[f"P@{k}"]) for k in KS)) for name, each in of.items()]
     yield Table(head, rows, "The same by cross-validation on training queries, and the C chosen")
     yield ahead("The latent SVM does better than the Ranking SVM at every k.", of["precision"], of["pairs"])
     yield ahead(
