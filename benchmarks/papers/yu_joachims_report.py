@@ -175,7 +175,7 @@ def compared(says: str, ours: dict[str, Any], base: dict[str, Any], loss: str) -
 
 def cross_validated(each: Measured) -> str:
     """A score and the C that was chosen by it, if any was."""
-    chosen = "" if each["setting"] is None else f" ({each['setting']})"
+    chosen = "" if each["setting"] == "None" else f" ({each['setting']})"
     return f"{each['cross-validated']:.3f}{chosen}"
 
 
