@@ -116,7 +116,7 @@ class Tagger(TokenModel[ChainExamples]):
         features = self.extractor.transform(X if self.first is None else self.first.read(X))
         return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
 
-    @cached_property
+    @property
     def decoded_with(self) -> ChainWeights:
         """The weights, without labels in an order that BIOES does not know."""
         return self.weights if self.scheme == "given" else well_formed(self.weights, self.labels)
