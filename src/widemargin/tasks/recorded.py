@@ -1,4 +1,4 @@
-"""What the header of every model file records of its training."""
+"""The record of training in the header of every model file, and the facts about its data."""
 
 from widemargin.core.header import flag, many, mapping, number, optional, plain, record, text, whole
 from widemargin.core.solution import SOLUTION
