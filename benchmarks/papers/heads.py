@@ -3,11 +3,11 @@
 from typing import Any
 
 from experiment import SEED, Bench
+from unlabelled import unlabelled
 
 from widemargin import DependencyParser
-from widemargin.files.formats import read
-from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs
-from widemargin.text.columns import Column, Columns
+from widemargin.tasks.parse.dependencies import Dependencies, arc_lists
+from widemargin.text.columns import Columns
 
 FILES = {"danish": "cdt-danish/{}.conll", "swedish": "ud-swedish-talbanken/{}.conllu"}
 CHOICES = {"margin": (0.01, 0.1, 1.0), "positions": (0.001, 0.01, 0.1)}
@@ -18,11 +18,7 @@ TO_CHOOSE_BY, EPOCHS = 800, 8
 
 def load(bench: Bench, language: str, part: str, most: int | None = None) -> tuple[Columns, Dependencies]:
     """The first sentences of a file, and their heads without relations."""
-    X = read(bench.data / FILES[language].format(part)).columns
-    if most is not None:
-        X = X.part(0, min(most, X.n_sequences))
-    heads = arcs(X).heads
-    return X, Dependencies(heads, Column.of(["_"] * len(heads)))
+    return unlabelled(bench.data / FILES[language].format(part), most)
 
 
 def train(bench: Bench, objective: str, C: float, data: Any, dev: Any) -> DependencyParser:

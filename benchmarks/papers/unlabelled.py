@@ -1,5 +1,6 @@
 """Unlabelled projective dependency parsing with gold tags, first order, with hashed features: a task as in `chains`."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,13 @@ def parsing(bench: Bench, sentences: int, tested: int) -> Task:
 
 def part(bench: Bench, which: str, sentences: int) -> tuple[Columns, Dependencies]:
     """The first sentences of a file, and their trees without labels."""
-    columns = read(bench.data / "ud-english-ewt" / f"{which}.conllu").columns
-    columns = columns.part(0, min(sentences, columns.n_sequences))
+    return unlabelled(bench.data / "ud-english-ewt" / f"{which}.conllu", sentences)
+
+
+def unlabelled(path: Path, sentences: int | None = None) -> tuple[Columns, Dependencies]:
+    """The first sentences of a treebank, or all, and their trees without labels."""
+    columns = read(path).columns
+    if sentences is not None:
+        columns = columns.part(0, min(sentences, columns.n_sequences))
     heads = arcs(columns).heads
     return columns, Dependencies(heads, Column(np.zeros(len(heads), dtype=np.int32), ["_"]))

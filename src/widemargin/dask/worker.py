@@ -43,7 +43,7 @@ def tell(run: str, rounds: int, settled: Settled) -> None:
 
 
 def perform(run: str, number: int, call: Call, told: bool) -> Any:
-    """What the part replies; `told` says that this process was told how the last round ended."""
+    """The reply of a part; `told` says that this process was told how the last round ended."""
     host = _host(run, number)
     with host.lock:
         if told:

@@ -1,4 +1,4 @@
-"""What the driver and the parts tell each other: rounds are ordered, reported, and settled.
+"""Messages between the driver and the parts: rounds are ordered, reported, and settled.
 
 A call carries the result of the last round if its part does not know it yet, and a task. Only the non-zeros of a change
 of w are sent, 12 bytes each.
@@ -88,7 +88,7 @@ class Order(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a round has done to a part: the change of w that it proposes, and its share of D along the way.
+    """The effect of a round on a part: the change of w that it proposes, and its share of D along the way.
 
     The linear term Σ bα leads from `linear` to `linear_after`; the mass term ½ Σ ridge A² is
     mass₀ + t mass₁ + t² mass₂ after a share t of the step. `mean` is the change from w to the average of the part's

@@ -247,7 +247,7 @@ def _key(kind: Kind, parameters: Parameters, stream: Stream) -> str | None:
 
 
 def _opened(folder: Path) -> Stored:
-    """What is known beside the files of arrays."""
+    """Facts beside the files of arrays."""
     stored = Stored(Place(f"the cache {folder}"), *read_model(folder / HEADER))
     if stored.checked({"structure": text(), "version": whole()})["version"] != VERSION:
         raise stored.place.error(f"is of another version, not of widemargin {__version__}")

@@ -11,7 +11,7 @@ from widemargin.report.numbers import share
 
 EXAMPLES, RIGHT = ("examples",), ("right",)
 LABELS = ("found rightly", "found", "wanted")
-"""What is counted: examples, and labels in three ways."""
+"""The names of all counts: of examples, and of labels in three ways."""
 
 
 def class_evaluation(

@@ -18,7 +18,7 @@ ROOT = "root"
 ARC_LENGTHS = ((1, "1"), (2, "2"), (6, "3–6"))
 FUNCTIONS = frozenset({"aux", "case", "cc", "clf", "cop", "det", "mark", "punct"})
 SENTENCES, EXACT, CONTENT = "sentences", "exact", ("content right", "content found", "content wanted")
-"""What is counted beside tokens."""
+"""The names of counts beside that of tokens."""
 SENTENCE_LENGTHS = ((10, "1–10"), (20, "11–20"), (30, "21–30"), (40, "31–40"))
 
 

@@ -49,7 +49,7 @@ def check_passes(parameters: TaggerParameters, *, at_once: bool) -> bool:
 
 
 def guessed(parameters: TaggerParameters, data: Data) -> tuple[TaggerParameters, Data, FirstPass]:
-    """What the second pass is trained with, and the first pass."""
+    """The parameters and data to train the second pass with, and the first pass."""
     resources = Resources(parameters.lexicons or {}, parameters.clusters or {})
     extractor = choose_extractor(data.X, parameters.templates, resources)
     if not isinstance(extractor, TemplateExtractor):
