@@ -73,16 +73,17 @@ class ArcExplainer:
         `scores` are the part scores of the sentence, which compiled code has summed up for all arcs at once.
         """
         arcs, best = arcs_of(scores, 0).copy(), labels_of(scores, 0)
+        np.fill_diagonal(arcs, -np.inf)
+        # Only triples that a tree can have are scored; the room of the others holds anything.
+        rows, columns = np.nonzero(~np.eye(len(arcs), dtype=bool) & (np.arange(len(arcs)) > 0))
         if len(scores.sibling):
-            rows, columns = np.indices(arcs.shape)
-            arcs += siblings_of(scores, 0)[rows, self._siblings(), columns]
+            arcs[rows, columns] += siblings_of(scores, 0)[rows, self._siblings()[rows, columns], columns]
         if len(scores.grandparent):
             chains = grandparents_of(scores, 0)
-            for head, token in np.argwhere(rows != columns).tolist():
+            for head, token in zip(rows.tolist(), columns.tolist(), strict=True):
                 grandparent = self._grandparent(head, token)
-                if token and grandparent is not None:
+                if grandparent is not None:
                     arcs[head, token] += chains[head, token, grandparent]
-        np.fill_diagonal(arcs, -np.inf)
         found = []
         for token, chosen in enumerate(self.arcs, 1):
             arcs[chosen.head, token] = -np.inf
