@@ -10,7 +10,11 @@ SMOKE := tests/files/test_formats.py tests/files/test_span_files.py tests/files/
 	tests/cli/test_demo.py tests/tasks/classify/test_estimator.py \
 	$(foreach task,tag parse classify summarise,'tests/cli/test_every_task.py::test_from_training_to_prediction[$(task)]')
 
-.PHONY: demo test docs package lowest bench papers fuzz check clean
+# Kernels that call each other, are kept and are trained with: what must also hold when plain njit compiles them.
+KERNELS := tests/test_compiler.py tests/test_kernel_cache.py tests/decoders/test_viterbi.py \
+	-k 'not training or dcd'
+
+.PHONY: demo test docs package lowest newest bench papers fuzz check clean
 
 demo: $(VENV)/.core
 	$(BIN)/widemargin demo --out demo
@@ -18,6 +22,7 @@ demo: $(VENV)/.core
 test: $(VENV)/.test check
 	$(BIN)/python -m pytest -n 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m interpreted tests
+	WIDEMARGIN_COMPILER=plain $(BIN)/python -m pytest -n 2 $(KERNELS)
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -39,14 +44,17 @@ package: $(VENV)/.release
 	build/clean/bin/pip install --quiet --no-deps --force-reinstall dist/*.tar.gz
 	cd build && clean/bin/widemargin inspect demo/addresses.wm --card > card.md
 
-lowest: $(VENV)/.release
-	rm -rf build/lowest
-	$(PYTHON) -m venv build/lowest
-	# A newer pyparsing warns about Matplotlib's own calls, and warnings are errors in tests.
-	$(BIN)/uv pip install --quiet --python build/lowest/bin/python --resolution lowest-direct \
-		-r pyproject.toml 'pytest>=8' 'hypothesis>=6.100' 'pyparsing==3.2.*'
-	build/lowest/bin/pip install --quiet --no-deps --editable .
-	build/lowest/bin/python -m pytest $(SMOKE)
+# A newer pyparsing warns about Matplotlib's own calls, and warnings are errors in tests.
+lowest: INSTALL := --resolution lowest-direct 'pyparsing==3.2.*'
+newest: INSTALL := --upgrade
+lowest newest: $(VENV)/.release
+	rm -rf build/$@
+	$(PYTHON) -m venv build/$@
+	$(BIN)/uv pip install --quiet --python build/$@/bin/python $(INSTALL) \
+		-r pyproject.toml 'pytest>=8' 'hypothesis>=6.100'
+	build/$@/bin/pip install --quiet --no-deps --editable .
+	build/$@/bin/python -m pytest $(SMOKE)
+	build/$@/bin/python -m pytest $(KERNELS)
 
 docs: $(VENV)/.docs   # into docs/_build/html; links between pages are checked, and a warning is an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --nitpicky --quiet docs docs/_build/html

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from widemargin._compiler import Kernel
-from widemargin._jit import config, kernel
+from widemargin import _jit
+from widemargin._jit import kernel
 from widemargin.core.loop import Stop, fit
 from widemargin.data.generators import addresses
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.training import Data, chosen, problem_of
 
-compiled = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="looks at compiled kernels")
+layered = pytest.mark.skipif(_jit._WAY != "layered", reason="looks at kernels as widemargin._compiler makes them")
 
 
 class Pair(NamedTuple):
@@ -166,13 +166,13 @@ def test_whole_numbers_of_all_widths():
     assert several(values, places) == 121.0
 
 
-@compiled
+@layered
 def test_kernels_that_python_does_not_call_have_one_version_and_no_machine_code():
-    called = Kernel(at.py_func)  # not kept, and so compiled here
+    called = _jit._made("layered", at.py_func, None)  # not kept, and so compiled here
 
     def calling(values, places):
         return called(values, 0) + called(values, -2) + called(values, places[1]) + called(values, len(values) - 1)
 
-    assert Kernel(calling)(np.arange(3.0), np.array([0, 1], dtype=np.int32)) == 4.0
+    assert _jit._made("layered", calling, None)(np.arange(3.0), np.array([0, 1], dtype=np.int32)) == 4.0
     assert not called.overloads
     assert [str(k) for _, k in called._compiler.body.overloads] == ["int64"]

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import re
 from pathlib import Path
 
 import widemargin
@@ -22,12 +23,28 @@ def importers_of(package):
     """The files that import a package, at the top or inside a function."""
     found = set()
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(name.split(".")[0] == package for name in names):
                 found.add(path.relative_to(SOURCE).as_posix())
     return found
+
+
+def has_no_encoding(call):
+    """Whether a call reads or writes text, of a file or another program, whose encoding is left to `LANG`."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if name in ("read_text", "write_text"):
+        return len(call.args) + len(call.keywords) < 1 + (name == "write_text")
+    return name in ("run", "Popen", "check_output") and any(each.arg == "text" for each in call.keywords)
+
+
+def test_encodings_are_named():
+    files = [path for name in ("src", "tests", "examples", "benchmarks") for path in (ROOT / name).rglob("*.py")]
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    trees = {path: ast.walk(ast.parse(text)) for path, text in texts.items() if re.search("_text|subprocess", text)}
+    calls = ((path, node) for path, tree in trees.items() for node in tree if isinstance(node, ast.Call))
+    assert not [f"{path.relative_to(ROOT)}:{node.lineno}" for path, node in calls if has_no_encoding(node)]
 
 
 def test_the_picture_is_current():
@@ -48,11 +65,6 @@ def test_only_tasks_know_tasks():
     assert folders == {f"tasks.{name}" for name in TASKS}
     for package, below in graph.items():
         assert not below & folders, package
-
-
-def test_only_one_module_compiles():
-    """And the one beneath it keeps what is compiled."""
-    assert importers_of("numba") == {"_jit.py", "_kernel_cache.py"}
 
 
 def test_only_estimators_import_scikit_learn():

@@ -12,6 +12,8 @@ from numba.core import event as numba_event
 
 import widemargin
 from widemargin import _jit, _kernel_cache
+from widemargin._self_test import failure
+from widemargin.errors import WidemarginError
 
 VIOLATION = """if True:
     import numpy as np
@@ -33,7 +35,7 @@ def run(program, **environment):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     command = [sys.executable, "-W", "error", "-c", program]
     done = subprocess.run(
-        command, env=inherited | environment, capture_output=True, text=True, check=False, timeout=120
+        command, env=inherited | environment, capture_output=True, encoding="utf-8", check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -56,9 +58,9 @@ def test_a_kernel_is_compiled_once_and_again_when_a_callee_in_another_file_chang
     assert run(COMPILING, **where) == ["3.0", first, "1", "False"]
 
     callee = package / "core" / "sparse.py"
-    text = callee.read_text()
+    text = callee.read_text(encoding="utf-8")
     assert text.count("total += values[np") == 1
-    callee.write_text(text.replace("total += values[np", "total += 2.0 * values[np"))
+    callee.write_text(text.replace("total += values[np", "total += 2.0 * values[np"), encoding="utf-8")
     assert run(VIOLATION, **where) == ["1.0", first, "0"]
 
 
@@ -79,6 +81,61 @@ def test_ctrl_c_while_compiling_is_never_lost(lost):
     assert done == ["kernel"] * lost
     assert not _jit.is_compiling()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+CHOSEN = """if True:
+    import logging, sys
+    logging.basicConfig(format="%(message)s", stream=sys.stdout)
+    {before}
+    from widemargin import _jit
+    from widemargin.core.sparse import new_table
+    print(_jit._WAY, len(new_table(3)), bool(new_table.stats.cache_hits))
+"""
+BROKEN = "import numba.core.compiler_machinery as it; del it.register_pass"
+
+
+@pytest.mark.parametrize(
+    ("before", "chosen", "said", "kept"),
+    [
+        ("", "layered", [], True),
+        (BROKEN, "plain", ["twice as long"], True),
+        (
+            f"{BROKEN}; import numba.core.compiler as it; del it.CompileResult._rebuild",
+            "not kept",
+            ["twice as long", "every process"],
+            False,
+        ),
+    ],
+)
+@pytest.mark.skipif(_jit._WAY != "layered", reason="here there is nothing to lose")
+def test_kernels_are_compiled_as_this_numba_can(before, chosen, said, kept, tmp_path):
+    """What works is found out once, and the log says what is missing."""
+    program, where = CHOSEN.format(before=before), {"NUMBA_CACHE_DIR": str(tmp_path), "WIDEMARGIN_COMPILER": ""}
+    for is_kept, wanted in ((False, said), (kept, [])):
+        log, _, answers = " ".join(run(program, **where)).rpartition(chosen)
+        assert answers.split() == ["16", str(is_kept)]
+        assert log.count("with Numba") == len(wanted)
+        assert all(each in log for each in wanted)
+
+
+def test_a_setting_chooses_the_plain_compiler(tmp_path, monkeypatch):
+    where = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    for is_kept in ("False", "True"):
+        assert run(CHOSEN.format(before=""), **where, WIDEMARGIN_COMPILER="plain") == ["plain", "16", is_kept]
+    monkeypatch.setenv("WIDEMARGIN_COMPILER", "fast")
+    with pytest.raises(WidemarginError, match="may be 'plain'"):
+        _jit._way(None)
+
+
+def test_the_self_test_sees_what_is_wrong():
+    taken = []
+
+    def spoilt(function, directory):
+        return lambda *given: (function(*given), taken.append(given))[0]
+
+    assert failure(lambda function, directory: function, None) == ""
+    assert failure(lambda function, directory: lambda *given: None, None).startswith("TypeError")
+    assert failure(spoilt, None) == "kernels answer otherwise than in Python", "references are kept"
 
 
 def test_where_nothing_can_be_written_kernels_work_all_the_same(tmp_path):
@@ -107,7 +164,7 @@ def test_a_kernel_is_known_by_all_that_its_file_imports_and_by_nothing_else(pack
 
     before = digests()
     assert before == digests()
-    (package / "decoders" / "cky.py").write_text("# changed\n")
+    (package / "decoders" / "cky.py").write_text("# changed\n", encoding="utf-8")
     assert digests() == before
     for file, changed in ((package / "core" / "sparse.py", [False, True]), (viterbi, [True, True])):
         with file.open("a") as stream:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from widemargin import _kernel_cache
+from widemargin import _jit, _kernel_cache
 from widemargin._kernel_cache import checked_content, private_directory, write_content
 
 PROGRAM = """
@@ -31,6 +31,7 @@ if "full" in sys.argv:  # of everything that is written, only the first bytes re
 print(answer(twice(10)), sum(answer.stats.cache_hits.values()), _DIRECTORY)
 """
 
+COMPILER = "plain" if _jit._WAY == "plain" else ""  # asked for, it is not worth a word in the log
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX permissions")
 
 
@@ -46,11 +47,11 @@ class Kernels:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
         done = subprocess.run(
             [sys.executable, "-W", "error", self.program, *arguments],
-            env=environment | {"NUMBA_CACHE_DIR": str(self.base)},
+            env=environment | {"NUMBA_CACHE_DIR": str(self.base), "WIDEMARGIN_COMPILER": COMPILER},
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             check=False,
-            timeout=120,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         value, hits, _ = done.stdout.split(maxsplit=2)
@@ -59,7 +60,7 @@ class Kernels:
 
     @property
     def files(self) -> list[Path]:
-        return sorted(self.base.glob("widemargin-*/*"))
+        return sorted(self.base.glob("widemargin-*/__main__*"))
 
     def file(self, name: str) -> Path:
         (found,) = (path for path in self.files if f".{name}-" in path.name)
@@ -94,6 +95,15 @@ def test_kernels_are_kept_for_this_user_alone(filled: Kernels) -> None:
     assert stat.S_IMODE(filled.files[0].parent.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in filled.files} == {0o600}
     assert filled.run() == (True, "")
+
+
+def test_two_functions_in_one_line_are_two_kernels() -> None:
+    program = "from widemargin._jit import kernel; print(*(each(7) for each in (kernel(lambda x: 2 * x), "
+    program += "kernel(lambda x: 3 * x))))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True, timeout=120
+    )
+    assert done.stdout.split() == ["14", "21"]
 
 
 def test_damaged_and_foreign_files_are_compiled_again(filled: Kernels, tmp_path: Path) -> None:
@@ -161,7 +171,7 @@ def test_a_directory_that_others_can_write_to_is_not_used(tmp_path: Path) -> Non
 
 def test_a_directory_that_cannot_be(tmp_path: Path) -> None:
     kernels = Kernels(tmp_path)
-    kernels.base.write_text("a file")
+    kernels.base.write_text("a file", encoding="utf-8")
     hit, log = kernels.run()
     assert not hit
     assert log.count("\n") == 1

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widemargin import _threads
+from widemargin import _jit, _threads
 from widemargin._threads import WAKING, cores, count_threads, run, shares
 from widemargin.errors import WidemarginError
 
 pytestmark = pytest.mark.interpreted
+compiled = pytest.mark.skipif(bool(_jit.config.DISABLE_JIT), reason="needs compiled kernels")
 
 
 @given(st.lists(st.integers(0, 1000), max_size=30), st.integers(1, 9))
@@ -43,7 +44,7 @@ def test_results_come_in_order_and_the_caller_works_too():
     gate = threading.Barrier(4)
 
     def task(k):
-        gate.wait(timeout=10)
+        gate.wait(timeout=600)
         return k, threading.current_thread()
 
     results = run([partial(task, k) for k in range(4)])
@@ -84,11 +85,76 @@ def test_a_forked_child_has_a_pool_of_its_own():
         time.sleep(0.2)  # until the pool's three threads are idle
         child = os.fork()
         if child == 0:
-            signal.alarm(10)
+            signal.alarm(600)
             os._exit(0 if run([lambda: 1, lambda: 2, lambda: 3]) == [1, 2, 3] else 1)
         assert os.waitpid(child, 0)[1] == 0
     """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=20)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=600)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@compiled
+def test_a_fork_waits_for_the_compiler(tmp_path):
+    """A child has no thread that would ever finish the kernel and let go of the compiler."""
+    program = """if True:
+        import os, signal, threading, time, warnings
+        from widemargin._jit import kernel, watched_compiler
+        warnings.simplefilter("ignore")
+
+        def begun(begins):
+            if begins:
+                compiling.set()
+                time.sleep(0.3)
+
+        twice = kernel(lambda x: 2 * x)
+        thrice = kernel(lambda x: 3 * x)
+        compiling = threading.Event()
+        with watched_compiler(begun):
+            threading.Thread(target=twice, args=[1]).start()
+            assert compiling.wait(60)
+            child = os.fork()
+        if child == 0:
+            signal.alarm(300)
+            os._exit(0 if thrice(2) == 6 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    """
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=600, env=environment)
+
+
+@compiled
+def test_what_runs_when_the_interpreter_ends_does_without_the_pool():
+    """In a thread that goes on when the main one is done, and in what is called at the very end."""
+    program = """if True:
+        import atexit, threading, time
+        from concurrent.futures import ThreadPoolExecutor
+        from widemargin import SequenceTagger, _threads
+        from widemargin.data.generators import addresses
+        _threads.WAKING = 0.0  # nothing is too little to be shared
+        X, y = addresses(20)
+
+        def trained():
+            tagger = SequenceTagger(n_jobs=2, max_epochs=3, tol=None).fit(X, y)
+            return tagger.predict(X), tagger.solution_.w.tobytes()
+
+        def has_ended():
+            try:
+                ThreadPoolExecutor(1).submit(int).result()
+            except RuntimeError:
+                return True
+
+        def late():
+            while not has_ended():
+                time.sleep(0.01)
+            print(trained() == before)
+
+        before = trained()
+        atexit.register(lambda: print(has_ended(), trained() == before))
+        threading.Thread(target=late).start()
+    """
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(command, check=True, timeout=600, capture_output=True, encoding="utf-8")
+    assert (done.stdout.split(), done.stderr) == (["True"] * 3, "")
 
 
 def test_the_pool_is_made_once():

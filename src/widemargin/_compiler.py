@@ -8,29 +8,26 @@ this was more than half. Here
 * a kernel that kernels call (`Body`) stops at LLVM's intermediate code, which its callers link in;
 * a kernel that Python calls (`Kernel`) is a wrapper around its body, and all of it is optimised together, once;
 * a body that allocates nothing and returns no array counts no references: its caller holds all that it is given.
+
+All this leans on names that Numba calls its own, so `_jit` tries it first and takes `_plain` where it does not work.
 """
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
-OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
-"""`fastmath` is limited to reassociation and contraction, which let sums vectorise: the full flag assumes that there
-are no infinities, but constraints are written as −inf."""
+from numba.core import compiler, dispatcher, ir, types
+from numba.core import typed_passes as passes
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.runtime import nrt
+from numba.core.runtime.context import NRTContext
 
-compiler: Any = import_module("numba.core.compiler")  # Numba has no types
-dispatcher: Any = import_module("numba.core.dispatcher")
-ir: Any = import_module("numba.core.ir")
-passes: Any = import_module("numba.core.typed_passes")
-types: Any = import_module("numba.core.types")
-Machine: Any = import_module("numba.core.codegen").JITCodeLibrary
-Counting: Any = import_module("numba.core.runtime.context").NRTContext
-Dispatcher: Any = import_module("numba.core.registry").CPUDispatcher
-register_pass: Any = import_module("numba.core.compiler_machinery").register_pass
+from widemargin._plain import OPTIONS
 
 
-class Linkable(Machine):  # type: ignore[misc]
+class Linkable(JITCodeLibrary):  # type: ignore[misc]
     """The intermediate code of a function and of all that it calls; no machine code is made of it."""
 
     def finalize(self) -> None:
@@ -41,7 +38,7 @@ class Linkable(Machine):  # type: ignore[misc]
         self._finalized = True
 
 
-class References(Counting):  # type: ignore[misc]
+class References(NRTContext):  # type: ignore[misc]
     """Counts references, but not to NamedTuples of which a body makes none: they come from its caller, who holds them.
 
     Their arrays are counted when they are taken out.
@@ -111,7 +108,7 @@ class BodyPipeline(compiler.CompilerBase):  # type: ignore[misc]
         return [manager]
 
 
-class Body(Dispatcher):  # type: ignore[misc]
+class Body(CPUDispatcher):  # type: ignore[misc]
     """A kernel as other kernels call it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -152,7 +149,7 @@ class KernelCompiler(dispatcher._FunctionCompiler):  # type: ignore[misc]
         body = self.body.overloads[args]
         context = body.target_context  # as the body, the wrapper counts references or not
         if context.enable_nrt:
-            context.nrt = Counting(context, True)  # but all of them: it holds what it hands over, and lets go of it
+            context.nrt = NRTContext(context, True)  # but all of them: it holds what it hands over, and lets go of it
         linked = context.codegen().create_library(body.fndesc.qualname)
         linked.enable_object_caching()
         linked.add_linking_library(body.library)
@@ -161,7 +158,7 @@ class KernelCompiler(dispatcher._FunctionCompiler):  # type: ignore[misc]
         return body._replace(library=linked, entry_point=entry, metadata={})
 
 
-class Kernel(Dispatcher):  # type: ignore[misc]
+class Kernel(CPUDispatcher):  # type: ignore[misc]
     """A kernel as Python calls it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -171,3 +168,41 @@ class Kernel(Dispatcher):  # type: ignore[misc]
     @property
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self._compiler.body)
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """The kernel of a function."""
+    return Kernel(function)
+
+
+def packed(result: Any) -> tuple[Any, ...]:
+    """What is kept of a compiled kernel: its machine code, and the constants of functions that it calls."""
+    result.fndesc.typemap = result.fndesc.calltypes = None  # large, and needed for compiling only
+    constants = [each for each in result._find_referenced_environments() if each.consts]
+    code = result.library._get_compiled_object()
+    return code, result.fndesc, result.environment, result.signature, constants
+
+
+def unpacked(context: Any, code: bytes, fndesc: Any, environment: Any, signature: Any, constants: list[Any]) -> Any:
+    """A kernel made ready to be called.
+
+    Numba's own way also reads and scans intermediate code, for functions that call this one: ours call bodies instead.
+    """
+    nrt.rtsys.initialize(context)  # all that compiled code needs; compiling needs much more, such as SciPy
+    library = context.codegen().create_library(fndesc.qualname)
+    library.enable_object_caching()
+    library._set_compiled_object(code)
+    library._finalize_final_module()
+    library.codegen._engine._defined_symbols.add(fndesc.llvm_cpython_wrapper_name)
+    for each in constants:
+        library.codegen.set_env(each.env_name, each)
+    return compiler.compile_result(
+        target_context=context,
+        typing_context=context.typing_context,
+        library=library,
+        environment=environment,
+        entry_point=context.get_executable(library, fndesc, environment),
+        fndesc=fndesc,
+        signature=signature,
+        objectmode=False,
+    )

@@ -1,32 +1,41 @@
 """The one kernel decorator: how the library's hot loops are compiled, and where the compiled code is kept.
 
 The cache is in the user's own folder, which also serves installations that cannot be written to. `_kernel_cache` says
-what is in it, `_compiler` how it is made.
+what is in it, `_compiler` how it is made; where that does not work with the Numba that is installed, or
+`WIDEMARGIN_COMPILER=plain` says so, `_plain` makes it.
 """
 
+import hashlib
 import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, ParamSpec, TypeVar, cast
 
+import llvmlite
 import numba
-from numba.core import event as numba_event
+import numpy as np
+from numba import config
+from numba.core import event as events
+from numba.core.compiler_lock import global_compiler_lock
 
-from widemargin._compiler import Kernel
-from widemargin._kernel_cache import KernelCache, private_directory
+from widemargin._kernel_cache import KernelCache, checked_content, private_directory, write_content
+from widemargin.errors import WidemarginError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 LOG = logging.getLogger(__name__)
-config: Any = numba.config
+WAYS = ("layered", "plain", "not kept")
+"""How kernels are compiled, from the best way to the one that always works: by `_compiler`, or by `_plain` and kept in
+the cache or not."""
 
 
 def _user_cache() -> Path:
@@ -49,22 +58,75 @@ def _cache_directory() -> Path | None:
 _DIRECTORY = _cache_directory()
 
 
+def _made(way: str, function: Callable[..., Any], directory: Path | None) -> Any:
+    """A function compiled in one of the `WAYS`."""
+    compiler: ModuleType
+    if way == "layered":
+        from widemargin import _compiler
+
+        compiler = _compiler
+    else:
+        from widemargin import _plain
+
+        compiler = _plain
+    compiled = compiler.compiled(function)
+    if directory is not None and way != "not kept":
+        compiled._cache = KernelCache(function, directory, compiler)
+    return compiled
+
+
+def _way(directory: Path | None) -> str:
+    """The best of the `WAYS` that works here; what was found once is remembered beside the kernels."""
+    wanted = os.environ.get("WIDEMARGIN_COMPILER", "")
+    if wanted not in ("", "plain"):
+        raise WidemarginError(f"WIDEMARGIN_COMPILER is {wanted!r}; it may be 'plain', or not be set")
+    ways, remembered = WAYS[1:] if wanted else WAYS, None
+    if directory is not None:
+        remembered = directory / f"compiler-{_tested(wanted)}.kernel"
+        found = (checked_content(remembered) or b"").decode()
+        if found in ways:
+            return found
+    way = _tried(ways, directory)
+    if remembered is not None:
+        with suppress(OSError):  # then it is tried again
+            write_content(remembered, way.encode())
+    return way
+
+
+def _tested(wanted: str) -> str:
+    """A digest of all that the answer to `_way` depends on."""
+    folder, names = Path(__file__).parent, ("_compiler", "_plain", "_kernel_cache", "_self_test", "_jit")
+    versions = f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {wanted}"
+    sources = b"".join((folder / f"{name}.py").read_bytes() for name in names)
+    return hashlib.sha256(versions.encode() + sources).hexdigest()[:16]
+
+
+def _tried(ways: Sequence[str], directory: Path | None) -> str:
+    """The first of the `ways` that passes the test, or the last."""
+    from widemargin._self_test import failure
+
+    costs = {"layered": "kernels take about twice as long to compile", "plain": "every process compiles its kernels"}
+    for way in ways[:-1]:
+        reason = failure(partial(_made, way), directory)
+        if not reason:
+            return way
+        LOG.warning("with Numba %s %s (%s)", numba.__version__, costs[way], reason)
+    return ways[-1]
+
+
+_WAY = "" if config.DISABLE_JIT else _way(_DIRECTORY)
+
+
 def kernel_directory() -> Path | None:
     """The folder of compiled kernels; None if they are not kept, or not compiled at all."""
-    return None if config.DISABLE_JIT else _DIRECTORY
+    return None if config.DISABLE_JIT or _WAY == "not kept" else _DIRECTORY
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` without the GIL, cached across processes."""
     if config.DISABLE_JIT:
         return function
-    compiled = Kernel(function)
-    if _DIRECTORY is not None:
-        compiled._cache = KernelCache(function, _DIRECTORY)
-    return cast("Callable[P, R]", compiled)
-
-
-events: Any = numba_event
+    return cast("Callable[P, R]", _made(_WAY, function, _DIRECTORY))
 
 
 def in_callback(frame: FrameType | None) -> bool:
@@ -74,6 +136,15 @@ def in_callback(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+if hasattr(os, "register_at_fork"):
+    # A fork waits until no thread compiles: the child would wait for that thread for ever, and has it not.
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
 
 
 class _CtrlC:
@@ -104,7 +175,7 @@ class _CtrlC:
         self._pressed = True
 
 
-class _Clock(events.Listener):  # type: ignore[misc]  # Numba has no types
+class _Clock(events.Listener):  # type: ignore[misc]
     """Counts the seconds that kernels took to compile; those compiled on behalf of others are counted once."""
 
     def __init__(self) -> None:

@@ -20,17 +20,13 @@ import sys
 from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numba
-from numba.core import caching, compiler, serialize
-from numba.core.runtime import nrt
+from numba.core.serialize import dumps
 
 from widemargin._temporary import renamed
-
-runtime: Any = nrt.rtsys
-dumps: Any = serialize.dumps
-compile_result: Any = compiler.compile_result
 
 logging.getLogger("widemargin").addHandler(logging.NullHandler())  # programs decide what is shown
 LOG = logging.getLogger(__name__)
@@ -59,11 +55,14 @@ def _is_private(found: os.stat_result) -> bool:
     return found.st_uid == os.geteuid() and not writable_by_others
 
 
-class KernelCache(caching._Cache):
-    """The compiled versions of one function; Numba asks for them and hands over new ones."""
+class KernelCache:
+    """The compiled versions of one function; Numba asks for them and hands over new ones.
 
-    def __init__(self, function: Callable[..., Any], directory: Path) -> None:
-        self.function, self.directory = function, directory
+    `way` is the module that compiles: it says what is kept of a kernel.
+    """
+
+    def __init__(self, function: Callable[..., Any], directory: Path, way: Any) -> None:
+        self.function, self.directory, self.way = function, directory, way
         self.name = f"{function.__module__}.{function.__qualname__}"
 
     @cached_property
@@ -71,9 +70,12 @@ class KernelCache(caching._Cache):
         """All that the function is made from; few of the functions that are imported are called, so not before."""
         code, closure = self.function.__code__, self.function.__closure__ or ()
         values = dumps(tuple(cell.cell_contents for cell in closure))
-        made_from = [hashlib.sha256(each).hexdigest() for each in (code.co_code, values)]
+        constants = [each for each in code.co_consts if not isinstance(each, CodeType)]
+        named = repr((code.co_names, constants)).encode()  # all that tells apart two functions in one line
+        made_from = [hashlib.sha256(each).hexdigest() for each in (code.co_code, named, values)]
         return (
             numba.__version__,
+            self.way.__name__,
             sys.implementation.cache_tag,
             self.name,
             code.co_firstlineno,
@@ -92,9 +94,8 @@ class KernelCache(caching._Cache):
         content = checked_content(self._path(key))
         if content is None:
             return None
-        runtime.initialize(target_context)  # all that compiled code needs; compiling needs much more, such as SciPy
         kept, parts = pickle.loads(content)
-        return loaded(target_context, *parts) if kept == key else None
+        return self.way.unpacked(target_context, *parts) if kept == key else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a kernel, unless it holds addresses of this process or the disk is full."""
@@ -102,11 +103,8 @@ class KernelCache(caching._Cache):
             LOG.warning("the kernel %s cannot be kept: it refers to objects of this process", self.name)
             return
         key = self._key(sig, data.codegen)
-        data.fndesc.typemap = data.fndesc.calltypes = None  # large, and needed for compiling only
-        constants = [each for each in data._find_referenced_environments() if each.consts]
-        parts = (data.library._get_compiled_object(), data.fndesc, data.environment, data.signature, constants)
         try:
-            write_content(self._path(key), dumps((key, parts)))
+            write_content(self._path(key), dumps((key, self.way.packed(data))))
         except OSError as error:
             _cannot_write(self.directory, error.strerror or str(error))
 
@@ -125,30 +123,6 @@ class KernelCache(caching._Cache):
     def _path(self, key: tuple[Any, ...]) -> Path:
         readable = self.name.replace("<", "").replace(">", "")
         return self.directory / f"{readable}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.kernel"
-
-
-def loaded(context: Any, code: bytes, fndesc: Any, environment: Any, signature: Any, constants: list[Any]) -> Any:
-    """A kernel made ready to be called; `code` is its machine code, `constants` are those of functions that it calls.
-
-    Numba's own way also reads and scans intermediate code, for functions that call this one: ours call bodies instead.
-    """
-    library = context.codegen().create_library(fndesc.qualname)
-    library.enable_object_caching()
-    library._set_compiled_object(code)
-    library._finalize_final_module()
-    library.codegen._engine._defined_symbols.add(fndesc.llvm_cpython_wrapper_name)
-    for each in constants:
-        library.codegen.set_env(each.env_name, each)
-    return compile_result(
-        target_context=context,
-        typing_context=context.typing_context,
-        library=library,
-        environment=environment,
-        entry_point=context.get_executable(library, fndesc, environment),
-        fndesc=fndesc,
-        signature=signature,
-        objectmode=False,
-    )
 
 
 def checked_content(path: Path) -> bytes | None:

@@ -56,9 +56,19 @@ if hasattr(os, "register_at_fork"):
 
 
 def run(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """The results of all `tasks`, in order; the calling thread takes the first, so one task costs no hand-over."""
-    others = [_executor().submit(task) for task in tasks[1:]]
-    return [task() for task in tasks[:1]] + [other.result() for other in others]
+    """The results of all `tasks`, in order; the calling thread takes the first, so one task costs no hand-over.
+
+    It takes all of them when the interpreter ends: there is no pool any more, but what has begun may be finished.
+    """
+    others: list[Callable[[], T]] = []
+    for task in tasks[1:]:
+        try:
+            others.append(_executor().submit(task).result)
+        except RuntimeError as error:
+            if "shutdown" not in str(error):
+                raise
+            others.append(task)
+    return [task() for task in tasks[:1]] + [other() for other in others]
 
 
 def shares(batch: IntVector, work: FloatVector | None, n_threads: int) -> list[IntVector]:
@@ -94,16 +104,29 @@ def share_ends(indptr: LongVector, work: float, n_threads: int) -> list[int]:
 
 
 @lru_cache(maxsize=1)
-def _blas(n_modules: int) -> Any:
+def _blas(n_modules: int) -> list[Any]:
     """The BLAS libraries loaded; looked for again when modules have been imported since."""
     from threadpoolctl import ThreadpoolController  # only training needs it
 
-    return ThreadpoolController().select(user_api="blas")
+    found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return found
 
 
-_limits: list[Any] = []
-_n_limited = 0
-_limiting = threading.Lock()
+def _set_blas(library: Any, n_threads: int) -> None:
+    """Set the number of threads of a library, whichever thread asks.
+
+    threadpoolctl does so for one thread alone from its version 3.8 on, the first: the number is the process's, and
+    threads should not undo each other's. Those who ask here do not.
+    """
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
+
+
+_limited: list[tuple[Any, int]] = []  # libraries, and how many threads they had
+_n_limiting = 0
+_limiting = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    # Otherwise a child might inherit the lock from a thread that it has not.
+    os.register_at_fork(before=_limiting.acquire, after_in_parent=_limiting.release, after_in_child=_limiting.release)
 
 
 @contextmanager
@@ -113,16 +136,19 @@ def one_blas_thread(*modules: str) -> Iterator[None]:
     A library that is loaded inside is not limited: name the `modules` that may bring a BLAS of their own, and they are
     imported first.
     """
-    global _n_limited  # noqa: PLW0603 — the limit is the process's, and so is this count of those who want it
+    global _n_limiting  # noqa: PLW0603 — the limit is the process's, and so is this count of those who want it
     for module in modules:
         import_module(module)
     with _limiting:
-        _n_limited += 1
-        _limits.append(_blas(len(sys.modules)).limit(limits=1))
+        _n_limiting += 1
+        for library in _blas(len(sys.modules)):
+            if library.num_threads != 1:
+                _limited.append((library, library.num_threads))
+                _set_blas(library, 1)
     try:
         yield
     finally:
         with _limiting:
-            _n_limited -= 1
-            while not _n_limited and _limits:
-                _limits.pop().restore_original_limits()
+            _n_limiting -= 1
+            while not _n_limiting and _limited:
+                _set_blas(*_limited.pop())
