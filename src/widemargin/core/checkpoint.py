@@ -5,7 +5,8 @@ best weights so far, calls and seconds. So the resumed run equals the uninterrup
 by Ctrl-C or a time limit is not saved: the file holds the last complete epoch, and the next one is repeated.
 
 The format is that of model files (`core.model_file`): arrays and JSON, never a pickle. The file names the problem and
-the solver that it belongs to. It also holds a digest of its own contents, since kernels trust what they are given.
+the solver that it belongs to, with digests of the examples and their weights: what was learnt from other data proves
+nothing about these. It also holds a digest of its own contents, against damage.
 """
 
 import hashlib
@@ -20,9 +21,11 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
+from widemargin.core.contents import listed_digest
 from widemargin.core.header import Place, many, mapping, number, optional, plain, record, row, text, whole
 from widemargin.core.model_file import read_model, write_model
-from widemargin.core.packing import Arrays, pack, unpack
+from widemargin.core.origin import CHANGED, EXAMPLES, facts
+from widemargin.core.packing import Arrays, misfit, pack, unpack
 from widemargin.core.penalty import formula
 from widemargin.core.problem import Problem
 from widemargin.core.solution import EPOCH, Epoch
@@ -31,7 +34,7 @@ from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError, WidemarginError
 
 STRUCTURE = "checkpoint"
-VERSION = 1
+VERSION = 2
 
 MOMENT = {
     "rng": record({"bit_generator": text()}),
@@ -81,12 +84,7 @@ class Moment:
             is_one = isinstance(vector, np.ndarray) and vector.shape == (size,) and vector.dtype == np.float64
             if vector is not None and not is_one:
                 raise place.at(name).wrong(vector, f"a vector of {size} numbers")
-        kind = getattr(np.random, self.rng["bit_generator"], None)
-        if isinstance(kind, type) and issubclass(kind, np.random.BitGenerator):
-            try:
-                kind().state = self.rng
-            except (KeyError, TypeError, ValueError, OverflowError):  # the generator is the only judge of its states
-                raise place.at("rng").wrong(self.rng, f"a state of {kind.__name__}") from None
+        check_generator(self.rng, place.at("rng"))
 
 
 class Checkpoint:
@@ -110,8 +108,9 @@ class Checkpoint:
     ) -> None:
         if not seconds >= 0:
             raise WidemarginError(f"checkpoint_seconds must be a number of at least 0, not {seconds!r}")
-        self.path, self.seconds = os.fspath(path), seconds
-        self.about, self.outer = fingerprint(problem, solver), outer
+        self.path, self.seconds, self.problem = os.fspath(path), seconds, problem
+        self.about = fingerprint(problem, solver) | {EXAMPLES: listed_digest(problem.examples)}
+        self.outer = outer
         self._written = perf_counter()
         self._pending: tuple[Any, Arrays] | None = None
 
@@ -139,12 +138,25 @@ class Checkpoint:
         about = stored.header["about"]
         for name, value in self.about.items():
             if about.get(name) != value:
-                other = f"{about.get(name)!s:.200}, not {value}"
+                other = f"{about.get(name)!s:.200}, not {value}" + (f"; {CHANGED}" if name == EXAMPLES else "")
                 raise WidemarginError(f"the checkpoint {self.path} belongs to another run: its {name} is {other}")
         place, fresh = stored.place.at("run"), Moment(state, outer=self.outer)
-        moment: Moment = unpack(stored.header["content"], fresh, stored.tensors, place)
-        moment.check(place, self.about["number of weights"], self.about["number of blocks"])
+        moment: Moment = unpack(stored.header["content"], fresh, stored.tensors, place, self.problem)
+        moment.check(place, self.problem.n_weights, self.problem.n_blocks)
+        complaint = state.flaw(self.problem) if hasattr(state, "flaw") else ""
+        if complaint:
+            raise misfit(place.at("state"), complaint)
         return moment
+
+
+def check_generator(rng: dict[str, Any], place: Place) -> None:
+    """Raise an error unless a random generator of this kind, if there is one, can have this state."""
+    kind = getattr(np.random, rng["bit_generator"], None)
+    if isinstance(kind, type) and issubclass(kind, np.random.BitGenerator):
+        try:
+            kind().state = rng
+        except (KeyError, TypeError, ValueError, OverflowError):  # the generator is the only judge of its states
+            raise place.wrong(rng, f"a state of {kind.__name__}") from None
 
 
 def read_outer(path: str | os.PathLike[str], outer: Any) -> bool:
@@ -176,17 +188,9 @@ def _stored(path: str) -> Stored | None:
 
 
 def fingerprint(problem: Problem, solver: Solver) -> dict[str, Any]:
-    """The properties that a run must share with the checkpoint it resumes from."""
-    return {
-        "number of blocks": problem.n_blocks,
-        "number of weights": problem.n_weights,
-        "C": problem.C,
-        "loss": problem.loss,
-        "penalty": formula(problem.penalty, problem.l1),
-        "objective": repr(problem.objective),
-        "solver": repr(solver),
-        "digest of the sample weights": hashlib.blake2b(problem.example_weight.tobytes(), digest_size=8).hexdigest(),
-    }
+    """The properties that a run must share with the checkpoint it resumes from, apart from what the examples hold."""
+    penalty = formula(problem.penalty, problem.l1)
+    return facts(problem) | {"C": problem.C, "penalty": penalty, "solver": repr(solver)}
 
 
 def digest(content: Any, arrays: Mapping[str, AnyArray]) -> str:

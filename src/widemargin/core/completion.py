@@ -67,6 +67,10 @@ class CompletedOnTheWay:
         self.base: Any = latent.completed(first)
         self.n_examples, self.n_weights, self.work = self.base.n_examples, self.base.n_weights, self.base.work
 
+    def contents(self) -> Any:
+        """The latent examples, for digests (`core.contents`): the first completions make no difference."""
+        return self.latent
+
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> tuple[Outputs, Outputs]:
         """The best outputs, and the best completions."""
         return self.base.decode(w, batch, error_scale=error_scale), self.latent.complete(w, batch)

@@ -7,7 +7,7 @@ training slows down but stays correct.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.cuts import (
     ALIVE,
+    PER_SLOT,
     PLACES,
     SLOTS,
     USED,
@@ -27,11 +28,10 @@ from widemargin.core.cuts import (
     violation,
 )
 from widemargin.core.lookup import lookup_for
-from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, plus
+from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, plus, taken
 
 BYTES_PER_ENTRY = 12
 MERGE_SHARE = 8  # merging works in an eighth of the pool
-PER_SLOT = ("after", "b", "alpha", "norm", "begin", "end", "tail", "place")
 
 
 @kernel
@@ -155,6 +155,20 @@ def _in_use(sets: WorkingSets) -> BoolVector:
     return used
 
 
+class Renumbering(NamedTuple):
+    """How the blocks and weights of a problem are numbered in another one; −1 where they have no number there.
+
+    `factors` and `seen` hold, for each block of the other problem, what its α is to be multiplied by, and its slack as
+    the oracle last saw it; NaN if it is unknown.
+    """
+
+    blocks: LongVector
+    weights: LongVector
+    n_weights: int
+    factors: FloatVector
+    seen: FloatVector
+
+
 class CutStore:
     """The working sets of `n_blocks` blocks.
 
@@ -165,7 +179,9 @@ class CutStore:
     products : also keep the products of the cuts of a block
     room : makes vectors for the entries of the cuts, which take most of the memory; None: as usual
 
-    `at_once` tells the next run that the last one solved all blocks at once (`solvers.auto`).
+    `at_once` tells the next run that the last one solved all blocks at once (`solvers.auto`), `origin` which problem
+    the cuts are of (`core.origin`). `seen` tells it the slack of every block at Σ αa, as far as the oracle has seen it
+    there: NaN for others. None if nothing is known.
     """
 
     def __init__(
@@ -177,7 +193,8 @@ class CutStore:
         room: Callable[[int, Any], AnyArray] | None = None,
     ) -> None:
         slots = 16
-        self.at_once = False
+        self.at_once, self.origin = False, None
+        self.seen: FloatVector | None = None
         self.memory, self.products, self.room = memory, products, room
         self.sets = WorkingSets(
             first=np.full(n_blocks, -1, dtype=np.int32),
@@ -280,6 +297,21 @@ class CutStore:
         if len(slots):
             kappa = cuts.b if times_error else np.ones(len(slots))
             store.insert(cuts._replace(a=plus(cuts.a, kappa, shifts, cuts.block)), self.sets.alpha[slots], idle=True)
+        return store
+
+    def renumbered(self, new: Renumbering) -> "CutStore":
+        """A store of the cuts whose blocks and weights are those of the new problem, too."""
+        slots, cuts = self.everything()
+        store = CutStore(len(new.factors), self.memory)
+        store.at_once, store.seen = self.at_once, new.seen
+        if len(slots):
+            block, indices = new.blocks[cuts.block], new.weights[cuts.a.indices]
+            gone = np.repeat(np.arange(len(slots)), np.diff(cuts.a.indptr))[indices < 0]
+            block[gone] = -1
+            kept = np.flatnonzero(block >= 0)
+            a = taken(cuts.a._replace(indices=indices.astype(np.int32)), kept)
+            alpha = self.sets.alpha[slots[kept]] * new.factors[block[kept]]
+            store.insert(Cuts(block[kept].astype(np.int32), cuts.b[kept], a), alpha, idle=True)
         return store
 
     def contents(self) -> dict[str, AnyArray]:

@@ -71,6 +71,8 @@ class WorkingSets(NamedTuple):
     tally: LongVector
 
 
+PER_SLOT = ("after", "b", "alpha", "norm", "begin", "end", "tail", "place")
+
 # Entries of `tally`: the head of the vacant slots, slots ever used, pool entries ever used, those still alive, and the
 # largest number of places in any block.
 VACANT, SLOTS, USED, ALIVE, PLACES = range(5)

@@ -159,6 +159,8 @@ class _Procedure:
                     break
             elif self._is_worse(solution):
                 reason, carried = self._stay(solution, completions), solution.cuts
+                if carried is not None:
+                    carried.origin = None  # the same examples as before, of which others may take part
                 continue
             before, completions = completions, complete(self.latent, solution.w, self.problem.n_threads)
             shift = shifts(self.latent.completed(completions), before)

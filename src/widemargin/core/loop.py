@@ -14,7 +14,6 @@ import numpy as np
 
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
-from widemargin.core.checkpoint import Checkpoint
 from widemargin.core.checks import check_offers
 from widemargin.core.interrupt import interruption
 from widemargin.core.problem import Problem
@@ -69,7 +68,7 @@ def fit(
     seed : the seed of everything random
     w : weights to start from. A primal solver continues from them, a dual one from the cuts found there
     cuts : working sets and their α to start from, `Solution.cuts` of an earlier run on the same examples; for dual
-        solvers. If C has changed, α is scaled with it.
+        solvers. If C has changed, α is scaled with it; those of another problem are refused.
     audit : make a full oracle pass after every epoch, so that every row of the trace is exact; neither these passes
         nor development scores then count as seconds or oracle calls. For comparing solvers.
     checkpoint : a file that saves the run as it proceeds; when training ends, even by Ctrl-C, it holds the last
@@ -86,11 +85,17 @@ def fit(
         raise WidemarginError("there is nothing to resume from without a checkpoint")
     if w is not None and (w.shape != (problem.n_weights,) or not np.isfinite(w).all()):
         raise WidemarginError(f"w must hold {problem.n_weights} finite numbers to start from")
+    origin = getattr(cuts, "origin", None)
+    if origin is not None:
+        origin.check(problem)
     run = Run(problem, solver, stop or Stop(), score, callbacks, np.random.default_rng(seed), audit)
     if checkpoint is not None:
+        from widemargin.core.checkpoint import Checkpoint  # most runs have none
+
         run.checkpoint = Checkpoint(checkpoint, problem, solver, checkpoint_seconds, outer)
     heard = interruption() if interrupted is None else nullcontext(interrupted)
-    with heard as event, one_blas_thread():
+    # Numbers that overflow are no news: the certificate says that nothing is proven by them.
+    with heard as event, one_blas_thread(), np.errstate(all="ignore"):
         problem.meter.watch = lambda n: run.watch(n, event)
         try:
             return run.result(w, cuts, resume, event)

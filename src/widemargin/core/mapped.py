@@ -8,14 +8,14 @@ from the disk if memory is short.
 
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Thread
 from time import sleep
-from typing import Any
+from typing import Any, BinaryIO
 from weakref import WeakSet, ref
 
 import numpy as np
@@ -122,25 +122,39 @@ class RowsFile:
 
 
 class Pages:
-    """Files that are mapped into memory: those of a folder, and room for what is worked out from them."""
+    """Files that are mapped into memory: those of a folder, and room for what is worked out from them.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.n_bytes, self._next = folder, 0, 0
+    `digests` are those that the files must have; None: any.
+    """
+
+    def __init__(self, folder: Path, digests: Mapping[str, str] | None = None) -> None:
+        self.folder, self.digests, self.n_bytes, self._next = folder, digests, 0, 0
         self._maps: WeakSet[mmap.mmap] = WeakSet()
         self._others = _resident_files()
         if self._others and hasattr(mmap, "MADV_DONTNEED"):
             Thread(target=_watch, args=[ref(self)], daemon=True).start()
 
+    def contents(self) -> Any:
+        """Nothing, for digests (`core.contents`): the vectors count, wherever they lie."""
+        return ()
+
     def vector(self, name: str, dtype: type[np.generic]) -> AnyArray:
         """The vector in a file, to be read only: what is written to it is lost when its pages are dropped."""
         path = self.folder / name
-        if not path.is_file() or path.stat().st_size % np.dtype(dtype).itemsize:
-            raise ModelFileError(f"{path} is missing or truncated")
-        if not path.stat().st_size:
-            return np.empty(0, dtype=dtype)  # no empty file can be mapped
-        with path.open("rb") as stream:
-            # Not read-only: for such arrays, kernels would be compiled once more.
-            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+        try:
+            with path.open("rb") as stream:
+                size = os.fstat(stream.fileno()).st_size
+                if size % np.dtype(dtype).itemsize:
+                    raise ModelFileError(f"{path} is damaged: it is truncated")
+                # Of the very file that is mapped: another process may exchange the one of this name at any moment.
+                if self.digests is not None and _digest(stream) != self.digests.get(name):
+                    raise ModelFileError(f"{path} is damaged: it is not as it was written")
+                if not size:
+                    return np.empty(0, dtype=dtype)  # no empty file can be mapped
+                # Not read-only: for such arrays, kernels would be compiled once more.
+                content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+        except OSError as error:
+            raise ModelFileError(f"{path} is damaged: it cannot be read: {error.strerror or error}") from error
         self.n_bytes += len(content)
         return self._watched(content, dtype)
 
@@ -162,7 +176,8 @@ class Pages:
 
     def holds(self, name: str) -> bool:
         """Whether a `RowsFile` wrote rows of this name."""
-        return (self.folder / f"{name}.indptr").exists()
+        first = f"{name}.indptr"
+        return (self.folder / first).exists() if self.digests is None else first in self.digests
 
     def rows(self, name: str) -> Rows:
         """The rows that a `RowsFile` wrote."""
@@ -225,8 +240,13 @@ def _resident_files() -> int:
 
 def digest_of(path: str | os.PathLike[str]) -> str:
     """A digest of the contents of a file."""
-    found = blake2b(digest_size=16)
     with open(path, "rb") as stream:
-        while block := stream.read(SHARE):
-            found.update(block)
+        return _digest(stream)
+
+
+def _digest(stream: BinaryIO) -> str:
+    """A digest of an open file."""
+    found = blake2b(digest_size=16)
+    while block := stream.read(SHARE):
+        found.update(block)
     return found.hexdigest()

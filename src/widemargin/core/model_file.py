@@ -26,7 +26,15 @@ from widemargin.errors import ModelFileError
 
 FORMAT = 1
 ENTRY = "widemargin"
-DTYPES = {"F64": np.float64, "U64": np.uint64, "I64": np.int64, "I32": np.int32, "U8": np.uint8, "BOOL": np.bool_}
+DTYPES = {
+    "F64": np.float64,
+    "F32": np.float32,
+    "U64": np.uint64,
+    "I64": np.int64,
+    "I32": np.int32,
+    "U8": np.uint8,
+    "BOOL": np.bool_,
+}
 MOST = 1 << 48
 TENSOR = record({"dtype": one_of(*DTYPES), "shape": many(whole(), at_most=8), "data_offsets": row(whole(), whole())})
 """An entry of the container; offsets count from the end of the container's header."""

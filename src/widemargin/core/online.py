@@ -1,48 +1,190 @@
 """Training on data that come piece by piece: one epoch over each, with the solver's state carried from one to the next.
 
-Only for solvers that learn from each example as it comes; others would lose the cuts of one piece at the next.
+Only for solvers that learn from each example as it comes; others would lose the cuts of one piece at the next. Between
+two pieces the state is *packed* (`Online`): a model holds it, and a model file or a pickle, so all of them go on alike,
+bit for bit. Of a vector with a number per weight, only what differs from its most usual value is kept.
+
+A later piece may bring more weights. Those that were there keep what the solver knows about them, wherever they stand
+now; the others begin as in a fresh state.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._jit import now
 from widemargin._threads import one_blas_thread
+from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
+from widemargin.core.checkpoint import check_generator
+from widemargin.core.header import Place, flag, mapping, number, one_of, plain, record, text, whole
 from widemargin.core.loop import check
+from widemargin.core.packing import unpack
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, Solution
 from widemargin.core.solver import Solver
+from widemargin.core.stored import Stored
 from widemargin.errors import UnsupportedError, WidemarginError
 
+FIELDS = {
+    "solver": text(),
+    "rng": record({"bit_generator": one_of("PCG64")}),
+    "n_weights": whole(at_least=0),
+    "examples": whole(at_least=0, at_most=2**62),
+    "fixed": flag(),
+    "values": mapping(plain()),
+    "vectors": mapping(number(finite=False)),
+}
+"""The fields of `Online` in a header; `vectors` are the usual values."""
+HERE = Place("the model", "online")
 
+
+class Thin(NamedTuple):
+    """A vector that has the `usual` value but at the `indices`."""
+
+    usual: float
+    indices: IntVector
+    values: FloatVector
+
+    @classmethod
+    def of(cls, vector: FloatVector) -> "Thin":
+        """The vector as it is kept."""
+        usual = float(np.partition(vector, len(vector) // 2)[len(vector) // 2]) if len(vector) else 0.0
+        indices = np.flatnonzero(vector != usual).astype(np.int32)
+        return cls(usual, indices, vector[indices])
+
+    def whole(self, size: int) -> FloatVector:
+        """The vector as it was."""
+        vector = np.full(size, self.usual)
+        vector[self.indices] = self.values
+        return vector
+
+
+@dataclass(frozen=True, eq=False)
 class Online:
-    """A solver that learns from one piece of data after another; all pieces have the same weights."""
+    """A solver between two pieces.
 
-    def __init__(self, solver: Solver, seed: int | None = 0) -> None:
-        if not solver.online:
-            raise UnsupportedError(
-                f"{type(solver).__name__} needs all data at once; take one that learns piece by piece, such as "
-                "perceptron, mira, sgd, pegasos or adagrad"
-            )
-        self.solver, self.rng = solver, np.random.default_rng(seed)
-        self.trace: list[Epoch] = []
-        self.calls, self.seconds = 0, 0.0
-        self._state: Any = None
+    `examples` is the number of examples of the largest piece so far: the penalty is spread over so many. If `fixed`,
+    the labels are all that will ever occur. `values` and `vectors` are the fields of the solver's state.
+    """
 
-    def learn(self, problem: Problem) -> Solution:
-        """Make one epoch over the examples of `problem` and return the weights after it, without a certificate."""
-        check(problem, self.solver)
-        if self._state is None:
-            self._state = self.solver.start(problem)
-        elif len(self.solver.weights(self._state)) != problem.n_weights:
+    solver: str
+    rng: dict[str, Any]
+    n_weights: int
+    examples: int
+    fixed: bool
+    values: dict[str, Any]
+    vectors: dict[str, Thin]
+    place: Place = HERE
+
+    @classmethod
+    def of(
+        cls, solver: Solver, state: Any, rng: np.random.Generator, n_weights: int, examples: int, *, fixed: bool = False
+    ) -> "Online":
+        """The solver with this state, whose weights are up to date."""
+        values, vectors = dict[str, Any](), dict[str, Thin]()
+        for each in fields(state):
+            value = getattr(state, each.name)
+            if isinstance(value, np.ndarray) and value.shape == (n_weights,) and value.dtype == np.float64:
+                vectors[each.name] = Thin.of(value)
+            elif value is None or isinstance(value, bool | int | float | str | np.generic):
+                values[each.name] = value.item() if isinstance(value, np.generic) else value
+            elif not each.metadata.get("derived"):
+                raise UnsupportedError(f"{each.name} of {type(state).__name__} cannot be kept from piece to piece")
+        return cls(repr(solver), dict(rng.bit_generator.state), n_weights, examples, fixed, values, vectors)
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """The random generator for the next piece."""
+        rng = np.random.default_rng()
+        rng.bit_generator.state = self.rng
+        return rng
+
+    def resumed(self, solver: Solver, problem: Problem, places: LongVector | None) -> Any:
+        """The state for the weights of `problem`; `places` tell where each was before."""
+        state = solver.start(problem)
+        content, arrays = dict[str, Any](), dict[str, AnyArray]()
+        for each in fields(state):
+            name, fresh = each.name, getattr(state, each.name)
+            if each.metadata.get("derived"):
+                arrays[name] = fresh
+            elif name in self.vectors:
+                arrays[name] = self.vectors[name].whole(self.n_weights)
+                if places is not None and isinstance(fresh, np.ndarray):
+                    arrays[name] = np.where(places < 0, fresh, np.append(arrays[name], 0.0)[places])
+            if name in arrays or name in self.values:
+                content[name] = {"array": name} if name in arrays else {"value": self.values[name]}
+            if type(fresh) is int and name in self.values:
+                whole(at_least=0)(self.values[name], self.place.at(name))  # a number of steps
+            if type(fresh) is float and name in self.values:
+                content[name] = {"value": float(number(finite=False)(self.values[name], self.place.at(name)))}
+        return unpack({"fields": content}, state, arrays, self.place)
+
+    def described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """A JSON header and arrays."""
+        header = {name: getattr(self, name) for name in FIELDS} | {
+            "vectors": {name: each.usual for name, each in self.vectors.items()}
+        }
+        parts = ((name, part, getattr(each, part)) for name, each in self.vectors.items() for part in Thin._fields[1:])
+        return header, {f"{name}.{part}": array for name, part, array in parts}
+
+    @classmethod
+    def restored(cls, stored: Stored, most: int) -> "Online":
+        """The inverse of `described`; there may be `most` weights."""
+        header = stored.checked({**FIELDS, "n_weights": whole(at_least=0, at_most=most)})
+        check_generator(header["rng"], stored.place.at("rng"))
+        vectors = {}
+        for name, usual in header["vectors"].items():
+            indices = stored.indices(f"{name}.indices", np.int32, header["n_weights"])
+            vectors[name] = Thin(usual, indices, stored.vector(f"{name}.values", np.float64, len(indices)))
+        return cls(**{name: header[name] for name in FIELDS} | {"vectors": vectors}, place=stored.place)
+
+
+def learn(
+    problem: Problem,
+    solver: Solver,
+    rng: np.random.Generator,
+    before: Online | None = None,
+    *,
+    w: FloatVector | None = None,
+    places: LongVector | None = None,
+    trace: Sequence[Epoch] = (),
+    examples: int = 0,
+    fixed: bool = False,
+) -> tuple[Solution, Online]:
+    """Make one epoch over the examples of `problem`: the weights after it, without a certificate, and how to go on.
+
+    Parameters
+    ----------
+    problem, solver : the piece, and a solver that learns piece by piece
+    rng : the random generator, that of `before` if there is one
+    before : the solver after the last piece; None starts from `w`, or from zero
+    places : the place that each weight had before, -1 if it is new; None if all are where they were
+    trace : the epochs before
+    examples, fixed : facts for the next piece (`Online`)
+    """
+    check(problem, solver)
+    if not solver.online:
+        raise UnsupportedError(
+            f"{type(solver).__name__} needs all data at once; take one that learns piece by piece, such as "
+            "perceptron, mira, sgd, pegasos or adagrad"
+        )
+    if before is None:
+        state = solver.start(problem, w)
+        if w is not None:
+            solver.seasoned(problem, state, examples)
+    else:
+        if places is None and before.n_weights != problem.n_weights:
             raise WidemarginError(f"the pieces before had other weights than these {problem.n_weights}")
-        begin, calls = now(), problem.meter.calls
-        with one_blas_thread():
-            self.solver.epoch(problem, self._state, self.rng)
-        w = self.solver.weights(self._state).copy()
-        self.calls += problem.meter.calls - calls
-        self.seconds += now() - begin
-        primal, epoch = problem.primal_estimate(w), len(self.trace) + 1
-        self.trace.append(Epoch(epoch, self.seconds, self.calls, primal, None, None, None, False))
-        return Solution(w, tuple(self.trace), primal, None, None, False, "epochs", epoch, self.calls, self.seconds)
+        state = before.resumed(solver, problem, places)
+    last = trace[-1] if trace else Epoch(0, 0.0, 0, None, None, None, None, False)
+    begin, calls = now(), problem.meter.calls
+    with one_blas_thread():
+        solver.epoch(problem, state, rng)
+    w = solver.weights(state).copy()
+    calls, seconds = last.oracle_calls + problem.meter.calls - calls, last.seconds + now() - begin
+    primal, epoch = problem.primal_estimate(w), len(trace) + 1
+    row = Epoch(epoch, seconds, calls, primal, None, None, None, False)
+    solution = Solution(w, (*trace, row), primal, None, None, False, "epochs", epoch, calls, seconds)
+    return solution, Online.of(solver, state, rng, problem.n_weights, examples, fixed=fixed)

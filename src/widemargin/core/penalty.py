@@ -15,7 +15,7 @@ Cuts that add up to R(v) ≥ β − ⟨v, s⟩ for every v bound the optimum: P*
 R being no less than 0 either, tβ and ts do for every t from 0 to 1, which makes the bound of "l1" finite.
 """
 
-from math import inf
+from math import inf, sqrt
 from typing import get_args
 
 import numpy as np
@@ -23,9 +23,11 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
 from widemargin.core.choices import Penalty
+from widemargin.core.dense import inner
 
 PENALTIES: tuple[Penalty, ...] = get_args(Penalty)
 HALVINGS = 40
+UNIT = 2.0**-50  # of rounding, with some room
 
 
 def formula(penalty: Penalty, l1: float) -> str:
@@ -43,39 +45,48 @@ def value(penalty: Penalty, l1: float, w: FloatVector) -> float:
         return 0.0
     if penalty == "l1":
         return float(np.abs(w).sum())
-    square = 0.5 * float(w @ w)
+    square = 0.5 * inner(w, w)
     return square if penalty == "l2" else square + l1 * float(np.abs(w).sum())
 
 
 def bound(penalty: Penalty, l1: float, beta: float, s: FloatVector) -> float:
     """A lower bound on the optimum from R(v) ≥ β − ⟨v, s⟩ and R(v) ≥ 0."""
     if penalty == "l2":
-        return beta - 0.5 * float(s @ s)
+        return beta - 0.5 * inner(s, s)
     if penalty == "elastic-net":
         return beta - 0.5 * _excess(s, l1, 1.0)[0]
     return max(largest_scale(penalty, s, 1.0) * beta, 0.0)
 
 
-def best_bound(penalty: Penalty, l1: float, beta: float, s: FloatVector, quadratic: float, most: float) -> float:
-    """max_t tβ − r*(ts) − t² · quadratic over 0 ≤ t ≤ `most`; `quadratic` is positive or `most` finite, if β > 0."""
-    if beta <= 0.0:
+def best_bound(
+    penalty: Penalty, l1: float, beta: float, s: FloatVector, quadratic: float, most: float, off: float = 0.0
+) -> float:
+    """max_t tβ − r*(ts) − t² · quadratic over 0 ≤ t ≤ `most`; `quadratic` is positive or `most` finite, if β > 0.
+
+    `off` is how long the difference between s and the vector that it stands for may be. r* changes by at most
+    t² (‖s‖ · off + ½ off²) on the way from ts to t times that vector, as long as it stays finite.
+    """
+    if not beta > 0.0:
         return 0.0
+    size = sqrt(inner(s, s))
+    quadratic += size * off + 0.5 * off * off + UNIT * len(s) * size * size
     if penalty == "elastic-net":
         t = _best_scale(l1, beta, s, quadratic, most)
-        found = t * beta - 0.5 * _excess(s, l1, t)[0] - t * t * quadratic
+        spent = 0.5 * _excess(s, l1, t)[0] + t * t * quadratic
     else:
-        quadratic += 0.5 * float(s @ s) if penalty == "l2" else 0.0
-        t = largest_scale(penalty, s, most)
+        quadratic += 0.5 * size * size if penalty == "l2" else 0.0
+        t = largest_scale(penalty, s, most, off)
         t = min(t, beta / (2.0 * quadratic)) if quadratic > 0 else t
-        found = t * beta - t * t * quadratic if np.isfinite(t) else 0.0
-    return max(found, 0.0)
+        spent = t * t * quadratic
+    found = t * beta * (1.0 - UNIT) - spent * (1.0 + UNIT)
+    return max(found, 0.0) if np.isfinite(t) else 0.0
 
 
-def largest_scale(penalty: Penalty, s: FloatVector, most: float) -> float:
-    """The largest t ≤ `most` for which r*(ts) is finite."""
+def largest_scale(penalty: Penalty, s: FloatVector, most: float, off: float = 0.0) -> float:
+    """The largest t ≤ `most` for which r*(ts) is finite, for every s that differs by at most `off`."""
     if penalty in ("l2", "elastic-net"):
         return most
-    size = float(np.abs(s).max(initial=0.0))
+    size = float(np.abs(s).max(initial=0.0)) + off
     if penalty == "l1":
         return min(most, 1.0 / max(size, 1e-300))
     return 0.0 if size > 0.0 else most

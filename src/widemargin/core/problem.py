@@ -19,11 +19,12 @@ meets P at the optimum, so solvers without a dual of their own have a certificat
 with these upper bounds: the gap is then larger than it need be, but still a proof. Cuts are valid as they are.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -34,9 +35,11 @@ from widemargin.core.checks import check_offers, checked_weights, is_number
 from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
-from widemargin.core.examples import Examples, OnDisk, Outputs
+from widemargin.core.dense import inner
+from widemargin.core.evidence import Evidence, Ledger, evidence_of, smooth_doubt
+from widemargin.core.examples import Examples, OnDisk, Outputs, Unreachable
 from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
-from widemargin.core.sparse import add_rows, dots
+from widemargin.core.sparse import Rows, absolute, dots, taken
 from widemargin.core.summed import SummedPass, summed_pass
 from widemargin.errors import WidemarginError
 
@@ -47,6 +50,8 @@ PLAIN = Margin(error_scale=0.0)
 PASS_BATCH, SMOOTH_PASS_BATCH = 1024, 128
 PASS_BYTES = 128e6
 BATCH_MICROSECONDS = 12000.0
+SLIGHT_WEIGHT = 1e-50  # of an example that changes nothing but may overflow what is divided by it
+MISJUDGED = 1e-6  # how far below gold's, relatively, rounding may let the score of an argmax appear
 
 
 @dataclass(slots=True)
@@ -74,15 +79,6 @@ class Meter:
         """Seconds per call, without the first batch, which may include compilation; 0 before the second batch."""
         calls, seconds = self.first
         return (self.seconds - seconds) / max(self.calls - calls, 1)
-
-
-class TangentSums(NamedTuple):
-    """Over all blocks, with α as in the docstring above: Σ c_i ℓ(ξ_i), Σ bα, Σ A_i² / (4 C c_i) and s = Σ αa."""
-
-    total: float
-    linear: float
-    quadratic: float
-    s: FloatVector
 
 
 @dataclass(slots=True)
@@ -119,6 +115,7 @@ class Problem:
     slacks: FloatVector = field(init=False, repr=False)
     known: CutStore | None = field(default=None, init=False, repr=False)
     summed: SummedPass | None = field(default=None, init=False, repr=False)
+    misjudged: str = field(default="", init=False, repr=False)
     _looks_beyond: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -138,6 +135,11 @@ class Problem:
         self.objective.check(self.examples)
         self._looks_beyond = isinstance(self.objective, Beyond)  # a protocol: looking takes longer than some oracles
         self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
+        slight = (self.example_weight > 0) & (self.example_weight <= SLIGHT_WEIGHT)
+        if slight.any():
+            count = np.count_nonzero(slight)
+            warnings.warn(f"{count} examples have weights of at most {SLIGHT_WEIGHT:g} and are ignored", stacklevel=2)
+            self.example_weight = np.where(slight, 0.0, self.example_weight)
         self.c = self.example_weight[self.objective.blocks(self.examples)]
         self.summed = summed_pass(self)
         self.forget()
@@ -237,30 +239,71 @@ class Problem:
 
     def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
         """P(w) and a lower bound on the least P, by a full pass of the oracle; `found` as in `primal`."""
-        sums = self.tangent_sums(w, found)
-        return self.regulariser(w) + self.C * sums.total, self.bound(sums)
+        total, evidence = self.tangents(w, found)
+        return self.regulariser(w) + self.C * total, self.bound(evidence)
 
-    def tangent_sums(self, w: FloatVector, found: FloatVector | None = None) -> "TangentSums":
-        """The sums over all blocks that a bound on the least P is made of, by a full pass of the oracle."""
-        total = linear = quadratic = 0.0
-        s = np.zeros(self.n_weights)
+    def tangents(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, Evidence]:
+        """Σ c_i ℓ(ξ_i(w)), and the tangents of all losses at `w` as evidence, by a full pass of the oracle."""
+        if self.objective.kind == "smooth":
+            return self._smooth_tangents(w, found)
+        total, ledger = 0.0, Ledger(self.n_weights)
         for cuts in self.full_pass(w):
             slacks = cuts.b - dots(cuts.a, w)
+            above = at_most(slacks, cuts)
+            self._compare(cuts, above, w)
             if found is not None:
-                found[cuts.block] = at_most(slacks, cuts)
-            total += self.losses(cuts.block, at_most(slacks, cuts))
+                found[cuts.block] = above
+            total += self.losses(cuts.block, above)
             alpha = self.slopes(cuts.block, slacks)
-            linear += float(cuts.b @ alpha)
             if self.loss == "squared_hinge":
-                quadratic += float((alpha**2 / (4.0 * self.C * self.c[cuts.block])).sum())
-            add_rows(alpha, cuts.a, s)
-        return TangentSums(total, linear, quadratic, s)
+                ledger.quadratic += float((alpha**2 / (4.0 * self.C * self.c[cuts.block])).sum())
+            ledger.add(alpha, cuts.b, cuts.a)
+        return total, ledger.evidence(np.inf if self.loss == "squared_hinge" else 1.0)
 
-    def bound(self, sums: "TangentSums") -> float:
-        """The lower bound on the least P that the tangents at one w prove."""
-        linear, quadratic, s = sums.linear, sums.quadratic, sums.s
-        most = np.inf if self.loss == "squared_hinge" else 1.0
-        return penalties.best_bound(self.penalty, self.l1, linear, s, quadratic, most)
+    def _smooth_tangents(self, w: FloatVector, found: FloatVector | None) -> tuple[float, Evidence]:
+        """The same for smooth objectives, whose cuts are expectations: b is ξ + ⟨w, a⟩ only up to rounding.
+
+        How much that is depends on the size of scores, which cuts at w = 0 show: those at `w` hide what is certain.
+        Weights that are worse than 0 may have scores of any size, so that their tangents prove nothing.
+        """
+        total, at_zero, ledger, size, zero = 0.0, 0.0, Ledger(self.n_weights), np.abs(w), np.zeros(len(w))
+        for examples, (slacks, a), (before, a_before) in self._tangents_at(w, zero):
+            c = self.C * self.c[examples]
+            if found is not None:
+                found[examples] = slacks
+            total, at_zero = total + self.losses(examples, slacks), at_zero + self.losses(examples, before)
+            if isinstance(a, Rows):
+                ledger.add(c, slacks + dots(a, w), a)
+                scores = dots(absolute(a), size) + dots(absolute(a_before), size)
+            else:  # the sum of all tangents, so that only the mean of all scores is known
+                ledger.n, ledger.s, ledger.linear = len(slacks), a, self.C * self.losses(examples, slacks) + inner(w, a)
+                scores = np.full(len(slacks), (inner(size, np.abs(a)) + inner(size, np.abs(a_before))) / c.sum())
+            ledger.linear -= smooth_doubt(c, slacks + before + scores)
+            ledger.reach += float(c.sum())  # expectations are off even where they add up to 0
+        if self.regulariser(w) + self.C * total > self.C * at_zero:
+            ledger.linear = 0.0
+        return total, ledger.evidence(1.0)
+
+    def _tangents_at(self, *points: FloatVector) -> Iterator[tuple[Any, ...]]:
+        """Examples, and slacks with tangents at each of some points; a tangent per example, or the sum of them all."""
+        if self.summed is not None:
+            yield self.summed.examples, *(self.summed.tangents(self, w) for w in points)
+            return
+        for batch in self.pass_batches():
+            found = [self._ask(self.objective.cuts, w, batch) for w in points]
+            yield batch, *((cuts.b - dots(cuts.a, w), cuts.a) for w, cuts in zip(points, found, strict=True))
+
+    def evidence(self, store: CutStore) -> Evidence:
+        """The evidence in the α of a store with cuts of every block."""
+        c = self.C * self.c
+        if self.loss == "hinge":
+            return evidence_of(store, self.n_weights, c)
+        ridge = np.divide(0.5, c, out=np.full(len(c), np.inf), where=c > 0)
+        return evidence_of(store, self.n_weights, np.where(c > 0, np.inf, 0.0), ridge)
+
+    def bound(self, evidence: Evidence) -> float:
+        """The lower bound on the least P that evidence proves."""
+        return evidence.bound(self.penalty, self.l1)
 
     def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
         """The α of each cut for which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
@@ -274,7 +317,7 @@ class Problem:
     def losses(self, blocks: AnyArray, slacks: FloatVector) -> float:
         """Σ c_i ℓ(ξ_i) of blocks with these slacks."""
         slacks = np.maximum(slacks, 0.0)
-        return float(self.c[blocks] @ (slacks if self.loss == "hinge" else slacks**2))
+        return inner(self.c[blocks], slacks if self.loss == "hinge" else slacks**2)
 
     def full_pass(self, w: FloatVector) -> Iterator[Cuts]:
         """The cuts at `w` of all examples with a positive weight, in batches; `slacks` is left as it is."""
@@ -287,7 +330,26 @@ class Problem:
             yield self.summed.examples, self.summed.slacks(self, w)
         else:
             for cuts in self.full_pass(w):
-                yield cuts.block, at_most(self.slacks_of(cuts, w), cuts)
+                slacks = at_most(self.slacks_of(cuts, w), cuts)
+                self._compare(cuts, slacks, w)
+                yield cuts.block, slacks
+
+    def _compare(self, cuts: Cuts, slacks: FloatVector, w: FloatVector) -> None:
+        """Note an output that is worth less than gold, whose cut is 0: no argmax returns it where gold is possible."""
+        low = np.flatnonzero(slacks < 0.0)
+        if not len(low) or not self.exact or self.misjudged:
+            return
+        rows = taken(cuts.a, low)
+        size = np.abs(cuts.b[low]) + dots(absolute(rows), np.abs(w))
+        wrong = low[slacks[low] < -MISJUDGED * size]
+        examples = self.objective.blocks(self.examples)[cuts.block[wrong]]
+        for out_of_reach in self.examples.unreachable().values() if isinstance(self.examples, Unreachable) else ():
+            wrong, examples = wrong[~out_of_reach[examples]], examples[~out_of_reach[examples]]
+        if len(wrong):
+            self.misjudged = (
+                f"decoding example {examples[0]}, counted from 0, returned an output that is worth "
+                f"{-slacks[wrong[0]]:.3g} less than gold; widemargin.testing.check_structure tells more"
+            )
 
     def pass_batches(self) -> list[IntVector]:
         """All examples with a positive weight, in order, in the batches of a full pass."""
@@ -323,7 +385,7 @@ class Problem:
 
     def forget(self) -> None:
         """Forget all slacks seen so far."""
-        self.slacks = np.full(len(self.c), np.nan)
+        self.slacks, self.misjudged = np.full(len(self.c), np.nan), ""
 
     def may_end(self) -> None:
         """A moment when training may be cut short; for solvers that compute for long between two oracle calls."""

@@ -5,23 +5,28 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from widemargin._jit import now
 from widemargin._types import FloatVector
-from widemargin.core.checkpoint import Checkpoint, Moment
+from widemargin.core.certifier import Certificate, Certifier
 from widemargin.core.interrupt import learnt
+from widemargin.core.origin import Origin
 from widemargin.core.problem import Problem
-from widemargin.core.solution import Epoch, Solution, proven_gap, relative_gap
+from widemargin.core.solution import Epoch, Solution, percent, relative_gap
 from widemargin.core.solver import Carried, Solver
 from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import WidemarginError
 
+if TYPE_CHECKING:
+    from widemargin.core.checkpoint import Checkpoint
+
 LOG = logging.getLogger(__name__)
 SHORTER = [2.0**-k for k in range(1, 7)]  # scales to try on weights that are worse than zero
 SLIGHTLY = 1e-9  # how much worse than zero, relatively, weights may be
+EMPTY = 0.999  # a relative gap above which, rounded up, "proven to be within 100 %" is all there is to say
 EARLY = 0.2  # a relative gap above which a dual method has weights that still jump from epoch to epoch
 
 
@@ -30,7 +35,7 @@ class Halt(Exception):  # noqa: N818 — it ends an epoch; nothing went wrong
 
 
 def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100 * share:.3g}%"
+    return "unknown" if share is None else percent(share, "")
 
 
 class Run:
@@ -52,14 +57,12 @@ class Run:
         self.begin, self.calls_before = now(), problem.meter.calls
         self.visited, self.certifying = 0, False
         self.state: Any = None
-        self.bound = -np.inf
+        self.certifier = Certifier(problem, solver)
         self.trace: list[Epoch] = []
         self.best: tuple[float, int, FloatVector] | None = None
         self.average: FloatVector | None = None
         self.waited = 0  # epochs in a row that tried the patience
         self.halted = ""
-        self.found = np.zeros(problem.n_blocks)  # the slacks of the last full pass, and where it was made
-        self.found_at: FloatVector | None = None
         self.checkpoint: Checkpoint | None = None
 
     def _check_that_it_ends(self) -> None:
@@ -108,7 +111,7 @@ class Run:
             callback.on_start(self.stop.epochs, n_examples)
         reason = self._rule()
         while not reason:
-            self.visited, self.found_at = 0, None
+            self.visited, self.certifier.at = 0, None
             try:
                 self.solver.epoch(self.problem, self.state, self.rng)
                 reason = self._end_of_epoch()
@@ -179,14 +182,18 @@ class Run:
         """Append a row to the trace; make a full pass when the free estimate of the gap is small enough to stop at."""
         w = self.solver.weights(self.state)
         primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
+        if self._is_close(primal, dual):
+            proven = self.certifier.look(self.state)  # the solver may promise more than its cuts prove
+            dual = dual if proven is None else proven
         gap, certified = relative_gap(primal, dual), False
-        promising = gap is not None and primal is not None and self.stop.is_close(gap, primal)
-        if self.audit or promising:
+        if self.audit or self._is_close(primal, dual):
             try:
                 with self._time_out():
-                    primal, dual = self._certify(w)
-                gap, _ = proven_gap(primal, dual)
+                    primal, dual, gap, _ = self._certify(w)
                 certified = self.problem.exact and gap is not None
+                if not self.audit and not (gap is not None and self.stop.is_close(gap, primal)):
+                    self.problem.slacks[:] = self.certifier.slacks
+                    self.solver.inform(self.problem, self.state)
             except Halt as halt:
                 self.halted = str(halt)
         row = Epoch(len(self.trace) + 1, self._seconds(), self._calls(), primal, dual, gap, score, certified)
@@ -196,10 +203,17 @@ class Run:
         for callback in self.callbacks:
             callback.on_epoch(row)
 
+    def _is_close(self, primal: float | None, dual: float | None) -> bool:
+        """Whether these would be good enough to stop."""
+        gap = relative_gap(primal, dual)
+        return gap is not None and primal is not None and self.stop.is_close(gap, primal)
+
     def _note(self) -> None:
         """Save this moment between two epochs, unless the epoch's certificate was cut short: its row is not final."""
         if self.checkpoint is None or self.halted:
             return
+        from widemargin.core.checkpoint import Moment  # most runs have none
+
         score, epoch, w = self.best or (None, 0, None)
         rng = json.loads(json.dumps(self.rng.bit_generator.state, default=lambda array: array.tolist()))
         rows = [list(row) for row in self.trace]
@@ -214,10 +228,10 @@ class Run:
                 self.average,
                 self.waited,
                 self.problem.slacks,
-                self.bound,
+                self.certifier.bound,
                 self._calls(),
                 self._seconds(),
-                self._found_at(self.solver.weights(self.state)),
+                self.certifier.slacks_at(self.solver.weights(self.state)),
             )
         )
 
@@ -233,7 +247,7 @@ class Run:
             raise WidemarginError(
                 f"the checkpoint {self.checkpoint.path} needs a generator of the kind {moment.rng['bit_generator']}"
             ) from None
-        self.state, self.bound = moment.state, moment.bound
+        self.state, self.certifier.bound = moment.state, moment.bound
         if moment.slacks is not None:
             self.problem.slacks = moment.slacks
         self.trace = [Epoch(*row) for row in moment.trace]
@@ -242,7 +256,7 @@ class Run:
         self.average, self.waited = moment.average, moment.waited
         self.begin, self.calls_before = now() - moment.seconds, self.problem.meter.calls - moment.calls
         if moment.found is not None:
-            self.found, self.found_at = moment.found, self.solver.weights(self.state)
+            self.certifier.slacks, self.certifier.at = moment.found, self.solver.weights(self.state)
         return True
 
     def _solution(self, reason: str) -> Solution:
@@ -258,8 +272,7 @@ class Run:
             primal, dual, proven = last.primal, last.dual, last.certified
         if not proven and reason != "interrupted":
             try:
-                primal, dual = self._certify(w)
-                _, doubt = proven_gap(primal, dual)
+                primal, dual, _, doubt = self._certify(w)
                 proven = self.problem.exact
             except Halt as halt:
                 reason = str(halt)
@@ -272,14 +285,23 @@ class Run:
                 shortfall = (
                     f"the gap is {_percent(gap)} after {epoch} epochs, above the {_percent(self.stop.gap)} wanted"
                 )
+        if proven and gap is not None and gap > EMPTY:
+            gap, doubt = None, f"the best lower bound so far is {dual:.3g}, which says next to nothing"
         certified = proven and gap is not None
         cuts = self.solver.carried(self.problem, self.state)
+        if cuts is not None:
+            cuts.origin = Origin(self.problem)
         known = primal, dual, gap, certified, reason, epoch, self._calls(), self._seconds(), cuts, doubt, shortfall
-        return Solution(w, tuple(self.trace), *known, slacks=self._found_at(w))
+        found = self.certifier.slacks_at(w)
+        return Solution(w, tuple(self.trace), *known, slacks=found, state=self._state_at(w))
 
-    def _found_at(self, w: FloatVector) -> FloatVector | None:
-        """The exact slacks at `w`, if that is where the last full pass was made."""
-        return self.found.copy() if self.found_at is not None and np.array_equal(w, self.found_at) else None
+    def _state_at(self, w: FloatVector) -> Any:
+        """The state at the weights that are returned, if pieces of data that follow need it."""
+        if self.solver.goes_on_from != "own state":
+            return None
+        if self.best is not None:
+            self.state.move(w)
+        return self.state
 
     def _has_proof(self) -> bool:
         """Whether the solver minimises P and can prove how far it has come."""
@@ -287,7 +309,7 @@ class Run:
 
     def _falls_short(self, gap: float | None) -> bool:
         """Whether the wanted gap was missed."""
-        return self.stop.gap is not None and gap is not None and gap > self.stop.gap
+        return self.stop.gap is not None and (gap is None or gap > self.stop.gap)
 
     def _may_be_worse_than_zero(self, primal: float, gap: float | None) -> bool:
         """Whether P may exceed P(0), which is at least what the cuts in the working sets say."""
@@ -317,18 +339,11 @@ class Run:
             self.certifying = False
         return w, primal
 
-    def _certify(self, w: FloatVector) -> tuple[float, float | None]:
-        """P(w) and the best known lower bound: the solver's own, or else the best from passes like this one."""
-        dual = self.solver.dual(self.problem, self.state)
-        self.certifying, self.found_at = True, None
+    def _certify(self, w: FloatVector) -> Certificate:
+        """The certificate of `w`, by a pass that belongs to no epoch."""
+        self.certifying = True
         try:
-            if dual is not None or not self.problem.convex:
-                primal, bound = self.problem.primal(w, self.found), dual
-            else:
-                primal, own = self.problem.bounds(w, self.found)
-                bound = self.bound = max(self.bound, own)
-            self.found_at = w  # not a copy, which may be large: the next epoch forgets it before it changes w
-            return primal, bound
+            return self.certifier.certify(w, self.state)
         finally:
             self.certifying = False
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from math import isfinite
+from math import ceil, floor, isfinite, log10
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,9 +108,10 @@ class Solution:
     `epoch` is the epoch that the weights come from: the best on the development data if there were any, else the last;
     early ones of a dual solver are averages up to that epoch (`core.loop.fit`).
     `cuts` are the final working sets of a dual solver; another run can start from them. `slacks` are those of every
-    block at `w`, if a full pass has seen them. `doubt` says why nothing is
-    proven although a full pass was made: a number that is not finite, or a lower bound above the objective. `shortfall`
-    says by how much the gap that was asked for has been missed.
+    block at `w`, if a full pass has seen them. `state` is that of a solver that learns piece by piece, if it is needed
+    to go on (`Solver.goes_on_from`). `doubt` says why nothing is proven although a full pass was made: a number that is
+    not finite, or a lower bound above the objective. `shortfall` says by how much the gap that was asked for has been
+    missed.
 
     With latent variables `primal` is the objective, which is not convex, `dual` and `gap` are those of the last round's
     convex problem, and `restarts` holds the objectives of all runs, of which this is the best.
@@ -132,6 +133,7 @@ class Solution:
     slacks: FloatVector | None = field(default=None, repr=False, compare=False)
     rounds: tuple[Round, ...] = ()
     restarts: tuple[float, ...] = ()
+    state: Any = field(default=None, repr=False, compare=False)
 
     def __eq__(self, other: object) -> bool:
         """Whether weights and course are the same; arrays have no truth value, which dataclasses would ask for."""
@@ -143,7 +145,7 @@ class Solution:
 
     def summary(self) -> dict[str, Any]:
         """All fields except weights and cuts, in a form that JSON can hold."""
-        arrays = ("w", "cuts", "slacks")
+        arrays = ("w", "cuts", "slacks", "state")
         everything = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in arrays}
         for name in (*REMARKS, "rounds", "restarts"):
             if not everything[name]:
@@ -191,9 +193,24 @@ class Solution:
         if self.rounds:
             text += f", {self.locality}"
         if self.gap is not None:
-            text += f", {'proven to be' if self.certified else 'perhaps'} within {100 * self.gap:.3g}% of the optimum"
+            text += f", {'proven to be' if self.certified else 'perhaps'} within {percent(self.gap, '')} of the optimum"
             text += " with these" if self.rounds else ""
+        if 0 < self.epoch < len(self.trace) and not self.rounds:
+            text += f"; the weights are those of epoch {self.epoch} of {len(self.trace)}"
         return text
+
+
+def percent(gap: float, blank: str = " ") -> str:
+    """A proven share in per cent, rounded up: what is proven must not be overstated.
+
+    >>> percent(0.0099101), percent(0.0), percent(5e-324)
+    ('0.992 %', '0 %', '1e-99 %')
+    """
+    if gap <= 0:
+        return f"0{blank}%"
+    value = min(max(100 * gap, 1e-99), 1e99)  # beyond which powers of 10 overflow
+    scale = 10.0 ** (2 - floor(log10(value)))
+    return f"{ceil(value * scale) / scale:.3g}{blank}%"
 
 
 def relative_gap(primal: float | None, dual: float | None) -> float | None:

@@ -4,14 +4,15 @@ Hyper-parameters are the fields of a frozen dataclass; everything that changes i
 """
 
 from dataclasses import Field, field, fields, is_dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from widemargin._types import FloatVector
 from widemargin.core.checks import is_number
 from widemargin.core.choices import Loss, Penalty
-from widemargin.core.cut_store import CutStore
+from widemargin.core.cut_store import CutStore, Renumbering
+from widemargin.core.evidence import Evidence
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows
@@ -40,11 +41,28 @@ def choice(default: str, *others: str) -> Any:
     return field(default=default, metadata={"choices": (default, *others)})
 
 
+def later(size: str) -> Any:
+    """A vector in a state that is empty at first, and then has the size of the problem named, such as "n_weights"."""
+    return field(default_factory=lambda: np.empty(0), metadata={"size": size})
+
+
+DERIVED: Any = field(metadata={"derived": True})
+"""A field of a state that every epoch works out anew from the others, which are up to date between two epochs."""
+
+
 class Carried(Protocol):
-    """What one run leaves for the next: the cuts of every block (`CutStore`), or planes (`solvers.planes`)."""
+    """What one run leaves for the next: the cuts of every block (`CutStore`), or planes (`solvers.planes`).
+
+    `origin` is the problem that they belong to (`core.origin`); None if whoever passes them on vouches for them.
+    """
+
+    origin: Any
 
     def rebased(self, shifts: Rows, *, times_error: bool) -> "Carried":
         """The same after φ(gold) of every block has moved by its row of `shifts` (`CutStore.rebased`)."""
+
+    def renumbered(self, new: Renumbering) -> "Carried":
+        """The cuts whose blocks and weights are those of another problem, too, as it numbers them."""
 
 
 class Solver(Protocol):
@@ -54,18 +72,24 @@ class Solver(Protocol):
 
     `losses`, `penalties`, `kinds` : what it can minimise, its preferred loss first; `kinds` are kinds of objectives
     `online` : it learns from each example as it comes, so `partial_fit` makes sense
+    `goes_on_from` : what `partial_fit` can go on from after `fit`: any weights; only its own, since the length of its
+        steps does not depend on the others; or only its own state, which then says how long the steps are
     `descends` : it asks for values and gradients only, so P need not be convex
     `heeds_errors` : how large errors are makes a difference to it
     `mixes` : its states are `Movable`, so that the weights of runs on several parts can be mixed (`parts`)
     `usual_epochs` : how many epochs are enough where no gap tells when to stop; None for solvers that prove one
 
-    A state is a dataclass of arrays, numbers and `CutStore`s, so that a checkpoint can hold it.
+    A state is a dataclass of arrays, numbers and `CutStore`s, so that a checkpoint can hold it. `later` declares how
+    long an array may become that is empty at first. If the state has a method ``flaw(problem)``, it says why what was
+    read from a checkpoint is no state of a run on the problem, in words; empty if it may be one. The state of an
+    `online` solver has a float for each weight in all its arrays, but for those that are `DERIVED`.
     """
 
     losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge", "hinge")
     penalties: ClassVar[tuple[Penalty, ...]] = ("l2",)
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum",)
     online: ClassVar[bool] = False
+    goes_on_from: ClassVar[Literal["weights", "own weights", "own state"]] = "weights"
     descends: ClassVar[bool] = False
     usual_epochs: ClassVar[int | None] = None
     mixes: ClassVar[bool] = False
@@ -101,14 +125,32 @@ class Solver(Protocol):
         `cuts` are what `carried` returned for another state, rebased if gold has changed since.
         """
 
+    def seasoned(self, problem: Problem, state: Any, examples: int) -> None:
+        """Count the weights of a fresh state as the result of one epoch over so many examples, more than there are."""
+        return
+
     def epoch(self, problem: Problem, state: Any, rng: np.random.Generator) -> None:
         """Visit every block once, changing `state` in place; it is consistent whenever `problem` is asked for cuts."""
+
+    def inform(self, problem: Problem, state: Any) -> None:
+        """Called when the problem's `slacks` are those at the state's weights, of all blocks that were visited before.
+
+        That is so after a pass that should have proven a gap but did not; by default, nothing is made of it.
+        """
+        return
 
     def weights(self, state: Any) -> FloatVector:
         """The weights of the state; may share memory with it."""
 
     def dual(self, problem: Problem, state: Any) -> float | None:
-        """A lower bound on P at every w; None for solvers without one, which are certified by `Problem.bounds`."""
+        """A lower bound on P at every w, as far as the solver knows; None for solvers without one.
+
+        It decides when to stop, and proves nothing: a certificate is made of `evidence`.
+        """
+        return None
+
+    def evidence(self, problem: Problem, state: Any) -> Evidence | None:
+        """The α and cuts of the state, summed up; None for solvers without, which are certified by `Problem.bounds`."""
         return None
 
     def ended(self, problem: Problem, state: Any) -> str:

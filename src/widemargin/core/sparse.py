@@ -86,6 +86,11 @@ def scaled(rows: Rows, factors: FloatVector) -> Rows:
     return rows._replace(values=rows.values * np.repeat(factors, np.diff(rows.indptr)))
 
 
+def absolute(rows: Rows) -> Rows:
+    """The rows with the sizes of their entries."""
+    return rows._replace(values=np.abs(rows.values))
+
+
 def taken(rows: Rows, numbers: LongVector) -> Rows:
     """The rows with these numbers, in this order."""
     begin, counts = rows.indptr[numbers], np.diff(rows.indptr)[numbers]

@@ -50,12 +50,17 @@ class SummedPass:
             problem.meter.count(n_examples, perf_counter() - begin)
         return np.concatenate(found)
 
-    def risk(self, problem: "Problem", w: FloatVector) -> tuple[float, FloatVector]:
-        """R(w) and −∇R(w); the problem then remembers the slacks at `w`."""
+    def tangents(self, problem: "Problem", w: FloatVector) -> tuple[FloatVector, FloatVector]:
+        """ξ_i(w) of every example with a positive weight, and −∇R(w)."""
         slacks = self.slacks(problem, w)
         begin = perf_counter()
         a = self.totals.total(problem.n_threads)
         problem.meter.count(0, perf_counter() - begin)
+        return slacks, a
+
+    def risk(self, problem: "Problem", w: FloatVector) -> tuple[float, FloatVector]:
+        """R(w) and −∇R(w); the problem then remembers the slacks at `w`."""
+        slacks, a = self.tangents(problem, w)
         problem.slacks[self.examples] = slacks
         return problem.C * problem.losses(self.examples, slacks), a
 
@@ -70,6 +75,8 @@ def summed_pass(problem: "Problem") -> SummedPass | None:
     if problem.objective.kind != "smooth" or work is None or not len(examples):
         return None
     done = np.cumsum(work[examples])
+    if not done[-1] > 0.0:  # nothing but empty sequences
+        return None
     n_batches = np.clip(done[-1] // BATCH_WORK, 1, min(MOST_BATCHES, len(examples)))
     numbers = np.minimum(done * (n_batches / done[-1]), n_batches - 1).astype(np.int64)
     batches = np.split(examples, np.flatnonzero(np.diff(numbers)) + 1)

@@ -21,11 +21,13 @@ import numpy as np
 
 from widemargin._types import FloatVector
 from widemargin.core.choices import Loss
+from widemargin.core.dense import inner
+from widemargin.core.penalty import best_bound
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number
 from widemargin.errors import UnsupportedError
-from widemargin.parts.messages import Change, Order, Report, Settled
-from widemargin.parts.problem import PartedProblem
+from widemargin.parts.messages import Change, Hold, Order, Report, Settled
+from widemargin.parts.problem import PartedProblem, together
 from widemargin.parts.team import Team
 
 CAUTION = 0.8
@@ -35,7 +37,7 @@ LARGEST_SEED = 2**62
 
 @dataclass(slots=True)
 class CocoaState:
-    """The common w, D there, the rounds settled, θ, and the momentum β of the next round."""
+    """The common w, the best D so far, the rounds settled, θ, and the momentum β of the next round."""
 
     w: FloatVector
     dual: float = 0.0
@@ -79,15 +81,18 @@ class Cocoa(Solver):
             report.change.added(change)
             linear, linear_after, mass = linear + report.linear, linear_after + report.linear_after, mass + report.mass
             note(problem, k, report, team.n_parts)
-        slope = linear_after - linear - float(state.w @ change) - float(mass[1])
-        step = best_share(slope, 0.5 * float(change @ change) + float(mass[2]))
+        slope = linear_after - linear - inner(state.w, change) - float(mass[1])
+        step = best_share(slope, 0.5 * inner(change, change) + float(mass[2]))
         if step < 1.0:
             change *= step
         settled = Settled(Change.between(np.zeros(len(change)), change), step)
-        settled.change.added(state.w)
         linear += step * (linear_after - linear)
-        of_mass = float(mass @ [1.0, step, step**2])
-        state.dual = linear - of_mass - 0.5 * float(state.w @ state.w)
+        of_mass = float(mass[0] + step * mass[1] + step**2 * mass[2])
+        if team.strangers:
+            settled, linear, of_mass = held_by_all(problem, order, state.w)
+            step = 0.0  # no momentum
+        settled.change.added(state.w)
+        state.dual = max(state.dual, bound_of(problem, linear, state.w, of_mass))
         self._accelerate(state, step)
         state.rounds += 1
         team.settle(order, settled)
@@ -104,7 +109,7 @@ class Cocoa(Solver):
         return state.w
 
     def dual(self, problem: Problem, state: CocoaState) -> float:
-        """D at the α of all parts."""
+        """The best D so far, of any tα."""
         return state.dual
 
 
@@ -131,6 +136,18 @@ def ready(problem: Problem, state: Any, common: FloatVector) -> Team:
         parted.team.start(problem.may_end, state.rounds)
     parted.common = common
     return parted.team
+
+
+def bound_of(problem: Problem, linear: float, w: FloatVector, mass: float) -> float:
+    """The best D at tα, 0 ≤ t, that parts promise: a certificate is made from what they hold (`PartedProblem`)."""
+    return best_bound("l2", 1.0, linear, w, mass, np.inf if problem.loss == "squared_hinge" else 1.0)
+
+
+def held_by_all(problem: Problem, order: Order, w: FloatVector) -> tuple[Settled, float, float]:
+    """How a round ends at what all parts hold, which `w` does not know: at w = Σ_k v_k, with Σ bα and the mass term."""
+    held = [each.sums for _, each in _parted(problem).team.ask(Hold(order), problem.may_end)]
+    evidence = together(held, problem.n_weights)
+    return Settled(Change.between(w, evidence.s)), evidence.linear, evidence.quadratic
 
 
 def note(problem: Problem, k: int, report: Report, n_parts: int) -> None:

@@ -19,7 +19,8 @@ where they move alike. Here z moves slowly where many parts pull, so σ may be m
 further. It becomes smaller still when the changes of the parts cancel each other, ‖Σ Δv_k‖² < ½ Σ ‖Δv_k‖²: they then
 shift between them what is agreed already, and do so faster with a smaller σ.
 
-D may fall on the way, but every tα, 0 ≤ t ≤ 1, proves a bound, so the best one so far is the dual. P is measured at z.
+D may fall on the way, but every tα proves a bound, with 0 ≤ t ≤ 1 for the hinge and any t ≥ 0 for the squared one, so
+the best one so far is the dual. P is measured at z.
 """
 
 from dataclasses import dataclass
@@ -29,10 +30,10 @@ import numpy as np
 
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.choices import Loss
-from widemargin.core.penalty import best_bound
+from widemargin.core.dense import inner
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number
-from widemargin.parts.cocoa import LARGEST_SEED, note, ready, zero
+from widemargin.parts.cocoa import LARGEST_SEED, bound_of, held_by_all, note, ready, zero
 from widemargin.parts.common import Common, Pulls
 from widemargin.parts.messages import NOTHING, Change, Order, Settled
 
@@ -46,7 +47,7 @@ TINY = 1e-9
 class ConsensusState:
     """w, z and ū; σ, the best D so far, the rounds settled, and Σ_k L_k as the parts saw it in the last round.
 
-    In that round w moved at the indices `moved` by `by`.
+    In that round w moved at the indices `moved` by `by`. `anew`: z starts from w, so there is no momentum.
     """
 
     w: FloatVector
@@ -58,6 +59,7 @@ class ConsensusState:
     best: float = 0.0
     rounds: int = 0
     seen: float = 0.0
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,23 +92,30 @@ class Consensus(Solver):
         team = ready(problem, state, state.z)
         optimism = _optimism(problem, state)
         sigma = self.sigma or state.sigma or usual_sigma(problem)
-        order = Order(sigma, self.epochs, self.momentum, int(rng.integers(LARGEST_SEED)), whole=True)
+        momentum = 0.0 if state.anew else self.momentum
+        order = Order(sigma, self.epochs, momentum, int(rng.integers(LARGEST_SEED)), whole=True)
         change, pulls = np.zeros(problem.n_weights), Pulls(problem.n_weights)
         linear = mass = apart = 0.0
         for k, report in team.ask(order, problem.may_end):
             report.change.added(change)
             pulls.add(report.change.indices)
             linear, mass = linear + report.linear_after, mass + sum(report.mass)
-            apart += float(report.change.values @ report.change.values)
+            apart += inner(report.change.values, report.change.values)
             note(problem, k, report, team.n_parts)
-        if float(change @ change) < AGREEMENT * apart:  # what parts do undoes what others do
+        if inner(change, change) < AGREEMENT * apart:  # what parts do undoes what others do
             state.sigma = SHORTER * sigma
         indices, counts = pulls.found()
-        settled = Settled(Change.of(change, indices), pulls=counts)
-        before = Change(state.moved, state.by)
-        Common(state.w, state.z, state.u).follow(settled.change, counts, before, sigma, self.momentum)
+        state.anew = bool(team.strangers)
+        if state.anew:
+            settled, linear, mass = held_by_all(problem, order, state.w)
+            settled.change.added(state.w)
+            state.z[:] = state.u[:] = state.w
+        else:
+            settled = Settled(Change.of(change, indices), pulls=counts)
+            before = Change(state.moved, state.by)
+            Common(state.w, state.z, state.u).follow(settled.change, counts, before, sigma, momentum)
         state.moved, state.by = settled.change
-        state.best = max(state.best, best_bound("l2", 1.0, linear, state.w, mass, 1.0))
+        state.best = max(state.best, bound_of(problem, linear, state.w, mass))
         state.seen = float(np.nansum(problem.slacks))
         problem.slacks *= optimism
         state.rounds += 1

@@ -20,7 +20,7 @@ from widemargin.core import header
 from widemargin.core.model_file import read_model, write_model
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError
-from widemargin.parts.messages import Change, Order, Past, Save, Settled
+from widemargin.parts.messages import Change, Mark, Order, Past, Save, Settled
 
 GENERATIONS = 3
 STRUCTURE = "round"
@@ -32,6 +32,7 @@ ROUND = {
     "epochs": header.whole(at_least=1),
     "seed": header.whole(at_least=0),
     "step": header.number(at_least=0, at_most=1),
+    "marks": header.many(header.row(header.text(), header.text())),
 }
 
 
@@ -40,6 +41,19 @@ class Generation(NamedTuple):
 
     rounds: int
     paths: dict[int, str]
+
+    def remove(self) -> None:
+        """Delete the files."""
+        for path in self.paths.values():
+            Path(path).unlink(missing_ok=True)
+
+
+class Round(NamedTuple):
+    """A round as it was ordered and settled, and the marks of all parts after it."""
+
+    order: Order
+    settled: Settled
+    marks: tuple[Mark, ...]
 
 
 class Journal:
@@ -54,19 +68,20 @@ class Journal:
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, shared: bool = False, seconds: float = 30.0):
         self.folder, self.shared, self.seconds = None if folder is None else Path(folder), shared, seconds
-        self._rounds: dict[int, tuple[Order, Settled]] = {}
+        self._rounds: dict[int, Round] = {}
         self._generations: list[Generation] = []
         self._last = perf_counter()
         if self.folder is not None:
             self._find()
 
-    def append(self, order: Order, settled: Settled, number: int) -> None:
+    def append(self, order: Order, settled: Settled, marks: Sequence[Mark], number: int) -> None:
         """Keep round `number`; what was kept from there on belongs to a run that was broken off."""
-        self._generations = [each for each in self._generations if each.rounds <= number]
+        while self._generations and self._generations[-1].rounds > number:
+            self._generations.pop().remove()
         if self.folder is None:
-            self._rounds[number] = order, settled
+            self._rounds[number] = Round(order, settled, tuple(marks))
         else:
-            about = {"structure": STRUCTURE, **order._asdict(), "step": settled.step}
+            about = {"structure": STRUCTURE, **order._asdict(), "step": settled.step, "marks": list(map(list, marks))}
             pulls = {} if settled.pulls is None else {"pulls": settled.pulls}
             write_model(self._path(number), about, settled.change._asdict() | pulls)
 
@@ -76,7 +91,11 @@ class Journal:
         for generation in self._generations:
             if generation.rounds <= rounds and part in generation.paths:
                 begin, path = generation.rounds, generation.paths[part]
-        return Past(begin, path, tuple(self._round(number) for number in range(begin, rounds)))
+        return Past(begin, path, tuple(self._round(number)[:2] for number in range(begin, rounds)))
+
+    def marks(self, rounds: int) -> tuple[Mark, ...]:
+        """The marks of all parts after this many rounds."""
+        return self._round(rounds - 1).marks
 
     def is_due(self) -> bool:
         """Whether parts should be saved now."""
@@ -92,12 +111,11 @@ class Journal:
         self._generations.append(Generation(rounds, dict(enumerate(paths))))
         self._last = perf_counter()
         while len(self._generations) > GENERATIONS:
-            for path in self._generations.pop(0).paths.values():
-                Path(path).unlink(missing_ok=True)
+            self._generations.pop(0).remove()
             for number in range(self._generations[0].rounds):
                 self._path(number).unlink(missing_ok=True)
 
-    def _round(self, number: int) -> tuple[Order, Settled]:
+    def _round(self, number: int) -> Round:
         if self.folder is None:
             return self._rounds[number]
         path = self._path(number)
@@ -109,7 +127,7 @@ class Journal:
         change = Change(indices.copy(), stored.vector("values", np.float64, len(indices)).copy())
         order = Order(*(found[name] for name in Order._fields))
         pulls = stored.vector("pulls", np.uint8, len(indices)).copy() if "pulls" in stored.tensors else None
-        return order, Settled(change, found["step"], pulls)
+        return Round(order, Settled(change, found["step"], pulls), tuple(Mark(*each) for each in found["marks"]))
 
     def _path(self, number: int) -> Path:
         assert self.folder is not None

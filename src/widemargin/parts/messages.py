@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from widemargin._types import ByteVector, FloatVector, IntVector
+from widemargin.core.contents import contents_digest
 
 if TYPE_CHECKING:
-    from widemargin.core.problem import TangentSums
-    from widemargin.parts.part import Part
+    from widemargin.core.evidence import Evidence
+    from widemargin.parts.part import DualPart, Part
 
 
 class Change(NamedTuple):
@@ -87,12 +88,26 @@ class Order(NamedTuple):
         return part.round(self)
 
 
+class Mark(NamedTuple):
+    """Two digests that tell parts apart: of what a part is made from, and of all that it reported in settled rounds."""
+
+    contents: str
+    path: str = ""
+
+    def after(self, *reported: Any) -> str:
+        """The path after another round."""
+        found = contents_digest(self.path, *reported)
+        assert found is not None
+        return found
+
+
 class Report(NamedTuple):
     """The effect of a round on a part: the change of w that it proposes, and its share of D along the way.
 
     The linear term Σ bα leads from `linear` to `linear_after`; the mass term ½ Σ ridge A² is
     mass₀ + t mass₁ + t² mass₂ after a share t of the step. `mean` is the change from w to the average of the part's
-    iterates, for mixed solvers. `loss` is Σ c_i ℓ(ξ_i) as the round's own oracle calls saw it.
+    iterates, for mixed solvers. `loss` is Σ c_i ℓ(ξ_i) as the round's own oracle calls saw it, and `path` that of the
+    part's `Mark` once the round is settled.
     """
 
     change: Change
@@ -102,36 +117,60 @@ class Report(NamedTuple):
     loss: float | None
     calls: int
     seconds: float
+    path: str
     mean: Change | None = None
 
 
+class Hold(NamedTuple):
+    """The question what a part holds after a round, which it makes unless it has."""
+
+    order: Order
+
+    def on(self, part: "DualPart") -> "Held":
+        """The answer."""
+        return part.hold(self.order)
+
+
+class Held(NamedTuple):
+    """The evidence in the α of a part, whose s is its share of w; `path` as in its report."""
+
+    sums: "Sums"
+    path: str
+
+
 class Seen(NamedTuple):
-    """Σ c_i ℓ(ξ_i) of a part at the common w, the oracle calls and their seconds."""
+    """Σ c_i ℓ(ξ_i) of a part at the common w, the oracle calls and their seconds.
+
+    `sums` are the evidence for a bound, and `misjudged` is that of the part's problem.
+    """
 
     loss: float
     calls: int
     seconds: float
+    misjudged: str = ""
     sums: "Sums | None" = None
 
 
 class Sums(NamedTuple):
-    """`TangentSums` of a part, with s as a sparse vector."""
+    """The evidence of a part, with s as a sparse vector."""
 
     linear: float
     quadratic: float
     s: Change
+    most: float
+    off: float
 
     @classmethod
-    def of(cls, sums: "TangentSums") -> "Sums":
-        """The sums to send."""
-        return cls(sums.linear, sums.quadratic, Change.between(np.zeros(len(sums.s)), sums.s))
+    def of(cls, evidence: "Evidence") -> "Sums":
+        """The evidence to send."""
+        return cls(**evidence._asdict() | {"s": Change.between(np.zeros(len(evidence.s)), evidence.s)})
 
 
 class Look(NamedTuple):
-    """A full pass of the oracle at the common w plus `change`; with the sums for a bound if `tangents`."""
+    """A full pass of the oracle at the common w plus `change`; with evidence for a bound if `proves`."""
 
     change: Change
-    tangents: bool
+    proves: bool
 
     def on(self, part: "Part") -> Seen:
         """Make the pass."""
@@ -193,6 +232,6 @@ def n_bytes(reply: Any) -> int:
     """The bytes of the changes in a reply."""
     if isinstance(reply, Report):
         return reply.change.n_bytes + (0 if reply.mean is None else reply.mean.n_bytes)
-    if isinstance(reply, Seen) and reply.sums is not None:
+    if isinstance(reply, Held | Seen) and reply.sums is not None:
         return reply.sums.s.n_bytes
     return 0

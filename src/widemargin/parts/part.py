@@ -12,6 +12,7 @@ D is quadratic along the way from the old α to the new ones, so the driver may 
 part then blends its old working sets with the new: α ← (1 − t)α_old + tα_new, a union of their cuts.
 """
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
@@ -22,21 +23,24 @@ from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, find
+from widemargin.core.dense import inner
+from widemargin.core.evidence import Evidence
 from widemargin.core.lookup import lookup_for
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver
 from widemargin.parts.common import Common
-from widemargin.parts.messages import NOTHING, Change, Look, Order, Past, Report, Seen, Settled, Sums
-from widemargin.parts.saved import Saved, read_part, write_part
+from widemargin.parts.messages import NOTHING, Change, Held, Look, Mark, Order, Past, Report, Seen, Settled, Sums
+from widemargin.parts.saved import Saved, about_part, mark_of, read_part, write_part
 from widemargin.solvers.dual import DualState, limits
 
 
 class Part(Protocol):
-    """Examples, and what a solver has learnt from them so far; part `number` has settled `rounds`."""
+    """Examples, and what a solver has learnt from them so far; part `number` has settled `rounds`, as `mark` tells."""
 
     problem: Problem
     number: int
     rounds: int
+    mark: Mark
 
     def settle(self, settled: Settled) -> None:
         """Take over how the last round ended."""
@@ -99,6 +103,8 @@ class DualPart:
     def __init__(self, problem: Problem, solver: Solver, number: int) -> None:
         self.problem, self.solver, self.number = problem, solver, number
         self.C, self.sigma, self.rounds = problem.C, 1.0, 0
+        self.about = about_part(problem, solver, number)
+        self.mark = mark_of(self.about)
         self.common = Common(np.zeros(problem.n_weights))
         self.moved = Moved(NOTHING, NOTHING)
         self.state: DualState = solver.start(problem)
@@ -114,6 +120,18 @@ class DualPart:
             self._report = self._made(order)
         return self._report
 
+    def hold(self, order: Order) -> Held:
+        """The evidence in α after a round, which is made unless it has been."""
+        path = self.round(order).path
+        return Held(Sums.of(self._evidence()), path)
+
+    def _evidence(self) -> Evidence:
+        """The evidence in α as it is; α, C and so all sums are σ′ times the true ones here."""
+        found = self.solver.evidence(self.problem, self.state)
+        assert found is not None
+        linear, quadratic, s, most, off = found
+        return Evidence(linear / self.sigma, quadratic / self.sigma, s / self.sigma, most, off / self.sigma)
+
     def _made(self, order: Order) -> Report:
         state, problem, sets = self.state, self.problem, self.state.store.sets
         self._scaled(order.sigma)
@@ -125,16 +143,18 @@ class DualPart:
         with one_blas_thread():
             for _ in range(order.epochs):
                 self.solver.epoch(problem, state, rng)
-        change, sigma = Change.between(start, state.w), self.sigma
+        change, sigma, after = Change.between(start, state.w), self.sigma, state.store.linear_term
+        change = change._replace(values=change.values / sigma)
         moved, ridge = state.store.sets.mass - mass, state.ridge / sigma
         return Report(
-            change._replace(values=change.values / sigma),
+            change,
             linear / sigma,
-            state.store.linear_term / sigma,
-            (0.5 * float(ridge @ mass**2), float((ridge * mass) @ moved), 0.5 * float(ridge @ moved**2)),
+            after / sigma,
+            (0.5 * inner(ridge, mass**2), inner(ridge * mass, moved), 0.5 * inner(ridge, moved**2)),
             problem.loss_seen(),
             problem.meter.calls - calls,
             perf_counter() - begin,
+            self.mark.after(change, after, state.store.sets.mass),
         )
 
     def settle(self, settled: Settled) -> None:
@@ -146,6 +166,7 @@ class DualPart:
         if self._report is not None:
             own = self._report.change
             self.moved = Moved(settled.change, own._replace(values=settled.step * own.values))
+            self.mark = self.mark._replace(path=self._report.path)
         if settled.pulls is None:
             self.common.add(settled.change)
         else:
@@ -154,8 +175,10 @@ class DualPart:
         self.rounds += 1
 
     def look(self, at: Look) -> Seen:
-        """Σ c_i ℓ(ξ_i) near the common weights, by a full pass."""
-        return looked(self.problem, at.change.to(self.common.z), self.C, at.tangents)
+        """Σ c_i ℓ(ξ_i) near the common weights, by a full pass; a bound comes from α as it is."""
+        evidence = self._evidence() if at.proves else None
+        w = at.change.to(self.common.z)
+        return looked(self.problem, self.C, lambda: (self.problem.total_loss(w), evidence))
 
     def save(self, path: str) -> None:
         """Write α, cuts, w and z."""
@@ -163,6 +186,7 @@ class DualPart:
         self.state.w[:] = w
         together, own = self.moved
         saved = Saved(self.state, self.problem.slacks, *together, *own, rounds=self.rounds, sigma=self.sigma)
+        saved.path = self.mark.path
         if z is not w:
             saved.z, saved.u = z, u
         write_part(path, self, saved)
@@ -171,6 +195,7 @@ class DualPart:
         """Read what `save` wrote."""
         saved = read_part(path, self, Saved(self.state, self.problem.slacks))
         self.problem.slacks, self.rounds, self.sigma = saved.slacks, saved.rounds, saved.sigma
+        self.mark = self.mark._replace(path=saved.path)
         self.moved = Moved(Change(saved.together, saved.by_together), Change(saved.own, saved.by_own))
         self.common = Common(self.state.w.copy(), *((saved.z, saved.u) if len(saved.z) else ()))
         self._rescale()
@@ -213,15 +238,14 @@ def rebuilt(part: Part, past: Past) -> Part:
     return part
 
 
-def looked(problem: Problem, w: FloatVector, C: float, tangents: bool) -> Seen:
-    """Σ c_i ℓ(ξ_i) at `w` by a full pass, and the sums for a bound with this C."""
+def looked(problem: Problem, C: float, look: Callable[[], tuple[float, Evidence | None]]) -> Seen:
+    """Σ c_i ℓ(ξ_i) by a full pass with this C, and evidence, as `look` finds them."""
     begin, calls, own = perf_counter(), problem.meter.calls, problem.C
-    problem.C = C
+    problem.C, problem.misjudged = C, ""
     try:
         with one_blas_thread():
-            sums = problem.tangent_sums(w) if tangents else None
-            loss = problem.total_loss(w) if sums is None else sums.total
+            loss, evidence = look()
     finally:
         problem.C = own
-    known = problem.meter.calls - calls, perf_counter() - begin
-    return Seen(loss, *known, None if sums is None else Sums.of(sums))
+    known = problem.meter.calls - calls, perf_counter() - begin, problem.misjudged
+    return Seen(loss, *known, None if evidence is None else Sums.of(evidence))

@@ -5,8 +5,9 @@
 What `Problem` calls the slack of block k is L_k here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from time import perf_counter
 from typing import cast
 
@@ -14,10 +15,12 @@ import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, IntVector
 from widemargin.core.choices import Loss, Penalty
+from widemargin.core.dense import inner
+from widemargin.core.evidence import UNIT, Evidence
 from widemargin.core.examples import Examples
 from widemargin.core.objective import Objective
-from widemargin.core.problem import Problem, TangentSums
-from widemargin.parts.messages import NOTHING, Change, Look, Seen
+from widemargin.core.problem import Problem
+from widemargin.parts.messages import NOTHING, Change, Look, Seen, Sums
 from widemargin.parts.team import Team
 
 
@@ -30,6 +33,7 @@ class PartedExamples:
         about = [team.about[k] for k in range(team.n_parts)]
         self.n_examples, self.n_weights = team.n_parts, about[0].n_weights
         self.exact = all(each.exact for each in about)
+        self.contents = [each.mark.contents for each in about]  # so that `core.contents` tells them from others
 
 
 @dataclass(slots=True)
@@ -73,28 +77,43 @@ class PartedProblem(Problem):
         return float(slacks.sum())
 
     def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
-        """P(w) and a lower bound on the least P, by a full pass over all parts."""
-        total = linear = quadratic = 0.0
-        s = np.zeros(self.n_weights)
-        for k, seen in self._seen(w, tangents=True):
+        """P(w) and a lower bound on the least P, both from what the parts hold now, by a full pass over them."""
+        total, sums = 0.0, []
+        for k, seen in self._seen(w, proves=True):
             assert seen.sums is not None
-            total, linear, quadratic = total + seen.loss, linear + seen.sums.linear, quadratic + seen.sums.quadratic
-            seen.sums.s.added(s)
+            total += seen.loss
+            sums.append(seen.sums)
             if found is not None:
                 found[k] = seen.loss
-        return self.regulariser(w) + self.C * total, self.bound(TangentSums(total, linear, quadratic, s))
+        return self.regulariser(w) + self.C * total, self.bound(together(sums, self.n_weights))
 
     def _pass_slacks(self, w: FloatVector) -> Iterator[tuple[IntVector, FloatVector]]:
-        """Parts with their L_k at `w`; those at the common weights are kept, since parts see them only nearby."""
-        for k, seen in self._seen(w, tangents=False):
-            if w is self.common:
-                self.slacks[k] = seen.loss
+        """Parts with their L_k at `w`."""
+        for k, seen in self._seen(w, proves=False):
             yield np.array([k], dtype=np.int32), np.array([seen.loss])
 
-    def _seen(self, w: FloatVector, *, tangents: bool) -> Iterator[tuple[int, Seen]]:
+    def _seen(self, w: FloatVector, *, proves: bool) -> Iterator[tuple[int, Seen]]:
+        """What parts see at `w`; L_k at the common weights is kept, since in rounds they see it only nearby."""
         begin, calls = perf_counter(), 0
         change = NOTHING if w is self.common else Change.between(self.common, w)
-        for k, seen in self.team.ask(Look(change, tangents), self.may_end):
+        for k, seen in self.team.ask(Look(change, proves), self.may_end):
             calls += seen.calls
+            if w is self.common:
+                self.slacks[k] = seen.loss
+            if seen.misjudged:
+                self.misjudged = f"in part {k} of the data, {seen.misjudged}"
             yield k, seen
         self.meter.count(calls, perf_counter() - begin)
+
+
+def together(sums: Sequence[Sums], n_weights: int) -> Evidence:
+    """The evidence of all parts, added up on the safe side of rounding."""
+    linear, quadratic, s, most, off = 0.0, 0.0, np.zeros(n_weights), np.inf, 0.0
+    share = UNIT * (len(sums) + 1)
+    for each in sums:
+        each.s.added(s)
+        linear += each.linear - share * abs(each.linear)
+        quadratic += each.quadratic * (1.0 + share)
+        off += each.off + share * sqrt(inner(each.s.values, each.s.values))
+        most = min(most, each.most)
+    return Evidence(linear, quadratic, s, most, off)

@@ -10,7 +10,7 @@ Rates do not vanish, so w never comes to rest; it ends near the optimum rather t
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class AdaDelta(Solver):
     penalties: ClassVar[tuple[Penalty, ...]] = ("l2", "l1")
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
     online: ClassVar[bool] = True
+    goes_on_from: ClassVar[Literal["weights", "own weights", "own state"]] = "own state"
     mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 30
 

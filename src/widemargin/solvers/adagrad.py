@@ -8,7 +8,7 @@ which the state holds instead of q.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class AdaGrad(Solver):
     penalties: ClassVar[tuple[Penalty, ...]] = ("l2", "l1")
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
     online: ClassVar[bool] = True
+    goes_on_from: ClassVar[Literal["weights", "own weights", "own state"]] = "own state"
     mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 20
 

@@ -24,6 +24,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix
 from widemargin.core.examples import BLOCK
 from widemargin.core.problem import Problem
+from widemargin.core.solver import DERIVED
 from widemargin.solvers.subgradient import Gradient, everything, gradient, small_size, strength, tangents
 
 UNTOUCHED = -1
@@ -50,7 +51,7 @@ class AdaptiveState:
 
     w: FloatVector
     rate: FloatVector
-    u: IntVector
+    u: IntVector = DERIVED
     n: int = 0
     strength: float = 0.0
     l1: bool = False
@@ -59,6 +60,11 @@ class AdaptiveState:
     def lagging(self) -> Lagging:
         """The state as kernels see it."""
         return Lagging(self.w, self.rate, self.u, self.n, self.strength, self.l1)
+
+    def flaw(self, problem: Problem) -> str:
+        """Whether a block has seen more steps than were made."""
+        known = self.n >= 0 and (self.u >= UNTOUCHED).all() and (self.u <= self.n).all()
+        return "" if known else "has counted steps that were not made"
 
     def catch_up(self, runs: LongMatrix) -> None:
         """Bring the weights of the runs [begin, end) up to date."""
@@ -92,6 +98,7 @@ def gradients(
     """The gradients of an epoch, each at the weights after all earlier steps; the caller makes a step after each."""
     batches = problem.batches(rng, small_size(problem, size))
     current_weights(state)  # steps that a weight still lags behind belong to the old λ
+    state.u[:] = touched(state.w, state.n)
     state.strength = strength(problem, batches)
     for cuts, alpha in tangents(problem, state, batches, lazy):
         yield gradient(alpha, cuts.a)

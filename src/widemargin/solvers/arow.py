@@ -10,7 +10,7 @@ the inverse. Examples of a batch are decoded at one w; steps are made one after 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -77,6 +77,7 @@ class AROW(Solver):
     batch_size: int | None = number(None, least=1)
 
     online: ClassVar[bool] = True
+    goes_on_from: ClassVar[Literal["weights", "own weights", "own state"]] = "own state"
     mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 15
 

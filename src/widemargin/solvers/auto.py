@@ -3,9 +3,11 @@
 The gap and gain of each visit to a block guide the solver (`blocks`). The gaps of all blocks, as the oracle last saw
 them, sum up to the certificate, and a few blocks hold most of it, largely the same ones from pass to pass. So most
 passes ask the oracle only for the blocks that together hold a given share of the gap; every few passes, all blocks are
-visited. In between come sweeps over cached cuts, again over the blocks that hold most of the *cached* gap. They go on
-as long as a sweep raises the dual more per unit of work than the last oracle pass did (Osokin et al. 2016 and Shah et
-al. 2015 choose in this way for Frank-Wolfe steps). A visit makes a few pair steps on all cuts of its block at once.
+visited. A run that goes on with the cuts of another one knows the gaps of the blocks that both have, and begins with
+the new ones and those that hold most of the gap. In between come sweeps over cached cuts, again over the blocks that
+hold most of the *cached* gap. They go on as long as a sweep raises the dual more per unit of work than the last oracle
+pass did (Osokin et al. 2016 and Shah et al. 2015 choose in this way for Frank-Wolfe steps). A visit makes a few pair
+steps on all cuts of its block at once.
 
 Where blocks share all their weights and C is large, this is slow: steps on one block undo those on another. If, at the
 pace of the last epoch, the rest of the way would take longer than solving the programme of all blocks at once in every
@@ -16,7 +18,7 @@ that is read and changed counts the same. A clock would make different choices i
 the same weights.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from math import ceil, log
 from typing import Any, ClassVar
 
@@ -25,7 +27,7 @@ import numpy as np
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.cut_store import CutStore
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, number
+from widemargin.core.solver import Solver, later, number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
 from widemargin.solvers.dual import SETTLED, DualState, growing, value
 from widemargin.solvers.interior import Interior, InteriorState
@@ -40,17 +42,22 @@ MICROSECONDS_PER_STEP, OPERATIONS_PER_MICROSECOND = 200.0, 2500.0
 MOST_WEIGHTS_A_BLOCK = 8  # with more, blocks share few of their weights: ascent then waits for new cuts, not for itself
 EARLY = 8  # the first batches are smaller by this factor
 FEW = 64  # batches of this share of all examples hardly ever need more epochs than single examples
+FEW_NEW = 0.1  # with no more new blocks than this share, gaps that a run before has seen stay true for longer
 CLOSE = 0.01  # the relative gap that both ways are compared at
 
 
 @dataclass(slots=True)
 class AutoState(InteriorState):
-    """The interior state, the last known cached gap of every block, and the gain per µs of the last pass."""
+    """The interior state, the last known cached gap of every block, and the gain per µs of the last pass.
 
-    cached_gap: FloatVector = field(default_factory=lambda: np.empty(0))
+    `passes` counts partial passes of the oracle since the gaps of all blocks were known.
+    """
+
+    cached_gap: FloatVector = later("n_blocks")
     sweeps: int = 0
     oracle_rate: float = 0.0
     at_once: bool = False
+    passes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +92,12 @@ class Auto(Interior):
         """The working sets, and how they were solved."""
         state.store.at_once = state.at_once
         return state.store
+
+    def inform(self, problem: Problem, state: AutoState) -> None:
+        """Know all gaps, so that it is some time until all blocks must be visited; longer after a run before."""
+        Interior.inform(self, problem, state)
+        periods = 0 if state.epochs else 1 if np.isinf(state.gap[problem.c > 0]).mean() > FEW_NEW else 2
+        state.passes = -periods * self.period
 
     def epoch(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
         """Sweeps while they are worth it, then a pass over the blocks with most of the gap; or all at once."""
@@ -139,10 +152,14 @@ class Auto(Interior):
 
     def _ask(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> tuple[float, float]:
         """Ask the oracle for all examples, or for those with most of the gap; return the gain and the work in µs."""
-        examples = problem.weighted
-        if state.epochs % self.period and state.age > self.period:
-            chosen = self._holding_most(problem.per_example(state.gap), examples)
-            examples = np.sort(chosen)
+        examples, gap = problem.weighted, problem.per_example(state.gap)
+        if not len(examples):  # of a part whose examples all have the weight 0
+            return 0.0, 0.0
+        state.passes += 1
+        if state.passes >= self.period or (state.passes > 0 and state.age <= self.period):
+            state.passes = 0
+        else:
+            examples = np.sort(self._holding_most(gap, examples))
         gain, visited = 0.0, []
         size = self.batch_size or max(growing(problem, state.age), _worth_asking(problem, state.age))
         order = rng.permutation(examples)
@@ -160,10 +177,13 @@ class Auto(Interior):
         return gain, work + MICROSECONDS_PER_BATCH * len(visited)
 
     def _holding_most(self, gap: FloatVector, numbers: IntVector) -> IntVector:
-        """The fewest of these blocks or examples that hold `share` of their gap."""
+        """The fewest of these blocks or examples that hold `share` of their gap, and all whose gap is unknown."""
         order = np.argsort(-gap[numbers], kind="stable")
-        held = np.cumsum(np.maximum(gap[numbers[order]], 0.0))
-        return numbers[order[: 1 + int(np.searchsorted(held, self.share * held[-1]))]]
+        known = gap[numbers[order]]
+        new = np.isinf(known)
+        held = np.cumsum(np.where(new, 0.0, np.maximum(known, 0.0)))
+        most = 1 + int(np.searchsorted(held, self.share * held[-1]))
+        return numbers[order[: max(most, int(new.sum()))]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ import numpy as np
 from widemargin._types import FloatVector
 from widemargin.core.choices import Loss
 from widemargin.core.cut_store import CutStore
+from widemargin.core.evidence import Evidence
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
@@ -82,3 +83,7 @@ class Bundle(Solver):
     def dual(self, problem: Problem, state: BundleState) -> float:
         """The optimum of the model without its proximity term, below P everywhere."""
         return state.bound
+
+    def evidence(self, problem: Problem, state: BundleState) -> Evidence | None:
+        """The planes; those of smooth objectives have a b that may be nothing but rounding, so a full pass must do."""
+        return None if problem.objective.kind == "smooth" else state.evidence

@@ -18,6 +18,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._threads import run
 from widemargin._types import AnyArray, FloatMatrix, FloatVector
+from widemargin.core.dense import inner
 
 PIECE = 1 << 16  # sums run over pieces of this size, whatever the number of threads
 FLATTEST = 1e-8  # the least cosine of the angle between s and y
@@ -117,7 +118,7 @@ def direction(pairs: Pairs, gradient: FloatVector, n_threads: int) -> FloatVecto
     """−H ∇P; before any pair −∇P, no longer than 1."""
     d = np.empty(len(gradient))
     if not pairs.n:
-        return np.divide(gradient, -max(float(np.linalg.norm(gradient)), 1.0), out=d)
+        return np.divide(gradient, -max(sqrt(inner(gradient, gradient)), 1.0), out=d)
     factors = _two_loops(pairs)
     run([partial(_combine, pairs.s, pairs.y, gradient, factors, *each, d) for each in _ranges(len(d), n_threads)])
     return d
@@ -130,12 +131,12 @@ def _two_loops(pairs: Pairs) -> FloatVector:
     d, alpha = np.zeros(2 * memory + 1), np.zeros(memory)
     d[-1] = -1.0
     for k in reversed(kept):
-        alpha[k] = (products[k] @ d) / products[k, memory + k]
+        alpha[k] = inner(products[k], d) / products[k, memory + k]
         d[memory + k] -= alpha[k]
     newest = kept[-1]
     d *= products[newest, memory + newest] / products[memory + newest, memory + newest]
     for k in kept:
-        beta = (products[memory + k] @ d) / products[k, memory + k]
+        beta = inner(products[memory + k], d) / products[k, memory + k]
         d[k] += alpha[k] - beta
     return d
 

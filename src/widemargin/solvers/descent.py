@@ -20,6 +20,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts
+from widemargin.core.dense import inner
 from widemargin.core.problem import Problem
 from widemargin.core.solver import start_weights
 from widemargin.solvers.subgradient import Gradient, gradient, tangents
@@ -46,6 +47,11 @@ class DescentState:
     square: float = 0.0
     radius: float = inf
     eta0: float = 0.0
+
+    def flaw(self, problem: Problem) -> str:
+        """Whether decays are none, or rates negative."""
+        known = self.scale > 0 and self.mass >= 0 and self.total >= 0 and self.t >= 0 and self.eta0 >= 0
+        return "" if known and (self.seen > 0).all() else "has impossible decays or rates"
 
     def catch_up(self, runs: LongMatrix) -> None:
         """Bring the weights of the runs [begin, end) up to date."""
@@ -76,7 +82,12 @@ class DescentState:
     def move(self, w: FloatVector) -> None:
         """Go on from `w`; rates and the average so far stay."""
         self.past += self.mass * (self.w / self.seen - w / self.scale)
-        self.w[:], self.seen[:], self.square = w, self.scale, float(w @ w)
+        self.w[:], self.seen[:], self.square = w, self.scale, inner(w, w)
+
+    def count(self, steps: int) -> None:
+        """Count the weights as the same after each of so many steps."""
+        self.t, self.total = steps, float(steps * (steps + 1) // 2) ** 2
+        self.mass = self.total * self.scale
 
     def average(self) -> FloatVector:
         """The weighted average of w over all steps."""

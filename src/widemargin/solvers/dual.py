@@ -10,13 +10,17 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import FloatVector
 from widemargin.core.cut_store import CutStore
-from widemargin.core.cuts import WorkingSets
+from widemargin.core.cuts import WorkingSets, violation
+from widemargin.core.dense import inner
+from widemargin.core.evidence import Evidence
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver
 from widemargin.errors import WidemarginError
 
+DRIFT, TINY = 1e-8, 1e-12  # how far sums that are kept up to date step by step may be from those computed afresh
 SETTLED = 4  # epochs after which w changes slowly enough for the largest batches
 
 
@@ -45,6 +49,10 @@ class DualState:
     epochs: int = 0
     warm: bool = False
 
+    def flaw(self, problem: Problem) -> str:
+        """Whether α is beyond the caps, or w not the sum of what it claims to be; both would make D too large."""
+        return flaw_of_limits(problem, self.cap, self.ridge, self.store.sets) or flaw_of_sum(self.w, self.store)
+
     @property
     def age(self) -> int:
         """The number of epochs; a state that began with the cuts of another run is no longer young."""
@@ -59,15 +67,41 @@ class DualState:
 def _best_scale(problem: Problem, state: DualState) -> float:
     """The t with the largest D(tα): the given α may not suit the C of this problem."""
     w, mass = state.store.combination(problem.n_weights), state.store.sets.mass
-    linear, quadratic = state.store.linear_term, float(w @ w + state.ridge @ mass**2)
-    most = float(np.min(state.cap[mass > 0] / mass[mass > 0], initial=np.inf))
+    linear, quadratic = state.store.linear_term, inner(w, w) + inner(state.ridge, mass**2)
+    most = largest_scale(state.store, state.cap)
     return float(np.clip(linear / quadratic if quadratic > 0 else most, 0.0, most))
+
+
+def largest_scale(store: CutStore, cap: FloatVector) -> float:
+    """The largest t for which tα exceeds no cap."""
+    mass = store.sets.mass
+    return float(np.min(cap[mass > 0] / mass[mass > 0], initial=np.inf))
+
+
+def _gaps(problem: Problem, state: DualState) -> FloatVector:
+    """The gap of every block (`blocks`) with the slacks that the oracle last saw; ∞ where it has seen none."""
+    loss = np.maximum(problem.slacks, 0.0) ** (1 if problem.loss == "hinge" else 2)
+    inner, mass = _inner(state.view), state.store.sets.mass
+    gap = problem.C * problem.c * loss - inner + 0.5 * state.ridge * mass**2
+    return np.where(np.isnan(gap), np.inf, gap)
+
+
+@kernel
+def _inner(dual: Dual) -> FloatVector:
+    """Σ α (b − ⟨w, a⟩) of every block."""
+    inner = np.zeros(len(dual.cap))
+    for block in range(len(inner)):
+        slot = dual.sets.first[block]
+        while slot >= 0:
+            inner[block] += dual.sets.alpha[slot] * violation(dual.sets, slot, dual.w)
+            slot = dual.sets.after[slot]
+    return inner
 
 
 def value(state: DualState) -> float:
     """D(α)."""
     mass = state.store.sets.mass
-    return state.store.linear_term - 0.5 * float(state.w @ state.w) - 0.5 * float(state.ridge @ mass**2)
+    return state.store.linear_term - 0.5 * inner(state.w, state.w) - 0.5 * inner(state.ridge, mass**2)
 
 
 def limits(problem: Problem) -> tuple[FloatVector, FloatVector]:
@@ -76,6 +110,21 @@ def limits(problem: Problem) -> tuple[FloatVector, FloatVector]:
     if problem.loss == "hinge":
         return c, np.zeros(len(c))
     return np.full(len(c), np.inf), 1.0 / np.maximum(2.0 * c, 1e-300)
+
+
+def flaw_of_limits(problem: Problem, cap: FloatVector, ridge: FloatVector, sets: WorkingSets) -> str:
+    """Why these are not the limits of the problem, or α does not keep them; empty if all is well."""
+    if not all(map(np.array_equal, (cap, ridge), limits(problem))):
+        return "has limits of α that are not those of the problem"
+    return "" if (sets.mass <= cap * (1.0 + DRIFT)).all() else "has more α than is allowed"
+
+
+def flaw_of_sum(w: FloatVector, store: CutStore) -> str:
+    """Whether w differs from Σ αa by more than rounding."""
+    live = store.live()
+    most = DRIFT * inner(store.sets.alpha[live], np.sqrt(store.sets.norm[live])) + TINY
+    close = (np.abs(w - store.combination(len(w))) <= most).all()
+    return "" if close else "has weights that are not those of its cuts"
 
 
 def growing(problem: Problem, epochs: int) -> int:
@@ -89,9 +138,11 @@ class DualSolver(Solver, Protocol):
     state: ClassVar[type[DualState]] = DualState
     products: ClassVar[bool] = True
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> Any:
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> Any:
         """The state at α = 0; at the dual point of `cuts`; or at the tangents that the oracle finds at `w`."""
         cap, ridge = limits(problem)
+        if cuts is not None and not isinstance(cuts, CutStore):  # planes of all blocks together have no α of each
+            w, cuts = cuts.w, None
         if cuts is not None and len(cuts.sets.first) != problem.n_blocks:
             raise WidemarginError(
                 f"the cuts to start from are of {len(cuts.sets.first)} blocks, but there are {problem.n_blocks} now"
@@ -107,7 +158,14 @@ class DualSolver(Solver, Protocol):
         if len(store):
             store.scale(_best_scale(problem, state))
             state.w = store.combination(problem.n_weights)
+        if cuts is not None and cuts.seen is not None and np.isfinite(cuts.seen).any():
+            problem.slacks[:] = cuts.seen
+            self.inform(problem, state)
         return state
+
+    def inform(self, problem: Problem, state: Any) -> None:
+        """Know the gap of every block at w."""
+        state.gap = _gaps(problem, state)
 
     def weights(self, state: Any) -> FloatVector:
         """w = Σ αa, kept up to date by every step."""
@@ -117,6 +175,10 @@ class DualSolver(Solver, Protocol):
     def dual(self, problem: Problem, state: Any) -> float:
         """D(α)."""
         return value(state)
+
+    def evidence(self, problem: Problem, state: Any) -> Evidence:
+        """The working sets."""
+        return problem.evidence(state.store)
 
     def carried(self, problem: Problem, state: Any) -> CutStore:
         """The working sets."""

@@ -9,7 +9,7 @@ is the best step towards it. w_i is kept as coefficients of the block's cuts, an
 weighted average of the iterates, lazily: with u = Σ_k k (k − 1) / 2 · (w_k − w_{k−1}), w̄ = w − 2u / (t (t + 1)).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -20,20 +20,18 @@ from widemargin.core.choices import Loss
 from widemargin.core.cuts import Cuts, add, add_products, drop_idle, find, largest
 from widemargin.core.lookup import lookup_for
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, number
+from widemargin.core.solver import Solver, later, number
 from widemargin.core.sparse import add_scaled, dot
 from widemargin.solvers.blocks import append, gather, new_room
-from widemargin.solvers.dual import Dual, DualSolver, DualState, growing, value
+from widemargin.solvers.dual import Dual, DualSolver, DualState, growing
 
 
 @dataclass(slots=True)
 class FrankWolfeState(DualState):
-    """The dual state, `u`, `sums` = Σ bα and the lazy part of its average, `t` steps, and the `best` dual value."""
+    """The dual state, `u`, and `t` steps."""
 
-    u: FloatVector = field(default_factory=lambda: np.empty(0))
-    sums: FloatVector = field(default_factory=lambda: np.empty(0))
+    u: FloatVector = later("n_weights")
     t: int = 0
-    best: float = -np.inf
 
 
 @kernel
@@ -53,8 +51,8 @@ def _best_step(dual: Dual, i: int, F: FloatVector, alpha: FloatVector, K: FloatM
 
 
 @kernel
-def _frank_wolfe(cuts: Cuts, dual: Dual, u: FloatVector, t: int, sums: FloatVector) -> None:
-    """Make a step for the block of every cut. `sums` holds Σ bα and the lazy part of its average."""
+def _frank_wolfe(cuts: Cuts, dual: Dual, u: FloatVector, t: int) -> None:
+    """Make a step for the block of every cut."""
     lookup = lookup_for(cuts.a)
     sets = dual.sets
     room = new_room(largest(sets))
@@ -85,8 +83,6 @@ def _frank_wolfe(cuts: Cuts, dual: Dual, u: FloatVector, t: int, sums: FloatVect
             if step != 0.0:
                 add_scaled(step, sets.indices, sets.values, sets.begin[slot], sets.end[slot], dual.w)
                 add_scaled(step * lag, sets.indices, sets.values, sets.begin[slot], sets.end[slot], u)
-                sums[0] += step * sets.b[slot]
-                sums[1] += step * lag * sets.b[slot]
                 sets.alpha[slot] = room.alpha[k] + step if gamma < 1.0 or k == corner else 0.0
             mass += sets.alpha[slot]
         sets.mass[i] = mass
@@ -112,13 +108,12 @@ class FrankWolfe(DualSolver):
     def epoch(self, problem: Problem, state: FrankWolfeState, rng: np.random.Generator) -> None:
         """One pass over the examples."""
         if not len(state.u):
-            state.u, state.sums = np.zeros(len(state.w)), np.array([state.store.linear_term, 0.0])
+            state.u = np.zeros(len(state.w))
         for batch in problem.batches(rng, self.batch_size or growing(problem, state.age)):
             cuts = state.store.reserve(problem.cuts(state.w, batch))
-            _frank_wolfe(cuts, state.view, state.u, state.t, state.sums)
+            _frank_wolfe(cuts, state.view, state.u, state.t)
             state.t += len(cuts.b)
         state.epochs += 1
-        state.best = max(state.best, self._averaged_dual(state))
 
     def weights(self, state: FrankWolfeState) -> FloatVector:
         """w̄, or w."""
@@ -126,15 +121,6 @@ class FrankWolfe(DualSolver):
             return state.w
         return state.w - state.u * (2.0 / (state.t * (state.t + 1.0)))
 
-    def dual(self, problem: Problem, state: FrankWolfeState) -> float:
-        """The largest D so far, at α or at its average: both bound P, and D of the average may fall."""
-        return max(state.best, value(state))
-
     def on_a_part(self) -> Solver | None:
         """The same without averaging: the average of a part's own iterates belongs to no dual point of the whole."""
         return replace(self, average=False)
-
-    def _averaged_dual(self, state: FrankWolfeState) -> float:
-        w = self.weights(state)
-        lag = 2.0 / (state.t * (state.t + 1.0)) if self.average and state.t else 0.0
-        return float(state.sums[0] - lag * state.sums[1]) - 0.5 * float(w @ w)

@@ -7,14 +7,14 @@ thousands. Solving the programme loosely saves steps and costs no rounds: its po
 where the optimum may be.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from widemargin._types import FloatVector
 from widemargin.core.problem import PASS_BATCH, Problem
-from widemargin.core.solver import Solver, number
+from widemargin.core.solver import Solver, later, number
 from widemargin.solvers.blocks import SLIGHT, absorb
 from widemargin.solvers.dual import DualSolver, DualState, value
 from widemargin.solvers.programme import solve_at_once
@@ -24,12 +24,11 @@ WARM = 0.01  # the share of the dual to which the programme of a run before is s
 
 @dataclass(slots=True)
 class InteriorState(DualState):
-    """The dual state, the point to ask the oracle at next, the best point so far with P there, and the best bound."""
+    """The dual state, the point to ask the oracle at next, and the best point so far with P there."""
 
-    point: FloatVector = field(default_factory=lambda: np.empty(0))
-    best: FloatVector = field(default_factory=lambda: np.empty(0))
+    point: FloatVector = later("n_weights")
+    best: FloatVector = later("n_weights")
     least: float = np.inf
-    bound: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,7 @@ class Interior(DualSolver):
     def epoch(self, problem: Problem, state: Any, rng: np.random.Generator) -> None:
         """One round: the oracle for all examples at one point, then the programme over all cuts."""
         if not state.epochs and len(state.store):  # of a run before: its cuts know better than its weights
-            state.point, _ = solve_at_once(problem, state, WARM * value(state))
+            state.point = solve_at_once(problem, state, WARM * value(state))
         at = state.point if len(state.point) else state.w
         examples = problem.weighted
         for begin in range(0, len(examples), PASS_BATCH):
@@ -58,9 +57,8 @@ class Interior(DualSolver):
         primal = problem.regulariser(at) + problem.C * problem.losses(seen, problem.slacks[seen])
         if primal < state.least:
             state.best, state.least = at.copy(), primal
-        reached = self.dual(problem, state)  # by ascent, maybe, and the programme is solved loosely
-        state.point, bound = solve_at_once(problem, state, self.precision * max(state.least - reached, 0.0))
-        state.bound = max(reached, bound)
+        gap = max(state.least - self.dual(problem, state), 0.0)
+        state.point = solve_at_once(problem, state, self.precision * gap)
         state.epochs += 1
 
     def on_a_part(self) -> Solver | None:
@@ -70,7 +68,3 @@ class Interior(DualSolver):
     def weights(self, state: Any) -> FloatVector:
         """The best point so far, which is never worse than the start."""
         return state.best if state.least < np.inf else state.w
-
-    def dual(self, problem: Problem, state: Any) -> float:
-        """The best D so far; that of the last programme may be a little lower."""
-        return max(state.bound, value(state))

@@ -20,6 +20,7 @@ import numpy as np
 from widemargin._types import FloatVector
 from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
+from widemargin.core.dense import inner
 from widemargin.core.objective import Kind
 from widemargin.core.penalty import PENALTIES, bound
 from widemargin.core.problem import Problem
@@ -113,7 +114,11 @@ class LBFGS(Solver):
 
 def _point(problem: Problem, w: FloatVector) -> Point:
     """P and ∇S at `w`, by a pass over the data in a fixed order; the problem then remembers the slacks there."""
-    loss, a = risk(problem, w)[:2] if problem.summed is None else problem.summed.risk(problem, w)
+    if problem.summed is None:
+        plane = risk(problem, w)
+        loss, a = plane.value, plane.a
+    else:
+        loss, a = problem.summed.risk(problem, w)
     gradient = np.subtract(w if problem.penalty in STRONGLY_CONVEX else 0.0, a, out=a)
     return Point(w, problem.regulariser(w) + loss, gradient)
 
@@ -123,7 +128,7 @@ def _arrive(problem: Problem, state: LBFGSState, point: Point) -> None:
     state.stuck = False
     strong = problem.penalty in STRONGLY_CONVEX
     s = np.subtract(point.w, point.gradient) if strong else -point.gradient
-    beta = point.value - problem.regulariser(point.w) + float(point.w @ s)
+    beta = point.value - problem.regulariser(point.w) + inner(point.w, s)
     state.bound = max(state.bound, bound(problem.penalty, problem.l1, beta, s))
 
 
@@ -134,7 +139,7 @@ def _search(evaluate: Evaluate, begin: Point, d: FloatVector, most_trials: int) 
     long (Algorithm 3.5). Near the optimum rounding defeats the conditions before it hides the decrease of P; then any
     decrease will do.
     """
-    start = short = _Trial(0.0, begin.value, float(begin.gradient @ d))
+    start = short = _Trial(0.0, begin.value, inner(begin.gradient, d))
     long, best, t, step = None, None, 1.0, 0.0
     if start.slope >= 0:
         return None, 0, 0.0
@@ -142,7 +147,7 @@ def _search(evaluate: Evaluate, begin: Point, d: FloatVector, most_trials: int) 
         ahead = t * d
         ahead += begin.w
         reached = evaluate(ahead)
-        trial = _Trial(t, reached.value, float(reached.gradient @ d))
+        trial = _Trial(t, reached.value, inner(reached.gradient, d))
         if reached.value < (begin.value if best is None else best.value):
             best, step = reached, t
         if trial.value > start.value + DECREASE * t * start.slope or trial.value > short.value:

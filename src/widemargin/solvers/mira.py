@@ -107,6 +107,10 @@ class MIRA(Solver):
         """Weights zero, or a copy of `w`."""
         return averaging.start(problem, w, cuts)
 
+    def seasoned(self, problem: Problem, state: AveragedState, examples: int) -> None:
+        """Let the weights count for so many examples in the average."""
+        state.t = examples
+
     def epoch(self, problem: Problem, state: AveragedState, rng: np.random.Generator) -> None:
         """One pass with a step for every example."""
         c = self._prices(problem)

@@ -16,6 +16,8 @@ from widemargin._types import FloatVector
 from widemargin.core.choices import Loss
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, WorkingSets, add, find, remove, violation
+from widemargin.core.dense import inner
+from widemargin.core.evidence import Evidence
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
@@ -81,7 +83,8 @@ def _cached_plane(problem: Problem, state: OneSlackState) -> Plane:
     squared = problem.loss == "squared_hinge"
     value = _cached_risk(state.cache.sets, state.w, problem.C * problem.c, squared, a, slopes, b)
     parts = slopes * b if problem.objective.times_error else slopes
-    return Plane(value, a, parts if problem.keep_parts else np.empty(0))
+    at_zero = inner(slopes, b) - (value if squared else 0.0)
+    return Plane(value, at_zero, a, parts if problem.keep_parts else np.empty(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +147,10 @@ class OneSlack(Solver):
     def dual(self, problem: Problem, state: OneSlackState) -> float:
         """The value of the model, below P everywhere."""
         return state.bound
+
+    def evidence(self, problem: Problem, state: OneSlackState) -> Evidence | None:
+        """The planes; those of smooth objectives have a b that may be nothing but rounding, so a full pass must do."""
+        return None if problem.objective.kind == "smooth" else state.evidence
 
     def known(self, state: OneSlackState) -> CutStore:
         """The cached cuts."""

@@ -82,6 +82,10 @@ class PassiveAggressive(Solver):
         begin = averaging.start(problem, w, cuts)
         return PassiveAggressiveState(begin.w, begin.u)
 
+    def seasoned(self, problem: Problem, state: PassiveAggressiveState, examples: int) -> None:
+        """Let the weights count for so many examples in the average."""
+        state.t = examples
+
     def epoch(self, problem: Problem, state: PassiveAggressiveState, rng: np.random.Generator) -> None:
         """One pass with a step for every wrong prediction."""
         state.loss = 0.0

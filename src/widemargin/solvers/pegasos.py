@@ -50,6 +50,10 @@ class Pegasos(Solver):
             state.t = len(problem.weighted) // small_size(problem, self.batch_size) + 1
         return state
 
+    def seasoned(self, problem: Problem, state: DescentState, examples: int) -> None:
+        """Let the weights count for an epoch, in the average and by a shorter step."""
+        state.count(examples // small_size(problem, self.batch_size))
+
     def epoch(self, problem: Problem, state: DescentState, rng: np.random.Generator) -> None:
         """One pass, a step per batch."""
         if self.project:

@@ -6,7 +6,7 @@ Examples of a batch are decoded at one w. The average is that of `averaging`, wi
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Perceptron(Solver):
     batch_size: int | None = number(None, least=1)
 
     online: ClassVar[bool] = True
+    goes_on_from: ClassVar[Literal["weights", "own weights", "own state"]] = "own weights"
     mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 15
 
@@ -44,6 +45,10 @@ class Perceptron(Solver):
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AveragedState:
         """Weights zero, or a copy of `w`."""
         return averaging.start(problem, w, cuts)
+
+    def seasoned(self, problem: Problem, state: AveragedState, examples: int) -> None:
+        """Let the weights count for so many examples in the average."""
+        state.t = examples
 
     def epoch(self, problem: Problem, state: AveragedState, rng: np.random.Generator) -> None:
         """One pass: w += ψ for every example with a wrong prediction."""

@@ -18,22 +18,25 @@ planes that remember the *parts* α_i κ_i of their blocks can be rebased.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector
-from widemargin.core.cut_store import CutStore
+from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector
+from widemargin.core.cut_store import CutStore, Renumbering
 from widemargin.core.cuts import Cuts, WorkingSets, add, keep_products, product, remove, take_place
+from widemargin.core.dense import inner, times
+from widemargin.core.evidence import Evidence, evidence_of, smooth_doubt
 from widemargin.core.problem import Problem
-from widemargin.core.sparse import Rows, add_rows, compressed, dot, expanded, taken
+from widemargin.core.sparse import Rows, absolute, add_rows, compressed, dot, dots, expanded, taken
 from widemargin.errors import WidemarginError
 from widemargin.solvers.qp import pair_steps
 
 MOST_STEPS = 100_000
 PRECISION = 1e-3  # the programme is solved to this share of the gap
 FLOOR = 1e-13  # but no further than to this share of the objective, where rounding begins
+ROUNDING = 1e-9
 MOST_IDLE = 50  # rounds after which an idle plane is removed
 
 
@@ -74,14 +77,18 @@ def _products(sets: WorkingSets, order: IntVector, w: FloatVector) -> FloatVecto
 
 
 class Plane(NamedTuple):
-    """The risk at a point, minus its slope there, and the parts of the blocks; no parts unless they are wanted."""
+    """The risk at a point, the b and a of its plane there, and the parts of the blocks; no parts unless wanted.
+
+    b is not computed as R(w) + ⟨w, a⟩, where the two may cancel: it is Σ α_i b_i, minus R(w) for the squared hinge.
+    """
 
     value: float
+    b: float
     a: FloatVector
     parts: FloatVector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Planes:
     """The weights and planes at the end of a run, with α and parts, for the next run to start from.
 
@@ -93,6 +100,7 @@ class Planes:
     store: CutStore
     parts: FloatMatrix
     cache: CutStore | None = None
+    origin: Any = None
 
     def rebased(self, shifts: Rows, *, times_error: bool) -> "Planes":
         """The planes after φ(gold) of every block has moved by its row of `shifts`."""
@@ -106,7 +114,14 @@ class Planes:
         store = CutStore(1, self.store.memory)
         store.insert(planes._replace(a=compressed(a)), self.store.sets.alpha[slots], idle=True)
         cache = None if self.cache is None else self.cache.rebased(shifts, times_error=times_error)
-        return replace(self, store=store, parts=parts, cache=cache)
+        return replace(self, store=store, parts=parts, cache=cache, origin=None)
+
+    def renumbered(self, new: Renumbering) -> "Planes":
+        """The weights and the cuts of single blocks, renumbered; planes, being sums over all blocks, are dropped."""
+        w, kept = np.zeros(new.n_weights), new.weights >= 0
+        w[new.weights[kept]] = self.w[kept]
+        cache = None if self.cache is None else self.cache.renumbered(new)
+        return Planes(w, np.empty(0), CutStore(1, self.store.memory), np.empty((0, 0)), cache)
 
 
 @dataclass(slots=True)
@@ -122,9 +137,16 @@ class PlaneState:
     bound: float = 0.0
     parts: FloatMatrix = field(default_factory=lambda: np.empty((0, 0)))
 
+    def flaw(self, problem: Problem) -> str:
+        """Whether α is beyond its cap, or parts are those of other planes."""
+        fits = self.parts.shape[1] == problem.n_blocks and len(self.parts) >= len(self.store.sets.b)
+        if self.parts.size and not (problem.keep_parts and fits):
+            return "has parts that are not those of its planes"
+        return "" if self.store.sets.mass[0] <= 1.0 + ROUNDING else "has more α than is allowed"
+
     def add(self, plane: Plane) -> None:
-        """Add the plane at w."""
-        self._add(plane.value + float(self.w @ plane.a), plane.a, plane.parts)
+        """Add a plane."""
+        self._add(plane.b, plane.a, plane.parts)
 
     def _add(self, b: float, a: FloatVector, parts: FloatVector) -> None:
         indices = np.flatnonzero(a).astype(np.int32)
@@ -156,6 +178,11 @@ class PlaneState:
                 self.store.sets.mass[0] += planes.store.sets.alpha[slot]
         return True
 
+    @property
+    def evidence(self) -> Evidence:
+        """The planes: cuts of the one block of a store, with cap 1."""
+        return evidence_of(self.store, len(self.w), np.ones(1))
+
     def carried(self, problem: Problem, w: FloatVector, cache: CutStore | None = None) -> Planes:
         """The planes of this state and its weights `w`, for the next run to start from."""
         return Planes(w.copy(), problem.C * problem.c, self.store, self.parts, cache)
@@ -168,32 +195,34 @@ class PlaneState:
         _lay_out(sets, order, K)
         b, alpha = sets.b[order], np.append(sets.alpha[order], 0.0)
         alpha[n] = max(1.0 - alpha[:n].sum(), 0.0)
+        known = alpha.copy()
         offset = np.zeros(n) if centre is None else _products(sets, order, centre)
 
         def optimise(alpha: FloatVector, mu: float) -> FloatVector:
-            F = np.append(b - (mu * offset + K[:n, :n] @ alpha[:n]) / (1.0 + mu), 0.0)
+            F = np.append(b - (mu * offset + times(K, alpha)[:n]) / (1.0 + mu), 0.0)
             pair_steps(K / (1.0 + mu), F, alpha, n, 0.0, tolerance, MOST_STEPS)
             return F
 
-        best = alpha.copy()
         F = optimise(alpha, mu)
-        if mu:
-            optimise(best, 0.0)
-        else:
-            best = alpha
-        self.bound = max(self.bound, float(b @ best[:n] - 0.5 * best[:n] @ K[:n, :n] @ best[:n]))
         sets.alpha[order] = alpha[:n]
-        sets.mass[0] = alpha[:n].sum()
-        self._age(order)
         combination = self.store.combination(len(self.w))
         self.w = combination if centre is None else (mu * centre + combination) / (1.0 + mu)
+        active = alpha[:n] > 0
+        if mu:  # what is kept is the best α without the proximity term: the evidence, and a start for the next model
+            optimise(known, 0.0)
+            sets.alpha[order] = known[:n]
+            active, alpha = active | (known[:n] > 0), known
+        sets.mass[0] = alpha[:n].sum()
+        self.bound = max(self.bound, inner(b, alpha[:n]) - 0.5 * inner(alpha, times(K, alpha)))
+        self._age(order, active)
         return float(F.max())
 
-    def _age(self, order: IntVector) -> None:
+    def _age(self, order: IntVector, active: BoolVector) -> None:
+        """Remove planes that have been idle for long."""
         sets = self.store.sets
         if len(self.idle) < len(sets.b):
             self.idle = np.append(self.idle, np.zeros(len(sets.b) - len(self.idle), dtype=np.int32))
-        self.idle[order] = np.where(sets.alpha[order] > 0, 0, self.idle[order] + 1)
+        self.idle[order] = np.where(active, 0, self.idle[order] + 1)
         for slot in order[self.idle[order] > MOST_IDLE].tolist():
             remove(sets, 0, slot)
             self.idle[slot] = 0
@@ -201,7 +230,7 @@ class PlaneState:
 
 def risk(problem: Problem, w: FloatVector, keep: Callable[[Cuts], None] = lambda cuts: None) -> Plane:
     """R(w) and minus its slope there, by a pass of the oracle; `keep` is given the cuts of every batch."""
-    total, a = 0.0, np.zeros(problem.n_weights)
+    total, b, a = 0.0, 0.0, np.zeros(problem.n_weights)
     parts = np.zeros(problem.n_blocks if problem.keep_parts else 0)
     for batch in problem.pass_batches():
         cuts = problem.cuts(w, batch)
@@ -209,7 +238,11 @@ def risk(problem: Problem, w: FloatVector, keep: Callable[[Cuts], None] = lambda
         total += problem.losses(cuts.block, slacks)
         slopes = problem.slopes(cuts.block, slacks)
         add_rows(slopes, cuts.a, a)
+        b += inner(slopes, cuts.b)
+        if problem.objective.kind == "smooth":
+            b -= smooth_doubt(slopes, slacks + dots(absolute(cuts.a), np.abs(w)))
         if problem.keep_parts:
             parts[cuts.block] = slopes * cuts.b if problem.objective.times_error else slopes
         keep(cuts)
-    return Plane(problem.C * total, a, parts)
+    value = problem.C * total
+    return Plane(value, b - value if problem.loss == "squared_hinge" else b, a, parts)

@@ -18,14 +18,16 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from widemargin._threads import one_blas_thread
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.core.dense import combined, inner, times
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows
-from widemargin.solvers.dual import DualState
+from widemargin.solvers.dual import DualState, value
 
 MOST_STEPS = 60
 TO_THE_WALL = 0.995  # the share of the way to the nearest wall that a step may go
 LOOSEST = 0.01  # the programme is solved at least to this share of its own value, or its bound may be nothing
+ALIKE = 100.0
 MOST_OPERATIONS = 3e9  # a programme with more multiplications a step than this is not solved at once
 
 
@@ -60,18 +62,18 @@ class _Programme(NamedTuple):
 
     def margins(self, w: FloatVector) -> FloatVector:
         """⟨w, a⟩ of each cut, then 0 for each zero cut."""
-        return np.concatenate([self.A @ w, np.zeros(len(self.begin))])
+        return np.concatenate([times(self.A, w), np.zeros(len(self.begin))])
 
     def primal(self, w: FloatVector) -> float:
         """The objective at w, with the least ξ."""
-        slack = np.maximum(np.maximum.reduceat(self.b - self.A @ w, self.begin), 0.0)
-        return 0.5 * float(w @ w) + float(self.kappa @ (slack**2 if self.squared else slack))
+        slack = np.maximum(np.maximum.reduceat(self.b - times(self.A, w), self.begin), 0.0)
+        return 0.5 * inner(w, w) + inner(self.kappa, slack**2 if self.squared else slack)
 
     def dual(self, alpha: FloatVector) -> float:
         """A lower bound on the objective, given any α ≥ 0 within the caps."""
-        w, mass = self.A.T @ alpha, self.per_block(alpha)
+        w, mass = combined(alpha, self.A), self.per_block(alpha)
         ridge = float(np.sum(mass**2 / self.kappa)) / 4.0 if self.squared else 0.0
-        return float(self.b @ alpha) - 0.5 * float(w @ w) - ridge
+        return inner(self.b, alpha) - 0.5 * inner(w, w) - ridge
 
     def capped(self, alpha: FloatVector) -> FloatVector:
         """`alpha` scaled down where a block exceeds its cap κ; the squared hinge has none."""
@@ -87,15 +89,16 @@ def n_operations(problem: Problem, state: DualState) -> float:
     return float(n * min(n, problem.n_weights) ** 2)
 
 
-def solve_at_once(problem: Problem, state: DualState, tolerance: float) -> tuple[FloatVector, float]:
-    """Move all α of `state` to the optimum of its programme, up to `tolerance`; return the optimal w, and D there.
+def solve_at_once(problem: Problem, state: DualState, tolerance: float) -> FloatVector:
+    """Move all α of `state` to the optimum of its programme, up to `tolerance`; return the optimal w.
 
-    This w is not summed from the α, which may be so large that rounding would show.
+    This w is not summed from the α, which may be so large that rounding would show. D never falls: if rounding has let
+    it, the α from before are kept.
     """
     sets = state.store.sets
     slots, cuts = state.store.everything()
     if not len(slots):
-        return state.w.copy(), 0.0
+        return state.w.copy()
     begin = np.flatnonzero(np.diff(cuts.block, prepend=-1))
     blocks = cuts.block[begin]
     block = np.repeat(np.arange(len(begin)), np.diff(begin, append=len(slots)))
@@ -104,36 +107,76 @@ def solve_at_once(problem: Problem, state: DualState, tolerance: float) -> tuple
         span = _Span(cuts.a, problem.n_weights)
         programme = _Programme(span.rows, cuts.b, block, begin, kappa, problem.loss == "squared_hinge")
         w, alpha = _optimum(programme, tolerance, problem.may_end)
-    sets.alpha[slots] = alpha
-    sets.mass[blocks] = programme.per_block(alpha)
+    before, w_before, reached = sets.alpha[slots], state.w, value(state)
+    _take(state, slots, blocks, alpha, programme.per_block(alpha))
+    if not value(state) >= reached:
+        _take(state, slots, blocks, before, programme.per_block(before))
+        state.w = w_before
+    return span.lifted(w)
+
+
+def _take(state: DualState, slots: LongVector, blocks: IntVector, alpha: FloatVector, mass: FloatVector) -> None:
+    """Give the cuts their α, and the state the w that belongs to them."""
+    sets = state.store.sets
+    sets.alpha[slots], sets.mass[blocks] = alpha, mass
     state.w = state.store.combination(len(state.w))
-    return span.lifted(w), programme.dual(alpha)
 
 
 class _Span:
-    """Sparse rows as dense ones: without empty columns or, if that is narrower, rotated into their span."""
+    """Sparse rows as dense ones: without empty columns, or rotated into their span where that is narrower.
+
+    A rotation mixes columns, and rounding then hides small ones behind large ones. So columns of similar sizes are
+    rotated together, and those of other sizes apart.
+    """
 
     def __init__(self, rows: Rows, n_weights: int) -> None:
-        from scipy.sparse import csr_array
+        from scipy.sparse import csc_array, csr_array
 
-        self.columns, places = np.unique(rows.indices, return_inverse=True)
+        columns, places = np.unique(rows.indices, return_inverse=True)
+        shape = (len(rows.indptr) - 1, len(columns))
+        whole = csc_array(csr_array((rows.values, places, rows.indptr), shape=shape))
         self.n_weights = n_weights
-        shape = (len(rows.indptr) - 1, len(self.columns))
-        self.sparse: Any = csr_array((rows.values, places, rows.indptr), shape=shape)
+        self.groups = [_Group(columns[each], whole[:, each]) for each in _alike(np.sqrt((whole * whole).sum(axis=0)))]
+        self.rows = cast("FloatMatrix", np.hstack([np.empty((shape[0], 0)), *(each.rows for each in self.groups)]))
+
+    def lifted(self, w: FloatVector) -> FloatVector:
+        """The weights that `w`, in the coordinates of the dense rows, stands for."""
+        out, begin = np.zeros(self.n_weights), 0
+        for each in self.groups:
+            end = begin + each.rows.shape[1]
+            out[each.columns] = each.lifted(w[begin:end])
+            begin = end
+        return out
+
+
+def _alike(sizes: FloatVector) -> list[LongVector]:
+    """Columns in groups, the largest first; the largest of a group is at most `ALIKE` times as large as the others."""
+    order, groups = np.argsort(-sizes, kind="stable"), []
+    while len(order):
+        n = int(np.searchsorted(-sizes[order], -sizes[order[0]] / ALIKE, side="right"))
+        groups.append(np.sort(order[:n]))
+        order = order[n:]
+    return groups
+
+
+class _Group:
+    """Some columns of the rows, rotated into their span if there are more of them than rows."""
+
+    def __init__(self, columns: IntVector, sparse: Any) -> None:
+        self.columns, self.sparse = columns, sparse
         self.back: AnyArray | None = None  # from the span to coefficients of the rows
-        if shape[1] <= shape[0]:
-            self.rows = cast("FloatMatrix", self.sparse.toarray())
+        if sparse.shape[1] <= sparse.shape[0]:
+            self.rows = cast("FloatMatrix", sparse.toarray())
         else:
-            values, vectors = np.linalg.eigh((self.sparse @ self.sparse.T).toarray())
+            values, vectors = np.linalg.eigh((sparse @ sparse.T).toarray())
             kept = values > 1e-14 * values[-1]
             root = np.sqrt(values[kept])
             self.rows, self.back = cast("FloatMatrix", vectors[:, kept] * root), vectors[:, kept] / root
 
     def lifted(self, w: FloatVector) -> FloatVector:
-        """The weights that `w`, in the coordinates of the dense rows, stands for."""
-        out = np.zeros(self.n_weights)
-        out[self.columns] = w if self.back is None else self.sparse.T @ (self.back @ w)
-        return out
+        """The weights of these columns that `w` stands for."""
+        found: FloatVector = w if self.back is None else self.sparse.T @ times(self.back, w)
+        return found
 
 
 def _optimum(programme: _Programme, tolerance: float, may_end: Callable[[], None]) -> tuple[FloatVector, FloatVector]:
@@ -163,10 +206,10 @@ def _optimum(programme: _Programme, tolerance: float, may_end: Callable[[], None
         except np.linalg.LinAlgError:
             break
         # First aim at the optimum itself; how far that would get tells how much to stay off the walls.
-        mean = float(alpha @ s) / len(s)
+        mean = inner(alpha, s) / len(s)
         _, _, ds, dalpha = step.to(-alpha * s)
         t = min(_reach(s, ds), _reach(alpha, dalpha))
-        aimed = float((alpha + t * dalpha) @ (s + t * ds)) / len(s)
+        aimed = inner(alpha + t * dalpha, s + t * ds) / len(s)
         dw, dxi, ds, dalpha = step.to((aimed / mean) ** 3 * mean - alpha * s - ds * dalpha)
         t = min(_reach(s, ds), _reach(alpha, dalpha))
         w, xi, s, alpha = w + t * dw, xi + t * dxi, s + t * ds, alpha + t * dalpha
@@ -192,7 +235,7 @@ class _Newton:
     ) -> None:
         A, n, curvature = programme.A, len(programme.b), 2.0 * programme.kappa * programme.squared
         self.programme, self.s, self.alpha = programme, s, alpha
-        self.off_w = w - A.T @ alpha[:n]
+        self.off_w = w - combined(alpha[:n], A)
         self.off_xi = _slope(programme, xi) - programme.per_block_with_zero(alpha)
         self.off_s = programme.margins(w) + programme.to_all(xi) - programme.b_of_all - s
         self.d = d = alpha / s
@@ -202,17 +245,21 @@ class _Newton:
         around = (A - mean[programme.block]) * np.sqrt(d[:n, None])
         means = mean * np.sqrt(d[n:] + total * curvature / self.stiff)[:, None]
         H = around.T @ around + means.T @ means
-        H[np.diag_indices_from(H)] += 1.0 + 1e-13 * H.diagonal().max()
+        H[np.diag_indices_from(H)] += 1.0
+        # Weights of columns with very different sizes are brought to one size, or rounding would hide the small ones.
+        self.sizes = 1.0 / np.sqrt(H.diagonal())
+        H *= self.sizes[:, None] * self.sizes
+        H[np.diag_indices_from(H)] += 1e-13
         self.factor = cast("FloatMatrix", np.linalg.cholesky(H))
 
     def to(self, products: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector, FloatVector]:
         """The changes of w, ξ, s and α that solve the conditions to first order, with α s changed by `products`."""
         programme, n = self.programme, len(self.programme.b)
         q = products / self.s - self.d * self.off_s
-        of_w = programme.A.T @ q[:n] - self.off_w
+        of_w = combined(q[:n], programme.A) - self.off_w
         of_xi = programme.per_block_with_zero(q) - self.off_xi
-        dw = _solved(self.factor, of_w - self.pull.T @ (of_xi / self.stiff))
-        dxi = (of_xi - self.pull @ dw) / self.stiff
+        dw = self.sizes * _solved(self.factor, self.sizes * (of_w - combined(of_xi / self.stiff, self.pull)))
+        dxi = (of_xi - times(self.pull, dw)) / self.stiff
         ds = programme.margins(dw) + programme.to_all(dxi) + self.off_s
         return dw, dxi, ds, (products - self.alpha * ds) / self.s
 

@@ -16,7 +16,7 @@ is a bound that closes. A large ρ means fewer rounds, each harder to solve: ρ 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,11 +25,13 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core.choices import Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, drop_idle, largest
+from widemargin.core.dense import inner
+from widemargin.core.evidence import Evidence
 from widemargin.core.lookup import lookup_for
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
 from widemargin.solvers.blocks import SLIGHT, SPREAD, Room, gather, look, meet, new_room, room_for
-from widemargin.solvers.dual import Dual, growing, limits
+from widemargin.solvers.dual import Dual, flaw_of_limits, growing, largest_scale, limits
 from widemargin.solvers.qp import pair_steps
 
 SLOWLY = 4  # epochs until there is one more sweep in each
@@ -50,6 +52,11 @@ class ProximalState:
     gap: FloatVector
     bound: float = 0.0
     epochs: int = 0
+
+    def flaw(self, problem: Problem) -> str:
+        """Whether α is beyond the caps, or ρ none that the method has."""
+        known = TIGHTEST <= self.rho <= LOOSEST or self.epochs == 0
+        return flaw_of_limits(problem, self.cap, self.ridge, self.store.sets) if known else "has an impossible rho"
 
     @property
     def view(self) -> Dual:
@@ -133,12 +140,15 @@ class ProximalPoint(Solver):
 
     penalties: ClassVar[tuple[Penalty, ...]] = ("l1",)
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> ProximalState:
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> ProximalState:
         """The centre at `w`, and α = 0 or that of `cuts`."""
         cap, ridge = limits(problem)
+        if cuts is not None and not isinstance(cuts, CutStore):
+            w, cuts = cuts.w, None
         store = CutStore(problem.n_blocks, problem.cut_memory, products=True)
         if cuts is not None:
             store.adopt(cuts, problem.c > 0)
+            store.scale(min(1.0, largest_scale(store, cap)))  # the C of the run before may have been larger
         centre = np.zeros(problem.n_weights) if cuts is not None else start_weights(problem, w, None)
         state = ProximalState(centre, centre, self.rho, store, cap, ridge, np.full(len(cap), np.inf))
         state.move(centre, store.combination(problem.n_weights))
@@ -155,7 +165,7 @@ class ProximalPoint(Solver):
             cuts = state.store.reserve(problem.cuts(state.w, batch))
             _absorb(cuts, state.view, state.z, state.rho, self.steps)
         s = state.store.combination(problem.n_weights)
-        linear, ridge = state.store.linear_term, 0.5 * float(state.ridge @ state.store.sets.mass**2)
+        linear, ridge = state.store.linear_term, 0.5 * inner(state.ridge, state.store.sets.mass**2)
         most = 1.0 / max(float(np.abs(s).max(initial=0.0)), 1e-300)
         t = min(most, linear / (2.0 * ridge) if ridge > 0 else 1.0)
         bound = t * linear - t * t * ridge
@@ -178,3 +188,7 @@ class ProximalPoint(Solver):
     def dual(self, problem: Problem, state: ProximalState) -> float:
         """The best bound so far."""
         return state.bound
+
+    def evidence(self, problem: Problem, state: ProximalState) -> Evidence:
+        """The working sets."""
+        return problem.evidence(state.store)

@@ -60,6 +60,10 @@ class SGD(Solver):
         """Weights zero, or a copy of `w`."""
         return new_state(problem, w, cuts)
 
+    def seasoned(self, problem: Problem, state: DescentState, examples: int) -> None:
+        """Let the weights count for an epoch, in the average and by a shorter step."""
+        state.count(examples // small_size(problem, self.batch_size))
+
     def epoch(self, problem: Problem, state: DescentState, rng: np.random.Generator) -> None:
         """One pass, a step per batch; before the first one, find η₀."""
         batches = problem.batches(rng, small_size(problem, self.batch_size))

@@ -2,8 +2,10 @@
 
 Position-wise slacks (`objectives.positions`) expect an output to be a sequence of positions whose error counts the
 wrong ones. An optional method `position_errors(y, y_hat)` may say instead how wrong each position is. An output that is
-not a sequence is one position. These slacks need the best output that is wrong at a given position. Wherever the
-decoder's first answer is right, it is asked again, with one more keyword (Sarawagi & Gupta 2008, §4.3.3),
+not a sequence is one position, as wrong as the whole. In these two cases the best output that is wrong somewhere need
+not be the worst violator: nothing is proven then, unless all outputs are listed. These slacks need the best output that
+is wrong at a given position. Wherever the decoder's first answer is right, it is asked again, with one more keyword
+(Sarawagi & Gupta 2008, §4.3.3),
 
         def decode(self, x, w, y=None, wrong_at=None): ...     # … with ŷ[wrong_at] ≠ y[wrong_at]
 
@@ -18,6 +20,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
+from widemargin.core.dense import inner
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.errors import DataError
 from widemargin.structures.custom import CustomExamples, CustomStructure, as_rows, summed
@@ -45,11 +48,11 @@ class PositionalExamples(CustomExamples):
         self, structure: CustomStructure, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
     ) -> None:
         super().__init__(structure, X, y, n_weights)
-        # The best output that is wrong at c is the worst violator if all of them have the same L_c, which counts
-        # guarantee; with errors of the user's own another output may cost more.
-        self.exact_violators = not hasattr(structure, "position_errors")
-        golds = (output for _, output in self._pairs())
+        golds = [output for _, output in self._pairs()]
         self.n_positions = np.fromiter((len(self._position_errors(gold, gold)) for gold in golds), dtype=np.int64)
+        # The best output that is wrong at c is the worst violator if all of them have the same L_c, as counts of wrong
+        # positions do. With errors of the user's own, or of outputs as a whole, another output may cost more.
+        self.exact_violators = not hasattr(structure, "position_errors") and all(map(_is_sequence, golds))
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
         """The worst outputs that are wrong at each position."""
@@ -80,13 +83,13 @@ class PositionalExamples(CustomExamples):
     def _distance(self, i: int, output: Any, w: FloatVector) -> float:
         """⟨w, ψ⟩."""
         indices, values = self._psi(i, output)
-        return float(values @ w[indices])
+        return inner(values, w[indices])
 
     def _position_errors(self, gold: Any, output: Any) -> Sequence[float]:
         if hasattr(self.structure, "position_errors"):
             errors: Sequence[float] = self.structure.position_errors(gold, output)
             return errors
-        if isinstance(gold, str) or not isinstance(gold, Sequence | np.ndarray):
+        if not _is_sequence(gold):
             return [self.structure.error(gold, output)]
         if len(gold) != len(output):
             raise DataError(
@@ -94,6 +97,11 @@ class PositionalExamples(CustomExamples):
                 "give the structure a method position_errors(y, y_hat)"
             )
         return [float(one != other) for one, other in zip(gold, output, strict=True)]
+
+
+def _is_sequence(output: Any) -> bool:
+    """Whether an output has positions that can be compared; a text is one position."""
+    return isinstance(output, Sequence | np.ndarray) and not isinstance(output, str)
 
 
 class EnumeratedExamples(PositionalExamples):

@@ -9,7 +9,8 @@ product of features and labels, and so is the difference of two φ: ψ = x ⊗ r
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.contents import parts_of_rows
 from widemargin.core.sparse import NO_ROWS, Rows, add_features, distinct_entries
 from widemargin.errors import DataError
 from widemargin.structures.support import distinct, runs
@@ -97,6 +98,10 @@ class LinearScores:
     def products(self, batch: IntVector, residual: FloatMatrix, rest: Rows = NO_ROWS) -> Rows:
         """x ⊗ residual for each example of the batch, followed by a row of `rest` at the other weights."""
         return _products(self.features, self.n_features, self.intercept, batch, residual, rest)
+
+    def parts(self, features: LongVector | None = None) -> list[tuple[LongVector, AnyArray]]:
+        """The features of each example, with other numbers, as `core.contents.digests_of_parts` takes them."""
+        return parts_of_rows(np.arange(self.n_examples + 1), self.features, features)
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those that all examples share."""

@@ -14,7 +14,7 @@ NOTHING = (np.empty(0, dtype=np.int32), np.empty(0))
 Found = TypeVar("Found")
 
 Row = tuple[float, IntVector, FloatVector]
-"""One output's difference from gold: Δ, and the indices and values of ψ."""
+"""One output's difference from gold: Δ, and the indices and values of ψ that are not zero."""
 
 
 def steady(ask: Callable[[IntVector], list[Found]], w: FloatVector, batch: IntVector, name: str) -> list[Found]:
@@ -70,9 +70,9 @@ def checked_rows(examples: Examples, batch: IntVector, differences: Differences)
         inside = np.all((columns >= 0) & (columns < examples.n_weights))
         assert inside, f"example {i}: ψ has indices outside [0, {examples.n_weights})"
         assert len(np.unique(columns)) == len(columns), f"example {i}: ψ has an index twice; sum its entries"
-        proper = np.all(np.isfinite(entries) & (entries != 0))
-        assert proper, f"example {i}: ψ has zeros, infinities or NaN among its values"
-        rows.append((error, columns, entries))
+        assert np.all(np.isfinite(entries)), f"example {i}: ψ has infinities or NaN among its values"
+        kept = entries != 0.0  # stored zeros say nothing, so rows with and without them are equal
+        rows.append((error, columns[kept], entries[kept]))
     return rows
 
 

@@ -97,14 +97,14 @@ def _all_rows(
         one = np.array([i], dtype=np.int32)
         found[i] = [row for output in enumerate_outputs(i) for row in rows_of(examples, one, output)]
         right = any(error == 0.0 and not len(indices) for error, indices, _ in found[i])
-        assert right, f"example {i}: no enumerated output is gold, with Δ = 0 and an empty ψ"
+        assert right, f"example {i}: no enumerated output is gold, with Δ = 0 and ψ = 0"
     return found
 
 
 def _check_gold(examples: Examples, everything: IntVector, gold: Outputs) -> None:
     for i, (error, indices, _) in zip(everything, rows_of(examples, everything, gold), strict=True):
         assert error == 0.0, f"example {i}: the gold output has the error {error}, not 0"
-        assert not len(indices), f"example {i}: ψ of the gold output is not empty"
+        assert not len(indices), f"example {i}: ψ of the gold output is not zero"
 
 
 def _check_description(examples: Examples) -> None:
