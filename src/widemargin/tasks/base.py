@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from widemargin.tasks import kinds
 from widemargin.tasks.calibration import CALIBRATION, Calibration
 from widemargin.tasks.recorded import SUMMARY
 from widemargin.tasks.strongest import Part
+
+if TYPE_CHECKING:
+    from widemargin.core.online import Online
 
 
 class Corpus(NamedTuple):
@@ -133,6 +136,8 @@ class Model(ABC):
     labels: list[Any]
     summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
     calibration: Calibration | None = field(default=None, kw_only=True)
+    online: "Online | None" = field(default=None, kw_only=True, repr=False, compare=False)
+    """What training piece by piece goes on from; None for models that were trained at once, unless it is needed."""
 
     # With data at hand.
 
@@ -283,13 +288,19 @@ class Model(ABC):
         """The inverse of `_described`; the header has the `fields`, and tensors are checked as they are taken."""
 
     def described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        """The whole model as a JSON header and arrays, without features whose weights are all zero."""
-        header, tensors = self.compacted()._described()
+        """The whole model as a JSON header and arrays, without features whose weights are all zero.
+
+        A model that goes on learning keeps them: its solver may know more about them.
+        """
+        header, tensors = (self.compacted() if self.online is None else self)._described()
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
         if self.calibration is not None:
             about["calibration"] = self.calibration.described()
             if self.calibration.beta is not None:
                 about["beta"] = self.calibration.beta
+        if self.online is not None:
+            about["online"], arrays = self.online.described()
+            tensors = tensors | {f"online.{name}": array for name, array in arrays.items()}
         return about, tensors
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -317,6 +328,10 @@ class Model(ABC):
         model = stored.made(cls._restored, stored)
         if "calibration" in header:
             model.calibration = Calibration.restored(header["calibration"], header.get("beta"))
+        if "online" in header:
+            from widemargin.core.online import Online  # seldom needed
+
+            model.online = Online.restored(stored.within("online"), model.sizes["weights"])
         return model
 
 

@@ -24,7 +24,7 @@ from widemargin.tasks import kinds
 from widemargin.tasks.answers import Answers
 from widemargin.tasks.base import Model, Reading, load_model
 from widemargin.tasks.strongest import Learnt, of_label
-from widemargin.tasks.training import Compiled, Data, Pieces, Warm, compare_solvers, train, train_path, train_piece
+from widemargin.tasks.training import Compiled, Data, Warm, compare_solvers, train, train_path, train_piece
 from widemargin.text.inputs import drained
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
     """Base of the estimators."""
 
     _compile: ClassVar[Callable[..., Compiled[Any]]]
-    _pieces: Pieces[M] | None = None
     _solution: Solution | None = None
     _warm: Warm | None = None
 
@@ -70,7 +69,6 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         checkpoint : a file that saves the run as it proceeds
         resume : continue from the checkpoint, if it exists, exactly as its run would have continued
         """
-        self._pieces = None
         data = self._data(X, y, sample_weight, dev)
         model, solution = self._train(data, callbacks, checkpoint=checkpoint, resume=resume)
         _warn(solution)
@@ -101,7 +99,6 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         """
         from widemargin.tasks.out_of_core import Stream, compile_stream  # seldom needed
 
-        self._pieces = None
         data = Data(Stream(source, Reading(**reading), cache), None, dev=self._checked_dev(dev))
         model, solution = self._train(data, callbacks, checkpoint=checkpoint, resume=resume, compiling=compile_stream)
         _warn(solution)
@@ -286,9 +283,9 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         return self
 
     def _learn(self, data: Data, classes: Any) -> Self:
-        """Train for one epoch on a piece of the data."""
-        pieces = self._pieces = train_piece(self._compile, self._parameters, self._pieces, data, classes)
-        return self._fitted(pieces.model, pieces.solution)
+        """Train for one epoch on a piece of the data, going on from the model there is."""
+        before = getattr(self, "model_", None)
+        return self._fitted(*train_piece(self._compile, self._parameters, before, data, classes))
 
 
 class NestedOutputs(list[Any]):

@@ -162,4 +162,5 @@ def _tagger(parameters: TreeParameters, X: Columns, y: Column, told: Sequence[Ca
     tagger, solution = train(kind_of_taggers().load("compile"), chosen, Data(X, y), told)
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt  # there is no parser yet that could be kept
+    tagger.online = None  # it learns no more
     return tagger

@@ -79,6 +79,8 @@ def _given(compiled: "Compiled[Any]", parameters: Any) -> Any:
     if isinstance(init, str):
         return init
     model = getattr(init, "model_", init)
+    if not hasattr(model, "w") and not hasattr(init, "__len__"):
+        raise WidemarginError(f"init must be 'rule', 'random', completions or a trained model, not {init!r:.60}")
     if hasattr(model, "w"):
         if len(model.w) != compiled.examples.n_weights:
             raise WidemarginError(

@@ -1,7 +1,7 @@
 """Parameters of tasks whose gold outputs hide something."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from widemargin.tasks.parameters import Parameters, parameter
 
@@ -17,7 +17,7 @@ class LatentParameters(Parameters):
         "When to fill in {hidden}: in rounds, each a convex problem with a certificate, or at every visit of an "
         "example, which only solvers without a dual can do.",
     )
-    init: Literal["rule", "random"] = parameter(
+    init: Literal["rule", "random"] | Any = parameter(
         "rule",
         "What to fill in for {hidden} at first: by the task's own rule, or at random.",
         in_python="Completions, or a trained model whose weights choose them, work, too.",

@@ -6,29 +6,30 @@ there at once, and the files are mapped into memory (`core.mapped`). Training on
 in memory, bit for bit.
 
 A temporary folder is removed as soon as its files are mapped: the system keeps their contents until training is over.
-A folder that the user names keeps its files for the next run on the same data with the same features. An entry of such
-a cache is a folder whose name is a digest of data and settings:
+A folder that the user names keeps the files of data in files for the next run on the same data with the same features.
+An entry of such a cache is a folder whose name is a digest of data and settings:
 
     cache/<digest>/arrays.wm      labels, features, sizes and digests of the files (JSON and tensors, as in model files)
     cache/<digest>/…              a file per array, nothing but numbers
 
-An entry is made under a temporary name, so that there is never half of one. Digests are checked before it is used; a
-damaged entry is made anew, and a warning says so. Nothing in a cache is ever executed.
+An entry is made under a name of its own and renamed as a whole, so that there is never half of one. Its files are
+mapped before; those of an older entry are compared with their digests as they are mapped. So no other process or thread
+can exchange them. A damaged entry is made anew, and a warning says so. Nothing in a cache is ever executed.
 """
 
 import json
 import logging
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from errno import EEXIST, ENOTEMPTY
 from functools import partial
 from glob import glob
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from shutil import rmtree
 from typing import Any, Protocol
 
 from widemargin._temporary import temporary_folder
@@ -50,8 +51,6 @@ LOG = logging.getLogger(__name__)
 
 HEADER = "arrays.wm"
 STRUCTURE, VERSION = "arrays", 1
-PASSING = "passing"
-"""The entry of data that are known only once they are read: each run replaces it."""
 POSITIONS = 1 << 17
 """How many positions of sequences make a piece, of data that do not come in files."""
 
@@ -135,9 +134,8 @@ def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
     stream: Stream = data.X
     task, _, kind = kind_of(parameters)
     check_able(kind)
-    with _entry(task, kind, parameters, stream, data.told) as folder:
-        stored, pages = _opened(folder), Pages(folder)
-        compiled: Compiled[Any] = kind.load("arrays").compiled(parameters, stored, pages, data)
+    write = partial(_write, task, kind, parameters, stream, data.told)
+    stored, compiled = _from_cache(kind, parameters, stream, data, write)
     found = stored.header["data"]
     return replace(compiled, model=partial(_told, compiled.model, found)) if "format" in found else compiled
 
@@ -147,27 +145,48 @@ def _told(make: Any, found: dict[str, Any], solution: Solution, summary: dict[st
     return make(solution, summary | {"data": found})
 
 
-@contextmanager
-def _entry(task: Task, kind: Kind, parameters: Parameters, stream: Stream, told: Sequence[Callback]) -> Iterator[Path]:
-    """The folder with the arrays: a temporary one, or an entry of the cache, which perhaps was there before."""
-    write = partial(_write, task, kind, parameters, stream, told)
+def _from_cache(
+    kind: Kind, parameters: Parameters, stream: Stream, data: Data, write: Callable[[Path], None]
+) -> tuple[Stored, Compiled[Any]]:
+    """The arrays of an entry of the cache, or of a folder that is written now, and becomes an entry if there is a key.
+
+    Whatever others do to the cache at the same time, a run has the arrays that it wrote, or those of one whole entry.
+    """
+    open_ = partial(_opened, kind, parameters, data)
     if stream.cache is None:
-        with temporary_folder(Path(tempfile.gettempdir())) as folder:
-            write(folder)
-            yield folder
-        return
-    cache, key = Path(stream.cache), _key(kind, parameters, stream)
-    entry = cache / (key or PASSING)
-    if not (key and _is_whole(entry)):
+        cache, key = Path(tempfile.gettempdir()), None
+    else:
+        cache, key = Path(stream.cache), _key(kind, parameters, stream)
+    entry = cache / (key or "")
+    damaged = False
+    if key and entry.exists():
         try:
-            cache.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise WidemarginError(f"the folder {cache} cannot be made: {error.strerror or error}") from error
-        with temporary_folder(cache) as folder:
-            write(folder)
-            rmtree(entry, ignore_errors=True)
-            folder.rename(entry)
-    yield entry
+            return open_(entry)
+        except (ModelFileError, OSError) as error:
+            LOG.warning("%s; it is made anew", error)
+            damaged = True
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WidemarginError(f"the folder {cache} cannot be made: {error.strerror or error}") from error
+    with temporary_folder(cache) as folder:
+        write(folder)
+        opened = open_(folder)  # before others know of it; mapped files stay what they are
+        if key:
+            _publish(folder, entry, damaged)
+    return opened
+
+
+def _publish(folder: Path, entry: Path, damaged: bool) -> None:
+    """Make a folder an entry of the cache, unless another run was quicker."""
+    try:
+        if damaged:
+            with temporary_folder(entry.parent) as aside, suppress(FileNotFoundError):
+                entry.rename(aside / entry.name)  # is removed with it
+        folder.rename(entry)
+    except OSError as error:
+        if error.errno not in (ENOTEMPTY, EEXIST):
+            raise WidemarginError(f"the entry {entry} cannot be made: {error.strerror or error}") from error
 
 
 def _write(
@@ -246,26 +265,11 @@ def _key(kind: Kind, parameters: Parameters, stream: Stream) -> str | None:
     return blake2b(spelt.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _opened(folder: Path) -> Stored:
-    """Facts beside the files of arrays."""
+def _opened(kind: Kind, parameters: Parameters, data: Data, folder: Path) -> tuple[Stored, Compiled[Any]]:
+    """The arrays in a folder, and the facts beside them; every file is compared with its digest when it is mapped."""
     stored = Stored(Place(f"the cache {folder}"), *read_model(folder / HEADER))
     if stored.checked({"structure": text(), "version": whole()})["version"] != VERSION:
         raise stored.place.error(f"is of another version, not of widemargin {__version__}")
     stored.checked({"structure": text(), "data": DATA, "files": mapping(row(whole(at_least=0), text()))})
-    return stored
-
-
-def _is_whole(entry: Path) -> bool:
-    """Whether an entry of the cache exists and is as it was written; a warning says so if it is not."""
-    if not entry.exists():
-        return False
-    try:
-        stored = _opened(entry)
-        for name, (size, digest) in stored.header["files"].items():
-            path = entry / os.path.basename(name)
-            if not path.is_file() or path.stat().st_size != size or digest_of(path) != digest:
-                raise stored.place.damaged(f"its file {name!r:.60} is not as it was written")
-    except (ModelFileError, OSError) as error:
-        LOG.warning("%s; it is made anew", error)
-        return False
-    return True
+    pages = Pages(folder, {name: digest for name, (_, digest) in stored.header["files"].items()})
+    return stored, kind.load("arrays").compiled(parameters, stored, pages, data)

@@ -6,12 +6,13 @@ options are made from them (`cli.options`). Everything here is fast to import, s
 
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from types import UnionType
+from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
 from widemargin.core.choices import Loss, Penalty
+from widemargin.errors import WidemarginError
 
 if TYPE_CHECKING:
     from widemargin.core.objective import Objective
@@ -129,6 +130,65 @@ class Parameters:
     verbose: bool = parameter(
         False, "Show progress on standard error: a bar on a terminal, a line per epoch elsewhere.", option=None
     )
+
+
+MOST_BITS = 1000
+"""Whole numbers of more bits are larger than any float."""
+PLAIN: dict[str, tuple[Any, str]] = {
+    "None": (NoneType, "None"),
+    "NoneType": (NoneType, "None"),
+    "bool": (int, "True or False"),
+    "int": (int, "a whole number"),
+    "float": (int | float, "a number"),
+    "str": (str, "a text"),
+    "Mapping": (Mapping, "a dict"),
+}
+"""What values may be, by their declared type, in code and in words."""
+
+
+def check_types(parameters: Any) -> None:
+    """Raise an error about the first parameter whose value no run can take, by its declared type.
+
+    Ranges and names are for those who use the values to check; whoever looks up solvers says which there are. A flag
+    may be a number, and a number may be NumPy's.
+    """
+    for each in fields(parameters):
+        given, kinds = getattr(parameters, each.name), _alternatives(each.type)
+        value = given.item() if getattr(given, "ndim", None) == 0 and hasattr(given, "item") else given
+        endless = isinstance(value, int) and value.bit_length() > MOST_BITS
+        if each.name != "solver" and (endless or not any(_fits(value, kind) for kind in kinds)):
+            raise WidemarginError(f"{each.name} must be {' or '.join(map(_in_words, kinds))}, not {value!r:.60}")
+    seed = parameters.random_state
+    if seed is not None and seed < 0:
+        raise WidemarginError(f"random_state must be a whole number of at least 0, or None, not {seed}")
+
+
+def _alternatives(kind: Any) -> list[str]:
+    """The names of the types of which a declared type is one."""
+    if isinstance(kind, str):
+        return kind.split(" | ")
+    if get_origin(kind) in (UnionType, Union):
+        return [name for each in get_args(kind) for name in _alternatives(each)]
+    if get_origin(kind) is Literal:
+        return list(dict.fromkeys(type(each).__name__ for each in get_args(kind)))
+    return [str(kind) if get_origin(kind) else kind.__name__]
+
+
+def _fits(value: Any, name: str) -> bool:
+    outer = name.partition("[")[0].rpartition(".")[2]
+    if outer in PLAIN:
+        return isinstance(value, PLAIN[outer][0])
+    if outer == "Sequence":
+        listed = isinstance(value, Iterable) and not isinstance(value, bytes | Mapping)
+        return listed and ("str" not in name or all(isinstance(each, str) for each in value))
+    return name == "Any" or not isinstance(value, str | int | float | list | tuple)  # their own code knows
+
+
+def _in_words(name: str) -> str:
+    outer = name.partition("[")[0].rpartition(".")[2]
+    if outer == "Sequence":
+        return "a list of texts" if "str" in name else "a list"
+    return PLAIN[outer][1] if outer in PLAIN else f"an object of the type {name}"
 
 
 def documented(model: type) -> Callable[[type[T]], type[T]]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+
 from widemargin._threads import count_threads
-from widemargin._types import FloatVector
 from widemargin.core.choices import Loss
 from widemargin.core.examples import Examples, Latent, Outputs, count_unreachable
 from widemargin.core.loop import fit
@@ -23,12 +24,12 @@ from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import SOLVERS, named_solver
-from widemargin.tasks.parameters import PRESETS, Parameters, Preset
+from widemargin.tasks.parameters import PRESETS, Parameters, Preset, check_types
 
 if TYPE_CHECKING:
-    from widemargin.core.online import Online
     from widemargin.report.comparison import Comparison
     from widemargin.report.progress import Progress
+    from widemargin.tasks.warm import Matched, Remembered
 
 M = TypeVar("M")
 Trained = TypeVar("Trained")
@@ -58,9 +59,9 @@ class Compiled(Generic[M]):
     labels : the labels that the model will know
     score, metric : the development score as a function of the weights (None without development data), and its name
     sample_weight : a weight per example
-    followed_by : compiles more data with the same labels and features, for training piece by piece
+    piecewise : whether more data may follow, piece by piece
     completions : latent examples: turns the user's own completions into those of the structure
-    carried : the weights of another model as these examples need them, matched by names, for a warm start
+    matched : the weights of another model, matched with those of these examples by names, to go on from
     """
 
     examples: Examples
@@ -69,18 +70,19 @@ class Compiled(Generic[M]):
     score: Score | None = None
     metric: str = ""
     sample_weight: Any = None
-    followed_by: "Callable[[Data], Compiled[M]] | None" = None
+    piecewise: bool = False
     completions: Callable[[Any], Outputs] | None = None
-    carried: Callable[[M], FloatVector] | None = None
+    matched: "Callable[[M], Matched] | None" = None
 
 
 @dataclass
 class Warm:
-    """The last run: its model, and the cuts of a dual solver with the digest of what they were found for."""
+    """The last run: its model, and the cuts of a dual solver with what they belong to: a digest, and the examples."""
 
     model: Any = None
     cuts: Any = None
     digest: str | None = None
+    remembered: "Remembered | None" = None
 
 
 def train(
@@ -95,25 +97,38 @@ def train(
 
     `warm` is the run to continue; it is replaced by this one.
     """
+    check_types(parameters)
     with _shown(parameters) as shown:
         compiled = compile_data(parameters, data._replace(told=_aside(shown)))
         if isinstance(compiled.examples, Latent):
             loop = _latent().latent_loop(compiled, parameters, None if warm is None else warm.model)
         else:
             loop = fit if warm is None else partial(_fit_warm, compiled, warm)
-        solution = _slim(_run(loop, compiled, parameters, [*shown, *callbacks], **options))
-    model = model_of(compiled, parameters, solution, compiled.examples.n_examples)
+        solution = _run(loop, compiled, parameters, [*shown, *callbacks], **options)
+    n_examples = compiled.examples.n_examples
+    model: Any = model_of(compiled, parameters, solution, n_examples)
+    if compiled.piecewise and solution.state is not None:
+        from widemargin.core.online import Online  # seldom needed
+
+        rng = np.random.default_rng(parameters.random_state)
+        model.online = Online.of(solver_of(parameters), solution.state, rng, compiled.examples.n_weights, n_examples)
+    solution = _slim(solution)
     if warm is not None:
         warm.model = model
+        if warm.remembered is not None and warm.remembered.model is None:
+            warm.remembered = warm.remembered._replace(model=model)
     return model, solution
 
 
 def _fit_warm(compiled: Compiled[Any], warm: Warm, problem: Problem, solver: Solver, **options: Any) -> Solution:
-    from widemargin.tasks.warm import beginning, digest_of  # seldom needed
+    from widemargin.tasks.warm import beginning, digest_of, remembered  # seldom needed
 
     digest = digest_of(problem, solver)
-    solution = fit(problem, solver, **options, **beginning(warm, compiled, digest))
+    solution = fit(problem, solver, **options, **beginning(warm, compiled, problem, solver, digest))
     warm.cuts, warm.digest = solution.cuts, digest
+    if warm.cuts is not None:
+        warm.cuts.origin = None  # the digest tells as much, and holds no data
+    warm.remembered = remembered(compiled, problem, solver, solution)
     return solution
 
 
@@ -128,6 +143,7 @@ def train_path(
 
     Latent problems have local optima, so each value is trained by itself.
     """
+    check_types(parameters)
     with _shown(parameters) as shown:
         compiled, callbacks = compile_data(parameters, data._replace(told=_aside(shown))), [*shown, *callbacks]
         if isinstance(compiled.examples, Latent):
@@ -143,46 +159,79 @@ def train_path(
     return [(model_of(compiled, point, solution, n_examples), solution) for point, solution in path]
 
 
-@dataclass
-class Pieces(Generic[M]):
-    """A model that learns piece by piece: the running solver, the last piece, and the solution and model so far."""
-
-    online: "Online"
-    compiled: Compiled[M]
-    solution: Solution
-    model: M
-
-
 def train_piece(
     compile_data: Callable[..., Compiled[M]],
     parameters: Parameters,
-    before: Pieces[M] | None,
+    before: M | None,
     data: Data,
     labels: list[Any] | None = None,
-) -> Pieces[M]:
-    """Train for one epoch on a piece of the data; `before` is the result of the last piece, None for the first.
+) -> tuple[M, Solution]:
+    """The model after one epoch over a piece of the data, and its solution.
 
-    `labels` are those of all pieces; None takes those of the first.
+    `before` is the model to go on from, None for the first piece: by what it holds of the last piece (`core.online`),
+    or from the weights that `fit` found. `labels` are those of all pieces; None takes those of the data, and learns
+    others as they come.
+
+    The penalty of an epoch is spread over as many examples as the largest piece had, or `fit`: five more sequences do
+    not shrink the weights as much as thousands do.
     """
-    solver = chosen(parameters).solver
-    if before is None:
-        from widemargin.core.online import Online  # seldom needed
+    from widemargin.core.online import learn  # seldom needed
+    from widemargin.tasks.warm import moves, weights_for
 
-        online = Online(_piecewise(solver), parameters.random_state)
-        compiled = compile_data(parameters, data, labels=labels, piece=True)
-    else:
-        online, compiled = before.online, before.compiled
-        if online.solver != solver:
-            raise WidemarginError(f"the pieces before were learnt by {online.solver}, not by {solver}; fit anew")
-        if labels is not None and set(labels) != set(compiled.labels):
-            raise DataError("the classes are others than those of the first call")
-        assert compiled.followed_by is not None
-        compiled = compiled.followed_by(data)
-    problem = problem_of(parameters, compiled.examples, data.sample_weight)
+    check_types(parameters)
+    solver, _, C = chosen(parameters)
+    model: Any = before
+    online, summary = (None, {}) if model is None else (model.online, model.summary)
+    _check_piecewise(solver, None if online is None else online.solver, summary)
+    compiled = compile_data(parameters, data, labels=labels, piece=True, after=before)
+    n_examples = compiled.examples.n_examples
+    most = max(n_examples, summary.get("examples", 0) if online is None else online.examples)
+    problem = problem_of(
+        replace(parameters, C=C * max(most, 1) / max(n_examples, 1)), compiled.examples, compiled.sample_weight
+    )
+    fixed = labels is not None or (online is not None and online.fixed)
+    rng = np.random.default_rng(parameters.random_state) if online is None else online.generator
     if isinstance(compiled.examples, Latent):
-        problem = _latent().on_the_way(problem, solver, compiled, parameters, online.rng)
-    solution = online.learn(problem)
-    return Pieces(online, compiled, solution, model_of(compiled, parameters, solution))
+        problem = _latent().on_the_way(problem, solver, compiled, parameters, rng)
+    begin: dict[str, Any] = {}
+    if model is not None and online is None:
+        begin = {"w": weights_for(compiled, model)}
+    elif online is not None:
+        begin = {"before": online, "places": moves(compiled, model, online.n_weights)}
+    trace = model.solution.trace if "solution" in summary else ()
+    solution, online = learn(problem, _priced(solver, C), rng, trace=trace, examples=most, fixed=fixed, **begin)
+    found: Any = model_of(compiled, parameters, solution)
+    found.online = replace(online, solver=repr(solver))
+    if "data" in summary:
+        found.summary["data"] = summary["data"]  # how files are read
+    return found, solution
+
+
+def _check_piecewise(solver: Solver, before: str | None, summary: Mapping[str, Any]) -> None:
+    """Raise unless the solver can go on from a model with this summary, whose pieces a solver `before` has learnt."""
+    name = type(solver).__name__
+    if not solver.online:
+        able = ", ".join(name for name, each in SOLVERS.items() if each.online)
+        raise UnsupportedError(f"{name} needs all data at once; solvers that learn piece by piece are {able}")
+    if before is not None and before != repr(solver):
+        raise WidemarginError(f"the pieces before were learnt by {before}, not by {solver}; fit anew")
+    if before is None and summary and solver.goes_on_from != "weights":
+        by = str(summary.get("solver", "another program"))
+        own = by.partition("(")[0] in {name, *(known for known, each in SOLVERS.items() if type(each) is type(solver))}
+        if not own or solver.goes_on_from == "own state":
+            able = ", ".join(name for name, each in SOLVERS.items() if each.online and each.goes_on_from == "weights")
+            what = (
+                f"weights that {by} has found" if not own else "weights alone, and this model does not hold its state"
+            )
+            raise UnsupportedError(
+                f"{name} cannot go on from {what}: its steps would be too long for them; solvers that can are {able}"
+            )
+
+
+def _priced(solver: Any, C: float) -> Solver:
+    """The solver with the price C of the slack of one example, if it has one: that does not depend on how many come."""
+    priced: Solver = replace(solver, C=C) if getattr(solver, "C", 0.0) is None else solver
+    return priced
 
 
 def compare_solvers(
@@ -201,6 +250,7 @@ def compare_solvers(
     """
     from widemargin.report.comparison import compare  # loads plotting code, which training does not need
 
+    check_types(parameters)
     with _shown(parameters) as shown:
         compiled = compile_data(parameters, data._replace(told=_aside(shown)))
         if isinstance(compiled.examples, Latent):
@@ -235,15 +285,6 @@ def _own(parameters: Parameters) -> dict[str, Any]:
     shared = {each.name for each in fields(Parameters)}
     own = {each.name: getattr(parameters, each.name) for each in fields(parameters) if each.name not in shared}
     return {name: value for name, value in own.items() if value is not None and _is_plain(value)}
-
-
-def _piecewise(solver: Solver) -> Solver:
-    if not solver.online:
-        able = ", ".join(name for name, each in SOLVERS.items() if each.online)
-        raise UnsupportedError(
-            f"{type(solver).__name__} needs all data at once; solvers that learn piece by piece are {able}"
-        )
-    return solver
 
 
 class Chosen(NamedTuple):
@@ -326,6 +367,8 @@ def _run(
     **options: Any,
 ) -> Trained:
     problem, stop = problem_of(parameters, compiled.examples, compiled.sample_weight), stop_of(parameters)
+    if compiled.examples.n_examples and not len(problem.weighted):
+        raise DataError("every example has the weight 0, so there is nothing to learn from")
     options |= {"stop": stop, "callbacks": callbacks, "seed": parameters.random_state}
     return loop(problem, solver_of(parameters), score=compiled.score, **options)
 
@@ -362,8 +405,8 @@ def solver_of(parameters: Parameters) -> Solver:
 
 
 def _slim(solution: Solution) -> Solution:
-    """The solution without its cuts, which take more memory than all the rest."""
-    return replace(solution, cuts=None)
+    """The solution without its cuts and state, which take more memory than all the rest."""
+    return replace(solution, cuts=None, state=None)
 
 
 def model_of(compiled: Compiled[M], parameters: Parameters, solution: Solution, n_examples: int | None = None) -> M:

@@ -1,43 +1,133 @@
 """Warm starts: where the next training run begins, if the last one is to be continued.
 
 With the same examples, objective, loss and kind of solver, a dual solver goes on from the cuts that it ended with; α is
-scaled if C has changed. Otherwise training begins at the weights of the model before. They are matched by the names of
-features and by labels: what is new begins at zero, what is no longer there is dropped. Any beginning is a valid one, so
-the certificate holds as it does for a cold start.
+scaled if C has changed. If only some of the examples are the same, it goes on from their cuts. Otherwise training
+begins at the weights of the model before, matched by the names of features and by labels: what is new begins at zero,
+what is no longer there is dropped. Any beginning is a valid one, so the certificate holds as it does for a cold start.
+
+**Which cuts stay valid.** Names give every label, feature and weight of the new examples the number that it had before,
+or none; no two get the same. An example is the same if its compiled arrays, in these numbers, are those of an example
+before (their digests tell), and if the old labels and the costs among them are still there. Then each of its old
+outputs is still an output, with the same Δ, and its φ is the old one with the weights renumbered; so is its cut. New
+labels only add outputs. An example that gained or lost a feature, through `min_count` say, has another digest, and its
+cuts are dropped. That names mean the same in both runs is not needed for any of this.
 """
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from widemargin._types import AnyArray, LongVector
+from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.core.checkpoint import fingerprint
+from widemargin.core.contents import contents_digest
+from widemargin.core.cut_store import Renumbering
+from widemargin.core.examples import OnDisk
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver
+from widemargin.core.solution import Solution
+from widemargin.core.solver import Carried, Solver
 from widemargin.errors import WidemarginError
 
 if TYPE_CHECKING:
     from widemargin.tasks.training import Warm
 
-DEEPEST = 8  # nested objects; deeper ones may refer to themselves
+
+class Matched(NamedTuple):
+    """The weights `w` of a model and, for each weight of new examples, its place among them; −1 if it is new.
+
+    `numbers` are such places of labels and features, as the `digests` of the examples take them.
+    """
+
+    w: FloatVector
+    places: LongVector
+    numbers: tuple[LongVector, ...]
+
+    def weights(self) -> FloatVector:
+        """The weights of the model as the new examples need them."""
+        return np.append(self.w, 0.0)[self.places]
 
 
-def beginning(warm: "Warm", compiled: Any, digest: str | None) -> dict[str, Any]:
-    """What `core.loop.fit` is to begin with: cuts of the same problem, or the weights of the last model, or nothing."""
+class Remembered(NamedTuple):
+    """What the cuts of a run were found for: the problem, each example's digest, number of blocks and weight, and C.
+
+    `slacks` are those of all blocks at the weights found, if known, and `model` is the model with these weights.
+    """
+
+    about: str
+    digests: list[bytes]
+    sizes: LongVector
+    example_weight: FloatVector
+    C: float
+    slacks: FloatVector | None
+    model: Any = None
+
+
+def beginning(warm: "Warm", compiled: Any, problem: Problem, solver: Solver, digest: str | None) -> dict[str, Any]:
+    """What `core.loop.fit` begins with: the cuts of the same examples, the weights of the last model, or nothing."""
     if warm.model is None:
         return {}
     if warm.cuts is not None and digest is not None and digest == warm.digest:
         return {"cuts": warm.cuts}
-    return {"w": weights_for(compiled, warm.model)}
+    before, cuts = warm.remembered, None
+    if before is not None and before.about == _about(problem, solver) and not isinstance(problem.examples, OnDisk):
+        cuts = _kept_cuts(warm.cuts, before, compiled, problem)
+    return {"w": weights_for(compiled, warm.model)} if cuts is None else {"cuts": cuts}
 
 
-def weights_for(compiled: Any, model: Any) -> Any:
+def remembered(compiled: Any, problem: Problem, solver: Solver, solution: Solution) -> Remembered | None:
+    """What the next run needs to know of this one to go on from its cuts; None if no examples can be told apart."""
+    examples = compiled.examples
+    if compiled.matched is None or solution.cuts is None or isinstance(examples, OnDisk):
+        return None
+    return Remembered(
+        _about(problem, solver), examples.digests(), _sizes(problem), problem.example_weight, problem.C, solution.slacks
+    )
+
+
+def _kept_cuts(cuts: Carried, before: Remembered, compiled: Any, problem: Problem) -> Carried | None:
+    """The cuts of those examples that were there before; None if there are none."""
+    matched = compiled.matched(before.model)
+    free = defaultdict(list)
+    for number, digest in reversed(list(enumerate(before.digests))):
+        free[digest].append(number)
+    found = [free[digest].pop() if free.get(digest) else -1 for digest in compiled.examples.digests(*matched.numbers)]
+    old, sizes = np.array(found, dtype=np.int64), _sizes(problem)
+    same = np.flatnonzero(old >= 0)
+    same = same[sizes[same] == before.sizes[old[same]]]
+    if not len(same):
+        return None
+    old_blocks, new_blocks = _blocks(before.sizes, old[same]), _blocks(sizes, same)
+    blocks = np.full(before.sizes.sum(), -1)
+    blocks[old_blocks] = new_blocks
+    weights = np.full(len(matched.w), -1)
+    known = np.flatnonzero(matched.places >= 0)
+    weights[matched.places[known]] = known
+    factors, seen = np.zeros(len(problem.c)), np.full(len(problem.c), np.nan)
+    was = np.repeat(before.example_weight, before.sizes)[old_blocks]
+    factors[new_blocks] = np.divide(problem.c[new_blocks], was, out=np.zeros(len(was)), where=was > 0)
+    if before.slacks is not None and before.C == problem.C:
+        seen[new_blocks] = np.where((problem.c[new_blocks] == was) & (was > 0), before.slacks[old_blocks], np.nan)
+    return cuts.renumbered(Renumbering(blocks, weights, problem.n_weights, factors, seen))
+
+
+def _sizes(problem: Problem) -> LongVector:
+    """The number of blocks of each example."""
+    return np.bincount(problem.objective.blocks(problem.examples), minlength=problem.examples.n_examples)
+
+
+def _blocks(sizes: LongVector, examples: LongVector) -> LongVector:
+    """The numbers of the blocks of these examples."""
+    counts = sizes[examples]
+    first = (np.cumsum(sizes) - sizes)[examples] - (np.cumsum(counts) - counts)
+    return np.repeat(first, counts) + np.arange(counts.sum())
+
+
+def weights_for(compiled: Any, model: Any) -> FloatVector:
     """The weights of a trained model as the examples need them."""
-    if compiled.carried is not None:
-        return compiled.carried(model)
+    if compiled.matched is not None:
+        weights: FloatVector = compiled.matched(model).weights()
+        return weights
     if list(model.labels) != list(compiled.labels) or len(model.w) != compiled.examples.n_weights:
         raise WidemarginError(
             f"warm_start cannot go on from the last model: it has {len(model.labels)} labels and {len(model.w):,} "
@@ -47,59 +137,45 @@ def weights_for(compiled: Any, model: Any) -> Any:
     return np.array(model.w, dtype=np.float64)
 
 
+def moves(compiled: Any, model: Any, n_weights: int) -> LongVector | None:
+    """The place that each weight of the examples had in the training of `model`, −1 if it is new; None if all stay."""
+    if compiled.matched is None:
+        return None
+    matched: Matched = compiled.matched(model)
+    if len(matched.w) != n_weights:
+        raise WidemarginError(f"the model has {len(matched.w):,} weights, but was trained with {n_weights:,}; fit anew")
+    return None if np.array_equal(matched.places, np.arange(n_weights)) else matched.places
+
+
 def places(new: Sequence[Any], old: Sequence[Any]) -> LongVector:
-    """The place of each new name among the old ones; −1 if it is not there.
+    """The place of each new name among the old ones; −1 if it is not there, or taken by an equal name before it.
 
     >>> places(["b", "c"], ["a", "b"]).tolist()
     [1, -1]
     """
     place = {name: k for k, name in enumerate(old)}
-    return np.array([place.get(name, -1) for name in new], dtype=np.int64)
+    return np.array([place.pop(name, -1) for name in new], dtype=np.int64)
 
 
-def moved(weights: AnyArray, *axes: LongVector) -> AnyArray:
-    """The weights with each axis put in a new order, given by `places`; zero for what has no place.
+def moved(numbers: AnyArray, *axes: LongVector) -> AnyArray:
+    """The numbers with each axis put in a new order, given by `places`; −1 for what has no place.
 
-    >>> moved(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, -1]), np.array([1, 0])).tolist()
-    [[4.0, 3.0], [0.0, 0.0]]
+    >>> moved(np.array([[1, 2], [3, 4]]), np.array([1, -1]), np.array([1, 0])).tolist()
+    [[4, 3], [-1, -1]]
     """
     for axis, order in enumerate(axes):
-        nothing = np.zeros([1 if k == axis else size for k, size in enumerate(weights.shape)])
-        weights = np.take(np.concatenate([weights, nothing], axis=axis), order, axis=axis)
-    return weights
+        nothing = np.full([1 if k == axis else size for k, size in enumerate(numbers.shape)], -1)
+        numbers = np.take(np.concatenate([numbers, nothing], axis=axis, dtype=numbers.dtype), order, axis=axis)
+    return numbers
 
 
 def digest_of(problem: Problem, solver: Solver) -> str | None:
     """A digest of all that cuts depend on, C apart; None if the examples hold more than numbers and texts."""
     about = fingerprint(problem, solver) | {"C": None, "solver": type(solver).__name__}
-    digest = hashlib.blake2b(repr(about).encode(), digest_size=16)
-    return digest.hexdigest() if _update(digest, problem.examples, 0) else None
+    return contents_digest(repr(about), problem.examples)
 
 
-def _update(digest: Any, value: Any, depth: int) -> bool:
-    """Add a value to the digest; False if it is none that can be told from others by its contents."""
-    if value is None or isinstance(value, bool | int | float | str | np.generic):
-        digest.update(f"{type(value).__name__} {value!r};".encode("utf-8", "surrogatepass"))
-        return True
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        digest.update(f"{value.dtype} {value.shape};".encode())
-        digest.update(np.ascontiguousarray(value).ravel().view(np.uint8).data)
-        return True
-    parts = None if depth == DEEPEST else _parts(value)
-    if parts is None:
-        return False
-    digest.update(f"{type(value).__name__} {len(parts)};".encode())
-    return all(_update(digest, part, depth + 1) for part in parts)
-
-
-def _parts(value: Any) -> Sequence[Any] | None:
-    """The parts of a value; None if that cannot be known, as with functions and objects of the user's."""
-    if isinstance(value, Mapping):
-        return [part for pair in value.items() for part in pair]
-    if isinstance(value, list | tuple):
-        return value
-    if not type(value).__module__.startswith("widemargin.") or isinstance(value, type):
-        return None
-    if is_dataclass(value):
-        return [getattr(value, each.name) for each in fields(value)]
-    return [part for pair in sorted(vars(value).items()) for part in pair] if hasattr(value, "__dict__") else None
+def _about(problem: Problem, solver: Solver) -> str:
+    """What else cuts and their α depend on, apart from examples, weights and C."""
+    about = fingerprint(problem, solver)
+    return repr([type(solver).__name__, *(about[name] for name in ("loss", "penalty", "objective"))])

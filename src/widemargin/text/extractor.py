@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -87,6 +87,9 @@ class Extractor(Protocol):
     def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
         """Number features as the merged surveys of all parts have them, instead of by `fit`."""
 
+    def grown(self, X: Any, min_count: int) -> "Extractor":
+        """An extractor that knows these features, and those of `X` that are not too rare there."""
+
     def transform(self, X: Any) -> Features:
         """The known features of any sequences."""
 
@@ -151,6 +154,27 @@ class NumberedFeatures:
             known = [vocabulary.frequent(self.min_count) for vocabulary in vocabularies]
             self.index = Alphabet(known[0].keys)
             self._spell = partial(_spelt, known)
+
+    def grown(self, X: Any, min_count: int) -> Self:
+        """An extractor that knows these features, and those of `X` that are not too rare there."""
+        more = [each.frequent(min_count) for each in self.survey(X)]
+        if all((alphabet.lookup(each.keys) >= 0).all() for alphabet, each in zip(self._alphabets, more, strict=True)):
+            return self
+        grown, names, before = copy(self), self.names(), 0
+        known = list[Vocabulary]()
+        for alphabet, each in zip(self._alphabets, more, strict=True):
+            here = slice(before, before + alphabet.size)
+            none = np.zeros(alphabet.size, dtype=np.int64)
+            known.append(Vocabulary(alphabet.keys(), none, names[here]).merged(each))
+            before += alphabet.size
+        grown.min_count = 0
+        grown.adopt(known)
+        return grown
+
+    @property
+    def _alphabets(self) -> list[Alphabet]:
+        """The alphabet of each group of features that `survey` finds."""
+        return [self.index] if isinstance(self.index, Alphabet) else []
 
     def _new_index(self) -> FeatureIndex:
         return Alphabet() if self.hash_bits is None else HashedIndex(self.hash_bits)

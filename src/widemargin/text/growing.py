@@ -208,7 +208,7 @@ class GrowingRecords:
     def add(self, X: Sequence[Any]) -> LongVector:
         """Write the features of a piece."""
         group, before = self.group, self.group.index.size
-        names, features = self.extractor.grown(X)
+        names, features = self.extractor.appended(X)
         if group.has_names:
             group.make_room()
             size = group.index.size

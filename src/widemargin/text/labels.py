@@ -28,11 +28,12 @@ class Encoded(NamedTuple):
     sets: BoolMatrix
 
 
-def encode_labels(X: Any, y: Any, labels: list[Any] | None = None) -> Encoded:
+def encode_labels(X: Any, y: Any, labels: list[Any] | None = None, known: Sequence[Any] = ()) -> Encoded:
     """The labels, and every position's label number or set of labels.
 
     If `labels` are given, they must hold every label of `y`. Otherwise the labels are the distinct ones, the most
-    frequent first: the weights that training touches together then share cache lines.
+    frequent first: the weights that training touches together then share cache lines. Those that are `known` already
+    come before all others.
     """
     values: list[Cell]
     if isinstance(y, Column):
@@ -52,31 +53,54 @@ def encode_labels(X: Any, y: Any, labels: list[Any] | None = None) -> Encoded:
     counts = np.bincount(codes, minlength=len(values)).tolist()
     present = [c for c, count in enumerate(counts) if count]
     if labels is None:
-        labels = _found_in([(values[c], counts[c]) for c in present])
-    known = {label: k for k, label in enumerate(labels)}
+        labels = _found_in([(values[c], counts[c]) for c in present], known)
+    number_of = {label: k for k, label in enumerate(labels)}
     number, sets = np.zeros(len(values), dtype=np.int32), list[list[bool]]()
     for c in present:
         for label in labels_in(values[c]):
-            if label not in known:
+            if label not in number_of:
                 raise DataError(f"the label {label!r} is not among the classes, which the first call fixed")
         cell = values[c]
         if isinstance(cell, frozenset | None):
             number[c] = len(labels) + len(sets)
             sets.append([cell is None or label in cell for label in labels])
         else:
-            number[c] = known[cell]
+            number[c] = number_of[cell]
     return Encoded(labels, number[codes], np.array(sets, dtype=bool).reshape(-1, len(labels)))
 
 
-def _found_in(counts: Sequence[tuple[Cell, int]]) -> list[Any]:
-    """All labels, the most frequent first; those that only sets name are the last."""
+def _found_in(counts: Sequence[tuple[Cell, int]], known: Sequence[Any]) -> list[Any]:
+    """The known labels, then all others, the most frequent first; those that only sets name are the last."""
     found: dict[Any, int] = {}
     for cell, count in counts:
         for label in labels_in(cell):
             found[label] = found.get(label, 0) + (count if isinstance(cell, str | int) else 0)
-    if not found:
+    if not found and not known:
         raise DataError("there is no labelled position to learn from")
-    return by_frequency(found)
+    return joined(known, by_frequency(found))
+
+
+def joined(known: Sequence[Any], more: Iterable[Any]) -> list[Any]:
+    """The known labels, and behind them those that are new.
+
+    >>> joined(["b", "a"], ["a", "c"])
+    ['b', 'a', 'c']
+    """
+    labels = list(dict.fromkeys([*known, *more]))
+    check_kinds(labels)
+    return labels
+
+
+def fixed_labels(classes: list[Any] | None, known: Sequence[Any], *, fixed: bool) -> list[Any] | None:
+    """All labels that data may have, if the user lists them as `classes` or has `fixed` them before; None for any.
+
+    The classes must hold those that are `known` already.
+    """
+    if classes is None:
+        return list(known) if fixed else None
+    if not set(known) <= set(classes) or (fixed and len(classes) > len(known)):
+        raise DataError("the classes are others than those of the first call")
+    return joined(known, classes)
 
 
 def by_frequency(counts: Mapping[Any, int]) -> list[Any]:

@@ -1,5 +1,6 @@
 """Features as rows of numbers: NumPy arrays or SciPy sparse matrices."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from widemargin.text.shared import Vocabulary
 
 WIDEST = 2**31 - 1
 """The most columns of a matrix: their numbers have 32 bits."""
+FAR, SHOWN = 1e5, 3
+"""How much larger or smaller than usual the entries of a column may be; how many columns a warning names."""
 SHARE = 2**20
 """How many entries of a dense matrix are looked at together; it may be on disk, and too large for memory."""
 
@@ -39,7 +42,9 @@ class MatrixExtractor:
         """Note the width of the training matrices."""
         matrices = (_numbers(given, f"sequence {i}", "position") for i, given in enumerate(X))
         self.width = next((int(matrix.shape[1]) for matrix in matrices if matrix.ndim == 2), 0)
-        return self.transform(X)
+        features = self.transform(X)
+        warn_of_scales(features.rows)
+        return features
 
     def transform(self, X: Sequence[Any]) -> Features:
         """The non-zero entries of all matrices."""
@@ -76,6 +81,10 @@ class MatrixExtractor:
 
     def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
         """Take the columns as they are; the width is that of the first matrix."""
+
+    def grown(self, X: Sequence[Any], min_count: int) -> "MatrixExtractor":
+        """An extractor of all columns."""
+        return self if self.columns is None else MatrixExtractor(self.width)
 
     def read(self, X: Sequence[Any]) -> Extracted:
         """The known features of any sequences, whole or in shares."""
@@ -138,6 +147,26 @@ def as_matrix(X: Any, width: int | None = None) -> Matrix:
         raise DataError(f"example {row}: feature {joined.indices[bad[0]]} is {joined.data[bad[0]]}")
     joined.eliminate_zeros()
     return Matrix(_rows(joined), int(joined.shape[1]))
+
+
+def warn_of_scales(rows: Rows) -> None:
+    """Warn of columns whose largest entries are far larger or smaller than those of the other columns."""
+    if not len(rows.values):  # all entries are 1
+        return
+    columns, places = np.unique(rows.indices, return_inverse=True)
+    sizes = np.zeros(len(columns))
+    np.maximum.at(sizes, places, np.abs(rows.values))
+    usual = np.sort(sizes)[(len(sizes) - 1) // 2]
+    far = np.maximum(sizes / usual, usual / sizes)
+    worst = [k for k in np.argsort(-far, kind="stable").tolist() if far[k] > FAR]
+    if worst:
+        named = ", ".join(f"column {columns[k]} with entries up to {sizes[k]:.2g}" for k in worst[:SHOWN])
+        more = f" and {len(worst) - SHOWN} more" if len(worst) > SHOWN else ""
+        warnings.warn(
+            f"features have very different scales: {named}{more}, where others have entries up to {usual:.2g}; "
+            "small ones hardly count, and training is slow. Scale them first, with scikit-learn's StandardScaler say",
+            stacklevel=2,
+        )
 
 
 def in_shares(X: Any) -> Iterator[Any]:

@@ -48,7 +48,7 @@ class RecordExtractor(NumberedFeatures):
         self._spell = partial(_in_order, strings, self.index.lookup(keys), self.index.size)
         return _assembled(numbers, values, counts, indptr)
 
-    def grown(self, X: Sequence[Sequence[Any]]) -> tuple[list[str], Features]:
+    def appended(self, X: Sequence[Sequence[Any]]) -> tuple[list[str], Features]:
         """The features of more training sequences, none too rare yet, and the names of those that are new."""
         strings, codes, values, counts, indptr = _flatten(X)
         before, numbers = self.index.size, self.index.intern(hash_strings(strings))

@@ -114,6 +114,7 @@ class TemplateExtractor(NumberedFeatures):
     def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
         """Number the features as a survey of all data found them, instead of by `fit`."""
         super().adopt(vocabularies)
+        self._training = None
         if len(vocabularies) > 1:
             self.transition_index = Alphabet(vocabularies[1].frequent(self.min_count).keys)
 
@@ -131,6 +132,11 @@ class TemplateExtractor(NumberedFeatures):
     def reader(self, own: OwnScores | None = None, fields: Sequence[Field] = ()) -> TokenReader:
         """A reader for the features as they are numbered now (`text.token_rows`)."""
         return TokenReader(self._groups, self.resources, own, fields)
+
+    @property
+    def _alphabets(self) -> list[Alphabet]:
+        on_transitions = [self.transition_index] if self.transition_templates else []
+        return [*super()._alphabets, *(each for each in on_transitions if isinstance(each, Alphabet))]
 
     @property
     def _groups(self) -> list[tuple[tuple[Template, ...], FeatureIndex]]:

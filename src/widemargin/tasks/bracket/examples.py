@@ -126,7 +126,7 @@ class BracketExamples:
         if error not in ERRORS:
             raise WidemarginError(f"there is no error {error!r}; there are {' and '.join(map(repr, ERRORS))}")
         n_labels, n_chains = bracketing.n_labels, len(bracketing.chains)
-        costs = np.full(n_labels, missing_cost)
+        costs = np.full(n_labels, float(missing_cost))
         costs[1:n_chains] = 1.0
         labelling = bracketing.allowed, bracketing.rests, bracketing.rest_side, n_chains
         self.data = BracketData(indptr, keys, gold, *labelling, costs, error == "productions")

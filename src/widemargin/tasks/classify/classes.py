@@ -8,6 +8,7 @@ All outputs can be listed, so each optional ability (`core.examples`) is a line 
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.contents import digests_of_parts, old_numbers
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import Rows
 from widemargin.errors import DataError
@@ -98,6 +99,15 @@ class ClassExamples:
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
         """The worst outputs of slack scaling, since an example has a single position."""
         return self.difference(batch, self.decode_slack(w, batch))
+
+    def digests(self, labels: LongVector | None = None, features: LongVector | None = None) -> list[bytes]:
+        """A digest of each example, with other numbers for classes and features (`tasks.warm`)."""
+        labels = np.arange(self.linear.n_labels) if labels is None else labels
+        old = old_numbers(labels)
+        gold = np.arange(self.n_examples + 1), labels[self.gold]
+        return digests_of_parts(
+            [self.costs[np.ix_(old, old)], self.linear.intercept], gold, *self.linear.parts(features)
+        )
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and the biases."""

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
-from widemargin.core.checks import checked_weights
+from widemargin.core.checks import checked_weights, is_number
 from widemargin.core.examples import Examples
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
@@ -19,14 +19,17 @@ from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.linear import LinearScores
 from widemargin.tasks.classify.classes import ClassExamples
-from widemargin.tasks.classify.labels import class_numbers, indicators, set_costs
+from widemargin.tasks.classify.labels import class_numbers, indicators, listed_labels, set_costs
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.classify.multilabel import multilabel_kind
 from widemargin.tasks.classify.parameters import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.survey import Survey, widened
 from widemargin.tasks.training import Compiled, Data
-from widemargin.text.labels import cost_matrix, label_weights
-from widemargin.text.matrices import MatrixExtractor, as_matrix
+from widemargin.text.labels import cost_matrix, fixed_labels, joined, label_weights
+from widemargin.text.matrices import MatrixExtractor, as_matrix, warn_of_scales
+
+if TYPE_CHECKING:
+    from widemargin.tasks.warm import Matched
 
 M = TypeVar("M", bound=LinearModel)
 
@@ -57,20 +60,27 @@ def compile_classes(
     labels: Sequence[Any] | None = None,
     *,
     piece: bool = False,
+    after: Classifier | None = None,
     survey: Survey | None = None,
 ) -> Compiled[Classifier]:
-    """Compile features and classes to arrays; `labels` are those of the data, or of the `survey` of all parts."""
+    """Compile features and classes to arrays; `labels` are those of the data, or of the `survey` of all parts.
+
+    A `piece` that comes `after` another, or after `fit`, has the labels of that model, and its own.
+    """
     X, y, weight = widened(data.X, survey), data.y, data.sample_weight
     if survey is not None:
         labels = sorted(survey.labels)
     if not piece:
         X, y, weight = merged(X, y, _weighed(parameters.class_weight, y, weight, survey))
+    if after is not None:
+        labels = _labels_after(after, labels, class_numbers(y)[0])
     known, gold = class_numbers(y, None if labels is None else list(labels))
     if len(known) < 2:
         raise DataError(f"there is only one class, {known[0]!r}; at least two are needed to tell them apart")
     _check_lengths(X.rows, gold)
     intercept, extractor = _intercept(parameters), MatrixExtractor(X.width)
     costs = cost_matrix(parameters.costs, known)
+    warn_of_scales(X.rows)
     examples = ClassExamples(binary(X.rows), X.width, len(known), gold, costs=costs, intercept=intercept)
     score = None
     if data.dev is not None:
@@ -85,8 +95,8 @@ def compile_classes(
         score,
         "accuracy",
         weight,
-        lambda more: compile_classes(parameters, more, known, piece=True),
-        carried=partial(_carried, known, extractor, examples.linear),
+        piecewise=True,
+        matched=partial(_matched, known, extractor, examples.linear),
     )
 
 
@@ -96,17 +106,21 @@ def compile_sets(
     labels: Sequence[Any] | None = None,
     *,
     piece: bool = False,
+    after: MultilabelModel | None = None,
     survey: Survey | None = None,
 ) -> Compiled[MultilabelModel]:
-    """Compile features and sets of labels to arrays; `labels` are those of the data, or of the `survey` of all."""
+    """Compile features and sets of labels to arrays; `labels`, `after` and `survey` as in `compile_classes`."""
     X = widened(data.X, survey)
     if survey is not None:
         labels = sorted(survey.facts["labels"])
+    if after is not None:
+        labels = _labels_after(after, labels, listed_labels(data.y))
     known, gold = indicators(data.y, None if labels is None else list(labels))
     _check_lengths(X.rows, gold)
     kind, n = multilabel_kind(len(known), pairwise=parameters.pairwise), len(known)
     intercept, extractor = _intercept(parameters), MatrixExtractor(X.width)
     costs = set_costs(parameters.costs, known)
+    warn_of_scales(X.rows)
     examples = kind(binary(X.rows), X.width, n, gold, costs=costs, intercept=intercept)
     score = None
     if data.dev is not None:
@@ -119,8 +133,8 @@ def compile_sets(
         score,
         "f1",
         data.sample_weight,
-        lambda more: compile_sets(parameters, more, known, piece=True),
-        carried=partial(_carried, known, extractor, examples.linear),
+        piecewise=True,
+        matched=partial(_matched, known, extractor, examples.linear),
     )
 
 
@@ -137,26 +151,37 @@ def _model(
     return kind(labels, extractor, W[: linear.n_features].copy(), bias, pairs.copy(), summary=summary)
 
 
-def _carried(labels: list[Any], extractor: MatrixExtractor, linear: LinearScores, model: LinearModel) -> FloatVector:
-    """The weights of another classifier, as far as labels and columns are the same."""
-    from widemargin.tasks.warm import moved, places  # seldom needed
+def _labels_after(after: LinearModel, classes: Sequence[Any] | None, found: Sequence[Any]) -> list[Any]:
+    """The labels of a piece that comes after a model: those of the model, and those that were `found`."""
+    given, online = None if classes is None else list(classes), after.online
+    fixed = fixed_labels(given, after.labels, fixed=online is not None and online.fixed)
+    return sorted(joined(after.labels, found) if fixed is None else fixed)
 
-    codes = places(labels, model.labels)
-    W = moved(model.W, places(extractor.names(), model.extractor.names()), codes)
-    bias = [moved(model.bias, codes) / linear.intercept] if linear.intercept else []
-    n, pairs = len(model.labels), np.zeros(linear.n_weights - linear.n_linear)
+
+def _matched(labels: list[Any], extractor: MatrixExtractor, linear: LinearScores, model: LinearModel) -> "Matched":
+    """The weights of another classifier, as far as labels and columns are the same."""
+    from widemargin.tasks.warm import Matched, moved, places  # seldom needed
+
+    codes, columns = places(labels, model.labels), places(extractor.names(), model.extractor.names())
+    bias = [model.bias / linear.intercept] if linear.intercept else []
+    w = np.concatenate([model.W.ravel(), *bias, model.pairs])
+    n, n_linear, numbers = len(model.labels), len(w) - len(model.pairs), np.arange(len(w))
+    moved_bias = [moved(numbers[model.W.size : n_linear], codes)] if bias else []
+    pairs = np.full(linear.n_weights - linear.n_linear, -1)
     if len(pairs) and len(model.pairs):
-        table = np.zeros((n, n))
-        table[np.triu_indices(n, 1)] = model.pairs
-        pairs = moved(table + table.T, codes, codes)[np.triu_indices(len(labels), 1)]
-    return np.concatenate([W.ravel(), *bias, pairs])
+        table = np.full((n, n), -1)
+        first, second = np.triu_indices(n, 1)
+        table[first, second] = table[second, first] = numbers[n_linear:]
+        pairs = moved(table, codes, codes)[np.triu_indices(len(labels), 1)]
+    W = moved(numbers[: model.W.size].reshape(model.W.shape), columns, codes)
+    return Matched(w, np.concatenate([W.ravel(), *moved_bias, pairs]), (codes, columns))
 
 
 def _intercept(parameters: LinearParameters) -> float:
     scaling = parameters.intercept_scaling
     if not parameters.fit_intercept:
         return 0.0
-    if not (np.isfinite(scaling) and scaling > 0):
+    if not is_number(scaling) or scaling <= 0:
         raise WidemarginError(f"intercept_scaling must be a positive number, not {scaling!r}")
     return float(scaling)
 

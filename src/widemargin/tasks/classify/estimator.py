@@ -58,11 +58,13 @@ class LinearEstimator(NamedEstimator[M]):
 
     @available_if(_learns_online)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Train for one epoch on these data, continuing from the last call; for solvers that learn piece by piece.
+        """Train for one epoch on these data, going on from the model there is; for solvers that learn piece by piece.
 
-        `classes` are, in the first call, all labels that will ever occur; None takes those of its `y`.
+        `classes` are all labels that will ever occur, others being refused from then on; None learns those of `y`.
         """
-        data = Data(*self._checked(drained(X), drained(y), drained(sample_weight), reset=self._pieces is None))
+        data = Data(
+            *self._checked(drained(X), drained(y), drained(sample_weight), reset=not self.__sklearn_is_fitted__())
+        )
         return self._learn(data, None if classes is None else np.unique(classes).tolist())
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types

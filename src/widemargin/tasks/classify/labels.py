@@ -50,6 +50,11 @@ def indicators(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntM
     return list(range(matrix.shape[1])) if labels is None else labels, matrix.astype(np.int32)
 
 
+def listed_labels(y: Any) -> list[Any]:
+    """The labels in lists of labels; none for a matrix, whose columns are those that are known."""
+    return [] if _matrix(y) is not None else indicators(y)[0]
+
+
 def _matrix(y: Any) -> AnyArray | None:
     """`y` as an array if it is one, or a list of lists that looks like one; None for lists of labels."""
     if hasattr(y, "toarray"):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.core.contents import digests_of_parts
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import NO_ROWS, Rows, compressed, stack
@@ -73,7 +74,7 @@ class MultilabelExamples:
         gold = self.gold[batch]
         residual = (gold - outputs).astype(np.float64)
         psi = self.linear.products(batch, residual, pair_differences(gold, outputs) if self.pairwise else NO_ROWS)
-        return Differences((gold != outputs) @ self.costs, psi)
+        return Differences(np.where(gold != outputs, self.costs, 0.0).sum(axis=1), psi)
 
     @property
     def n_positions(self) -> LongVector:
@@ -84,6 +85,16 @@ class MultilabelExamples:
         """What `violators` may take: a set for each label, in several copies, and its ψ if it is all wrong."""
         n_labels, of_features = self.linear.n_labels, np.diff(self.linear.features.indptr) + 1.0
         return n_labels**2 * (BYTES_PER_ENTRY * of_features + 40.0)
+
+    def digests(self, labels: LongVector | None = None, features: LongVector | None = None) -> list[bytes]:
+        """A digest of each example, with other numbers for labels and features (`tasks.warm`).
+
+        Labels are positions of outputs, too, so examples are the same only if all labels are.
+        """
+        labels = np.arange(self.linear.n_labels) if labels is None else labels
+        gold = np.arange(self.n_examples + 1) * self.gold.shape[1], self.gold.ravel()
+        about = [labels, self.costs, self.linear.intercept, self.pairwise]
+        return digests_of_parts(about, gold, *self.linear.parts(features))
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, the biases, and the weights of all pairs."""
@@ -201,8 +212,9 @@ class EnumeratedMultilabel(MultilabelExamples):
         worst = []
         for part, scores in self._tables(w, batch):
             number, position = self._numbers(self.gold[part]), np.arange(len(part))
+            no_pairs = np.zeros((self.linear.n_labels, self.linear.n_labels))
             signed = (1.0 - 2.0 * self.gold[part]) * self.costs
-            errors = (self.gold[part] @ self.costs)[:, None] + signed @ self.sets.T
+            errors = (self.gold[part] * self.costs).sum(axis=1, keepdims=True) + subset_scores(signed, no_pairs)
             values = errors * (1.0 + scores - scores[position, number][:, None])
             # Errors are sums, and rounding may leave a little where the error is zero.
             values[position, number] = 0.0

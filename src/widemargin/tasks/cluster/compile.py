@@ -41,11 +41,9 @@ def compile_clusters(
     data: Data,
     labels: Sequence[Any] | None = None,
     *,
-    piece: bool = False,
-    extractor: PairExtractor | None = None,
     survey: Survey | None = None,
 ) -> Compiled[ClusterModel]:
-    """Compile documents and clusters to arrays; `extractor` is that of earlier pieces, `survey` that of all parts.
+    """Compile documents and clusters to arrays; `survey` is that of all parts.
 
     Clusters have no names that matter, so `labels` is ignored.
     """
@@ -55,15 +53,12 @@ def compile_clusters(
         raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(SCORES)}")
     if not is_number(parameters.link_penalty) or not 0 <= parameters.link_penalty < np.inf:
         raise WidemarginError(f"link_penalty must be a number of at least 0, not {parameters.link_penalty!r}")
-    if extractor is None:
-        _check_documents(data.X)
-        extractor = PairExtractor.choose(data.X, parameters.pair_features, parameters.fields)
-        if survey is not None:
-            extractor.adopt(survey.features)
-        alone = survey is None or not survey.features  # a matrix has columns, which need no names
-        documents = extractor.fit(data.X) if alone else extractor.transform(data.X)
-    else:
-        documents = extractor.transform(data.X)
+    _check_documents(data.X)
+    extractor = PairExtractor.choose(data.X, parameters.pair_features, parameters.fields)
+    if survey is not None:
+        extractor.adopt(survey.features)
+    alone = survey is None or not survey.features  # a matrix has columns, which need no names
+    documents = extractor.fit(data.X) if alone else extractor.transform(data.X)
     if survey is None and not len(documents.first):
         raise DataError("no document has a pair of items to learn from")
     clusters = cluster_numbers(documents, data.y)
@@ -77,7 +72,6 @@ def compile_clusters(
         score=score,
         metric=parameters.dev_metric,
         sample_weight=data.sample_weight,
-        followed_by=lambda more: compile_clusters(parameters, more, piece=True, extractor=extractor),
         completions=partial(forests_of, examples) if isinstance(examples, ForestExamples) else None,
     )
 

@@ -27,15 +27,16 @@ def compile_custom(
     labels: Sequence[Any] | None = None,
     *,
     piece: bool = False,
-    n_weights: int | None = None,
+    after: CustomModel | None = None,
     survey: Survey | None = None,
 ) -> Compiled[CustomModel]:
-    """Compile inputs and outputs to examples; `n_weights` is that of earlier pieces, or of the `survey` of all parts.
+    """Compile inputs and outputs to examples; `after` is the model that they follow, `survey` that of all parts.
 
     Outputs need not be listed, so `labels` is ignored.
     """
     _check_outputs(data.y)
     structure = parameters.structure
+    n_weights = None if after is None else len(after.weights)
     if survey is not None:
         n_weights = survey.facts["size"]["n_weights"]
     examples = examples_of(structure, data.X, data.y, n_weights)
@@ -46,7 +47,7 @@ def compile_custom(
         score=None if error is None else lambda w: -error(w),
         metric="minus the mean error",
         sample_weight=data.sample_weight,
-        followed_by=lambda more: compile_custom(parameters, more, piece=True, n_weights=examples.n_weights),
+        piecewise=True,
         completions=lambda given: list(zip(data.y, given, strict=True)),
     )
 

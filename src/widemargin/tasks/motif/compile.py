@@ -7,7 +7,7 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import BoolVector, FloatVector, LongVector
-from widemargin.core.checks import checked_weights
+from widemargin.core.checks import checked_weights, is_number
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
@@ -65,7 +65,7 @@ def _both_strands(parameters: MotifParameters) -> bool:
 def _weights(parameters: MotifParameters, sample_weight: Any, y: list[Any]) -> FloatVector:
     """The weights of examples, times that of background."""
     each = parameters.background_weight
-    if not (isinstance(each, int | float) and np.isfinite(each) and each >= 0):
+    if not is_number(each) or each < 0:
         raise WidemarginError(f"background_weight must be a number of at least 0, not {each!r}")
     return checked_weights(sample_weight, len(y)) * np.array([each if label is None else 1.0 for label in y])
 

@@ -149,7 +149,7 @@ class TreeExamples:
             trees.n_labels,
             none if heads is None else heads,
             none if labels is None else labels,
-            np.array([head_cost, label_cost]),
+            np.array([head_cost, label_cost], dtype=np.float64),
         )
         self.n_examples = len(indptr) - 1
         self.n_weights = trees.n_weights

@@ -20,7 +20,7 @@ from widemargin.tasks.rank.scores import Rankings, main_measure
 from widemargin.tasks.rank.swaps import SwapExamples
 from widemargin.tasks.survey import Survey, refuse_latent, widened
 from widemargin.tasks.training import Compiled, Data
-from widemargin.text.matrices import MatrixExtractor
+from widemargin.text.matrices import MatrixExtractor, warn_of_scales
 
 VISIBLE = 0.001
 NOTHING_LEARNT = (
@@ -46,6 +46,7 @@ def compile_rankings(
     queries = queries._replace(matrix=widened(queries.matrix, survey))
     grades, extractor = as_grades(data.y, queries.indptr), MatrixExtractor(queries.matrix.width)
     examples = _examples(settings, QueryExamples(*feature_rows(extractor, queries, settings), grades))
+    warn_of_scales(queries.matrix.rows)
     weight = checked_weights(data.sample_weight, examples.n_examples) * examples.informative()
     if survey is None and not weight.any():
         choice = f"relevant and other documents to choose {settings.k} from"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector, LongVector
 from widemargin.core.sparse import Rows, sums
 
@@ -43,5 +44,6 @@ def regression_weights(features: Rows, n_features: int, indptr: LongVector, gain
 
     operator = LinearOperator((n_documents, n_features), matvec=product, rmatvec=transposed, dtype=np.float64)
     size = float(np.sqrt((roots**2 * sums(features.values**2, features.indptr)).sum() / max(n_features, 1)))
-    found: FloatVector = lsmr(operator, roots * centred(gains), damp=DAMPING * size, maxiter=MOST_STEPS)[0]
+    with one_blas_thread():
+        found: FloatVector = lsmr(operator, roots * centred(gains), damp=DAMPING * size, maxiter=MOST_STEPS)[0]
     return found

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin._types import BoolVector, FloatVector, IntVector
+from widemargin._types import BoolVector, IntVector
 from widemargin.core.solution import Solution
 from widemargin.tasks.partial import counting, unknown_in
 from widemargin.tasks.segment.check import gold_lengths
@@ -39,6 +39,9 @@ from widemargin.text.spans import OUTSIDE
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.template_sets import spelt_out
 from widemargin.text.templates import DEFAULT_TEMPLATES
+
+if TYPE_CHECKING:
+    from widemargin.tasks.warm import Matched
 
 
 def survey_segments(parameters: SegmenterParameters, data: Data) -> Survey:
@@ -96,7 +99,7 @@ def compile_segments(
         score,
         parameters.dev_metric,
         counting(examples, data.sample_weight),
-        carried=partial(_carried, labels, extractor, shape),
+        matched=partial(_matched, labels, extractor, shape),
     )
 
 
@@ -117,22 +120,23 @@ def _inside(labels: Sequence[str], gold: IntVector) -> BoolVector:
     return np.array([label != OUTSIDE for label in labels])[gold >> 1]
 
 
-def _carried(labels: list[str], extractor: SegmentExtractor, shape: Segmentation, model: SegmentModel) -> FloatVector:
+def _matched(labels: list[str], extractor: SegmentExtractor, shape: Segmentation, model: SegmentModel) -> "Matched":
     """The weights of another segmenter, as far as labels and names of features are the same."""
-    from widemargin.tasks.warm import moved, places  # seldom needed
+    from widemargin.tasks.warm import Matched, moved, places  # seldom needed
 
-    own, old = model.shape.parts(model.w), model.extractor
-    names, before, n, m = extractor.names(), old.names(), extractor.n_features, old.n_features
-    codes, any_role = places(labels, model.labels), np.arange(ROLES)
-    roles = moved(own.roles.reshape(m, ROLES, -1), places(names[:n], before[:m]), any_role, codes)
-    return SegmentWeights(
-        roles.reshape(n, -1),
-        moved(own.segment, places(names[n:], before[m:]), codes),
+    w, old = model.w, model.extractor
+    own, names, before = model.shape.parts(np.arange(len(w), dtype=np.float64)), extractor.names(), old.names()
+    n, m = extractor.n_features, old.n_features
+    codes, tokens, spans = places(labels, model.labels), places(names[:n], before[:m]), places(names[n:], before[m:])
+    numbers = SegmentWeights(
+        moved(own.roles.reshape(m, ROLES, -1), tokens, np.arange(ROLES), codes).reshape(n, -1),
+        moved(own.segment, spans, codes),
         moved(own.length, places(range(shape.longest), range(model.shape.longest)), codes),
         moved(own.transition, codes, codes),
         moved(own.begin, codes),
         moved(own.end, codes),
-    ).flat()
+    )
+    return Matched(w, numbers.flat().astype(np.int64), (codes, tokens, spans, np.array(model.shape.max_lengths)))
 
 
 def _segmenter(

@@ -11,9 +11,10 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_rows
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, at_positions, per_example, whole_costs
-from widemargin.core.sparse import NO_ROWS, Rows, boundaries, sums
+from widemargin.core.sparse import NO_ROWS, Rows, boundaries, sums, taken
 from widemargin.decoders.semimarkov import semimarkov
 from widemargin.structures.support import distinct, runs
 from widemargin.tasks.segment.check import check, gold_lengths
@@ -252,6 +253,35 @@ class SegmentExamples:
         if len(data.segment_features.indptr) > 1:
             entries = entries + np.diff(data.segment_features.indptr[data.spans[data.indptr]])
         return labels * (BYTES_PER_ENTRY * entries + 24.0 * self.lengths * self.shape.longest)
+
+    def digests(
+        self,
+        labels: LongVector | None = None,
+        features: LongVector | None = None,
+        segment_features: LongVector | None = None,
+        max_lengths: LongVector | None = None,
+    ) -> list[bytes]:
+        """A digest of each example, with other numbers for labels and features (`tasks.warm`).
+
+        Segments longer than `max_lengths`, which are in the order of the other numbers, make no difference.
+        """
+        data, places = self.data, self.data.indptr
+        labels = np.arange(self.shape.n_labels) if labels is None else labels
+        old = old_numbers(labels)
+        lengths = data.max_lengths[old]
+        if max_lengths is not None and len(old) == len(max_lengths):
+            lengths = np.minimum(lengths, max_lengths)
+        about = [lengths.astype(np.int64), data.precision[old], data.recall[old], data.confusion[np.ix_(old, old)]]
+        parts = [
+            (places, 2 * labels[data.gold >> 1] + (data.gold & 1)),
+            *parts_of_rows(places, data.features, features),
+        ]
+        if self.shape.n_segment_features:
+            first = np.repeat(data.spans[:-1], np.diff(data.spans))
+            short = np.flatnonzero(np.arange(data.spans[-1]) - first < lengths.max(initial=0))
+            spans = span_boundaries(places, int(lengths.max(initial=0)))[places]
+            parts += parts_of_rows(spans, taken(data.segment_features, short), segment_features)
+        return digests_of_parts([*about, *data.limits, len(parts)], *parts)
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of all lengths and transitions."""

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix
+from widemargin.core.dense import times
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.decoders.coverage import OPEN, Coverage, Found, Limits, best_items
@@ -122,7 +123,7 @@ class ExtractExamples:
 
     def _best(self, i: int, w: FloatVector, scale: float) -> Found:
         extract, gold = self.extracts[i], self.gold[i]
-        sentences, concepts = extract.sentence_features @ w, extract.concept_features @ w
+        sentences, concepts = times(extract.sentence_features, w), times(extract.concept_features, w)
         if scale != 0.0 and gold.recall > 0.0:
             sentences = sentences - scale / gold.recall * extract.sentence_recall
             concepts = concepts - scale / gold.recall * extract.concept_recall

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,9 +31,13 @@ from widemargin.text.labels import (
     checked_labels,
     cost_matrix,
     encode_labels,
+    fixed_labels,
     label_weights,
 )
 from widemargin.text.matrices import MatrixExtractor
+
+if TYPE_CHECKING:
+    from widemargin.tasks.warm import Matched
 
 
 def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
@@ -50,14 +54,18 @@ def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
     return Survey(Counter(dict(zip(encoded.labels, counts, strict=True))), extractor.survey(X), facts)
 
 
-def extractor_for(parameters: TaggerParameters, data: Data) -> tuple[Extractor, Any]:
-    """The extractor for data like these, and the inputs in the form that it takes."""
-    extractor = choose_extractor(
-        data.X,
-        parameters.templates,
-        Resources(parameters.lexicons or {}, parameters.clusters or {}),
-        min_count=parameters.min_count,
-        hash_bits=parameters.hash_bits,
+def extractor_for(parameters: TaggerParameters, data: Data, after: Tagger | None = None) -> tuple[Extractor, Any]:
+    """The extractor for data like these, that of the tagger that they come `after`, and the inputs as it takes them."""
+    extractor = (
+        choose_extractor(
+            data.X,
+            parameters.templates,
+            Resources(parameters.lexicons or {}, parameters.clusters or {}),
+            min_count=parameters.min_count,
+            hash_bits=parameters.hash_bits,
+        )
+        if after is None
+        else after.extractor
     )
     X = prepared(data.X, extractor)
     check_templates(extractor, X, data.y)
@@ -70,17 +78,29 @@ def compile_tags(
     labels: Sequence[Any] | None = None,
     *,
     piece: bool = False,
+    after: Tagger | None = None,
     survey: Survey | None = None,
 ) -> Compiled[Tagger]:
-    """Compile features and labels to arrays; `labels` are those of the data or of the `survey` of all parts if None."""
+    """Compile features and labels to arrays; `labels` are those of the data or of the `survey` of all parts if None.
+
+    A `piece` that comes `after` another, or after `fit`, has the labels and features of that tagger, and its own.
+    """
     if check_passes(parameters, at_once=survey is None and not piece):
         second, guesses, first = guessed(parameters, data)
         compiled = compile_tags(second, guesses, labels)
-        return replace(compiled, model=partial(_second_pass, compiled.model, first), followed_by=None)
+        return replace(compiled, model=partial(_second_pass, compiled.model, first), piecewise=False)
     check_scheme(parameters, piece=piece)
-    extractor, X = extractor_for(parameters, data)
+    if after is not None and (after.first is not None or after.scheme != parameters.scheme):
+        raise UnsupportedError("the tagger has two passes, or a scheme of labels, and needs all data at once; fit anew")
+    extractor, X = extractor_for(parameters, data, after)
     data = data._replace(y=learnt(parameters.scheme, X, data.y))
-    if survey is None:
+    if after is not None:
+        given, online = None if labels is None else checked_labels(labels), after.online
+        fixed = fixed_labels(given, after.labels, fixed=online is not None and online.fixed)
+        encoded = encode_labels(X, data.y, fixed, after.labels)
+        extractor = extractor.grown(X, parameters.min_count)
+        features = extractor.transform(X)
+    elif survey is None:
         encoded = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
         features = extractor.fit(X)
     else:
@@ -99,7 +119,7 @@ def compile_tags(
     return replace(
         assembled(parameters, extractor, known, examples, data.dev, unknown),
         sample_weight=sample_weight,
-        followed_by=partial(_followed_by, known, extractor, chain, costs),
+        piecewise=True,
     )
 
 
@@ -124,7 +144,7 @@ def assembled(
         labels,
         score,
         metric,
-        carried=partial(_carried, labels, extractor),
+        matched=partial(_matched, labels, extractor),
     )
 
 
@@ -160,20 +180,26 @@ def costs_of(
     return label_weights(class_weight, labels, counts())[:, None] * plain
 
 
-def _carried(labels: list[Any], extractor: Extractor, model: Tagger) -> FloatVector:
+def _matched(labels: list[Any], extractor: Extractor, model: Tagger) -> "Matched":
     """The weights of another tagger, as far as labels and names of features are the same."""
-    from widemargin.tasks.warm import moved, places  # seldom needed
+    from widemargin.tasks.warm import Matched, moved, places  # seldom needed
 
-    own, old = model.chain.parts(model.w), model.extractor
-    names, before, n, m = extractor.names(), old.names(), extractor.n_features, old.n_features
-    codes = places(labels, model.labels)
-    return ChainWeights(
-        moved(own.emission, places(names[:n], before[:m]), codes),
+    w, old = model.w, model.extractor
+    own, names, before = model.chain.parts(np.arange(len(w), dtype=np.float64)), extractor.names(), old.names()
+    n, m = extractor.n_features, old.n_features
+    codes, emission, conditional = (
+        places(labels, model.labels),
+        places(names[:n], before[:m]),
+        places(names[n:], before[m:]),
+    )
+    numbers = ChainWeights(
+        moved(own.emission, emission, codes),
         moved(own.transition, codes, codes),
         moved(own.begin, codes),
         moved(own.end, codes),
-        moved(own.conditional, places(names[n:], before[m:]), codes, codes),
-    ).flat()
+        moved(own.conditional, conditional, codes, codes),
+    )
+    return Matched(w, numbers.flat().astype(np.int64), (codes, emission, conditional))
 
 
 def _tagger(
@@ -194,21 +220,6 @@ def _second_pass(
     model: Callable[[Solution, dict[str, Any]], Tagger], first: FirstPass, solution: Solution, summary: dict[str, Any]
 ) -> Tagger:
     return replace(model(solution, summary), first=first)
-
-
-def _followed_by(
-    labels: list[Any], extractor: Extractor, chain: Chain, costs: FloatMatrix | None, data: Data
-) -> Compiled[Tagger]:
-    """Compile more sequences with the same labels, features and costs."""
-    X = prepared(data.X, extractor)
-    encoded = encode_labels(X, data.y, labels)
-    examples = _examples(chain, extractor.transform(X), encoded, costs)
-    return Compiled(
-        examples,
-        partial(_tagger, labels, extractor, chain, _unknown(examples, encoded, None)[0]),
-        labels,
-        followed_by=partial(_followed_by, labels, extractor, chain, costs),
-    )
 
 
 def _unknown(examples: ChainExamples, encoded: Encoded, sample_weight: Any) -> tuple[dict[str, Any], Any]:

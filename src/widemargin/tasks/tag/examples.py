@@ -15,6 +15,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_rows
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Scale, at_positions, per_example, whole_costs
 from widemargin.core.sparse import NO_ROWS, Rows, coalesce, new_table, sums
@@ -275,6 +276,22 @@ class ChainExamples:
         rows = np.empty((starts[-1], self.chain.n_labels))
         posteriors(self.data, w if isinstance(w, ChainWeights) else self.chain.parts(w), batch, starts, rows, log_z)
         return rows, log_z
+
+    def digests(
+        self,
+        labels: LongVector | None = None,
+        features: LongVector | None = None,
+        transition_features: LongVector | None = None,
+    ) -> list[bytes]:
+        """A digest of each example, with other numbers for labels and features (`tasks.warm`)."""
+        data, places = self.data, self.data.indptr
+        assert data.truth is data.gold  # costs of labels that are known in part would have to be told apart as well
+        labels = np.arange(self.chain.n_labels) if labels is None else labels
+        old = old_numbers(labels)
+        parts = [(places, labels[data.gold]), *parts_of_rows(places, data.features, features)]
+        if self.chain.n_transition_features:
+            parts += parts_of_rows(places, data.transition_features, transition_features)
+        return digests_of_parts([data.costs[np.ix_(old, old)], len(parts)], *parts)
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of all transitions."""

@@ -111,4 +111,5 @@ def _tagger(parameters: TaggerParameters, data: Data) -> Any:
     tagger, solution = train(compile_tags, parameters, data, data.told)
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt  # there is no model yet that could be kept
+    tagger.online = None  # it learns no more
     return tagger

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -155,6 +156,10 @@ class SelectedChainExamples(ChainExamples):
     def __init__(self, chain: SelectedChain, indptr: LongVector, features: Rows, gold: IntVector) -> None:
         super().__init__(chain, indptr, features, gold)
         self.seen = np.zeros(self.n_examples)
+
+    def contents(self) -> Any:
+        """Everything but `seen`, for digests (`core.contents`)."""
+        return self.chain, self.data
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and the chosen feature differences of label sequences laid end to end."""
