@@ -16,13 +16,13 @@ What the command line says wins. A value is used as if it stood on the command l
 current folder, and mistakes are found in the same way.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import click
 
 from widemargin.errors import DataError
+from widemargin.report.text import json_text
 
 TEXT = "FILE|TEXT"
 """The placeholder of options whose value is text, or a file of it: templates."""
@@ -153,4 +153,4 @@ def _spelt(value: Any) -> str:
             return "{ " + ", ".join(f"{name} = {_spelt(file)}" for name, file in value) + " }"
         return "[" + ", ".join(map(_spelt, value)) + "]"
     # A basic string of TOML is written like one of JSON.
-    return SPELT[type(value)](value) if type(value) in SPELT else json.dumps(str(value), ensure_ascii=False)
+    return SPELT[type(value)](value) if type(value) in SPELT else json_text(str(value))

@@ -11,11 +11,11 @@ from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.targets import check_target
 from widemargin.cli.train import Keep
 from widemargin.core.atomic import replacing
-from widemargin.core.solution import Solution
+from widemargin.core.solution import Solution, percent
 from widemargin.data.generators import addresses
 from widemargin.metrics import accuracy, sequence_accuracy, span_scores
 from widemargin.report.curves import plot_curves
-from widemargin.report.numbers import bound, share
+from widemargin.report.numbers import share
 from widemargin.tasks import task
 from widemargin.tasks.training import Data, train
 from widemargin.text.spans import spans
@@ -109,7 +109,7 @@ def _meaning(solution: Solution) -> str:
     if solution.primal is None or solution.gap is None or not solution.certified:
         return "Training was cut short before anything was proven about these weights."
     return (
-        f"The training objective is {solution.primal:.2f}. No other weights make it more than {bound(solution.gap)} "
+        f"The training objective is {solution.primal:.2f}. No other weights make it more than {percent(solution.gap)} "
         "smaller: that is proven, not estimated."
     )
 

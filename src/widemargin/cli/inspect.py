@@ -52,7 +52,9 @@ def run(
     chosen = predictor.numbers_of(labels)
     _export(predictor, model, exports)
     if card:
-        Printer().line(predictor.card(Path(model).name).rstrip())
+        printer = Printer()
+        for line in predictor.card(Path(model).name).splitlines():
+            printer.line(line)
         return
     summary, solution = predictor.summary, predictor.course
     parts, parameters = predictor.strongest(chosen, top), summary.get("parameters", {})

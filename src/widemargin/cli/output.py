@@ -1,6 +1,5 @@
 """Output that commands share: tables, JSON."""
 
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from io import TextIOWrapper
@@ -13,13 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from widemargin.report.numbers import MARK, UNKNOWN, finite
+from widemargin.report.text import json_text, shown
 
 WIDTH_OF_FILES = 200
 LEAST_ROOM = 20  # narrower than this, wrapping makes nothing clearer
 
 
 class Printer:
-    """Prints results for people on standard output: in colour on a terminal, as plain lines into a file or pipe."""
+    """Prints results for people on standard output: in colour on a terminal, as plain lines into a file or pipe.
+
+    Texts may come from any file: none of them styles anything or commands the terminal.
+    """
 
     def __init__(self, *, enabled: bool = True) -> None:
         if isinstance(sys.stdout, TextIOWrapper):
@@ -29,11 +32,11 @@ class Printer:
 
     def line(self, text: str | Text = "") -> None:
         """Print one line, never wrapped."""
-        self.console.print(text, soft_wrap=True)
+        self.console.print(_safe(text), soft_wrap=True)
 
     def prose(self, text: str) -> None:
         """Print sentences, wrapped to the width of the terminal."""
-        self.console.print(text)
+        self.console.print(_safe(text))
 
     def heading(self, text: str) -> None:
         """Print a heading after an empty line."""
@@ -42,7 +45,7 @@ class Printer:
 
     def facts(self, facts: Iterable[tuple[str, str]]) -> None:
         """Print names and values, one pair per line."""
-        pairs = list(facts)
+        pairs = [(shown(name), shown(value)) for name, value in facts]
         width = max((len(name) for name, _ in pairs), default=0)
         room = self.console.width - width - 2
         for name, value in pairs:
@@ -59,10 +62,19 @@ class Printer:
         table = Table(box=None, pad_edge=False, header_style="cyan", padding=(0, 2, 0, 0))
         for number, name in enumerate(header):
             numeric = bool(cells) and all(_is_number(str(row[number])) for row in cells)
-            table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+            table.add_column(_safe(name), justify="right" if numeric else "left", overflow="fold")
         for row in cells:
-            table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+            table.add_row(*map(_safe, row))
         self.console.print(table)
+
+
+def _safe(text: str | Text) -> Text:
+    """The text with characters that cannot be shown escaped."""
+    if isinstance(text, str):
+        return Text(shown(text))
+    safe = text.copy()
+    safe.plain = shown(text.plain)
+    return safe
 
 
 def _wrapped(value: str, room: int) -> list[str]:
@@ -78,7 +90,7 @@ def _is_number(cell: str) -> bool:
 def print_json(value: Any) -> None:
     """Print one indented JSON object; NaN and infinities, which JSON lacks, become null."""
     plain = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
-    sys.stdout.write(json.dumps(finite(value), ensure_ascii=plain, indent=2) + "\n")
+    sys.stdout.write(json_text(finite(value), only_ascii=plain, indent=2) + "\n")
 
 
 def signed(weight: float) -> str:

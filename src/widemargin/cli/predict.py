@@ -1,6 +1,5 @@
 """`widemargin predict`: a file with predictions filled in, or JSON lines with alternatives and confidence."""
 
-import json
 import sys
 from typing import Any, NamedTuple
 
@@ -8,7 +7,7 @@ from widemargin._threads import count_threads
 from widemargin.cli.targets import check_target
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.files.document import text_writer, write_text
-from widemargin.report.text import encodable
+from widemargin.report.text import encodable, json_text
 from widemargin.tasks.answers import Alternatives, Answers, Limits
 from widemargin.tasks.base import Corpus, Model, Piece, Reading, counted_within, load_model
 from widemargin.tasks.files import check_plain_text
@@ -61,7 +60,7 @@ def _text(predictor: Model, piece: Piece, reading: Reading, wanted: Wanted, limi
     with counted_within(piece.source, piece.first):
         if wanted.lines:
             answers = _answers(predictor, corpus, wanted, limits, n_threads)
-            return "".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+            return "".join(json_text(answer) + "\n" for answer in answers)
         return predictor.write(corpus, _outputs(predictor, corpus, wanted, limits, n_threads), reading)
 
 

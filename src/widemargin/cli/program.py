@@ -22,6 +22,7 @@ import click
 
 from widemargin.cli.signals import SIGNALS
 from widemargin.errors import WidemarginError
+from widemargin.report.text import shown
 
 BROKEN_PIPE, WRONG, INTERRUPTED = 1, 2, 130
 
@@ -63,8 +64,13 @@ class _Warnings(logging.Handler):
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning as one sentence, without the place in the code that it comes from."""
+    say("warning: " + str(message).rstrip("."))
+
+
+def say(sentence: str) -> None:
+    """Print a sentence on standard error; it may quote any file, and be read by nobody."""
     with suppress(OSError):
-        click.echo("warning: " + str(message).rstrip("."), err=True)
+        click.echo(shown(sentence.replace("\n", " ")), err=True)
 
 
 def _end(error: Exception) -> int:
@@ -85,8 +91,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _complain(sentence: str, code: int) -> int:
-    with suppress(OSError):  # whoever could have read it has gone
-        click.echo("error: " + sentence.rstrip(".").replace("\n", " "), err=True)
+    say("error: " + sentence.rstrip("."))
     return code
 
 

@@ -1,13 +1,10 @@
 """`widemargin train`: from labelled data to a model file, for any task."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
-
-import click
 
 from widemargin._jit import now, seconds_compiling
 from widemargin.cli.given import files_of, read_value
@@ -15,7 +12,7 @@ from widemargin.cli.options import parameter_fields
 from widemargin.cli.out_of_core import OutOfCore
 from widemargin.cli.out_of_core import facts as out_of_core_facts
 from widemargin.cli.output import Printer, file_size, print_json
-from widemargin.cli.program import INTERRUPTED
+from widemargin.cli.program import INTERRUPTED, say
 from widemargin.cli.signals import SIGNALS
 from widemargin.cli.targets import check_target
 from widemargin.core.solution import Epoch, Solution
@@ -202,8 +199,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
 
 def _mention_unused(columns: Sequence[str]) -> None:
     if columns:
-        with suppress(OSError):  # nobody needs to read it
-            click.echo(f"columns not used: {', '.join(columns)}; name them in --templates", err=True)
+        say(f"columns not used: {', '.join(columns)}; name them in --templates")
 
 
 def _dev_score(solution: Solution) -> float:

@@ -9,12 +9,14 @@ with f_k the loss that iteration k prints and ∇ the shortest subgradient.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from math import sqrt
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._types import FloatVector
+from widemargin.core.dense import inner
 from widemargin.core.problem import Problem
 from widemargin.core.solution import relative_gap
 from widemargin.core.solver import Solver
@@ -76,10 +78,10 @@ class Course:
         self.ends = report.ends
 
     def _lbfgs(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
-        scale, size = self.plan.scale, float(np.linalg.norm(w))
+        scale, size = self.plan.scale, _norm(w)
         examples: Any = problem.examples
         self.loss_at_zero = float(examples.lengths.sum() * np.log(examples.chain.n_labels))  # all labels alike
-        error = scale * float(np.linalg.norm(slope(problem, w, state.gradient)))
+        error = scale * _norm(slope(problem, w, state.gradient))
         loss = scale * state.value
         lines = [
             f"Feature norm: {size:f}\n",
@@ -95,7 +97,7 @@ class Course:
         loss, epochs = self.plan.scale * (problem.primal_estimate(w) or 0.0), len(self.losses) + 1
         rate = state.eta0 / (1.0 + state.eta0 * epochs / problem.C) ** 0.75
         lines = [
-            f"Feature L2-norm: {np.linalg.norm(w):f}\n",
+            f"Feature L2-norm: {_norm(w):f}\n",
             f"Learning rate (eta): {rate:f}\n",
             f"Total number of feature updates: {state.t}\n",
         ]
@@ -109,13 +111,13 @@ class Course:
             loss = state.loss
         mean, epsilon = loss / max(problem.examples.n_examples, 1), self.values["epsilon"]
         over = mean < epsilon or (mean == epsilon and self.algorithm == "arow")
-        size = np.linalg.norm(state.w if self.algorithm == "passive-aggressive" else w)  # as CRFsuite prints it
+        size = _norm(state.w if self.algorithm == "passive-aggressive" else w)  # as CRFsuite prints it
         return Report(loss, [f"Feature norm: {size:f}\n"], CRITERION if over else "")
 
     def _other(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
         primal = problem.primal_estimate(w)
         gap = relative_gap(primal, solver.dual(problem, state))
-        lines = [f"Feature norm: {np.linalg.norm(w):f}\n", f"Active features: {np.count_nonzero(w)}\n"]
+        lines = [f"Feature norm: {_norm(w):f}\n", f"Active features: {np.count_nonzero(w)}\n"]
         return Report(primal or 0.0, lines + ([] if gap is None else [f"Gap: {gap:f}\n"]))
 
     def _stalled(self, loss: float, *, at_start: bool) -> str:
@@ -125,6 +127,11 @@ class Course:
             return ""
         before = self.losses[done - period - 1] if done > period else self.loss_at_zero
         return STOPPED if (before - loss) / max(loss, 1e-300) < delta else ""
+
+
+def _norm(w: FloatVector) -> float:
+    """‖w‖."""
+    return sqrt(inner(w, w))
 
 
 class Watched:

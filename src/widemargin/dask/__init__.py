@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 try:
     import distributed as _distributed  # noqa: F401
 except ImportError as error:
-    raise ImportError("widemargin.dask needs Dask: pip install 'widemargin[distributed]'") from error
+    raise ImportError("widemargin.dask needs Dask: pip install '.[distributed]' in a checkout") from error
 
 from widemargin.dask.data import Files
 from widemargin.dask.frames import Frame

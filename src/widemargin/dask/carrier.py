@@ -1,38 +1,50 @@
 """Dask carries calls to parts, and their replies back.
 
 A part lives on a worker, where its tasks must run. If that worker is gone, the part is lost, and is rebuilt on another
-(`parts.team`). So is a part that takes `patience` times as long as is usual: a slow worker does not hold up a round for
-ever. Whichever answers first then wins. The result is the same wherever a part is.
+(`parts.team`). So it is if the worker is silent (`cluster`), or if the part takes `patience` times as long as is usual:
+a slow worker does not hold up a round for ever. Whichever answers first then wins. The result is the same wherever a
+part is. No wait for a worker is longer than a `TICK`, since training may have to end.
 """
 
+import concurrent.futures
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from statistics import median
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from distributed import Client, Future, TimeoutError, wait  # noqa: A004
+from distributed import Client, Future
 
 from widemargin.dask import worker
-from widemargin.dask.cluster import LOST, addresses, check_connected, held, large_messages, n_workers, plainly
+from widemargin.dask.cluster import (
+    BETWEEN_LOOKS,
+    LOST,
+    Fetch,
+    addresses,
+    check_connected,
+    held,
+    large_messages,
+    plainly,
+    started,
+)
 from widemargin.errors import WidemarginError
 from widemargin.parts.messages import Call, Missing, Order, Past
 from widemargin.parts.team import About
 
 TICK = 0.2  # seconds between two looks at whether training should end
-FETCH = 1.0  # seconds that fetching a result may take at first
-BETWEEN_LOOKS = 1.0  # seconds between two looks at which workers are there
+FAREWELL = 2.0  # seconds that workers have to free their parts before nobody waits for them any longer
 LEAST_PATIENCE = 60.0  # seconds that any part may take
 MOST_ATTEMPTS = 10  # to rebuild parts on workers that die again
 REBUILD = "rebuild"
+STAYED = "stayed"  # instead of facts about a part that was rebuilt: the old one answers after all
 MOST_NAMED = 4  # workers whose work is told one by one
 
 
 class Slow(NamedTuple):
     """A task that takes too long, and the worker that it runs on."""
 
-    future: Future[Any]
+    reply: Fetch
     where: str
 
 
@@ -55,13 +67,12 @@ class DaskCarrier:
         self.client, self.run, self.make, self.patience = client, run, make, patience
         self.n_parts, self._pieces, self._shared = len(pieces), list(pieces), shared
         self._where: dict[int, str] = {}
-        self._shared_future: Future[Any] | None = None
-        self._about: dict[int, About] = {}
         self._usual: dict[str, float] = {}  # seconds of a task, by its name
         self._suspects: set[str] = set()  # workers that were too slow, and have not answered since
         self._slow: dict[int, Slow] = {}  # tasks that are being made elsewhere, too
         self._answered: dict[int, Any] = {}  # those that answered first after all
         self._calls = 0
+        self._telling: list[concurrent.futures.Future[Any]] = []
         self._name, self._futures = "", dict[int, Future[Any]]()
 
     def ask(self, calls: Mapping[int, Call], watch: Callable[[], None]) -> Iterator[tuple[int, Any]]:
@@ -85,15 +96,18 @@ class DaskCarrier:
     def _tell(self, calls: Mapping[int, Call]) -> None:
         """Tell each worker once how the last round ended.
 
-        It does not travel with the tasks: Dask's client and scheduler keep the last thousand messages about tasks. A
-        worker that does not hear it replies that its parts are missing.
+        It does not travel with the tasks: Dask's client and scheduler keep the last thousand messages about tasks.
+        Tasks wait for it on the workers; one that does not hear it replies that its part is missing.
         """
         behind = {k: call for k, call in calls.items() if call.settled is not None}
         if behind:
             call = next(iter(behind.values()))
             where = sorted({self._where[k] for k in behind})
-            with suppress(OSError, *LOST):
-                self.client.run(worker.tell, self.run, call.rounds, call.settled, workers=where, on_error="ignore")
+            check_connected(self.client)
+            telling = self.client.run(
+                worker.tell, self.run, call.rounds, call.settled, workers=where, on_error="ignore", asynchronous=True
+            )
+            self._telling = [*(each for each in self._telling if not each.done()), started(self.client, telling)]
 
     def rebuild(self, pasts: Mapping[int, Past], watch: Callable[[], None]) -> Iterator[tuple[int, About]]:
         """Make these parts anew, on workers that are there."""
@@ -101,16 +115,19 @@ class DaskCarrier:
         for _ in range(MOST_ATTEMPTS):
             if not waiting:
                 return
-            self._place(waiting)
-            shared, pieces = self._held(), {k: self._piece(k) for k in waiting}
+            is_first = not self._where
+            alive = self._place(waiting, watch)
+            shared = held(self.client, self._shared, f"shared-{self.run}-{self._calls}", alive)
             tasks = {
-                k: (worker.rebuild, (self.run, k, self.make, shared, pieces[k], past)) for k, past in waiting.items()
+                k: (worker.rebuild, (self.run, k, self.make, shared, self._pieces[k], past))
+                for k, past in waiting.items()
             }
             rounds = max(past.begin + len(past.rounds) for past in waiting.values())
-            for k, about in self._run(f"{REBUILD}-{rounds}" if self._about else "compile", tasks, watch, lost=None):
-                if about is not None:
-                    del waiting[k]
-                    self._about[k] = about
+            for k, about in self._run("compile" if is_first else f"{REBUILD}-{rounds}", tasks, watch, lost=None):
+                if about is None:
+                    continue
+                del waiting[k]
+                if about is not STAYED:
                     self._forget_slow(k)
                     yield k, about
         if waiting:
@@ -133,14 +150,20 @@ class DaskCarrier:
 
     def close(self) -> None:
         """Free the parts; a worker that does not answer is not waited for."""
+        for each in self._telling:
+            each.cancel()
+        for slow in self._slow.values():
+            slow.reply.cancel()
         if self.client.status == "running":
+            parting = self.client.run(worker.forget, self.run, wait=False, on_error="ignore", asynchronous=True)
             with suppress(OSError, *LOST):
-                self.client.run(worker.forget, self.run, wait=False)
+                started(self.client, parting).result(timeout=FAREWELL)
 
-    def _place(self, parts: Mapping[int, Any]) -> None:
-        """Choose a worker for each part: the least loaded one that is not under suspicion."""
-        n_workers(self.client)  # waits for the first
-        alive = addresses(self.client)
+    def _place(self, parts: Mapping[int, Any], watch: Callable[[], None]) -> list[str]:
+        """Choose a worker for each part, the least loaded one that is not under suspicion; return all workers."""
+        while not (alive := addresses(self.client)):
+            watch()
+            sleep(TICK)
         load = dict.fromkeys(alive, 0)
         for k, address in self._where.items():
             if address in load and k not in parts:
@@ -148,17 +171,7 @@ class DaskCarrier:
         for k in parts:
             self._where[k] = min(alive, key=lambda address: (address in self._suspects, load[address], address))
             load[self._where[k]] += 1
-
-    def _held(self) -> Future[Any]:
-        if self._shared_future is None:
-            self._shared_future = held(self.client, self._shared, f"shared-{self.run}")
-        return self._shared_future
-
-    def _piece(self, k: int) -> Any:
-        """The piece of part k as a future."""
-        if not isinstance(self._pieces[k], Future):
-            self._pieces[k] = held(self.client, self._pieces[k], f"piece-{k}-{self.run}")
-        return self._pieces[k]
+        return alive
 
     def _run(
         self,
@@ -182,7 +195,7 @@ class DaskCarrier:
                 yield k, self._awaited(k, future, clock, watch, lost)
         finally:
             self._usual[self._name] = clock.usual
-            kept = {id(slow.future) for slow in self._slow.values()}
+            kept = {id(slow.reply.future) for slow in self._slow.values()}
             left = [each for each in futures.values() if not each.done() and id(each) not in kept]
             if left:
                 with suppress(*LOST):
@@ -190,41 +203,36 @@ class DaskCarrier:
 
     def _awaited(self, k: int, future: Future[Any], clock: "_Clock", watch: Callable[[], None], lost: Any) -> Any:
         """The result of part k; `lost` if its worker is gone, even with a result that was not fetched in time."""
-        patience = FETCH
-        while True:
-            watch()
-            try:
-                with suppress(TimeoutError), self.client.as_current():  # there may be other clients
-                    wait(future, timeout=TICK)
-                # Asked for once: it may change at any moment, and only errors can be had without waiting.
-                status = future.status
-                if status == "finished":
-                    found = future.result(timeout=patience)
+        fetch = Fetch(self.client, future)
+        try:
+            while True:
+                watch()
+                try:
+                    with plainly():
+                        found = fetch.result(timeout=TICK)
                     self._suspects.discard(self._where[k])
                     return found
-                if status == "lost":
+                except TimeoutError:
+                    if future.status == "lost":
+                        return lost
+                except LOST:
+                    addresses(self.client)  # raises if there is no cluster any more
                     return lost
-                if status in ("error", "cancelled"):
-                    with plainly():
-                        return future.result()  # raises
-            except TimeoutError:
-                patience *= 2.0  # it may be large
-            except LOST:
-                addresses(self.client)  # raises if there is no cluster any more
-                return lost
-            if self._answers_after_all(k):
-                return self._about[k]
-            if clock.is_time() and self._is_gone(k, future, clock):
-                return lost
+                if self._answers_after_all(k):
+                    return STAYED
+                if clock.is_time() and self._is_gone(k, future, clock):
+                    return lost
+        finally:
+            fetch.cancel()
 
     def _is_gone(self, k: int, future: Future[Any], clock: "_Clock") -> bool:
-        """Whether the worker of part k is gone, or far slower than others."""
+        """Whether the worker of part k is gone or silent, or far slower than others."""
         alive, where = addresses(self.client), self._where[k]
         if where not in alive:
             return True
         if clock.is_slow() and len(alive) > 1:
             if self._name not in (REBUILD, "compile"):
-                self._slow[k] = Slow(future, where)
+                self._slow[k] = Slow(Fetch(self.client, future), where)
             self._suspects.add(where)
             return True
         return False
@@ -232,10 +240,10 @@ class DaskCarrier:
     def _answers_after_all(self, k: int) -> bool:
         """Whether a task that was too slow has answered before the same part was rebuilt elsewhere."""
         slow = self._slow.get(k)
-        if slow is None or slow.future.status != "finished":
+        if slow is None:
             return False
         try:
-            reply = slow.future.result(timeout=FETCH)
+            reply = slow.reply.result(timeout=0.0)
         except (TimeoutError, *LOST):
             return False
         del self._slow[k]
@@ -249,8 +257,9 @@ class DaskCarrier:
         """Part k is elsewhere now: nobody waits for the old one any more."""
         slow = self._slow.pop(k, None)
         if slow is not None:
+            slow.reply.cancel()
             with suppress(*LOST):
-                self.client.cancel([slow.future])
+                self.client.cancel([slow.reply.future])
 
 
 class _Clock:

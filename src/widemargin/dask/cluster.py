@@ -1,17 +1,21 @@
-"""The cluster itself: whether it is there, whether its workers fit together, and what they answer."""
+"""The cluster itself: whether it is there, whether its workers fit together, and what they answer.
+
+A worker that is stopped, or hangs as a whole, may stay connected for minutes. It is *silent*: its heartbeats fail to
+come while those of others do. Nobody waits for a silent worker here, and nothing is given to it.
+"""
 
 import asyncio
 import concurrent.futures
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from time import sleep
 from typing import Any
 from uuid import uuid4
 
 import dask
-from distributed import Client, Future, KilledWorker
+from distributed import Client, Future, KilledWorker, wait
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm.core import CommClosedError
 
@@ -29,6 +33,8 @@ LOST = (
 """Errors that say that a worker is gone, and nothing about what it was doing."""
 
 GONE = "the scheduler of the Dask cluster is gone, or the client is closed; connect a new Client"
+SILENCE = 20.0  # seconds without a heartbeat, which comes every half second, or every six of a thousand workers
+BETWEEN_LOOKS = 1.0  # seconds between two looks at which workers are there
 LARGE = "1 TiB"  # pieces of lists, and the past of a part that is rebuilt, travel with their tasks
 
 
@@ -48,14 +54,14 @@ def large_messages() -> Iterator[None]:
         yield
 
 
-def held(client: Client, thing: Any, name: str) -> Future[Any]:
+def held(client: Client, thing: Any, name: str, workers: list[str] | None = None) -> Future[Any]:
     """Something for the workers, in a task that returns it.
 
     Dask repeats a task whose result is lost with its worker. What was scattered would be lost for ever, and a task that
     prefers a worker which is gone may wait for ever.
     """
     with large_messages():
-        return client.submit(itself, thing, key=name, pure=False)
+        return client.submit(itself, thing, key=name, workers=workers, pure=False)
 
 
 def itself(thing: Any) -> Any:
@@ -63,16 +69,82 @@ def itself(thing: Any) -> Any:
     return thing
 
 
-def result(client: Client, future: Future[Any]) -> Any:
-    """Wait for a future and return its result; an error of the library is raised as if it had happened here."""
-    with plainly():
+def started(client: Client, call: Coroutine[Any, Any, Any]) -> "concurrent.futures.Future[Any]":
+    """A call of the client's that has begun; whoever asks for its result chooses how long to wait."""
+    return asyncio.run_coroutine_threadsafe(call, client.loop.asyncio_loop)  # type: ignore[union-attr]
+
+
+class Fetch:
+    """The result of a task, for those who may wait only for a moment at a time."""
+
+    def __init__(self, client: Client, future: Future[Any]) -> None:
+        self.client, self.future = client, future
+        self._call: concurrent.futures.Future[Any] | None = None
+
+    def result(self, timeout: float) -> Any:
+        """The result or error of the task; raises `TimeoutError` if neither is there in time."""
+        if self._call is None:
+            if not self.future.done():
+                with self.client.as_current():  # there may be other clients
+                    wait(self.future, timeout=timeout)
+            status = self.future.status  # asked for once: it may change at any moment
+            if status in ("error", "cancelled"):
+                self.future.result()  # raises: only errors can be had without waiting
+            if status != "finished":
+                raise TimeoutError
+            self._call = started(self.client, self.client.gather(self.future, asynchronous=True))
         try:
-            return future.result()
+            return self._call.result(timeout)
+        except TimeoutError:
+            if self._call.done():  # it may be an error of its own, of a connection
+                self._call = None
+            raise
+
+    def cancel(self) -> None:
+        """Wait no longer."""
+        if self._call is not None:
+            self._call.cancel()
+
+
+def results(client: Client, submit: Callable[[list[str] | None], Sequence[Future[Any]]]) -> list[Any]:
+    """The results of the tasks that `submit` gives to any workers, or to these.
+
+    If a worker falls silent meanwhile, all tasks are submitted anew, for the others. An error of the library is raised
+    as if it had happened here.
+    """
+    while True:
+        check_connected(client)
+        ignored = silent(client)
+        with large_messages():
+            futures = submit(addresses(client) if ignored else None)
+        pending = [Fetch(client, each) for each in futures]
+        try:
+            with plainly():
+                return [_awaited(each, partial(_is_any_silent, client, ignored)) for each in pending]
+        except _SilentError:
+            continue
         except LOST:
             check_connected(client)
             raise WidemarginError(
                 "workers die again and again when they are given a part of the data; look at their logs and memory"
             ) from None
+        finally:
+            for each in pending:
+                each.cancel()
+
+
+class _SilentError(Exception):
+    """A worker has fallen silent."""
+
+
+def _awaited(pending: "Fetch | concurrent.futures.Future[Any]", is_silent: Callable[[], bool]) -> Any:
+    """The result of a task or a call; it is not waited for any longer once a worker is silent."""
+    while True:
+        try:
+            return pending.result(timeout=BETWEEN_LOOKS)
+        except TimeoutError:
+            if is_silent():
+                raise _SilentError from None
 
 
 def check_connected(client: Client) -> None:
@@ -81,18 +153,38 @@ def check_connected(client: Client) -> None:
         raise WidemarginError(GONE)
 
 
-def addresses(client: Client) -> list[str]:
-    """The workers that are there."""
+def _last_seen(client: Client) -> dict[str, float]:
+    """When the scheduler last heard of each worker, by its own clock."""
     check_connected(client)
     try:
-        return sorted(client.scheduler_info(n_workers=-1)["workers"])
+        workers = client.scheduler_info(n_workers=-1)["workers"]
     except (OSError, *LOST):
         raise WidemarginError(GONE) from None
+    return {address: float(each["last_seen"]) for address, each in workers.items()}
+
+
+def silent(client: Client) -> set[str]:
+    """The workers that have not been heard of for long, while others have."""
+    seen = _last_seen(client)
+    return {address for address, moment in seen.items() if max(seen.values()) - moment > SILENCE}
+
+
+def _is_silent(client: Client, address: str) -> bool:
+    return address in silent(client)
+
+
+def _is_any_silent(client: Client, ignored: set[str]) -> bool:
+    return bool(silent(client) - ignored)
+
+
+def addresses(client: Client) -> list[str]:
+    """The workers that are there, and not silent."""
+    seen = _last_seen(client)
+    return sorted(address for address, moment in seen.items() if max(seen.values()) - moment <= SILENCE)
 
 
 def n_workers(client: Client) -> int:
     """How many workers the cluster has; waits for the first."""
-    check_connected(client)
     if not addresses(client):
         client.wait_for_workers(1)
     return len(addresses(client))
@@ -116,16 +208,22 @@ def check_versions(client: Client) -> None:
 
 
 def on_all(client: Client, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """Run a function on every worker and return the results by address; if a worker dies meanwhile, try again."""
-    for _ in range(5):
+    """Run a function on every worker and return the results by address, without workers that die or are silent."""
+    n_workers(client)  # one that was lost may be about to come back
+    asked = {
+        address: started(client, client.run(function, *arguments, workers=[address], asynchronous=True))
+        for address in addresses(client)
+    }
+    found: dict[str, Any] = {}
+    for address, each in asked.items():
         try:
-            found: dict[str, Any] = client.run(function, *arguments)
-        except LOST:
+            found |= _awaited(each, partial(_is_silent, client, address))
+        except (_SilentError, OSError, *LOST):
             check_connected(client)
-            sleep(1.0)
-        else:
-            return found
-    raise WidemarginError("workers die as soon as they are asked for anything; look at their logs")
+            each.cancel()
+    if not found:
+        raise WidemarginError("no worker answers; look at their logs")
+    return found
 
 
 def is_shared(client: Client, folder: Any) -> bool:

@@ -13,7 +13,7 @@ from distributed import Client
 from widemargin._types import LongVector
 from widemargin.core.sparse import Matrix
 from widemargin.core.sparse import taken as rows_taken
-from widemargin.dask.cluster import n_workers, result
+from widemargin.dask.cluster import n_workers, results
 from widemargin.dask.frames import Frame
 from widemargin.errors import DataError
 from widemargin.tasks import Task
@@ -36,7 +36,10 @@ class Files:
         """The files, in order; those that only workers can see, if there are none here."""
         single = isinstance(self.patterns, str | os.PathLike)
         given = [os.fspath(self.patterns)] if single else list(self.patterns)  # type: ignore[arg-type]
-        found = matching(given) or result(client, client.submit(matching, given, pure=False))
+        found = (
+            matching(given)
+            or results(client, lambda workers: [client.submit(matching, given, workers=workers, pure=False)])[0]
+        )
         if not found:
             raise DataError(f"no file is named like {', '.join(map(repr, given))}, neither here nor on a worker")
         return list(found)

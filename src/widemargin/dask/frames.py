@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from distributed import Client, Future
 
-from widemargin.dask.cluster import result
+from widemargin.dask.cluster import results
 from widemargin.data.frames import FrameSequences, from_frame
 from widemargin.errors import DataError
 from widemargin.tasks.training import Data
@@ -104,7 +104,10 @@ def listed(partition: Any, names: Sequence[str]) -> dict[str, list[Any]]:
 
 def whole_sequences(client: Client, tables: list[Future[Any]], keys: Sequence[str]) -> list[Future[Any]]:
     """The partitions, each with the rest of its last sequence, and without that of the last one before."""
-    ends: list[Ends | None] = [result(client, client.submit(ends_of, each, keys, pure=False)) for each in tables]
+    ends: list[Ends | None] = results(
+        client,
+        lambda workers: [client.submit(ends_of, each, keys, workers=workers, pure=False) for each in tables],
+    )
     joined, running = [], None  # the sequence that the partitions so far end with
     for k, each in enumerate(ends):
         if each is None:

@@ -66,9 +66,9 @@ def exists(found: Survey | None) -> bool:
     return found is not None
 
 
-def merged(one: Survey, two: Survey) -> Survey:
-    """The survey of two pieces, one after the other."""
-    return one.merged(two)
+def merged(one: Survey | None, two: Survey | None) -> Survey | None:
+    """The survey of two pieces, one after the other; None if neither has examples."""
+    return two if one is None else one if two is None else one.merged(two)
 
 
 def sample(piece: Any) -> tuple[Data, dict[str, Any]]:

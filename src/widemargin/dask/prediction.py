@@ -10,7 +10,7 @@ from uuid import uuid4
 import numpy as np
 from distributed import Client, Future
 
-from widemargin.dask.cluster import held, large_messages, n_workers, result
+from widemargin.dask.cluster import held, n_workers, results
 from widemargin.dask.data import (
     Files,
     OneFile,
@@ -130,13 +130,17 @@ def _gathered(
     client: Client, name: str, function: Callable[..., Any], pieces: Sequence[Any], sent: Broadcast, *more: Any
 ) -> list[Any]:
     """Call a function with the model and each piece, on the workers, and return the results."""
-    run = uuid4().hex[:8]
-    with large_messages():
-        futures = [
-            client.submit(function, each, sent.future, *more, key=f"{name}-{k}-{run}", pure=False, retries=3)
+
+    def submit(workers: list[str] | None) -> list[Future[Any]]:
+        run = uuid4().hex[:8]
+        model = sent.future if workers is None else held(client, sent.predictor, f"model-{run}", workers)
+        options = {"workers": workers, "pure": False, "retries": 3}
+        return [
+            client.submit(function, each, model, *more, key=f"{name}-{k}-{run}", **options)
             for k, each in enumerate(pieces)
         ]
-        return [result(client, each) for each in futures]
+
+    return results(client, submit)
 
 
 # On the workers.

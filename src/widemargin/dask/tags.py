@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from widemargin.core.loop import name_run
 from widemargin.dask.compiling import Surveyed, surveyed
@@ -43,7 +42,7 @@ def _tagger(runs: "Runs", parameters: Any, found: Surveyed, view: TagsOf) -> Any
     which = "" if view.fold is None else f", part {view.fold + 1}/{view.n_folds}"
     name_run(f"a tagger for {view.name}{which}", runs.shown.callbacks)
     own = tagger_parameters(parameters, **({} if view.fold is None else QUICK))
-    seen = surveyed(runs.client, uuid4().hex[:8], kind, own, found.pieces, view)
+    seen = surveyed(runs.client, kind, own, found.pieces, view)
     model, solution, *_ = runs.trained(kind, own, seen, view, within=f"tagger-{where}")
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt  # there is no parser yet that could be kept

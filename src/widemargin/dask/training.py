@@ -93,7 +93,7 @@ def train(
     pieces = dict(enumerate(pieces_of(client, which, name, data, parts)))
     with _folder(checkpoint) as folder, Shown(plain) as shown:
         runs = Runs(client, folder, checkpoint is not None, resume, checkpoint_seconds, made, patience, shown)
-        found = surveyed(client, uuid4().hex[:8], kind, plain, pieces)
+        found = surveyed(client, kind, plain, pieces)
         view = tagged_view(runs, kind, plain, found)
         return runs.trained(kind, plain, found, view, dev, callbacks)
 

@@ -29,7 +29,9 @@ class Host:
 
 _HOSTS: dict[tuple[str, int], Host] = {}
 _TOLD: dict[str, tuple[int, Settled]] = {}  # how the last round of each run ended
+_NEWS = threading.Condition()  # of what is told
 _GATE = threading.Lock()
+LONGEST_WAIT = 60.0  # seconds for news of the last round, which may come after the task that needs it
 
 
 def _host(run: str, number: int) -> Host:
@@ -39,17 +41,28 @@ def _host(run: str, number: int) -> Host:
 
 def tell(run: str, rounds: int, settled: Settled) -> None:
     """How the last of so many rounds ended, for all parts of the run in this process."""
-    _TOLD[run] = rounds, settled
+    with _NEWS:
+        if _told(run)[0] < rounds:
+            _TOLD[run] = rounds, settled
+        _NEWS.notify_all()
+
+
+def _told(run: str) -> tuple[int, Settled | None]:
+    return _TOLD.get(run, (-1, None))
 
 
 def perform(run: str, number: int, call: Call, told: bool) -> Any:
-    """The reply of a part; `told` says that this process was told how the last round ended."""
+    """The reply of a part; `told` says that this process is told how the last round ended."""
     host = _host(run, number)
     with host.lock:
-        if told:
-            rounds, settled = _TOLD.get(run, (-1, None))
+        if host.part is None:
+            return Missing()
+        if told and host.part.rounds == call.rounds - 1:
+            with _NEWS:
+                _NEWS.wait_for(lambda: _told(run)[0] >= call.rounds, LONGEST_WAIT)
+                rounds, settled = _told(run)
             call = replace(call, settled=settled if rounds == call.rounds else None)
-        return Missing() if host.part is None else call.on(host.part)
+        return call.on(host.part)
 
 
 def rebuild(run: str, number: int, make: Make, shared: Any, piece: Any, past: Past) -> About:

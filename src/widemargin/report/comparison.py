@@ -23,13 +23,12 @@ from widemargin._version import __version__
 from widemargin.core.atomic import replacing
 from widemargin.core.loop import fit
 from widemargin.core.problem import Meter, Problem
-from widemargin.core.solution import relative_gap
+from widemargin.core.solution import percent, relative_gap
 from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.report.conclusion import conclusions
 from widemargin.report.curves import Curve, distinct
 from widemargin.report.grid import Row, drawn, plotted
-from widemargin.report.numbers import bound
 from widemargin.report.page import Section, page
 from widemargin.report.progress import Progress
 from widemargin.report.tables import as_csv, as_json, row_of, with_winners
@@ -182,11 +181,10 @@ class Comparison:
                 f"The least objective is {least:,.6g} and the best bound {lower:,.6g}. The decoder is approximate, so "
                 "that objectives are estimates and gaps are not proven."
             )
-        text = (
-            f"The least objective is {least:,.6g}; below {lower:,.6g}, {bound(known)} less, there is proven to be none."
-        )
+        text = f"The least objective is {least:,.6g}; "
+        text += f"below {lower:,.6g}, {percent(known)} less, there is proven to be none."
         if known > THRESHOLDS[-1]:
-            text += f" No gap below {bound(known)} can be told from these runs."
+            text += f" No gap below {percent(known)} can be told from these runs."
         return text
 
     def results(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from widemargin.report.numbers import bound, brief, share
+from widemargin.core.solution import percent
+from widemargin.report.numbers import brief, share
 from widemargin.report.verdict import THRESHOLDS, Function, Verdict, winners
 
 USUAL = 0.01  # the gap that speed is judged by, if any run has reached it
@@ -26,7 +27,7 @@ def _speed(function: Function, measured: Sequence[Verdict], *, alone: bool) -> s
         if not known:
             return f"{where}No run has a bound on the optimum, so none can be called close to it."
         name = min(known, key=known.__getitem__)
-        return f"{where}No run is known to come close to the optimum; {name} is closest, within {bound(known[name])}."
+        return f"{where}No run is known to come close to the optimum; {name} is closest, within {percent(known[name])}."
     k = max(each for each in reached if THRESHOLDS[each] >= USUAL)  # who is within 0.1 % is within 1 %, too
     seconds = {verdict.run.name: each.seconds for verdict in verdicts if (each := verdict.reached[k]) is not None}
     first = sorted(winners(seconds) or seconds, key=seconds.__getitem__)

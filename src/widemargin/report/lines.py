@@ -3,6 +3,7 @@
 from typing import TextIO
 
 from widemargin._jit import seconds_compiling
+from widemargin.report.text import shown
 
 BEGINS = "compiling kernels, first run only"
 
@@ -38,7 +39,7 @@ class Lines:
         if self._stream is None:
             return
         try:
-            self._stream.write(f"{self._prefix}{line}\n")
+            self._stream.write(shown(f"{self._prefix}{line}") + "\n")
             self._stream.flush()
         except (OSError, ValueError):  # whoever could have read it has gone; training goes on
             self._stream = None

@@ -15,19 +15,6 @@ def share(value: float) -> str:
     return f"{100 * value:.2f} %"
 
 
-def bound(gap: float) -> str:
-    """A proven share in per cent, rounded up: what is proven must not be overstated.
-
-    >>> bound(0.0099101), bound(0.0), bound(5e-324)
-    ('0.992 %', '0 %', '1e-99 %')
-    """
-    if gap <= 0:
-        return "0 %"
-    percent = min(max(100 * gap, 1e-99), 1e99)  # beyond which powers of 10 overflow
-    scale = 10.0 ** (2 - math.floor(math.log10(percent)))
-    return f"{math.ceil(percent * scale) / scale:.3g} %"
-
-
 def brief(value: float) -> str:
     """A number with three significant digits, or all digits before the point; whole numbers stay as they are.
 

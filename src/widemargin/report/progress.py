@@ -23,6 +23,7 @@ from widemargin._jit import now, seconds_compiling, watched_compiler
 from widemargin.core.solution import Epoch
 from widemargin.core.stop import Callback
 from widemargin.report.lines import Lines
+from widemargin.report.text import shown
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -224,7 +225,7 @@ class Progress(Callback):
                 time += f", stopped by {stopped}" if stopped else self._left(done + share)
             self._bar.update(
                 self._bar.task_ids[0],
-                description=self._prefix + name,
+                description=shown(self._prefix + name),
                 # Without a known end the bar shows only the running epoch.
                 total=1 if most is None else most,
                 completed=share if most is None else done + share,
@@ -316,10 +317,10 @@ def started_bar(stream: TextIO, *, keep: bool) -> "Bar":
     from rich.progress import Progress as Bar
 
     bar = Bar(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
-        TextColumn("{task.fields[figures]}"),
-        TextColumn("{task.fields[time]}"),
+        TextColumn("{task.fields[figures]}", markup=False),
+        TextColumn("{task.fields[time]}", markup=False),
         console=Console(file=stream),
         auto_refresh=False,  # no thread beside the training, but while compiling
         redirect_stdout=False,  # what a program prints on standard output belongs there, even when that is a file

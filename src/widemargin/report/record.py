@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from widemargin.core.solution import Solution
-from widemargin.report.numbers import bound
+from widemargin.core.solution import Solution, percent
 
 STOPPED = {
     "gap": "the gap to the optimum is small enough",
@@ -30,18 +29,20 @@ def certificate(solution: Solution) -> str:
         return f"{objective}; nothing is proven: {solution.doubt}"
     if solution.rounds and solution.gap is not None:
         how = "proven" if solution.certified else "estimated"
-        local = f"none with the same completions is more than {bound(solution.gap)} smaller"
+        local = f"none with the same completions is more than {percent(solution.gap)} smaller"
         return f"{objective}, {solution.locality}; {how}: {local}"
     if solution.gap is None:
         return f"{objective}; this solver gives no bound on the optimum"
     if solution.certified:
-        return f"{objective}; proven: no other weights make it more than {bound(solution.gap)} smaller"
+        return f"{objective}; proven: no other weights make it more than {percent(solution.gap)} smaller"
     return f"{objective}; the optimum is about {100 * solution.gap:.3g} % smaller (estimated, not proven)"
 
 
 def stopped(solution: Solution) -> str:
     """Why training ended, and when."""
-    return f"{STOPPED.get(solution.stopped, solution.stopped)}, after {solution.seconds:.1f} seconds"
+    text = f"{STOPPED.get(solution.stopped, solution.stopped)}, after {solution.seconds:.1f} seconds"
+    earlier = 0 < solution.epoch < len(solution.trace) and not solution.rounds
+    return text + (f"; the weights are those of epoch {solution.epoch} of {len(solution.trace)}" if earlier else "")
 
 
 def dev_score(solution: Solution) -> float | None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from typing import Any, NamedTuple
 
-from widemargin.report.numbers import MARK, UNKNOWN, bound, brief, finite, share
+from widemargin.core.solution import percent
+from widemargin.report.numbers import MARK, UNKNOWN, brief, finite, share
 from widemargin.report.verdict import THRESHOLDS, Moment, Verdict, winners
 
 UNITS = {"seconds": "s", "epochs": "epochs", "oracle_calls": "calls"}
@@ -48,8 +49,8 @@ def _efforts(suffix: str, group: str) -> list[Column]:
 
 COLUMNS = (
     Column("objective", "in the end", "objective", lambda value: f"{value:,.6g}"),
-    Column("gap", "in the end", "gap", bound),
-    Column("certificate", "in the end", "own gap", bound),
+    Column("gap", "in the end", "gap", percent),
+    Column("certificate", "in the end", "own gap", percent),
     *(column for each in THRESHOLDS for column in _efforts(f"_to_{gap_name(each)}", f"to {100 * each:g} %")),
     Column("score", "on development data", "score", share),
     *_efforts("_to_score", "on development data"),

@@ -1,21 +1,37 @@
-"""Text in pictures: which characters can be shown, and how many cells of a terminal they take."""
+"""Text for people to read: which characters can be shown, and how many cells of a terminal they take.
 
-import unicodedata
+A file may hold anything, also commands to a terminal. So every text that is printed or drawn passes through `shown`,
+and JSON through `json_text`. Files that are written for programs keep all characters as they are.
+"""
 
-UNSHOWABLE = "\N{REPLACEMENT CHARACTER}"
-BLOCKED = {"Cc", "Cs", "Cn", "Zl", "Zp"}  # control characters, lone surrogates, unassigned ones, ends of lines
+import json
+import re
+from typing import Any
+
+# Control characters, ends of lines, changes of direction, lone surrogates, and what is no character at all.
+UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 BOXES, PLAIN = "─│╭╰├┬┴┼└", "-|++++++`"
 
 
 def shown(text: str) -> str:
-    r"""The text, with every character that XML forbids or that would upset a terminal replaced.
+    r"""The text as one line, with every character escaped that XML forbids or that would upset a terminal.
 
-    >>> shown("tab\there")
-    'tab�here'
+    >>> print(shown("\x1b[31mred\n"))
+    \x1b[31mred\n
     """
     if text.isprintable():
         return text
-    return "".join(UNSHOWABLE if unicodedata.category(each) in BLOCKED else each for each in text)
+    return UNSHOWABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def json_text(value: Any, *, only_ascii: bool = False, indent: int | None = None) -> str:
+    r"""JSON that programs read as what it was, and that no terminal takes for a command.
+
+    >>> print(json_text("\x9b31mred"))
+    "\u009b31mred"
+    """
+    lines = json.dumps(value, ensure_ascii=only_ascii, indent=indent).split("\n")
+    return "\n".join(UNSHOWABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", line) for line in lines)
 
 
 def cells(text: str) -> int:

@@ -9,7 +9,7 @@ finds the best outputs and, where this can be done, sums over all of them. A *lo
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise ImportError("widemargin.torch needs PyTorch: pip install 'widemargin[torch]'") from error
+    raise ImportError("widemargin.torch needs PyTorch: pip install '.[torch]' in a checkout") from error
 
 from widemargin.torch.chain import Chain
 from widemargin.torch.classes import Classes
