@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from widemargin.core.solution import percent
 from widemargin.data.generators import matchings
 from widemargin.structures.custom import CustomExamples
 from widemargin.testing import check_structure
@@ -42,7 +43,7 @@ def test_learning_to_match(matching, capsys):
     assert f"{before:.1%}" in first
     assert f"{after:.1%}" in first
     assert second == str(solution)
-    assert f"proven to be within {100 * solution.gap:.3g}% of the optimum" in second
+    assert f"proven to be within {percent(solution.gap, '')} of the optimum" in second
 
 
 @settings(max_examples=40)

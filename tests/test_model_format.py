@@ -88,5 +88,5 @@ def test_the_page_names_all_that_files_hold(path: Path) -> None:
 
 def test_the_page_names_limits_and_the_course_of_training() -> None:
     assert f"# Model files: format {FORMAT}\n" in PAGE
-    assert {*DTYPES, *EPOCH, *ROUND, *Solution.__dataclass_fields__} - {"w", "cuts", "slacks"} <= named(PAGE)
+    assert {*DTYPES, *EPOCH, *ROUND, *Solution.__dataclass_fields__} - {"w", "cuts", "slacks", "state"} <= named(PAGE)
     assert f"at most {MOST:,} texts of at most {LONGEST:,} characters" in PAGE

@@ -1,10 +1,13 @@
-"""The campaign of mutated inputs notices whatever goes wrong, and names it so that it can be run again."""
+"""The campaigns of mutated inputs and of proofs notice whatever goes wrong, and name it so that it can be run again."""
 
 import importlib
 import os
 import signal
 import time
+from dataclasses import replace
+from math import inf
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 import pytest
@@ -28,9 +31,21 @@ def worker(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module("worker")
-    monkeypatch.setattr(module, "HANGS", 0.5)
+    monkeypatch.setattr(module, "HANGS", 600.0)
     monkeypatch.setattr(module, "TURN", 0.01)
     return module
+
+
+@pytest.fixture
+def until_the_first_failure(worker, monkeypatch):
+    """Time is up as soon as something has failed."""
+    keep = worker.Campaign.keep
+
+    def last(self, *failure):
+        keep(self, *failure)
+        monkeypatch.setattr(worker, "monotonic", lambda: inf)
+
+    monkeypatch.setattr(worker.Campaign, "keep", last)
 
 
 def fine(path, rng):
@@ -55,7 +70,7 @@ def crash(path, rng):
 
 
 def hang(path, rng):
-    time.sleep(60)
+    time.sleep(600)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +83,13 @@ def hang(path, rng):
         (hang, "took more than 0.5 seconds"),
     ],
 )
-def test_other_outcomes_are_kept_and_named(worker, use, cause, capsys):
+@pytest.mark.usefixtures("until_the_first_failure")
+def test_other_outcomes_are_kept_and_named(worker, use, cause, capsys, monkeypatch):
     kinds = {"good": Kind(fine), "bad": Kind(use)}
-    assert not worker.run(lambda folder: kinds, 1.2 / 60, seed=7, jobs=1, replay=None)
+    if use is hang:
+        monkeypatch.setattr(worker, "HANGS", 0.5)
+        del kinds["good"]  # which may seem to hang on a busy machine
+    assert not worker.run(lambda folder: kinds, minutes=60, seed=7, jobs=1, replay=None)
     shown = capsys.readouterr().out
     assert f"FAILED bad: {cause}" in shown
     assert "FAILED good" not in shown
@@ -85,3 +104,46 @@ def test_other_outcomes_are_kept_and_named(worker, use, cause, capsys):
 def test_success_and_errors_of_the_library_are_allowed(worker, capsys):
     assert worker.run(lambda folder: {"good": Kind(fine)}, 0.5 / 60, seed=7, jobs=2, replay=None)
     assert " 0 failures" in capsys.readouterr().out
+
+
+@pytest.fixture
+def certificates(worker):
+    return importlib.import_module("certificates")
+
+
+PLAIN = {"C": 0.7, "scales": "one", "weights": "uniform", "begin": "cold", "epochs": 2, "gap": None, "scored": False}
+PLAIN |= {"parts": 0}
+CHANGES = {
+    "the bound is false": {"dual": 0.999},
+    "P\\(w\\) is wrong": {"primal": 1.001},
+    "the gap is false": {"gap": 0.0},
+}
+
+
+@pytest.mark.parametrize("cause", CHANGES)
+@pytest.mark.parametrize(
+    ("solver", "objective", "loss"), [("dcd", "margin", "squared_hinge"), ("pegasos", "likelihood", "hinge")]
+)
+def test_certificates_that_claim_too_much_are_found(certificates, solver, objective, loss, cause):
+    chosen = {"solver": solver, "objective": objective, "loss": loss, "penalty": "l2"}
+    plan = certificates.draw("chain", Random(0)) | PLAIN | chosen
+    problem, blocks = certificates.problem_of(plan)
+    solution = certificates.train(plan, problem, Path())
+    assert solution.certified
+    certificates.check(plan, problem, blocks, solution)
+    [(field, factor)] = CHANGES[cause].items()
+    value = solution.primal if field == "dual" else getattr(solution, field)
+    with pytest.raises(certificates.Fault, match=cause):
+        certificates.check(plan, problem, blocks, replace(solution, **{field: factor * value}))
+
+
+def test_a_decoder_that_claims_there_is_nothing_to_learn_is_found(certificates, capsys, monkeypatch):
+    class Content(certificates.Labels):
+        def decode(self, x, w, y=None, wrong_at=None):
+            return super().decode(x, w) if y is None else y
+
+    monkeypatch.setattr(certificates, "STRUCTURES", {"content": lambda seed: certificates.labels(seed, Content)})
+    assert not certificates.campaign(1, 3, runs=20)
+    shown = capsys.readouterr().out
+    assert "margin, hinge, l2: P(w) is wrong" in shown
+    assert "runs were certified" in shown

@@ -1,14 +1,17 @@
 """The command `widemargin`: round trips in every format, pipes, and one sentence for every mistake."""
 
 import json
+import logging
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from safetensors.numpy import save_file
 
 from helpers.command_line import LOADED, complaints, fail, python, run, succeed, written
@@ -16,6 +19,7 @@ from widemargin import SequenceTagger, _jit
 from widemargin.cli import train as train_module
 from widemargin.cli.commands import main
 from widemargin.cli.given import read_clusters
+from widemargin.cli.program import Program
 from widemargin.cli.train import Keep
 from widemargin.core import model_file as model_module
 from widemargin.core.solution import Epoch
@@ -253,6 +257,14 @@ def test_training_is_resumed_where_ctrl_c_left_it(
     one, other = Tagger.load(whole), Tagger.load(part)
     assert np.array_equal(one.weights.flat(), other.weights.flat())
     assert "belongs to another run: its C is 0.1, not 0.2" in fail(*resumable, "--C", "0.2")
+    sentences = (folder / "train.tsv").read_text(encoding="utf-8").split("\n\n")
+    rows = [line.split("\t") for line in sentences[0].splitlines()]
+    labels = sorted({line.split("\t")[-1] for line in "\n".join(sentences).splitlines() if line})
+    rows[0][-1] = next(label for label in labels if label != rows[0][-1])
+    corrected = tmp_path / "corrected.tsv"
+    corrected.write_text("\n\n".join(["\n".join(map("\t".join, rows)), *sentences[1:]]), encoding="utf-8")
+    said = fail(*resumable, "--train", corrected)
+    assert "features, gold outputs or costs have changed" in said
     assert "is a model, not a checkpoint" in fail(*train, "--out", part, "--checkpoint", whole, "--resume")
 
 
@@ -260,7 +272,7 @@ def test_compiling_is_a_stage_of_its_own(folder: Path, tmp_path: Path, monkeypat
     spent = [0.0]
 
     def compile_(self: Keep, visited: int) -> None:
-        spent[0] += 60.0
+        spent[0] += 1e6
 
     monkeypatch.setattr(Keep, "on_batch", compile_)
     monkeypatch.setattr(_jit, "perf_counter", lambda: perf_counter() + spent[0])
@@ -270,10 +282,10 @@ def test_compiling_is_a_stage_of_its_own(folder: Path, tmp_path: Path, monkeypat
     train += ["--templates", "word column2"]
     result = json.loads(succeed(*train, "--json"))
     assert list(result["seconds"]) == ["reading", "compiling", "training", "writing"]
-    assert result["seconds"]["compiling"] == spent[0] >= 120.0
-    assert result["seconds"]["training"] < 60.0
+    assert result["seconds"]["compiling"] == spent[0] >= 2e6
+    assert result["seconds"]["training"] < 1e6
     assert f"compiling {spent[0]:.1f}, training" in succeed(*train)
-    assert Tagger.load(tmp_path / "m.wm").solution.seconds < 60.0
+    assert Tagger.load(tmp_path / "m.wm").solution.seconds < 1e6
 
 
 def test_of_several_trade_offs_the_best_on_dev_is_kept(folder: Path, tmp_path: Path) -> None:
@@ -461,7 +473,7 @@ def test_standard_streams_that_close_or_are_full(folder: Path, tmp_path: Path) -
     long = tmp_path / "long.tsv"
     long.write_text((folder / "test.tsv").read_text(encoding="utf-8") * 40, encoding="utf-8")
     command = [sys.executable, "-c", PIPE, "predict", folder / "conll.wm", long]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.read(10)
@@ -470,5 +482,18 @@ def test_standard_streams_that_close_or_are_full(folder: Path, tmp_path: Path) -
     assert process.returncode == 1
     if Path("/dev/full").exists():
         with Path("/dev/full").open("w") as full:
-            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, encoding="utf-8", check=False)
         assert (done.returncode, done.stderr) == (2, "error: the output cannot be written: No space left on device\n")
+
+
+@pytest.mark.filterwarnings("always")
+def test_warnings_are_lines_that_command_nothing() -> None:
+    program = Program()
+
+    @program.command()
+    def tell() -> None:
+        warnings.warn("a\x1b]0;x\x07\nb.", stacklevel=1)
+        logging.getLogger("widemargin.some").warning("c \x9b31m [red]")
+
+    result = CliRunner().invoke(program, ["tell"])
+    assert result.stderr == "warning: a\\x1b]0;x\\x07 b\nwarning: c \\x9b31m [red]\n"

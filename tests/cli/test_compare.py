@@ -131,7 +131,7 @@ def test_commas_in_brackets_do_not_separate() -> None:
 
 def test_training_takes_the_same_function_options(folder: Path, tmp_path: Path) -> None:
     train = ["train", "tag", "--train", folder / "train.tsv", "--out", tmp_path / "m.wm", "--epochs", "2", "--json"]
-    hinge = ["--solver", "perceptron", "--loss", "hinge", "--objective", "margin", "--penalty", "l2", "--memory", "64"]
+    hinge = ["--solver", "sdm", "--loss", "hinge", "--objective", "margin", "--penalty", "l2", "--memory", "64"]
     assert json.loads(succeed(*train, *hinge))["certified"]
     parameters = Tagger.load(tmp_path / "m.wm").summary["parameters"]
     assert (parameters["loss"], parameters["objective"], parameters["cut_memory"]) == ("hinge", "margin", 64.0)

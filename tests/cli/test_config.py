@@ -159,10 +159,12 @@ def test_printed_pairs_and_lists(tmp_path: Path, config: Any) -> None:
 
 def test_python_dash_m() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "widemargin", "predict", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "widemargin", "predict", "--help"], capture_output=True, encoding="utf-8", check=True
     )
     assert done.stdout.startswith("Usage: python -m widemargin predict [OPTIONS] MODEL FILE\n")
-    done = subprocess.run([sys.executable, "-m", "widemargin", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "widemargin", "--version"], capture_output=True, encoding="utf-8", check=True
+    )
     assert done.stdout == run("--version").stdout
 
 

@@ -273,7 +273,7 @@ def started(*arguments: object) -> "subprocess.Popen[str]":
         [sys.executable, "-m", "widemargin", *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
         bufsize=1,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
     )
@@ -326,7 +326,7 @@ def test_memory_does_not_grow_with_the_file(tagger: Path, tmp_path: Path) -> Non
         done = subprocess.run(
             [sys.executable, "-c", PEAK, "predict", str(tagger), str(data), "--out", str(tmp_path / "out.tsv")],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             check=True,
         )
         peaks.append(int(done.stderr) / 1024)

@@ -28,7 +28,9 @@ def run(cache: Path, *arguments: object) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     command = [sys.executable, "-W", "ignore", "-c", COMPILING, *map(str, arguments)]
     environment["NUMBA_CACHE_DIR"] = str(cache)
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300).stdout
+    return subprocess.run(
+        command, env=environment, capture_output=True, encoding="utf-8", check=True, timeout=600
+    ).stdout
 
 
 def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:

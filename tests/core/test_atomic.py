@@ -13,7 +13,7 @@ from widemargin.errors import WidemarginError
 @pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt])
 def test_a_failure_leaves_the_old_file(tmp_path, failure):
     path = tmp_path / "x"
-    path.write_text("old")
+    path.write_text("old", encoding="utf-8")
 
     def fail():
         with replacing(path) as stream:
@@ -22,13 +22,13 @@ def test_a_failure_leaves_the_old_file(tmp_path, failure):
 
     with pytest.raises(failure):
         fail()
-    assert path.read_text() == "old"
+    assert path.read_text(encoding="utf-8") == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_replacing_keeps_line_ends_permissions_and_links(tmp_path):
     path, link = tmp_path / "x", tmp_path / "link"
-    path.write_text("old")
+    path.write_text("old", encoding="utf-8")
     path.chmod(0o640)
     link.symlink_to(path)
     with replacing(link) as stream:

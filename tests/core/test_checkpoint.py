@@ -2,19 +2,24 @@
 
 import json
 import signal
-from dataclasses import dataclass, field
+import threading
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
-from helpers import SOLVERS, problem, taken_by
+from helpers import SOLVERS, problem, random_chain, taken_by
 from widemargin.core import checkpoint as module
 from widemargin.core.checkpoint import Checkpoint, Moment, pack, unpack
 from widemargin.core.checks import check_offers
 from widemargin.core.loop import Callback, Stop, fit
 from widemargin.core.model_file import read_model, write_model
+from widemargin.core.problem import Problem
 from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
+from widemargin.objectives import OBJECTIVES
+from widemargin.solvers import SOLVERS as REGISTRY
 from widemargin.solvers import DualCoordinateDescent, Perceptron
+from widemargin.tasks.parameters import PRESETS
 
 ABLE = [name for name, solver in SOLVERS.items() if "maximum" in solver.kinds]
 DCD = DualCoordinateDescent(batch_size=2)
@@ -89,6 +94,89 @@ def test_ctrl_c_in_the_middle_of_an_epoch(solver, seconds, tmp_path):
     if cut_short.stopped == "interrupted":
         assert len(cut_short.trace) in (4, 5)
         assert not cut_short.certified
+
+
+class Once(Callback):
+    """Does something once, before the second batch of an epoch, or after the first where it has one batch only."""
+
+    def __init__(self, epoch, action):
+        self.left, self.action, self.batches = epoch - 1, action, 0
+
+    def on_batch(self, visited):
+        self.batches += not self.left
+        if self.batches == 2:
+            self.action()
+
+    def on_epoch(self, epoch):
+        self.left = max(self.left - 1, 0)
+
+
+MODEL = random_chain(3, [2, 3, 1, 4, 3, 2], costs=True)
+
+
+def registered(name, model=MODEL):
+    """A solver or preset by its name, and what it minimises."""
+    preset = PRESETS.get(name)
+    solver = REGISTRY[name if preset is None else preset.solver]
+    objective = OBJECTIVES[
+        "margin" if "maximum" in solver.kinds else "likelihood" if preset is None else preset.objective
+    ]
+    return Problem(model.compiled(), objective, C=0.5, **taken_by(solver)), solver
+
+
+@pytest.mark.parametrize("stopped_by", ["epochs", "seconds", "interrupted", "gap"])
+@pytest.mark.parametrize("name", [*REGISTRY, *PRESETS])
+def test_every_solver_resumes_from_every_kind_of_stop(name, stopped_by, tmp_path, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("widemargin.core.run.now", lambda: clock[0])
+    rules, options = Stop(epochs=5, gap=None), {"audit": stopped_by == "gap"}
+    whole = fit(*registered(name), stop=rules, **options)
+    options["checkpoint"] = tmp_path / "run"
+    event, callbacks, early = threading.Event(), [], rules
+    if stopped_by == "epochs":
+        early = Stop(epochs=2, gap=None)
+    elif stopped_by == "gap":
+        early = Stop(epochs=5, gap=np.nextafter(whole.trace[2].gap, 1.0))
+    elif stopped_by == "seconds":
+        early, callbacks = Stop(epochs=5, seconds=1e6, gap=None), [Once(3, lambda: clock.append(clock.pop() + 1e9))]
+    else:
+        callbacks = [Once(3, event.set)]
+    first = fit(*registered(name), stop=early, callbacks=callbacks, interrupted=event, **options)
+    assert first.stopped == stopped_by
+    assert_same(fit(*registered(name), stop=rules, resume=True, **options), whole)
+
+
+def corrected(rows):
+    return [[*rows[0][:-1], (rows[0][-1] + 1) % MODEL.n_labels], *rows[1:]]
+
+
+def other_features(rows):
+    return [*rows[:-1], [*rows[-1][:-1], [(0, 1.0), (1, 1.0)]]]
+
+
+OTHERS = {
+    "labels": replace(MODEL, gold=corrected(MODEL.gold)),
+    "features": replace(MODEL, sequences=other_features(MODEL.sequences)),
+    "costs": replace(MODEL, costs=(2.0 * np.array(MODEL.costs)).tolist()),
+}
+
+
+@pytest.mark.parametrize("changed", OTHERS)
+@pytest.mark.parametrize("name", [*REGISTRY, *PRESETS])
+def test_other_contents_of_the_same_size_are_refused(name, changed, tmp_path):
+    """Otherwise a bound that was proven for other data would be called a proof."""
+    path = tmp_path / "run"
+    fit(*registered(name), stop=Stop(epochs=1, gap=None), checkpoint=path)
+    before = path.read_bytes()
+    with pytest.raises(WidemarginError, match=r"belongs to another run: .* gold outputs or costs have changed"):
+        fit(*registered(name, OTHERS[changed]), checkpoint=path, resume=True)
+    assert path.read_bytes() == before
+
+
+def test_without_a_checkpoint_nothing_is_digested(monkeypatch):
+    monkeypatch.setattr("hashlib.blake2b", None)
+    monkeypatch.setattr("widemargin.core.contents.blake2b", None)
+    fit(training(Perceptron()), Perceptron(), stop=Stop(epochs=1))
 
 
 @pytest.mark.parametrize("solver", [DCD, Perceptron(batch_size=2)])
@@ -206,7 +294,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
     write_model(path, header, arrays)
     with pytest.raises(ModelFileError, match="is a model, not a checkpoint"):
         fit(training(DCD), DCD, resume=True, **options)
-    write_model(path, {"structure": "checkpoint", "version": 2}, arrays)
+    write_model(path, {"structure": "checkpoint", "version": module.VERSION + 1}, arrays)
     with pytest.raises(ModelFileError, match=r"was written by widemargin .*; start afresh"):
         fit(training(DCD), DCD, resume=True, **options)
 

@@ -2,7 +2,10 @@
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -117,6 +120,69 @@ def test_a_misfit_names_the_field(tmp_path):
     assert "run.state.w is float64 of shape (9,), not float64 of" in sentence
     sentence = run.sealed(replaced(run.header["content"], ("fields", "trace", "value", 0, 5), -1))
     assert sentence.endswith("run.trace.0.5 is -1, not a finite number of at least 0")
+
+
+LINKS = ("first", "size", "after", "begin", "end", "tail", "place", "indices", "tally")
+
+
+@pytest.mark.parametrize("name", ["dcd", "auto", "one-slack"])
+def test_every_link_range_place_and_index_of_cuts_is_checked(name, tmp_path):
+    """What is not refused makes no difference: the cuts are the same, with the same α.
+
+    Cached cuts without α are in no sum that could be checked, so their indices may be any that are weights.
+    """
+    run, key = Run(name, tmp_path / "run"), "run.state.cache" if name == "one-slack" else "run.state.store"
+
+    def cuts():
+        state = Checkpoint(run.path, run.problem, run.solver).read(run.solver.start(run.problem)).state
+        store = state.cache if name == "one-slack" else state.store
+        slots, found = store.everything()
+        assert np.isin(found.a.indices, np.arange(run.problem.n_weights)).all()
+        indices = np.empty(0) if name == "one-slack" else found.a.indices
+        return [*found[:2], found.a.indptr, indices, found.a.values, store.sets.alpha[slots], store.sets.norm[slots]]
+
+    assert run.sealed(run.header["content"]) is None
+    expected = cuts()
+    for part in LINKS:
+        whole = run.arrays[f"{key}.{part}"]
+        for place in range(min(len(whole), 40)):
+            for value in (-2, -1, 0, 1, len(whole), 10**6, 2**31 - 1):
+                run.arrays[f"{key}.{part}"] = whole.copy()
+                run.arrays[f"{key}.{part}"][place] = value
+                if run.sealed(run.header["content"]) is None:
+                    assert all(map(np.array_equal, cuts(), expected))
+        run.arrays[f"{key}.{part}"] = whole
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "complaint"),
+    [
+        ("w", 1e3, "has weights that are not those of its cuts"),
+        ("cap", 7.0, "has limits of α that are not those of the problem"),
+        ("ridge", 1e-9, "has limits of α that are not those of the problem"),
+        ("point", np.zeros(3), "run.state.point has 3 entries, not"),
+        ("cached_gap", np.zeros(100), "run.state.cached_gap has 100 entries, not 9"),
+        ("store.mass", 0.0, "has sums of α that are not the sums of its α"),
+        ("store.alpha", -1.0, "has cuts with a negative α"),
+        ("store.norm", 1e9, "impossible numbers"),
+        ("store.values", np.nan, "impossible numbers"),
+        ("store.b", np.inf, "has cuts whose b is not a number"),
+    ],
+)
+def test_what_bounds_are_made_of_is_checked(part, value, complaint, tmp_path):
+    run = Run("auto", tmp_path / "run")
+    array = run.arrays[f"run.state.{part}"]
+    run.arrays[f"run.state.{part}"] = value if isinstance(value, np.ndarray) else np.full_like(array, value)
+    assert complaint in run.sealed(run.header["content"])
+
+
+def test_damages_with_a_digest_that_fits_neither_crash_nor_prove():
+    """In a process of its own; `tests/helpers/damage.py` says what its lines mean."""
+    program = [sys.executable, Path(__file__).parents[1] / "helpers" / "damage.py", "2", "8"]
+    found = subprocess.run(program, capture_output=True, encoding="utf-8", check=False)
+    lines = found.stdout.splitlines()
+    assert (found.returncode, len(lines)) == (0, 8 * len(SOLVERS)), found.stdout[-200:] + found.stderr
+    assert not [line for line in lines if "RAW" in line or line.endswith("FALSE ")]
 
 
 def test_averages_and_patience_of_no_run_are_refused(tmp_path):

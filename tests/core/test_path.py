@@ -8,7 +8,7 @@ import pytest
 import widemargin
 from helpers import SOLVERS, optimum, problem, random_chain, taken_by
 from widemargin.core.loop import Callback, Stop, fit
-from widemargin.core.online import Online
+from widemargin.core.online import learn
 from widemargin.core.path import fit_path
 from widemargin.core.problem import Problem
 from widemargin.errors import UnsupportedError, WidemarginError
@@ -112,19 +112,21 @@ def test_paths_that_cannot_be():
 def test_epochs_piece_by_piece_are_those_of_one_run(solver):
     """The same data again and again: the weights of `fit`, bit for bit."""
     training, _ = problem("chain")
-    online = Online(solver, seed=4)
+    online, rng, trace = None, np.random.default_rng(4), ()
     for epochs in (1, 2, 3):
-        found, expected = online.learn(training), fit(training, solver, stop=Stop(epochs=epochs, gap=None), seed=4)
+        found, online = learn(training, solver, rng if online is None else online.generator, online, trace=trace)
+        expected, trace = fit(training, solver, stop=Stop(epochs=epochs, gap=None), seed=4), found.trace
         assert np.array_equal(found.w, expected.w)
         assert (len(found.trace), found.epoch, found.certified) == (epochs, epochs, False)
     assert found.oracle_calls == 3 * training.n_blocks
 
 
 def test_pieces_may_be_of_any_size_but_not_of_other_weights():
-    online = Online(Perceptron())
+    online, rng = None, np.random.default_rng(0)
     for lengths in ([3, 2], [4], [], [1, 1, 5]):
-        assert np.all(np.isfinite(online.learn(Problem(random_chain(1, lengths).compiled())).w))
+        found, online = learn(Problem(random_chain(1, lengths).compiled()), Perceptron(), rng, online)
+        assert np.all(np.isfinite(found.w))
     with pytest.raises(WidemarginError, match="the pieces before had other weights"):
-        online.learn(Problem(random_chain(1, [2], n_features=7).compiled()))
+        learn(Problem(random_chain(1, [2], n_features=7).compiled()), Perceptron(), rng, online)
     with pytest.raises(UnsupportedError, match=r"DualCoordinateDescent needs all data at once; .* perceptron, mira"):
-        Online(DCD)
+        learn(Problem(random_chain(1, [2]).compiled()), DCD, rng)

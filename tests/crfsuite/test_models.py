@@ -27,7 +27,7 @@ def test_tagging_imports_no_task(path):
         "print(sum(name.startswith('widemargin') for name in sys.modules), 'sklearn' in sys.modules)\n"
         "print(any(name.startswith('widemargin.tasks') for name in sys.modules))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     labels, counted, tasks = done.stdout.splitlines()
     assert labels == "['O', 'N']"
     assert counted.split()[1] == tasks == "False"
@@ -42,7 +42,7 @@ def test_the_command_line_shows_and_writes_models_of_crfsuite(path, tmp_path):
     assert "word=dog" in succeed("inspect", path, "--export", tmp_path / "again.crfsuite")
     assert (tmp_path / "again.crfsuite").read_bytes() == path.read_bytes()
     assert read_lcrf(path).labels == ["O", "N"]
-    (tmp_path / "words.txt").write_text("the dog\n")
+    (tmp_path / "words.txt").write_text("the dog\n", encoding="utf-8")
     assert "trained on ready-made features" in fail("predict", path, tmp_path / "words.txt", "--text")
     path.write_bytes(path.read_bytes()[:-1])
     assert "is truncated" in fail("inspect", path)

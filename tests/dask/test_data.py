@@ -9,8 +9,8 @@ import pandas
 import pytest
 
 from helpers.cluster import X, Y
-from widemargin import LinearClassifier, load
-from widemargin.dask import DaskDependencyParser, DaskLinearClassifier, DaskRanker, Files, Frame
+from widemargin import Callback, LinearClassifier, load
+from widemargin.dask import DaskDependencyParser, DaskLinearClassifier, DaskRanker, Files, Frame, worker
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError
 from widemargin.tasks.base import Reading
@@ -57,7 +57,7 @@ def test_files(tagger, expected, tmp_path):
             "".join(f"{pair[0]}\t{pair[1]}\n" for pair in zip(*each, strict=True))
             for each in zip(texts, labels, strict=True)
         ]
-        (tmp_path / f"part{k}.tsv").write_text("\n".join(lines))
+        (tmp_path / f"part{k}.tsv").write_text("\n".join(lines), encoding="utf-8")
     pattern = tmp_path / "*.tsv"
     found = tagger(**QUICK).fit(Files(pattern, Reading(format="conll")))
     same(found, expected)
@@ -74,11 +74,53 @@ def test_files(tagger, expected, tmp_path):
     )
 
 
+def lost():
+    worker._HOSTS.clear()
+
+
+class Edited(Callback):
+    """After the second round a file is another, and the parts are lost."""
+
+    def __init__(self, client, path, text):
+        self.client, self.path, self.text = client, path, text
+
+    def on_epoch(self, epoch):
+        if epoch.epoch == 2:
+            self.path.write_text(self.text, encoding="utf-8")
+            self.client.run(lost)
+
+
+def test_a_file_that_is_edited_meanwhile_is_a_sentence(client, tagger, tmp_path):
+    texts = ["the\tD\ndog\tN\nbarks\tV\n", "a\tD\ncat\tN\nruns\tV\n"]
+    first, second = (tmp_path / f"{name}.tsv" for name in "ab")
+    files = Files([str(first), str(second)], Reading(format="conll"))
+    for changed in (False, True):
+        first.write_text(texts[0], encoding="utf-8")
+        second.write_text(texts[1], encoding="utf-8")
+        edit = Edited(client, second, texts[1].replace("cat\tN", "cat\tD") if changed else texts[1])
+        if changed:
+            with pytest.raises(DataError, match="part 1 of the data is not what it was when this run began"):
+                tagger(**QUICK).fit(files, callbacks=[edit])
+        else:
+            assert tagger(**QUICK).fit(files, callbacks=[edit]).trained_.rebuilt == 2
+
+
+def test_a_part_whose_examples_have_no_weight(tagger):
+    weight = np.where(np.arange(len(X)) % 3 == 1, 0.0, 1.0)
+    found = tagger(max_epochs=200).fit(X, Y, weight, parts=3)
+    assert found.solution_.certified
+    local = tagger().to_local().fit(X, Y, weight)
+    assert found.solution_.dual <= local.solution_.primal
+    assert local.solution_.dual <= found.solution_.primal
+    with pytest.raises(DataError, match="no example has anything to learn from"):
+        tagger().fit(X, Y, 0.0 * weight, parts=2)
+
+
 def test_files_with_faults(tagger, tmp_path):
     with pytest.raises(DataError, match=r"no file is named like .*none'.*neither here nor on a worker"):
         tagger().fit(str(tmp_path / "*.none"))
-    (tmp_path / "a.conllu").write_text(treebank(2, seed=0).conllu())
-    (tmp_path / "b.conllu").write_text("1\tdogs\tdog\tN\tN\t_\t0\troot\t_\t_\n2\tbark\tV\n\n")
+    (tmp_path / "a.conllu").write_text(treebank(2, seed=0).conllu(), encoding="utf-8")
+    (tmp_path / "b.conllu").write_text("1\tdogs\tdog\tN\tN\t_\t0\troot\t_\t_\n2\tbark\tV\n\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"b\.conllu, line 2: ") as caught:
         tagger().fit(Files(tmp_path / "*.conllu", Reading(label="upos")))
     assert "distributed" not in "".join(str(entry.path) for entry in caught.traceback[1:])

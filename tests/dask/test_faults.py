@@ -6,11 +6,12 @@ import signal
 import threading
 
 import numpy as np
+import psutil
 import pytest
 
 from helpers.cluster import SETTINGS, X, Y
 from widemargin import Callback, SequenceTagger
-from widemargin.dask import carrier, makers, worker
+from widemargin.dask import carrier, cluster, makers, worker
 from widemargin.parts.local import LocalCarrier
 from widemargin.parts.messages import NOTHING, Look
 from widemargin.parts.team import Team
@@ -52,6 +53,100 @@ def test_ten_runs_with_workers_that_are_killed(mortal, tagger, tmp_path):
     assert rebuilt >= 5  # the moment may be one when no part is at work
 
 
+class Frozen:
+    """Stops a worker, which stays connected but does nothing, and is not waited for."""
+
+    def __init__(self, client):
+        self.client = client
+        self.process = psutil.Process(max(client.run(os.getpid).values()))
+        self.late = threading.Timer(120.0, self.thaw)  # so that a test that waits for it fails instead of hanging
+
+    def freeze(self):
+        self.late.start()
+        self.process.suspend()
+
+    def is_frozen(self):
+        return self.process.status() == psutil.STATUS_STOPPED
+
+    def thaw(self):
+        self.late.cancel()
+        self.process.resume()
+
+
+@pytest.fixture
+def frozen(mortal, monkeypatch):
+    monkeypatch.setattr(cluster, "SILENCE", 2.0)
+    found = Frozen(mortal)
+    yield found
+    found.thaw()
+
+
+class During(Callback):
+    """Does something after a round, or before all."""
+
+    def __init__(self, number, what):
+        self.number, self.what = number, what
+
+    def on_start(self, max_epochs, n_examples):
+        if not self.number:
+            self.what()
+
+    def on_epoch(self, epoch):
+        if epoch.epoch == self.number:
+            self.what()
+
+
+def test_a_worker_that_is_frozen_is_not_waited_for(frozen, mortal, tagger):
+    """Neither in rounds, nor in surveys, predictions and whatever else all workers are asked for."""
+    settings = {"tol": None, "max_epochs": 4}
+    expected = tagger(**settings).fit(X, Y, parts=3)
+    there = tagger(**settings)
+    there.client = mortal
+    there.fit(X, Y, parts=3, callbacks=[During(2, frozen.freeze)])
+    np.testing.assert_array_equal(there.solution_.w, expected.solution_.w)
+    assert there.trained_.rebuilt > 0
+    there.fit(X, Y, parts=3)  # frozen from the beginning
+    np.testing.assert_array_equal(there.solution_.w, expected.solution_.w)
+    assert there.predict(X) == expected.predict(X)
+    assert frozen.is_frozen()
+
+
+def test_a_worker_that_freezes_while_data_are_surveyed(frozen, mortal):
+    def survey(number):
+        return number, os.getpid()
+
+    frozen.freeze()
+    numbers = range(12)
+    found = cluster.results(
+        mortal, lambda workers: [mortal.submit(survey, k, workers=workers, pure=False) for k in numbers]
+    )
+    assert [number for number, _ in found] == list(numbers)
+    assert frozen.process.pid not in {pid for _, pid in found}
+    assert frozen.is_frozen()
+
+
+def test_the_time_limit_holds_although_a_worker_is_frozen(frozen, mortal, tagger):
+    there = tagger(tol=None, max_epochs=10**6, max_seconds=3.0)
+    there.client = mortal
+    there.fit(X, Y, parts=3, callbacks=[During(0, frozen.freeze)])
+    assert there.solution_.stopped == "seconds"
+    assert frozen.is_frozen()
+
+
+def test_ctrl_c_is_heard_although_a_worker_is_frozen(frozen, mortal, tagger, monkeypatch):
+    monkeypatch.setattr(cluster, "SILENCE", 1e9)  # nobody finds out that it is
+
+    def freeze():
+        frozen.freeze()
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    there = tagger(tol=None, max_epochs=10**6)
+    there.client = mortal
+    there.fit(X, Y, parts=3, callbacks=[During(2, freeze)])
+    assert there.solution_.stopped == "interrupted"
+    assert frozen.is_frozen()
+
+
 @pytest.fixture
 def team(client, monkeypatch):
     """Three parts on two workers, whose patience is short, and what they should reply."""
@@ -73,7 +168,7 @@ def team(client, monkeypatch):
 
 
 def losses(team, watch=lambda: None):
-    return {k: seen.loss for k, seen in team.ask(Look(NOTHING, tangents=False), watch)}
+    return {k: seen.loss for k, seen in team.ask(Look(NOTHING, proves=False), watch)}
 
 
 def hanging(client):

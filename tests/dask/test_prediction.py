@@ -100,6 +100,6 @@ def test_evaluations_that_need_all_data(client, tmp_path):
     assert figures(parser.evaluate(X, y)) == expected
     pairs = dask.bag.from_sequence(list(zip(X, y, strict=True)), npartitions=2)
     assert figures(parser.evaluate(pairs)) == expected
-    (tmp_path / "a.ptb").write_text("\n".join(y))
+    (tmp_path / "a.ptb").write_text("\n".join(y), encoding="utf-8")
     with pytest.raises(UnsupportedError, match="needs all data at once"):
         parser.evaluate(str(tmp_path / "*.ptb"))

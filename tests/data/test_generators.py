@@ -68,7 +68,7 @@ def test_addresses_do_not_depend_on_the_hash_seed():
             [sys.executable, "-c", program],
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             check=True,
         ).stdout
         for hash_seed in ("1", "2")

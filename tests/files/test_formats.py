@@ -142,7 +142,7 @@ def test_documents_can_be_pickled():
 
 def test_importing_readers_and_metrics_is_cheap():
     heavy = "import sys, widemargin.data, widemargin.metrics; print({'numba', 'scipy', 'sklearn'} & set(sys.modules))"
-    run = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, "-c", heavy], capture_output=True, encoding="utf-8", check=True)
     assert run.stdout.strip() == "set()"
 
 

@@ -66,7 +66,11 @@ def written(format_: str, n: int, seed: int) -> str:
 def python(code: str, *args: object) -> str:
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
     done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, args)], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, *map(str, args)],
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
     )
     return done.stdout
 

@@ -14,10 +14,11 @@ import widemargin
 from helpers import Sign
 from widemargin._threads import count_threads
 from widemargin.cli import inspect
+from widemargin.core.sparse import Matrix, expanded
 from widemargin.tasks.answers import Answers
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
-EXPECTED = json.loads((FIXTURES / "expected.json").read_text())
+EXPECTED = json.loads((FIXTURES / "expected.json").read_text(encoding="utf-8"))
 
 Key = str | int
 
@@ -56,6 +57,21 @@ def exercise(path: Path, inputs: Any, as_json: Sequence[bool] = (False, True), *
             with redirect_stdout(io.StringIO()):
                 options = {"explain": None, "sentence": 1, "token": None, "head": None, "span": None}
                 inspect.run(model=str(path), top=3, labels=[], as_json=form, **options)
+
+
+def train_on(path: Path, inputs: Any, gold: Any, **given: Any) -> None:
+    """Load a model, and have it learn from a few examples with the parameters that its file records."""
+    X = expanded(*inputs) if isinstance(inputs, Matrix) else inputs
+    for method in ("fit", "partial_fit"):
+        estimator = widemargin.load(path, **given)
+        for name, most in (("max_epochs", 2), ("hash_bits", 12)):  # damaged numbers would be obeyed
+            if isinstance(getattr(estimator, name, None), int):
+                setattr(estimator, name, min(getattr(estimator, name), most))
+        if method == "partial_fit" and estimator.solver == "auto":
+            estimator.solver = "perceptron"
+        if hasattr(estimator, method):
+            with np.errstate(all="ignore"):
+                getattr(estimator, method)(X, gold)
 
 
 def places(tree: Any, path: tuple[Key, ...] = ()) -> Iterator[tuple[Key, ...]]:

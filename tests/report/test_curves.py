@@ -64,7 +64,7 @@ def test_every_trace_has_its_picture(tmp_path, traces, panels):
 
 def test_an_existing_picture_is_replaced(tmp_path):
     path = tmp_path / "curves.png"
-    path.write_text("something else")
+    path.write_text("something else", encoding="utf-8")
     plot_curves({"dcd": run(3)}, str(path))
     assert size(path)
     assert list(tmp_path.iterdir()) == [path]
@@ -78,11 +78,11 @@ def test_a_failure_leaves_the_existing_picture_alone(tmp_path, monkeypatch):
         raise RuntimeError
 
     path = tmp_path / "curves.png"
-    path.write_text("the old picture")
+    path.write_text("the old picture", encoding="utf-8")
     monkeypatch.setattr(Figure, "savefig", fail)
     with pytest.raises(RuntimeError):
         plot_curves({"dcd": run(3)}, path)
-    assert path.read_text() == "the old picture"
+    assert path.read_text(encoding="utf-8") == "the old picture"
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -74,9 +74,9 @@ def found(tmp_path_factory):
     done = subprocess.run(
         [CHROMIUM, *FLAGS.split(), f"--user-data-dir={folder / 'profile'}", wrapper.as_uri()],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=True,
-        timeout=120,
+        timeout=600,
     )
     match = re.search(r'<pre id="measured">(.+?)</pre>', done.stdout)
     assert match, done.stderr

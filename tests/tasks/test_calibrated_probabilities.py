@@ -43,7 +43,7 @@ def tokens(seed, n):
 
 @pytest.fixture(scope="module", params=[SequenceTagger, Segmenter], ids=lambda kind: kind.__name__)
 def fitted(request):
-    estimator = request.param(templates=["word"], max_epochs=5, tol=None, C=0.02).fit(*TRAIN)
+    estimator = request.param(templates=["word"], max_epochs=200, tol=1e-3, C=0.02).fit(*TRAIN)
     with pytest.raises(UnsupportedError, match="gives scores, not probabilities; calibrate the model"):
         estimator.predict_proba(TEST[0])
     estimator.calibrate(*HELD_OUT)

@@ -68,7 +68,7 @@ def test_no_label_upsets_a_card(tmp_path: Path) -> None:
     write_model(tmp_path / "a.wm", {**header, "labels": labels}, tensors)
     found = parts(load(tmp_path / "a.wm").card("x\n`"))
     assert list(found) == TITLES
-    assert found["Labels"] == "3: `a\ufffd# b`, ``` `` ```, `\ufffd`\n\n"
+    assert found["Labels"] == "3: `a\\n# b`, ``` `` ```, `\\ud800`\n\n"
 
 
 def test_other_programs_models_have_a_card(tmp_path: Path) -> None:

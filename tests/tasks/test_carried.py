@@ -108,7 +108,7 @@ def test_a_parser_learns_from_jackknifed_tags(parser):
     [
         ({"tags": "gold"}, "tags must be 'predicted' or 'given', not 'gold'"),
         ({"tag_folds": 1}, "tag_folds must be a whole number of at least 2"),
-        ({"tag_folds": None}, "tag_folds must be a whole number of at least 2"),
+        ({"tag_folds": None}, "tag_folds must be a whole number, not None"),
     ],
 )
 def test_wrong_settings_are_refused(options, message):
@@ -280,9 +280,11 @@ def test_from_raw_text_to_trees(folder):
     # Blank columns are filled in, and the rest of the file is untouched.
     filled = succeed("predict", own, folder / "blank.conllu")
     assert columns_in(filled, 1, 3, 4, 6, 7) == columns_in(found, 1, 3, 4, 6, 7)
-    assert columns_in(filled, 0, 1, 2, 5, 8, 9) == columns_in((folder / "test.conllu").read_text(), 0, 1, 2, 5, 8, 9)
+    assert columns_in(filled, 0, 1, 2, 5, 8, 9) == columns_in(
+        (folder / "test.conllu").read_text(encoding="utf-8"), 0, 1, 2, 5, 8, 9
+    )
     kept = succeed("predict", own, folder / "test.conllu", "--tags", "given")
-    assert columns_in(kept, 3, 4) == columns_in((folder / "test.conllu").read_text(), 3, 4)
+    assert columns_in(kept, 3, 4) == columns_in((folder / "test.conllu").read_text(encoding="utf-8"), 3, 4)
 
 
 def test_training_tells_of_each_tagger_once_and_of_each_epoch_of_the_parser(folder, tmp_path):

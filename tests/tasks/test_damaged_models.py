@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from helpers.models import EXPECTED, FIXTURES, exercise, given_for, inputs_of, places, replaced, value_at, without
-from widemargin import load
+from widemargin import SequenceTagger, load
 from widemargin.core.header import DEEPEST
 from widemargin.core.model_file import ENTRY, read_model
 from widemargin.errors import ModelFileError, WidemarginError
@@ -105,6 +105,36 @@ def test_tensors_that_changed_places(damaged):
     for one, other in pairwise(damaged.tensors):
         swapped = {one: damaged.tensors[other], other: damaged.tensors[one]}
         damaged.outcome(tensors=damaged.tensors | swapped)
+
+
+@pytest.mark.parametrize("solver", ["adagrad", "pegasos"])
+def test_what_pieces_go_on_from_may_be_damaged_too(solver, tmp_path):
+    X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    path, outcomes = tmp_path / "model.wm", set()
+    SequenceTagger(solver=solver, templates="lower", n_jobs=1).partial_fit(X, y).save(path)
+    header, tensors = read_model(path)
+
+    def learns(header, tensors):
+        arrays = {key: np.ascontiguousarray(each) for key, each in tensors.items()}
+        save_file(arrays, tmp_path / "damaged.wm", {ENTRY: json.dumps(header)})
+        with np.errstate(all="ignore"):
+            try:
+                load(tmp_path / "damaged.wm").partial_fit(X, y)
+            except WidemarginError:
+                return False
+        return True
+
+    assert learns(header, tensors)
+    for place in places(header["online"]):
+        for value in (None, True, -1, 10**30, 10**400, math.nan, "x", [1]):
+            outcomes.add(learns(replaced(header, ("online", *place), value), tensors))
+        if place:
+            outcomes.add(learns(without(header, ("online", *place)), tensors))
+    for name in [name for name in tensors if name.startswith("online.")]:
+        for other in others(tensors[name]):
+            outcomes.add(learns(header, {**tensors, name: other}))
+        assert not learns(header, {key: each for key, each in tensors.items() if key != name})
+    assert outcomes == {True, False}
 
 
 def test_names_that_are_not_utf8_are_an_error_where_they_are_read(tmp_path):

@@ -365,7 +365,7 @@ PLACES = ["weights.transition", "weights.emission.indptr", "weights.emission.ind
 @pytest.mark.parametrize(
     "change",
     [
-        {"dtype": "F32"},
+        {"dtype": "F16"},
         {"dtype": "BF16"},
         {"dtype": ["F64"]},
         {"dtype": None},
@@ -458,7 +458,7 @@ def test_nothing_in_a_model_file_is_executed(small, tmp_path):
     readers = [Path(model.__file__), *package.glob("tasks/**/*.py"), *package.glob("text/*.py")]
     assert len(readers) > 50
     for path in readers:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         for danger in ("pickle", "eval(", "exec(", "marshal", "np.load", "allow_pickle", "__import__"):
             assert danger not in text, path
     witness = tmp_path / "witness"
@@ -487,7 +487,7 @@ def test_reading_a_model_imports_neither_pickle_readers_nor_scikit_learn(small):
         "import sys; from widemargin.tasks.tag.model import Tagger; Tagger.load(sys.argv[1]); "
         "print('sklearn' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code, small], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, small], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout == "False\n"
 
 
@@ -496,7 +496,7 @@ def test_reading_a_model_imports_neither_pickle_readers_nor_scikit_learn(small):
 
 @pytest.mark.parametrize("place", ["missing/a.model", "file/a.model", "."])
 def test_models_that_cannot_be_written(place, tmp_path):
-    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
     estimator = fitted("matrices")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(WidemarginError, match="cannot be written") as caught:

@@ -5,6 +5,8 @@ import pickle
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -184,7 +186,7 @@ with temporary_folder(Path(sys.argv[1])) as folder:
 def test_a_program_that_is_ended_on_the_spot_leaves_no_folder(small_pieces: Path) -> None:
     """Nor does the thread that misses its folder complain."""
     command = [sys.executable, "-c", ENDED_AT_ONCE, str(small_pieces)]
-    done = subprocess.run(command, check=False, capture_output=True, timeout=60)
+    done = subprocess.run(command, check=False, capture_output=True, timeout=600)
     assert (done.returncode, done.stderr) == (3, b"")
     assert not list(small_pieces.iterdir())
 
@@ -274,8 +276,28 @@ def test_a_cache_is_used_again_by_the_same_data_and_features_only(files: list[Pa
     found = clone(expected).fit_stream(files, cache=cache)
     assert found.solution_.w.tobytes() == expected.solution_.w.tobytes()
     assert entries(min_count=2) == 2
-    files[1].write_text(files[1].read_text() + "\nnew\t3\tO\n")
+    files[1].write_text(files[1].read_text(encoding="utf-8") + "\nnew\t3\tO\n", encoding="utf-8")
     assert entries() == 3
+
+
+def test_runs_that_share_a_cache_have_their_own_data(files: list[Path], tmp_path: Path) -> None:
+    """Both of pairs, which leave no entry, and of files, whose entries are made, found and damaged at the same time."""
+    cache, sources = tmp_path / "cache", [list(zip(*addresses(12, seed=k), strict=True)) for k in range(3)]
+    everything: list[Any] = [*sources, *([path] for path in files)]
+    estimator = SequenceTagger(templates=TEMPLATES, **FAST)
+    expected = [clone(estimator).fit_stream(source).solution_.w.tobytes() for source in everything]
+
+    def same(number: int) -> bool:
+        if number % 5 == 0:
+            for path in cache.glob("[!.]*/gold"):
+                with suppress(OSError):
+                    path.unlink()
+        found = clone(estimator).fit_stream(everything[number % 6], cache=cache)
+        return found.solution_.w.tobytes() == expected[number % 6]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(same, range(36)))
+    assert len(list(cache.iterdir())) <= 3
 
 
 @pytest.mark.parametrize("damage", ["bit", "missing", "header", "version"])
@@ -303,10 +325,10 @@ def test_a_damaged_cache_is_told_and_made_anew(
 
 
 def test_errors_name_file_and_line_and_leave_nothing(files: list[Path], tmp_path: Path, small_pieces: Path) -> None:
-    lines = files[2].read_text().splitlines()
+    lines = files[2].read_text(encoding="utf-8").splitlines()
     place = max(k for k, line in enumerate(lines) if line)
     lines[place] = "only-one-column"
-    files[2].write_text("\n".join(lines) + "\n")
+    files[2].write_text("\n".join(lines) + "\n", encoding="utf-8")
     for cache in (None, tmp_path / "cache"):
         with pytest.raises(DataError, match=re.escape(f"{files[2]}, line {place + 1}")):
             SequenceTagger(**FAST).fit_stream(files, cache=cache)
@@ -357,13 +379,13 @@ def test_what_needs_all_data_in_memory_says_so(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="known in part only, need all data in memory"):
         SequenceTagger(**FAST).fit_stream([(["a", "b"], ["X", None])])
     path = tmp_path / "a.xml"
-    path.write_text("<dataset>" + "<sequence><a>b</a></sequence>\n" * 100 + "</dataset>")
+    path.write_text("<dataset>" + "<sequence><a>b</a></sequence>\n" * 100 + "</dataset>", encoding="utf-8")
     with pytest.raises(UnsupportedError, match="xml, which cannot be read in pieces"):
         SequenceTagger(**FAST).fit_stream(path)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(WidemarginError, match="file/cache cannot be made"):
         SequenceTagger(**FAST).fit_stream([(["a"], ["X"])], cache=tmp_path / "file" / "cache")
 

@@ -195,10 +195,11 @@ def folder(tmp_path_factory, tagger, segmenter, parser):
     for name, estimator in (("tag", tagger), ("segment", segmenter), ("parse", parser)):
         estimator.save(folder / f"{name}.wm")
     SequenceTagger(**FEW).fit(WORDS, LABELS).save(folder / "margin.wm")
-    (folder / "new.tsv").write_text("in\nNew\nYork\n\nfrom\nRome\n")
+    (folder / "new.tsv").write_text("in\nNew\nYork\n\nfrom\nRome\n", encoding="utf-8")
     (folder / "new.conllu").write_text(
         "".join(f"{t}\t{token['word']}\t_\t{token['upos']}\t_\t_\t_\t_\t_\t_\n" for t, token in enumerate(SENTENCE, 1))
-        + "\n"
+        + "\n",
+        encoding="utf-8",
     )
     return folder
 
@@ -225,7 +226,7 @@ def test_on_the_command_line(folder, name):
         assert best["probability"] == pytest.approx(rows[0].max())
     done = run("predict", folder / f"{name}.wm", file, "--minimum-risk", *columns)
     assert done.exit_code == 0, done.output
-    assert len(done.output.splitlines()) == len(file.read_text().splitlines())
+    assert len(done.output.splitlines()) == len(file.read_text(encoding="utf-8").splitlines())
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,19 @@ Its checks make matrices of random numbers, and so apply only to estimators of m
 """
 
 import copy
+import json
+import math
 import pickle
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import fields
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
@@ -18,7 +24,11 @@ from sklearn.utils.estimator_checks import check_no_attributes_set_in_init, para
 
 import widemargin
 from helpers import Sign
+from helpers.models import replaced
+from widemargin.core.model_file import ENTRY, read_model
+from widemargin.errors import WidemarginError
 from widemargin.tasks import estimators
+from widemargin.tasks.parameters import Parameters
 from widemargin.text.mentions import Mentions
 
 CHECKED = {
@@ -126,6 +136,11 @@ CASES = {
     "StructuredPredictor": lambda make: Case(make(NamedSign(), **FEW), [2.0, -1.0], [1, -1]),
 }
 
+MATRICES = {
+    "LinearClassifier": lambda make: Case(make(**FEW), np.eye(4), np.array([0, 1, 0, 1])),
+    "MultilabelClassifier": lambda make: Case(make(**FEW), np.eye(4), [["a"], ["b"], ["a", "b"], ["a"]]),
+}
+
 
 @pytest.fixture(scope="module", params=NOT_A_MATRIX)
 def case(request):
@@ -195,3 +210,44 @@ def test_tags(case):
     tags = get_tags(case.estimator)
     assert tags.target_tags.required
     assert not tags.input_tags.two_d_array
+
+
+ODD = [None, True, -1, 10**30, 10**400, 0.5, math.nan, "x", "\ud800", ["a"]]
+LENGTHY = {"n_restarts", "max_epochs", "max_rounds", "hash_bits"}  # more of them only takes longer
+SHARED = {each.name for each in fields(Parameters)}
+
+
+@pytest.mark.parametrize("name", [*NOT_A_MATRIX, *CHECKED])
+def test_parameters_of_damaged_models_are_refused_before_a_run_or_taken(name, tmp_path):
+    case = {**CASES, **MATRICES}[name](getattr(widemargin, name))
+    case.estimator.fit(case.X, case.y, **case.more).save(tmp_path / "whole.wm")
+    (header, tensors), given = read_model(tmp_path / "whole.wm"), {}
+    if name == "StructuredPredictor":
+        given["structure"] = NamedSign()
+    load = partial(widemargin.load, tmp_path / "damaged.wm", **given)
+    left_out = LENGTHY if name == "StructuredPredictor" else LENGTHY | SHARED  # which need be tried once
+    for parameter in sorted(header["summary"]["parameters"].keys() - left_out):
+        for value in ODD:
+            damaged = replaced(header, ("summary", "parameters", parameter), value)
+            save_file(tensors, tmp_path / "damaged.wm", {ENTRY: json.dumps(damaged)})
+            with suppress(WidemarginError):
+                load().fit(case.X, case.y, **case.more)
+                if hasattr(load(), "partial_fit"):
+                    load().partial_fit(case.X, case.y)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"objective": True}, "objective must be a text or an object of the type Objective or None, not True"),
+        ({"random_state": 0.5}, "random_state must be a whole number or None, not 0.5"),
+        ({"random_state": -1}, "random_state must be a whole number of at least 0"),
+        ({"templates": [1]}, r"templates must be a text or a list of texts or None, not \[1\]"),
+        ({"warm_start": "no"}, "warm_start must be True or False, not 'no'"),
+        ({"cut_memory": 10**400}, "cut_memory must be a number, not 1000"),
+    ],
+)
+def test_parameters_of_other_types_are_named(wrong, sentence):
+    case = CASES["SequenceTagger"](widemargin.SequenceTagger)
+    with pytest.raises(WidemarginError, match=sentence):
+        case.estimator.set_params(**wrong).fit(case.X, case.y)

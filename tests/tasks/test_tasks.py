@@ -83,7 +83,7 @@ def test_tasks_without_files_have_no_command():
 
 
 def test_names_for_type_checkers_are_those_of_the_tasks():
-    text = Path(widemargin.__file__).read_text()
+    text = Path(widemargin.__file__).read_text(encoding="utf-8")
     listed = set(re.findall(r"from widemargin\.tasks\.\w+\.estimator import (\w+) as", text))
     assert len(listed) >= 7
     assert listed <= set(estimators())
@@ -92,7 +92,9 @@ def test_names_for_type_checkers_are_those_of_the_tasks():
 def loaded(code):
     """The modules of the library that a fresh process has loaded after some code."""
     code += "\nimport sys; print(*sorted(name for name in sys.modules if name.startswith('widemargin')), sep='\\n')"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True
+    ).stdout.splitlines()
 
 
 def test_training_a_tagger_loads_no_other_task():

@@ -8,6 +8,7 @@ import pytest
 from helpers import STRUCTURES, problem, random_chain
 from widemargin.core.examples import Differences
 from widemargin.core.problem import Problem
+from widemargin.core.sparse import Rows, expanded
 from widemargin.solvers import DualCoordinateDescent, Perceptron
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.testing import check_solver, check_structure
@@ -62,6 +63,23 @@ class Zeros(Chains):
     def difference(self, batch, outputs):
         errors, psi = super().difference(batch, outputs)
         return Differences(errors, psi._replace(values=0 * psi.values))
+
+
+class NotANumber(Chains):
+    def difference(self, batch, outputs):
+        errors, psi = super().difference(batch, outputs)
+        return Differences(errors, psi._replace(values=psi.values * np.nan))
+
+
+class StoredWhole(Chains):
+    """Sound: ψ is stored with all its zeros, also that of gold."""
+
+    def difference(self, batch, outputs):
+        errors, psi = super().difference(batch, outputs)
+        whole = expanded(psi, self.n_weights)
+        indptr = self.n_weights * np.arange(len(batch) + 1, dtype=np.int64)
+        indices = np.tile(np.arange(self.n_weights, dtype=np.int32), len(batch))
+        return Differences(errors, Rows(indptr, indices, whole.ravel()))
 
 
 class OutOfRange(Chains):
@@ -187,7 +205,8 @@ class NoWork(Chains):
         (NegativeError, "must be finite and not negative"),
         (WrongSign, "but there is one that scores"),
         (Doubled, "an index twice"),
-        (Zeros, "has zeros, infinities or NaN"),
+        (Zeros, "but there is one that scores"),
+        (NotANumber, "has infinities or NaN"),
         (OutOfRange, "indices outside"),
         (WideIndices, "psi.indices of a batch of 5 must be int32"),
         (NoErrorTerm, "error_scale=1.0 found an output"),
@@ -228,8 +247,13 @@ def test_broken_structures_that_only_enumeration_or_gold_reveals():
         check_structure(GoldCounts(), enumerate_outputs=sound.all)
     with pytest.raises(AssertionError, match=r"example 0: the gold output has the error 1\.0, not 0"):
         check_structure(GoldCounts(), gold=sound.data.gold)
-    with pytest.raises(AssertionError, match="example 0: ψ of the gold output is not empty"):
+    with pytest.raises(AssertionError, match="example 0: ψ of the gold output is not zero"):
         check_structure(ErrorFree(), gold=(sound.data.gold + np.int32(1)) % np.int32(3))
+
+
+def test_zeros_in_psi_are_fine():
+    whole = StoredWhole()
+    check_structure(whole, enumerate_outputs=whole.all, gold=whole.data.gold)
 
 
 def test_an_approximate_decoder_need_not_find_the_maximum():

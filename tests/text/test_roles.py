@@ -119,7 +119,7 @@ def test_keys_are_the_same_everywhere():
             env={**os.environ, "PYTHONHASHSEED": seed},
             check=True,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
         ).stdout.strip()
         for seed in ("1", "2")
     }

@@ -481,7 +481,7 @@ def test_hashing_is_the_same_in_every_process():
             [sys.executable, "-c", HASHED_ROWS],
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             check=True,
         ).stdout
         for seed in ("1", "2")

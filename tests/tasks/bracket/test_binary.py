@@ -86,7 +86,7 @@ def test_trees_that_cannot_be_told():
 
 @pytest.mark.corpus
 def test_round_trip_of_a_treebank():
-    trees = [Tree.parse(line) for line in corpus("genia-treebank/dev.ptb").read_text().splitlines()]
+    trees = [Tree.parse(line) for line in corpus("genia-treebank/dev.ptb").read_text(encoding="utf-8").splitlines()]
     bracketing = Bracketing.of(trees)
     assert bracketing.root == "S1"
     assert all(back(bracketing, tree) == tree for tree in trees)

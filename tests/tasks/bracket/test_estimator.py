@@ -134,7 +134,9 @@ def test_what_cannot_be_trained_on_is_refused():
 @pytest.mark.corpus
 @pytest.mark.slow
 def test_a_treebank():
-    trees = [Tree.parse(line) for line in corpus("genia-treebank/train.ptb").read_text().splitlines()[:500]]
+    trees = [
+        Tree.parse(line) for line in corpus("genia-treebank/train.ptb").read_text(encoding="utf-8").splitlines()[:500]
+    ]
     parser = ConstituencyParser(solver="perceptron", max_epochs=3, hash_bits=22, tags="given")
     parser.fit(columns_of(trees[:400]), trees[:400])
     assert parser.score(columns_of(trees[400:]), trees[400:]) > 0.75

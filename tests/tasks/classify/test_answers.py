@@ -70,7 +70,7 @@ def test_on_the_command_line(tmp_path):
     for name, seed in (("train", 0), ("dev", 1)):
         X, y = examples(seed, 80)
         lines = [f"{label} 1:{a:.3f} 2:{b:.3f} 3:{c:.3f}" for (a, b, c), label in zip(X, y, strict=True)]
-        (tmp_path / f"{name}.svm").write_text("\n".join(lines) + "\n")
+        (tmp_path / f"{name}.svm").write_text("\n".join(lines) + "\n", encoding="utf-8")
     model, dev = tmp_path / "model.wm", tmp_path / "dev.svm"
     succeed("train", "classify", "--train", tmp_path / "train.svm", "--out", model, "--quiet")
     assert "not calibrated" in fail("predict", model, dev, "--confidence")

@@ -41,7 +41,7 @@ def classes(tmp_path):
 @pytest.fixture
 def sets(tmp_path):
     path = tmp_path / "sets.svm"
-    path.write_text(SETS)
+    path.write_text(SETS, encoding="utf-8")
     return path
 
 
@@ -124,7 +124,7 @@ def test_sets_of_labels_from_train_to_inspect(sets, tmp_path):
 def test_unknown_features_are_ignored_and_unknown_labels_counted_as_wrong(sets, tmp_path):
     model, other = tmp_path / "model.wm", tmp_path / "other.svm"
     widemargin("train", "classify", "--train", sets, "--out", model, "--no-pairwise", "--no-intercept", "--quiet")
-    other.write_text("bitter 1:1 900:1\n")
+    other.write_text("bitter 1:1 900:1\n", encoding="utf-8")
     assert widemargin("predict", model, other) == "sweet\n"
     assert json.loads(widemargin("evaluate", model, other, "--json"))["f1"] == 0.0
 

@@ -25,7 +25,7 @@ def fasta(texts):
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "train.tsv"
-    path.write_text(planted_table())
+    path.write_text(planted_table(), encoding="utf-8")
     return path
 
 
@@ -74,8 +74,8 @@ def test_matrix_and_logo(model, tmp_path):
     shown = succeed("inspect", model, *(word for path in targets for word in ("--export", path)))
     assert "Picture" in shown
     assert f"{MOTIF}, " in shown
-    assert targets[0].read_text().startswith("MEME version 4")
-    picture = ElementTree.fromstring(targets[1].read_text())
+    assert targets[0].read_text(encoding="utf-8").startswith("MEME version 4")
+    picture = ElementTree.fromstring(targets[1].read_text(encoding="utf-8"))
     assert picture.tag.endswith("svg")
     assert targets[2].read_bytes().startswith(b"\x89PNG")
     assert "no format that the model can be written in; these are .meme" in fail("inspect", model, "--export", "a.pdf")
@@ -86,7 +86,7 @@ def test_matrix_and_logo(model, tmp_path):
 def test_files_of_one_class_each(tmp_path):
     texts, _, _ = planted()
     for name, chosen in (("positive", texts[::2]), ("negative", texts[1:12:2]), ("background", texts[13::2])):
-        (tmp_path / f"{name}.fa").write_text(fasta(chosen))
+        (tmp_path / f"{name}.fa").write_text(fasta(chosen), encoding="utf-8")
     options = ["--negative", tmp_path / "negative.fa", "--background", tmp_path / "background.fa", "--length", "3,8"]
     train = ["train", "motif", "--train", tmp_path / "positive.fa", *options, *FAST, "--out", tmp_path / "a.wm"]
     results = json.loads(succeed(*train))
@@ -116,6 +116,6 @@ def test_bad_options(table, tmp_path, options, complaint):
 
 def test_a_positive_sequence_that_is_too_short_is_named(tmp_path):
     path = tmp_path / "a.tsv"
-    path.write_text("#id\tlabel\tsequence\nlong\t1\tACGTACGTACGTA\nshort\t1\tACGT\nno\t0\tACGT\n")
+    path.write_text("#id\tlabel\tsequence\nlong\t1\tACGTACGTACGTA\nshort\t1\tACGT\nno\t0\tACGT\n", encoding="utf-8")
     complaint = fail("train", "motif", "--train", path, "--quiet", "--out", tmp_path / "a.wm")
     assert "a.tsv, line 3: the sequence 'short' is positive, but has 4 letters, fewer than the 11" in complaint

@@ -34,11 +34,15 @@ def named(tmp_path):
 def test_queries_may_stand_in_a_file_of_their_own(named, tmp_path, beside):
     path = tmp_path / "train.svm"
     path.write_text(
-        "\n".join(" ".join(w for w in line.split() if "qid" not in w) for line in named.read_text().splitlines())
+        "\n".join(
+            " ".join(w for w in line.split() if "qid" not in w)
+            for line in named.read_text(encoding="utf-8").splitlines()
+        ),
+        encoding="utf-8",
     )
     with pytest.raises(DataError, match="does not tell queries apart"):
         read(path)
-    (tmp_path / beside).write_text("".join(f"{size}\n" for size in SIZES))
+    (tmp_path / beside).write_text("".join(f"{size}\n" for size in SIZES), encoding="utf-8")
     one, other = read(named), read(path)
     assert one.size == other.size == {"queries": 5, "documents": 23}
     assert one.X.indptr.tolist() == other.X.indptr.tolist() == [0, 5, 9, 15, 18, 23]
@@ -62,9 +66,9 @@ def test_queries_may_stand_in_a_file_of_their_own(named, tmp_path, beside):
 )
 def test_what_is_wrong_in_a_file_is_named(tmp_path, text, sizes, complaint):
     path = tmp_path / "a.svm"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     if sizes is not None:
-        (tmp_path / "a.query").write_text(sizes)
+        (tmp_path / "a.query").write_text(sizes, encoding="utf-8")
     with pytest.raises(DataError, match=complaint):
         read(path)
 
@@ -84,7 +88,7 @@ def test_from_training_to_ranking(named, tmp_path, measure):
     assert scores == load_model(model).predict(corpus.X).tolist()
     relabelled = succeed("predict", model, named, "--format", "svmlight").splitlines()
     assert [line.split()[1:] for line in relabelled] == [
-        line.split()[1:] for line in named.read_text().splitlines() if line[0] != "#"
+        line.split()[1:] for line in named.read_text(encoding="utf-8").splitlines() if line[0] != "#"
     ]
     assert sum(line.startswith("1 ") for line in relabelled) == 2 * len(SIZES)
 
@@ -98,8 +102,8 @@ def test_training_tells_what_it_did(named, tmp_path):
 
 def test_documents_without_queries_are_scored_unless_features_are_scaled(tmp_path):
     data, bare, model = tmp_path / "a.svm", tmp_path / "b.svm", tmp_path / "m.wm"
-    data.write_text(TASK_FILES["rank"]().text)
-    bare.write_text(" 0:1 1:2\n 1:1\n")
+    data.write_text(TASK_FILES["rank"]().text, encoding="utf-8")
+    bare.write_text(" 0:1 1:2\n 1:1\n", encoding="utf-8")
     succeed("train", "rank", "--train", data, "--out", model, "--quiet", "--k", "2")
     assert len(succeed("predict", model, bare).splitlines()) == 2
     succeed("train", "rank", "--train", data, "--out", model, "--quiet", "--k", "2", "--normalize")
@@ -110,7 +114,7 @@ def test_documents_without_queries_are_scored_unless_features_are_scaled(tmp_pat
 
 def test_a_ranker_that_has_learnt_nothing_says_so(tmp_path):
     data = tmp_path / "a.svm"
-    data.write_text("".join(f"{q % 2} qid:{q} 0:1\n{1 - q % 2} qid:{q} 0:-1\n" for q in range(6)))
+    data.write_text("".join(f"{q % 2} qid:{q} 0:1\n{1 - q % 2} qid:{q} 0:-1\n" for q in range(6)), encoding="utf-8")
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         result = run(

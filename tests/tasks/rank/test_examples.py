@@ -217,4 +217,4 @@ def test_rounds_lower_the_objective(measure):
     objectives = [each.objective for each in solution.rounds]
     assert all(after <= before + 1e-9 for before, after in pairwise(objectives))
     first = fit(Problem(examples.completed(examples.first_completions()), C=1.0, loss="hinge"), SOLVERS["bundle"])
-    assert solution.primal <= first.primal + 1e-9
+    assert solution.primal <= first.primal * (1 + 2e-4)  # both are proven only up to their gaps

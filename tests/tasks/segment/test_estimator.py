@@ -155,7 +155,7 @@ def test_models_load_without_scikit_learn(file):
         "import sys; from widemargin.tasks.base import load_model; "
         "load_model(sys.argv[1]); print('sklearn' in sys.modules)"
     )
-    assert subprocess.check_output([sys.executable, "-c", code, file], text=True) == "False\n"
+    assert subprocess.check_output([sys.executable, "-c", code, file], encoding="utf-8") == "False\n"
 
 
 def refused(path):

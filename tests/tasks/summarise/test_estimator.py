@@ -140,13 +140,13 @@ def test_a_model_of_other_features_is_refused(fitted, tmp_path, monkeypatch):
 def test_the_command_line(tmp_path, fitted):
     row = TASK_FILES["summarise"]()
     train, model, page = tmp_path / row.name, tmp_path / "a.wm", tmp_path / "page.html"
-    train.write_text(row.text.replace("week 0", "week <0> & more"))
+    train.write_text(row.text.replace("week 0", "week <0> & more"), encoding="utf-8")
     succeed("train", "summarise", "--train", train, "--out", model, "--quiet", "--tol", 0.001, *row.options)
     lines = succeed("predict", model, train).splitlines()
     assert json.loads(lines[0])["references"] == ["The battery is very long.\nMy screen is bright."]
     assert succeed("predict", model, train, "--draw", page) == ""
-    assert "<mark>The battery is very long.</mark>" in page.read_text()
-    assert "week &lt;0&gt; &amp; more" in page.read_text()
+    assert "<mark>The battery is very long.</mark>" in page.read_text(encoding="utf-8")
+    assert "week &lt;0&gt; &amp; more" in page.read_text(encoding="utf-8")
     drawn = succeed("predict", model, train, "--draw", "-").splitlines()
     assert drawn[:4] == [
         "0",

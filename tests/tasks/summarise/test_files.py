@@ -96,7 +96,8 @@ def test_the_commands_take_folders_and_remember_their_encoding(folder):
 def test_json_lines(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(
-        '{"documents": ["a b\\nc", ["d"]], "references": ["a"], "n": 1.0}\n\n{"id": "x", "documents": []}\n'
+        '{"documents": ["a b\\nc", ["d"]], "references": ["a"], "n": 1.0}\n\n{"id": "x", "documents": []}\n',
+        encoding="utf-8",
     )
     found = read_topics(str(path), gold=False)
     assert [Topic([["a b", "c"], ["d"]], "1"), Topic([], "x")] == found.X
@@ -125,14 +126,14 @@ def test_json_lines(tmp_path):
 )
 def test_what_is_wrong_with_json_is_named(tmp_path, line, complaint):
     path = tmp_path / "a.jsonl"
-    path.write_text(line + "\n")
+    path.write_text(line + "\n", encoding="utf-8")
     with pytest.raises(DataError, match=complaint):
         read_topics(str(path))
 
 
 def test_conllu(tmp_path):
     path = tmp_path / "a.conllu"
-    path.write_text(CONLLU)
+    path.write_text(CONLLU, encoding="utf-8")
     found = read_topics(str(path))
     assert [Topic([["Dogs bark.", "They do."]], "one"), Topic([["Cats meow."]], "two")] == found.X
     assert found.y == [["Dogs bark (loudly).", "Barking dogs."], ["Cats."]]
@@ -140,7 +141,7 @@ def test_conllu(tmp_path):
 
 def test_other_formats_are_refused(tmp_path):
     path = tmp_path / "a.txt"
-    path.write_text("One.\n")
+    path.write_text("One.\n", encoding="utf-8")
     with pytest.raises(WidemarginError, match="not svmlight"):
         read_topics(str(path), Reading(format="svmlight"))
     with pytest.raises(WidemarginError, match="leave out --label"):

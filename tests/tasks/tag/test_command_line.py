@@ -28,7 +28,7 @@ def column_file(seed, n, extra=None):
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("answers")
     for name, seed, n in (("train", 0, 60), ("dev", 1, 60), ("test", 2, 60)):
-        (folder / f"{name}.tsv").write_text(column_file(seed, n))
+        (folder / f"{name}.tsv").write_text(column_file(seed, n), encoding="utf-8")
     for structure in ("tag", "segment"):
         succeed("train", structure, "--train", folder / "train.tsv", "--out", folder / f"{structure}.wm", "--quiet")
         model, out = folder / f"{structure}.wm", folder / f"calibrated-{structure}.wm"
@@ -146,7 +146,7 @@ def test_mistakes_in_calibrating(folder, tmp_path):
 def test_labels_that_are_numbers(tmp_path):
     X, y = [["a", "b"], ["b", "a", "a"]] * 5, [[0, 1], [1, 0, 0]] * 5
     SequenceTagger(templates=["word"], max_epochs=3).fit(X, y).save(tmp_path / "model.wm")
-    (tmp_path / "dev.tsv").write_text("a\t0\nb\t1\n\nb\t0\n")
+    (tmp_path / "dev.tsv").write_text("a\t0\nb\t1\n\nb\t0\n", encoding="utf-8")
     report = json.loads(succeed("calibrate", tmp_path / "model.wm", tmp_path / "dev.tsv", "--json"))
     assert report["labels"]["right"] == pytest.approx(2 / 3)
     assert predicted("predict", tmp_path / "model.wm", "-", "--forced", "2", stdin="a\t1\nb\t_\n") == ["1", "1"]
@@ -155,9 +155,9 @@ def test_labels_that_are_numbers(tmp_path):
 @pytest.mark.parametrize("structure", ["tag", "segment"])
 def test_unknown_labels_in_files(folder, tmp_path, structure):
     rng = np.random.default_rng(0)
-    lines = (folder / "train.tsv").read_text().splitlines()
+    lines = (folder / "train.tsv").read_text(encoding="utf-8").splitlines()
     kept = [line if not line or rng.random() < 0.7 else line.split("\t")[0] + "\t_" for line in lines]
-    (tmp_path / "train.tsv").write_text("\n".join(kept) + "\n")
+    (tmp_path / "train.tsv").write_text("\n".join(kept) + "\n", encoding="utf-8")
     n_unknown = sum(line.endswith("_") for line in kept)
     model = tmp_path / "m.wm"
     shown = succeed("train", structure, "--train", tmp_path / "train.tsv", "--dev", folder / "dev.tsv", "--out", model)
@@ -173,7 +173,7 @@ def test_unknown_labels_in_files(folder, tmp_path, structure):
 
 def test_how_unknown_labels_and_alternatives_are_written(tmp_path):
     file, model = tmp_path / "a.tsv", tmp_path / "m.wm"
-    file.write_text("to\tO\nRome\tB|C\nnow\t?\n\nin\tO\nRome\tB\nnow\t_\n\nat\tC\n")
+    file.write_text("to\tO\nRome\tB|C\nnow\t?\n\nin\tO\nRome\tB\nnow\t_\n\nat\tC\n", encoding="utf-8")
     train = ["train", "tag", "--train", file, "--out", model, "--quiet"]
     succeed(*train)
     assert set(load(model).classes_) == {"O", "B|C", "?", "B", "C"}
@@ -184,18 +184,20 @@ def test_how_unknown_labels_and_alternatives_are_written(tmp_path):
     succeed(*train, "--unknown", "")
     assert set(load(model).classes_) == {"O", "B|C", "?", "B", "C", "_"}
     assert "not_scored" not in json.loads(succeed("evaluate", model, file, "--json"))
-    file.write_text("to\t_\nRome\t_\n")
+    file.write_text("to\t_\nRome\t_\n", encoding="utf-8")
     assert fail(*train) == "there is no labelled position to learn from"
 
 
 def test_unknown_labels_in_json_lines_and_in_features(tmp_path):
     file, model = tmp_path / "a.jsonl", tmp_path / "m.wm"
-    file.write_text('{"tokens": ["to", "Rome"], "tags": ["O", null]}\n{"tokens": ["Rome"], "tags": ["B"]}\n')
+    file.write_text(
+        '{"tokens": ["to", "Rome"], "tags": ["O", null]}\n{"tokens": ["Rome"], "tags": ["B"]}\n', encoding="utf-8"
+    )
     succeed("train", "tag", "--train", file, "--out", model, "--quiet")
     assert set(load(model).classes_) == {"O", "B"}
     row = "{}\t{}\t_\tX\tX\t{}\t0\t_\t_\t_\n"
     treebank = tmp_path / "a.conllu"
-    treebank.write_text(row.format(1, "she", "Case=Nom") + row.format(2, "is", "_") + "\n")
+    treebank.write_text(row.format(1, "she", "Case=Nom") + row.format(2, "is", "_") + "\n", encoding="utf-8")
     succeed("train", "tag", "--train", treebank, "--label", "feats", "--out", model, "--quiet")
     assert set(load(model).classes_) == {"Case=Nom", "_"}
     assert json.loads(succeed("evaluate", model, treebank, "--json"))["accuracy"] == 1.0
@@ -203,14 +205,16 @@ def test_unknown_labels_in_json_lines_and_in_features(tmp_path):
 
 def test_sets_schemes_and_passes_on_the_command_line(folder, tmp_path):
     model, out = tmp_path / "m.wm", tmp_path / "out.tsv"
-    (tmp_path / "run.toml").write_text('templates = "ner"\nscheme = "bioes"\npasses = 2\nnearby = 1\nepochs = 2\n')
+    (tmp_path / "run.toml").write_text(
+        'templates = "ner"\nscheme = "bioes"\npasses = 2\nnearby = 1\nepochs = 2\n', encoding="utf-8"
+    )
     data = ["train", "tag", "--train", folder / "train.tsv", "--dev", folder / "dev.tsv", "--out", model, "--quiet"]
     succeed(*data, "--config", tmp_path / "run.toml")
     about = json.loads(succeed("inspect", model, "--json"))
     assert {"longshape[1]", "guess[2]", "nearby"} <= set(about["templates"])
     assert "a first one finds" in succeed("inspect", model)
     succeed("predict", model, folder / "test.tsv", "--out", out)
-    found = {line.split("\t")[-1] for line in out.read_text().splitlines() if line}
+    found = {line.split("\t")[-1] for line in out.read_text(encoding="utf-8").splitlines() if line}
     assert found <= set(WORDS.values())
     scores = json.loads(succeed("evaluate", model, folder / "test.tsv", "--json"))
     assert scores["accuracy"] == json.loads(succeed("score", folder / "test.tsv", out, "--json"))["accuracy"]

@@ -1,0 +1,25 @@
+"""Problems split into parts, all in this process."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from widemargin.core.problem import Meter
+from widemargin.parts.choice import part_of
+from widemargin.parts.local import LocalCarrier
+from widemargin.parts.problem import PartedProblem
+from widemargin.parts.team import Team
+
+
+def own_problem(whole, k, n_parts):
+    """Part k as all examples, with weight 0 for those of others."""
+    weight = whole.example_weight.copy()
+    weight[np.arange(len(weight)) % n_parts != k] = 0.0
+    return replace(whole, sample_weight=weight, meter=Meter())
+
+
+def parted(whole, solver, n_parts=3, journal=None, carrier=LocalCarrier):
+    makers = [lambda k=k: part_of(own_problem(whole, k, n_parts), solver, k) for k in range(n_parts)]
+    team = Team(carrier(makers), journal)
+    team.start(lambda: None)
+    return PartedProblem.of(team, whole.objective, whole.C, whole.loss, whole.penalty)
