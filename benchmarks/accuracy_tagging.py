@@ -224,7 +224,7 @@ def main() -> None:
     for step in options.steps or ():
         if step not in known:
             parser.error(f"there is no step {step!r}; there are {', '.join(map(repr, sorted(known)))}")
-    found: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
+    found: dict[str, Any] = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
     for name in options.corpora:
         task, about = Task(options.data, name, options.jobs), found.setdefault(name, {"steps": {}})
         steps = {

@@ -220,7 +220,7 @@ def call(role: str, data: Path, model: Path) -> dict[str, Any]:
     """One measurement in a process of its own; `wall` is that process's whole life."""
     begin = perf_counter()
     arguments = [sys.executable, str(HERE), "--role", role, "--data", str(data), "--model", str(model)]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    done = subprocess.run(arguments, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
         raise SystemExit(f"{role} failed:\n{done.stderr}")
     result: dict[str, Any] = json.loads(done.stdout)

@@ -217,7 +217,7 @@ def compared(name: str, n: int, runs: int) -> dict[str, Any]:
     for _ in range(runs):
         for who, rows in answers.items():
             command = [sys.executable, __file__, name, "--inputs", str(n), "--ask", who]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
             if done.returncode:
                 return found | {"outcome": f"{who} fails: {done.stderr.strip().splitlines()[-1]}"}
             rows.append(json.loads(done.stdout.splitlines()[-1]))
@@ -275,7 +275,7 @@ def main() -> None:
         )
     if given.out:
         given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(json.dumps(rows, indent=1, ensure_ascii=False))
+        given.out.write_text(json.dumps(rows, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
 if __name__ == "__main__":

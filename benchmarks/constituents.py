@@ -97,7 +97,7 @@ def main() -> None:
             rows.append(run(name, C, chosen.epochs, chosen.jobs, train, dev))
             print(f"{time.perf_counter() - begin:6.0f} s  {json.dumps(rows[-1])}", flush=True)
     chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "constituents.json").write_text(json.dumps(rows, indent=1))
+    (chosen.out / "constituents.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
     print("| run | C | F1 | F1, minimum risk | exact | seconds | oracle calls |", "|" + "---|" * 7, sep="\n")
     for name in chosen.runs:
         best = max((row for row in rows if row["run"] == name), key=lambda row: row["f1"])

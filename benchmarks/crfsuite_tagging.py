@@ -99,7 +99,9 @@ def marginals(tagger: Any, sequences: list[Any]) -> list[float]:
 def fresh(module: str, path: str) -> float:
     """Milliseconds until the first answer in a fresh process."""
     code = START.format(module=module, path=path)
-    return 1000 * float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    return 1000 * float(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True).stdout
+    )
 
 
 def measured(path: str, n: int, runs: int) -> dict[str, dict[str, float]]:
@@ -147,7 +149,7 @@ def main() -> None:
         print(f"{name:28} {row['peer']:16,.1f} {row['ours']:12,.1f} {row['ours'] / row['peer']:7.2f}")
     if given.out:
         given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(json.dumps(rows, indent=1))
+        given.out.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

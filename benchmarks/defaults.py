@@ -127,7 +127,7 @@ def call(who: str, scratch: Path) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, str(HERE), "--role", who, "--scratch", str(scratch)],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     wall, after = perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -62,7 +62,7 @@ def measured(*arguments: str, cache: Path, text: str = "") -> tuple[Seconds, str
     """Run a process to its end; what it took, and what it printed."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(arguments, input=text, text=True, check=True, env=environment, stdout=subprocess.PIPE)
+    done = subprocess.run(arguments, input=text, encoding="utf-8", check=True, env=environment, stdout=subprocess.PIPE)
     wall, after = perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     return Seconds(wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime), done.stdout
 

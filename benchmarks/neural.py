@@ -133,7 +133,9 @@ def main():
                 (middle, factor), (least, other) = ((a, b / a) for a, b in zip(own, of_peer, strict=True))
                 print(f"  {task:<12}{who:<26}median {middle:7.2f} ({factor:.1f}×)  least {least:7.2f} ({other:.1f}×)")
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(vars(options) | {"out": str(options.out), "results": results}, indent=1))
+    options.out.write_text(
+        json.dumps(vars(options) | {"out": str(options.out), "results": results}, indent=1), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

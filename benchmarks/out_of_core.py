@@ -97,7 +97,7 @@ def role_predict(model: str, path: str) -> dict[str, Any]:
 def measured(*role: Any) -> dict[str, Any]:
     """The result of a role in a process of its own, and its peaks."""
     command, peaks = [sys.executable, str(HERE), "--role", json.dumps(role)], {"RssAnon": 0.0, "VmHWM": 0.0}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
         while process.poll() is None:
             now = status(process.pid)
             peaks = {name: max(peak, now.get(name, 0.0)) for name, peak in peaks.items()}

@@ -310,7 +310,7 @@ def main() -> None:
         told = told_times if options.time else told_rounds
         results = {name: told(options, name) for name in options.corpora}
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(results, indent=1, default=float))
+    options.out.write_text(json.dumps(results, indent=1, default=float), encoding="utf-8")
 
 
 if __name__ == "__main__":

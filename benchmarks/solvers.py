@@ -177,7 +177,7 @@ def memory(names: tuple[str, ...] = ("perceptron", "auto", "dcd", "sdm", "bcfw",
     peaks = {}
     for name in names:
         command = [sys.executable, str(HERE), "--peak", name]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
         peaks[name] = float(done.stdout.strip().splitlines()[-1])
         print(f"  {name}: {peaks[name]:.0f} MB", flush=True)
     return peaks

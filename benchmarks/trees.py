@@ -311,7 +311,7 @@ def main() -> None:
         rows = measured(chosen, folder)
     out = Path(chosen.out)
     out.mkdir(parents=True, exist_ok=True)
-    (out / "trees.json").write_text(json.dumps(rows, indent=1))
+    (out / "trees.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

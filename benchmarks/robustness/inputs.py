@@ -20,7 +20,7 @@ from worker import run
 import widemargin
 from helpers import SOLVERS, problem
 from helpers.format_files import FORMAT_FILES
-from helpers.models import EXPECTED, FIXTURES, exercise, given_for, inputs_of
+from helpers.models import EXPECTED, FIXTURES, exercise, given_for, inputs_of, train_on
 from helpers.task_files import TASK_FILES, TaskFile
 from widemargin.cli.commands import main
 from widemargin.cli.given import FILES
@@ -67,12 +67,16 @@ PREDICTING = [
 
 
 class Kind(NamedTuple):
-    """One kind of input: files to begin with, their name, how they are mutated, and what is done with them."""
+    """One kind of input: files to begin with, their name, how they are mutated, and what is done with them.
+
+    What is done with a file may depend on chance; so whole files are tried several times, unless that takes too long.
+    """
 
     seeds: Sequence[bytes]
     name: str
     mutator: mutate.Mutator
     use: Callable[[Path, Random], None]
+    tries: int = 10
 
     def content(self, rng: Random) -> bytes:
         """A mutated file; one in fifty is whole, to see that it is taken."""
@@ -85,11 +89,11 @@ class Kind(NamedTuple):
         return content
 
 
-def campaign(minutes: float, seed: int, *, jobs: int = 1, replay: Path | None = None) -> bool:
+def campaign(minutes: float, seed: int, *, jobs: int = 1, replay: Path | None = None, runs: int | None = None) -> bool:
     """Whether all inputs of some minutes had an allowed outcome."""
     os.environ["WIDEMARGIN_DEBUG"] = "1"  # errors leave the command line as they are
     try:
-        return run(kinds, minutes, seed, jobs=jobs, replay=replay)
+        return run(kinds, minutes, seed, jobs=jobs, replay=replay, runs=runs)
     finally:
         del os.environ["WIDEMARGIN_DEBUG"]
 
@@ -218,21 +222,33 @@ def _use_penalties(path: Path, rng: Random) -> None:
 
 def _models(folder: Path) -> Iterator[tuple[str, Kind]]:
     for name in EXPECTED:
-        content, use = (FIXTURES / f"{name}.wm").read_bytes(), partial(_use_model, inputs_of(name), given_for(name))
-        yield f"model-{name}-0.1", Kind([content], "input.wm", mutate.of_model, use)
+        path, given = FIXTURES / f"{name}.wm", given_for(name)
+        known = inputs_of(name), widemargin.load(path, **given).predict(inputs_of(name)), given
+        yield from _of_model(f"{name}-0.1", path, *known)
+        if name == "custom":
+            widemargin.load(path, **given).save(folder / "custom.wm")
+            yield from _of_model(name, folder / "custom.wm", *known)
     for task, make in TASK_FILES.items():
         path = folder / f"{task}.wm"
-        corpus = load_model(path).read(str(_data(folder, task, make())), Reading(), gold=False)
-        yield f"model-{task}", Kind([path.read_bytes()], "input.wm", mutate.of_model, partial(_use_model, corpus.X, {}))
-    path = folder / "custom.wm"
-    widemargin.load(FIXTURES / "custom.wm", **given_for("custom")).save(path)
-    use = partial(_use_model, inputs_of("custom"), given_for("custom"))
-    yield "model-custom", Kind([path.read_bytes()], "input.wm", mutate.of_model, use)
+        corpus = load_model(path).read(str(_data(folder, task, make())), Reading(), gold=True)
+        yield from _of_model(task, path, corpus.X, corpus.y, {})
     yield "model-crfsuite", Kind([lcrf_bytes(CRFSUITE)], "input.crfsuite", mutate.of_bytes, _use_crfsuite)
+
+
+def _of_model(name: str, path: Path, inputs: Any, gold: Any, given: dict[str, Any]) -> Iterator[tuple[str, Kind]]:
+    """A model that is asked for everything, and one that is trained on."""
+    content = [path.read_bytes()]
+    yield f"model-{name}", Kind(content, "input.wm", mutate.of_model, partial(_use_model, inputs, given))
+    use = partial(_train_on, inputs, gold, given)
+    yield f"trained-{name}", Kind(content, "input.wm", mutate.of_parameters, use, tries=1)
 
 
 def _use_model(inputs: Any, given: dict[str, Any], path: Path, rng: Random) -> None:
     exercise(path, inputs, as_json=[rng.random() < 0.95], **given)
+
+
+def _train_on(inputs: Any, gold: Any, given: dict[str, Any], path: Path, rng: Random) -> None:
+    train_on(path, inputs, gold, **given)
 
 
 def _use_crfsuite(path: Path, rng: Random) -> None:

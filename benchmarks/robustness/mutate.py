@@ -123,6 +123,15 @@ def of_model(rng: Random, content: bytes) -> bytes:
     return put_together(header, tensors)
 
 
+def of_parameters(rng: Random, content: bytes) -> bytes:
+    """Change the parameters that a model was trained with, which training on takes; now and then anything else."""
+    if rng.random() < 0.3:
+        return of_model(rng, content)
+    _, header, tensors = taken_apart(content)
+    place = ("summary", "parameters")
+    return put_together(replaced(header, place, of_json(rng, value_at(header, place))), tensors)
+
+
 def of_contents(rng: Random, content: bytes) -> bytes:
     """Change the contents of a checkpoint, and make its digest fit, as if it was written by another version."""
     _, header, tensors = taken_apart(content)

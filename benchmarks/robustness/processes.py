@@ -93,7 +93,7 @@ def start(here: Path, arguments: list[str], limit: int | None = None, **more: st
         env={**os.environ, **more},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
         preexec_fn=prepare,  # noqa: PLW1509 — there are no threads
     )
 

@@ -13,18 +13,19 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
+from math import inf
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from random import Random
-from time import monotonic
+from time import monotonic, process_time
 from typing import Any
 
 import click
 
 from widemargin.errors import WidemarginError
 
-HANGS = 10.0  # seconds
+BUSY, HANGS = 10.0, 100.0  # seconds of the processor, and of the clock: a machine may be busy with other things
 MEMORY = 2 << 30  # bytes that an input may ask for, beyond what the process has before
 TURN = 0.1  # seconds that a kind of input is at work before the next has its turn
 SAME = 3  # how many inputs to keep that fail alike
@@ -40,8 +41,10 @@ def generator(seed: int, kind: str, number: int) -> Random:
     return Random(f"{seed}.{kind}.{number}")
 
 
-def run(make: Callable[[Path], Kinds], minutes: float, seed: int, *, jobs: int, replay: Path | None) -> bool:
-    """Whether all inputs had an allowed outcome."""
+def run(
+    make: Callable[[Path], Kinds], minutes: float, seed: int, *, jobs: int, replay: Path | None, runs: int | None = None
+) -> bool:
+    """Whether all inputs of some minutes had an allowed outcome; with `runs` it ends after so many inputs."""
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory(prefix="robustness-") as temporary:
         folder = Path(temporary)
@@ -51,11 +54,11 @@ def run(make: Callable[[Path], Kinds], minutes: float, seed: int, *, jobs: int, 
         for name, kind in kinds.items():
             # Every kernel is compiled or loaded before workers are forked, and every whole file is taken.
             for content in kind.seeds:
-                for number in range(10):
+                for number in range(kind.tries):
                     complaint = attempt(kind, content, Random(number), _made(folder / "whole"))
                     assert complaint is None, f"{name}: {complaint}"
         campaign = Campaign(kinds, seed, [Worker(kinds, seed, k, jobs, _made(folder / f"{k}")) for k in range(jobs)])
-        return campaign.run(60 * minutes)
+        return campaign.run(60 * minutes, inf if runs is None else runs)
 
 
 def attempt(kind: Any, content: bytes, rng: Random, folder: Path) -> str | None:
@@ -84,8 +87,9 @@ class Worker:
 
     def __init__(self, kinds: Kinds, seed: int, first: int, step: int, folder: Path) -> None:
         self.kinds, self.seed, self.first, self.step, self.folder = kinds, seed, first, step, folder
-        # The kind that it is busy with, since when, and how far it has got with all. Shared memory outlives a crash.
-        self.busy = FORK.RawArray("d", 2)
+        # The kind that it is busy with, since when by the clock and by the processor, and how far it has got with all.
+        # Shared memory outlives a crash.
+        self.busy = FORK.RawArray("d", 3)
         self.counts, self.seconds = FORK.RawArray("q", len(kinds)), FORK.RawArray("d", len(kinds))
         self.process: BaseProcess | None = None
         self.start(0)
@@ -96,7 +100,7 @@ class Worker:
 
     def start(self, kind: int) -> None:
         """Start a process with this kind."""
-        self.busy[:] = [kind, monotonic()]
+        self.busy[:] = [kind, monotonic(), 0.0]
         self.results, theirs = FORK.Pipe(duplex=False)
         self.process = FORK.Process(target=self._work, args=(kind, theirs), daemon=True)
         self.process.start()
@@ -112,7 +116,7 @@ class Worker:
             end = monotonic() + TURN
             while (begin := monotonic()) < end:
                 number, each = self.number(kind), self.kinds[names[kind]]
-                self.busy[:] = [kind, begin]
+                self.busy[:] = [kind, begin, process_time()]
                 rng = generator(self.seed, names[kind], number)
                 complaint = attempt(each, each.content(rng), rng, self.folder)
                 self.counts[kind] += 1
@@ -131,10 +135,13 @@ class Worker:
         except EOFError:
             pass
         kind = int(self.busy[0])
-        hangs = monotonic() - self.busy[1] > HANGS
-        if hangs or not self.process.is_alive():
+        alive = self.process.is_alive()
+        hangs = HANGS if monotonic() - self.busy[1] > HANGS else 0.0
+        if alive and not hangs and _processor(self.process.pid) - self.busy[2] > BUSY:
+            hangs = BUSY
+        if hangs or not alive:
             self.stop()
-            why = f"took more than {HANGS:g} seconds" if hangs else f"ended the process with {self.process.exitcode}"
+            why = f"took more than {hangs:g} seconds" if hangs else f"ended the process with {self.process.exitcode}"
             found.append((list(self.kinds)[kind], self.number(kind), why))
             self.counts[kind] += 1
             for each in self.folder.iterdir():
@@ -156,11 +163,11 @@ class Campaign:
         self.kinds, self.seed, self.workers = kinds, seed, workers
         self.failures: Counter[str] = Counter()
 
-    def run(self, seconds: float) -> bool:
-        """Run until time is up; print progress, and in the end the counts of every kind."""
+    def run(self, seconds: float, runs: float = inf) -> bool:
+        """Run until time is up, or `runs` inputs are; print progress, and in the end the counts of every kind."""
         begin = shown = monotonic()
         try:
-            while monotonic() - begin < seconds:
+            while monotonic() - begin < seconds and self.n_inputs < runs:
                 self.workers[0].results.poll(0.2)
                 for worker in self.workers:
                     for failure in worker.news():
@@ -182,9 +189,14 @@ class Campaign:
     def _all(self, name: str) -> list[Any]:
         return [getattr(worker, name) for worker in self.workers]
 
+    @property
+    def n_inputs(self) -> int:
+        """The number of inputs so far."""
+        return sum(sum(worker.counts) for worker in self.workers)
+
     def report(self, seconds: float, end: str | None = None) -> None:
         """Print a line of progress, over the last one on a terminal."""
-        n = sum(sum(worker.counts) for worker in self.workers)
+        n = self.n_inputs
         line = f"{seconds:5.0f} s  {n:>10,} inputs  {n / seconds:6.0f} a second  {self.failures.total()} failures"
         print(line, end=end or ("\r" if sys.stdout.isatty() else "\n"), flush=True)
 
@@ -215,12 +227,19 @@ def _cause(complaint: str) -> str:
     lines = complaint.strip().splitlines()
     places = [line.strip() for line in lines if "widemargin/" in line and line.strip().startswith("File")]
     place = places[-1].rpartition("widemargin/")[2].replace('"', "") if places else ""
-    return f"{lines[-1]:.150}" + (f" ({place})" if place else "")
+    last = lines[-1][:150].encode("utf-8", "backslashreplace").decode("utf-8")
+    return last + (f" ({place})" if place else "")
+
+
+def _processor(pid: int | None) -> float:
+    """The seconds of the processor that a process has had."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory() -> int:
     """The bytes of address space that the process has now."""
-    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
 
 
 def _made(folder: Path) -> Path:
