@@ -135,7 +135,7 @@ def test_what_is_only_read_is_let_go():
 def test_training_lets_go_of_its_data(solver):
     parameters = TaggerParameters(solver=solver, max_epochs=3, tol=None)
     compiled = compile_tags(parameters, Data(*addresses(10)))
-    arrays = [compiled.examples.data.indptr, *compiled.examples.data.features, compiled.examples.data.gold]
+    arrays = [compiled.examples.indptr, *compiled.examples.features.rows, compiled.examples.gold]
     before = [sys.getrefcount(each) for each in arrays]
     for _ in range(2):
         fit(problem_of(parameters, compiled.examples), chosen(parameters).solver, stop=Stop(epochs=3, gap=None))

@@ -142,8 +142,8 @@ class WithoutEdges(ChainExamples):
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences without the entries of pairs."""
         errors, psi = super().difference(batch, outputs)
-        first = self.chain.n_features * self.chain.n_labels
-        kept = (psi.indices < first) | (psi.indices >= first + self.chain.n_labels**2)
+        first = self.shape.n_features * self.shape.n_labels
+        kept = (psi.indices < first) | (psi.indices >= first + self.shape.n_labels**2)
         before = np.concatenate([[0], np.cumsum(kept)])
         return Differences(errors, Rows(before[psi.indptr], psi.indices[kept], psi.values[kept]))
 
@@ -151,8 +151,8 @@ class WithoutEdges(ChainExamples):
 def compile_without_edges(*given: Any, **options: Any) -> Any:
     """Compile a tagger's data to chains without edges."""
     compiled = compile_tags(*given, **options)
-    data = compiled.examples.data
-    examples = WithoutEdges(compiled.examples.chain, data.indptr, data.features, data.gold, costs=data.costs)
+    given = compiled.examples
+    examples = WithoutEdges(given.shape, given.indptr, given.features.rows, given.gold, costs=given.costs.costs)
     return replace(compiled, examples=examples)
 
 

@@ -10,7 +10,7 @@ from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError
 from widemargin.objectives import OBJECTIVES
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.weights import ChainShape
 
 pytestmark = pytest.mark.interpreted
 
@@ -46,7 +46,7 @@ def test_violators_stay_within_what_they_are_said_to_take(name):
 def test_thirty_thousand_tokens_are_refused_in_a_sentence(objective):
     n, L = 30_000, 9
     rows = Rows(np.arange(n + 1, dtype=np.int64), np.zeros(n, dtype=np.int32), np.empty(0))
-    examples = ChainExamples(Chain(L, 1, 0), np.array([0, n]), rows, np.zeros(n, dtype=np.int32))
+    examples = ChainExamples(ChainShape(L, 1, 0), np.array([0, n]), rows, np.zeros(n, dtype=np.int32))
     assert examples.slack_bytes() == [2 * 8 * n * L * (n + 1)]
     with pytest.raises(UnsupportedError, match=r"example 1 would need .* GB .*the limit is 1 GB.*margin"):
         Problem(examples, OBJECTIVES[objective])

@@ -17,7 +17,7 @@ from widemargin.files.formats import read
 from widemargin.files.lcrf import read_lcrf
 from widemargin.solvers import SOLVERS
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.weights import ChainShape
 
 peer = pytest.importorskip("pycrfsuite")
 peer_log = pytest.importorskip("pycrfsuite._logparser")
@@ -52,7 +52,7 @@ def loss(path, n, c1, c2):
     """−Σ log p + c2‖w‖² + c1‖w‖₁ of a model file on the sequences, by the full chain."""
     file = read_lcrf(path)
     attributes, labels = {name: k for k, name in enumerate(file.attributes)}, {x: k for k, x in enumerate(file.labels)}
-    chain = Chain(len(labels), len(attributes))
+    chain = ChainShape(len(labels), len(attributes))
     w = np.zeros(chain.n_weights)
     parts = chain.parts(w)
     parts.emission[file.states.source, file.states.target] = file.states.weight

@@ -42,7 +42,7 @@ from widemargin.tasks.parse.summed import tree_examples
 from widemargin.tasks.segment.spans import encode, segments_of
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.selected import SelectedChain, SelectedChainExamples
-from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.weights import ChainShape
 from widemargin.text.columns import Column, Columns
 
 
@@ -140,7 +140,7 @@ class PlainChain:
         positions = [row for sequence in self.sequences for row in sequence]
         conditional = None if self.transitions is None else [row for sequence in self.transitions for row in sequence]
         return ChainExamples(
-            Chain(self.n_labels, self.n_features, self.n_transition_features),
+            ChainShape(self.n_labels, self.n_features, self.n_transition_features),
             np.cumsum([0, *map(len, self.gold)], dtype=np.int64),
             rows(positions, binary=self.binary),
             np.array([label for labels in self.gold for label in labels], dtype=np.int32),
@@ -193,7 +193,7 @@ def chain(*arguments, **options) -> Small:
     def position_errors(i, labels):
         return [model.cost(g, p) for g, p in zip(model.gold[i], labels.tolist(), strict=True)]
 
-    return Small(model.compiled(), outputs, model.compiled().data.gold, position_errors)
+    return Small(model.compiled(), outputs, model.compiled().gold, position_errors)
 
 
 def segmentation(*arguments, **options) -> Small:
@@ -356,8 +356,7 @@ def selected(seed, lengths) -> Small:
     pairs = np.flatnonzero(rng.random(model.n_labels**2) < 0.5)
     states = rows([[(label, 1.0) for label in labels] for labels in chosen], binary=True)
     shape = SelectedChain(n_labels=model.n_labels, n_features=model.n_features, states=states, pairs=pairs)
-    data = full.data
-    examples = SelectedChainExamples(shape, data.indptr, data.features, data.gold)
+    examples = SelectedChainExamples(shape, full.indptr, full.features.rows, full.gold)
     return chain(seed, lengths, binary=False, per_position=3)._replace(examples=examples)
 
 

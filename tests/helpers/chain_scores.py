@@ -32,9 +32,9 @@ def part_scores(draw, score, shape=shapes):
 def decode(emission, transition, begin, end, spare=0):
     n, n_labels = emission.shape
     labels = np.full(n, -1, dtype=np.int32)
-    total = viterbi(
-        emission.copy(), transition, reach_of(transition), begin, end, np.full((n + spare, n_labels), np.nan), labels
-    )
+    given, prefix, arrival = emission.copy(), *(np.full((n + spare, n_labels), np.nan) for _ in range(2))
+    total = viterbi(given, transition, reach_of(transition), begin, end, prefix, arrival, labels)
+    assert np.array_equal(given, emission)
     return total, labels.tolist()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from helpers import PlainChain
-from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.weights import ChainShape
 
 small = st.integers(-2, 2)
 
@@ -34,5 +34,5 @@ def chains(draw):
 
 
 def weights(data, model, score=small):
-    n = Chain(model.n_labels, model.n_features, model.n_transition_features).n_weights
+    n = ChainShape(model.n_labels, model.n_features, model.n_transition_features).n_weights
     return np.array(data.draw(st.lists(score, min_size=n, max_size=n)), dtype=np.float64)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from helpers import STRUCTURES, Exposed, problem, random_chain
 from helpers.segmentations import random_segmentation
-from widemargin.core.examples import ErrorCounts, HullSearch, KBest, Positions
+from widemargin.core.examples import ErrorCounts, KBest, Positions
 from widemargin.core.loop import Stop, fit
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import dots
@@ -162,34 +162,14 @@ def test_the_search_keeps_to_twelve_decodes(name):
     examples = STRUCTURES[name]().examples
     everything = np.arange(examples.n_examples, dtype=np.int32)
     for w in draws(examples, 12, seed=2):
-        if isinstance(examples, HullSearch):
-            counts = examples.decode_hull(w, everything, 12)[1]
-        else:
-            again = counted(STRUCTURES[name]().examples)
-            ApproximateSlack(12).cuts(again, w, everything)
-            counts = again.counts
+        again = counted(STRUCTURES[name]().examples)
+        ApproximateSlack(12).cuts(again, w, everything)
+        counts = again.counts
         assert counts.max() <= 12
         if name not in FINE:
             assert counts.mean() <= 6
         few, many = (slacks(ApproximateSlack(most), examples, w) for most in (2, 12))
         assert np.all(few <= many + 1e-9)
-
-
-@pytest.mark.parametrize("name", [name for name in STRUCTURES if isinstance(STRUCTURES[name]().examples, HullSearch)])
-def test_the_first_decode_finds_the_runner_up(name):
-    """Gold is left out from the start, where it would else hide all that is worse than it."""
-    small = STRUCTURES[name]()
-    for w in draws(small.examples, 8, seed=3):
-        outputs, counts = small.examples.decode_hull(w, np.arange(small.examples.n_examples, dtype=np.int32), 1)
-        assert counts.max() == 1
-        errors, psi = small.examples.difference(np.arange(small.examples.n_examples, dtype=np.int32), outputs)
-        found = errors * (1.0 - dots(psi, w))
-        for i in range(small.examples.n_examples):
-            differences = [small.examples.difference(np.array([i], dtype=np.int32), y) for y in small.outputs(i)]
-            points = [(error[0], -dots(row, w)[0]) for error, row in differences if error[0] > 0]
-            best = max((s for _, s in points), default=-np.inf)
-            close = [error * (1.0 + s) for error, s in points if s >= best - 1e-4]
-            assert any(found[i] == pytest.approx(max(value, 0.0), abs=1e-9) for value in close or [0.0])
 
 
 class Three:

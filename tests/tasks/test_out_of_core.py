@@ -27,10 +27,11 @@ from widemargin.core.sparse import Rows
 from widemargin.data.generators import addresses
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files import pieces as cutting
+from widemargin.structures.chain import _best, _change
 from widemargin.tasks import estimators, out_of_core
 from widemargin.tasks.out_of_core import Stream, compile_stream
 from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.examples import _decode, _difference
+from widemargin.tasks.tag.features import _add_scores, _gather
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.training import Data, problem_of
 
@@ -116,15 +117,16 @@ def test_arrays_are_those_in_memory_however_data_are_cut(
     expected = compile_tags(parameters, Data(inputs, labels))
     found = compile_stream(parameters, Data(Stream(zip(inputs, labels, strict=True)), None))
     assert found.labels == expected.labels
-    (indptr, *rows, gold, _, _), other = found.examples.data, expected.examples.data  # type: ignore[attr-defined]
-    assert (indptr.tolist(), gold.tolist()) == (other.indptr.tolist(), other.gold.tolist())
-    for mine, theirs in zip(rows, (other.features, other.transition_features), strict=True):
-        assert [each.tolist() for each in mine] == [each.tolist() for each in theirs]
+    mine, theirs = found.examples, expected.examples
+    assert (mine.indptr.tolist(), mine.gold.tolist()) == (theirs.indptr.tolist(), theirs.gold.tolist())
+    for name in ("rows", "transition_rows"):
+        one, other = (getattr(each.features, name) for each in (mine, theirs))
+        assert [each.tolist() for each in one] == [each.tolist() for each in other]
 
 
 def test_pages_are_given_back_and_no_kernel_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = SequenceTagger(templates=TEMPLATES, **FAST).fit(X, Y)
-    compiled = [len(getattr(kernel, "signatures", [])) for kernel in (_decode, _difference)]
+    compiled = [len(getattr(kernel, "signatures", [])) for kernel in (_best, _change, _add_scores, _gather)]
     monkeypatch.setattr(mapped, "MOST_PAGES", -(1 << 60))
     monkeypatch.setattr(mapped, "SECONDS_BETWEEN_LOOKS", 1e-4)
     dropped = []
@@ -132,7 +134,7 @@ def test_pages_are_given_back_and_no_kernel_is_compiled_again(monkeypatch: pytes
     streamed = clone(tagger).fit_stream(zip(X, Y, strict=True))
     assert len(dropped) > 2
     assert streamed.solution_.w.tobytes() == tagger.solution_.w.tobytes()
-    assert [len(getattr(kernel, "signatures", [])) for kernel in (_decode, _difference)] == compiled
+    assert [len(getattr(kernel, "signatures", [])) for kernel in (_best, _change, _add_scores, _gather)] == compiled
 
 
 def test_cuts_are_on_disk_within_their_budget(tmp_path: Path, small_pieces: Path) -> None:

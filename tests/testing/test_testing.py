@@ -21,7 +21,7 @@ class Chains(ChainExamples):
 
     def __init__(self):
         sound = random_chain(1, [3, 2, 4, 1, 3]).compiled()
-        super().__init__(sound.chain, sound.data.indptr, sound.data.features, sound.data.gold)
+        super().__init__(sound.shape, sound.indptr, sound.features.rows, sound.gold)
 
     def all(self, i):
         return (np.array(y, dtype=np.int32) for y in np.ndindex(*(3,) * self.lengths[i]))
@@ -54,9 +54,7 @@ class ErrorFree(Chains):
 class Doubled(Chains):
     def difference(self, batch, outputs):
         errors, (indptr, indices, values) = super().difference(batch, outputs)
-        return Differences(
-            errors, psi=type(self.data.features)(2 * indptr, np.repeat(indices, 2), np.repeat(values, 2))
-        )
+        return Differences(errors, psi=Rows(2 * indptr, np.repeat(indices, 2), np.repeat(values, 2)))
 
 
 class Zeros(Chains):
@@ -106,7 +104,7 @@ class AlwaysErrorTerm(Chains):
 
 class AlwaysGold(Chains):
     def decode(self, w, batch, *, error_scale=0.0):
-        return np.concatenate([self.data.gold[self.data.indptr[i] : self.data.indptr[i + 1]] for i in batch] or [[]])
+        return np.concatenate([self.gold[self.indptr[i] : self.indptr[i + 1]] for i in batch] or [[]])
 
 
 class Greedy(Chains):
@@ -114,7 +112,7 @@ class Greedy(Chains):
 
     def decode(self, w, batch, *, error_scale=0.0):
         w = w.copy()
-        self.chain.parts(w).transition[:] = 0.0
+        self.shape.parts(w).transition[:] = 0.0
         return super().decode(w, batch, error_scale=error_scale)
 
 
@@ -229,7 +227,7 @@ def test_broken_structures_are_caught_without_enumeration(broken, message):
 
 def test_broken_structures_that_only_enumeration_or_gold_reveals():
     sound = Chains()
-    check_structure(sound, enumerate_outputs=sound.all, gold=sound.data.gold)
+    check_structure(sound, enumerate_outputs=sound.all, gold=sound.gold)
     with pytest.raises(AssertionError, match="but there is one that scores"):
         check_structure(AlwaysGold(), enumerate_outputs=sound.all)
     with pytest.raises(AssertionError, match=r"missed a better output, or returned one twice|returned an output twice"):
@@ -246,20 +244,20 @@ def test_broken_structures_that_only_enumeration_or_gold_reveals():
     with pytest.raises(AssertionError, match=r"example \d: no enumerated output is gold"):
         check_structure(GoldCounts(), enumerate_outputs=sound.all)
     with pytest.raises(AssertionError, match=r"example 0: the gold output has the error 1\.0, not 0"):
-        check_structure(GoldCounts(), gold=sound.data.gold)
+        check_structure(GoldCounts(), gold=sound.gold)
     with pytest.raises(AssertionError, match="example 0: ψ of the gold output is not zero"):
-        check_structure(ErrorFree(), gold=(sound.data.gold + np.int32(1)) % np.int32(3))
+        check_structure(ErrorFree(), gold=(sound.gold + np.int32(1)) % np.int32(3))
 
 
 def test_zeros_in_psi_are_fine():
     whole = StoredWhole()
-    check_structure(whole, enumerate_outputs=whole.all, gold=whole.data.gold)
+    check_structure(whole, enumerate_outputs=whole.all, gold=whole.gold)
 
 
 def test_an_approximate_decoder_need_not_find_the_maximum():
     greedy = Greedy()
     greedy.exact = False
-    check_structure(greedy, enumerate_outputs=greedy.all, gold=greedy.data.gold)
+    check_structure(greedy, enumerate_outputs=greedy.all, gold=greedy.gold)
     check_solver(DualCoordinateDescent(), Problem(greedy), max_epochs=20)
 
 

@@ -132,14 +132,14 @@ class Listed(Protocol):
 
 
 @runtime_checkable
-class HullSearch(Protocol):
-    """Examples that find the worst output decoding can reach, summing their features only once."""
+class Scorable(Protocol):
+    """Examples that take part scores instead of w, so that searches which decode often sum up features only once."""
 
-    def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> tuple[Outputs, LongVector]:
-        """Of argmax −⟨w, ψ⟩ + λ Δ over Δ > 0, for all λ, the one with the largest Δ(1 − ⟨w, ψ⟩); gold if none is > 0.
+    def scored(self, w: FloatVector, batch: IntVector) -> Any:
+        """The part scores of the batch, which `decode` and `decode_best` of these examples take instead of w."""
 
-        The second array holds the number of decodes that each example took. The search is that of `decoders.hull`.
-        """
+    def pieces(self, batch: IntVector) -> list[IntVector]:
+        """The batch in pieces that have few enough part scores to hold."""
 
 
 @runtime_checkable

@@ -72,7 +72,7 @@ def _best(
         for label in range(n_labels):
             prefixes[t, label] = emission[t, label]
     shared = transition.reshape(1, n_labels, n_labels)
-    viterbi(prefixes, shared, reach_of(shared), begin, end, arrival, labels)
+    viterbi(prefixes, shared, reach_of(shared), begin, end, prefixes, arrival, labels)
 
 
 class SingleSequences:

@@ -80,7 +80,7 @@ class Course:
     def _lbfgs(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
         scale, size = self.plan.scale, _norm(w)
         examples: Any = problem.examples
-        self.loss_at_zero = float(examples.lengths.sum() * np.log(examples.chain.n_labels))  # all labels alike
+        self.loss_at_zero = float(examples.lengths.sum() * np.log(examples.shape.n_labels))  # all labels alike
         error = scale * _norm(slope(problem, w, state.gradient))
         loss = scale * state.value
         lines = [
@@ -162,7 +162,7 @@ class HeldOut:
 
     def lines(self, w: FloatVector) -> Iterator[str]:
         """Scores of each label, their averages, and accuracies."""
-        gold, found = self.examples.data.gold, self.examples.decode(w, self.everything)
+        gold, found = self.examples.gold, self.examples.decode(w, self.everything)
         n, right = len(self.labels), gold == found
         match, model, ref = (np.bincount(each, minlength=n) for each in (gold[right], found, gold))
         precision, recall = match / np.maximum(model, 1), match / np.maximum(ref, 1)
@@ -175,7 +175,7 @@ class HeldOut:
         means = ", ".join(f"{each.mean():f}" for each in (precision, recall, f1))
         yield f"Macro-average precision, recall, F1: ({means})\n"
         yield f"Item accuracy: {right.sum()} / {len(gold)} ({right.mean() if len(gold) else 0.0:.4f})\n"
-        wrong = np.add.reduceat(~right, self.examples.data.indptr[:-1]) if len(gold) else np.empty(0)
+        wrong = np.add.reduceat(~right, self.examples.indptr[:-1]) if len(gold) else np.empty(0)
         perfect, lengths = int(((wrong == 0) & (self.examples.lengths > 0)).sum()), self.examples.lengths > 0
         total = int(lengths.sum())
         yield f"Instance accuracy: {perfect} / {total} ({perfect / max(total, 1):.4f})\n"

@@ -8,7 +8,7 @@ max-marginal   = forward + backward,   the best score(y), as in `viterbi`, with 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 from widemargin.decoders.viterbi import extend
 
 
@@ -51,3 +51,51 @@ def max_passes(
                 score = table[k, label] + arrival[label]
                 best = score if score > best else best
             backward[t - 1, k] = best
+
+
+@kernel
+def _best_before(scores: FloatVector, table: FloatMatrix, label: int) -> int:
+    """argmax over p of scores[p] + table[p, label]."""
+    best = 0
+    for p in range(1, len(scores)):
+        if scores[p] + table[p, label] > scores[best] + table[best, label]:
+            best = p
+    return best
+
+
+@kernel
+def _best_after(emission: FloatVector, backward: FloatVector, table: FloatMatrix, label: int) -> int:
+    """argmax over q of table[label, q] + emission[q] + backward[q]."""
+    best = 0
+    for q in range(1, len(emission)):
+        if table[label, q] + (emission[q] + backward[q]) > table[label, best] + (emission[best] + backward[best]):
+            best = q
+    return best
+
+
+@kernel
+def trace_through(
+    emission: FloatMatrix,
+    transition: FloatMatrix,
+    forward: FloatMatrix,
+    backward: FloatMatrix,
+    steps: IntMatrix,
+    position: int,
+    label: int,
+    out: IntVector,
+) -> None:
+    """Write the best sequence with `label` at `position`, given both passes.
+
+    Traces of different positions soon merge, so steps[0] and steps[1] remember where labels lead, or −1.
+    """
+    n = len(emission)
+    shared = len(transition) == 1
+    out[position] = label
+    for t in range(position, 0, -1):
+        if steps[0, t, out[t]] < 0:
+            steps[0, t, out[t]] = _best_before(forward[t - 1], transition[0 if shared else t], out[t])
+        out[t - 1] = steps[0, t, out[t]]
+    for t in range(position + 1, n):
+        if steps[1, t, out[t - 1]] < 0:
+            steps[1, t, out[t - 1]] = _best_after(emission[t], backward[t], transition[0 if shared else t], out[t - 1])
+        out[t] = steps[1, t, out[t - 1]]

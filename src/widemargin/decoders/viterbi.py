@@ -112,6 +112,7 @@ def viterbi(
     reach: Reach,
     begin: FloatVector,
     end: FloatVector,
+    prefix: FloatMatrix,
     arrival: FloatMatrix,
     labels: IntVector,
 ) -> float:
@@ -119,33 +120,34 @@ def viterbi(
 
     Parameters
     ----------
-    emission : (n, L) array, n ≥ 1; entry [t, l] becomes the score of the best prefix that ends with label l at t
+    emission : (n, L) array, n ≥ 1
     transition : (n, L, L) array, or (1, L, L) when all positions share one; entry [t] leads from t − 1 to t
     reach : of the transitions, from `reach_of`
     begin, end : (L,) arrays
+    prefix : (≥ n, L) scratch array, for the scores of the best prefixes that end with label l at t; may be `emission`
     arrival : (≥ n, L) scratch array, for those scores before the emission at t is added
     labels : (n,) output
     """
     n, n_labels = emission.shape
     shared = transition.shape[0] == 1
     for label in range(n_labels):
-        emission[0, label] += begin[label]
+        prefix[0, label] = emission[0, label] + begin[label]
     for t in range(1, n):
-        extend_within(emission[t - 1], transition[0 if shared else t], reach, arrival[t])
+        extend_within(prefix[t - 1], transition[0 if shared else t], reach, arrival[t])
         for label in range(n_labels):
-            emission[t, label] += arrival[t, label]
+            prefix[t, label] = emission[t, label] + arrival[t, label]
 
     label = 0
     for other in range(1, n_labels):
-        if emission[n - 1, other] + end[other] > emission[n - 1, label] + end[label]:
+        if prefix[n - 1, other] + end[other] > prefix[n - 1, label] + end[label]:
             label = other
-    total = emission[n - 1, label] + end[label]
+    total = prefix[n - 1, label] + end[label]
     labels[n - 1] = label
     for t in range(n - 1, 0, -1):
         # The predecessor is the first whose sum, computed as in the forward pass, is the maximum found there.
         table = transition[0 if shared else t]
         previous = 0
-        while previous < n_labels - 1 and emission[t - 1, previous] + table[previous, label] != arrival[t, label]:
+        while previous < n_labels - 1 and prefix[t - 1, previous] + table[previous, label] != arrival[t, label]:
             previous += 1
         label = previous
         labels[t - 1] = label

@@ -5,18 +5,20 @@ searches for the worst of them. The search needs only decoding with errors that 
 output that is best for no λ is never found (Claim 3.3): the cuts a = Δψ, b = Δ are valid, but the objective is not
 `exact`, and no gap is called proven.
 
-Structures that offer `HullSearch` run the whole search themselves, summing their features only once. For others it runs
-here, for all examples of a batch at once: with the two best outputs if there is `KBest`, else with the decoded one.
+The search runs for all examples of a batch at once: with the two best outputs if there is `KBest`, else with the
+decoded one. Examples made of parts (`core.examples.Scorable`) sum up their features only once.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.core.cuts import Cuts
-from widemargin.core.examples import Differences, Examples, HullSearch, KBest
+from widemargin.core.examples import Differences, Examples, KBest, Scorable
 from widemargin.core.objective import Objective
 from widemargin.core.sparse import Rows, dots, scaled, stack, taken
 from widemargin.decoders.hull import SMALL, new_corners, next_scales
@@ -33,22 +35,28 @@ class ApproximateSlack(Objective):
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The cut Δψ, Δ of the worst output met for each example."""
-        if isinstance(examples, HullSearch):
-            outputs, _ = examples.decode_hull(w, batch, self.most_decodes)
-            errors, psi = examples.difference(batch, outputs)
-        else:
-            errors, psi = search(examples, w, batch, self.most_decodes)
+        errors, psi = in_pieces(partial(search, most_decodes=self.most_decodes), examples, w, batch)
         return Cuts(batch, errors, scaled(psi, errors))
 
 
-def search(examples: Any, w: FloatVector, batch: IntVector, most_decodes: int) -> Differences:
+def in_pieces(
+    find: Callable[[Any, FloatVector, IntVector, Any], Differences], examples: Any, w: FloatVector, batch: IntVector
+) -> Differences:
+    """What `find` finds for each example; it is given w, and what to decode with."""
+    if not isinstance(examples, Scorable):
+        return find(examples, w, batch, w)
+    found = [find(examples, w, piece, examples.scored(w, piece)) for piece in examples.pieces(batch)]
+    return Differences(np.concatenate([each.errors for each in found]), stack([each.psi for each in found]))
+
+
+def search(examples: Any, w: FloatVector, batch: IntVector, scored: Any, most_decodes: int) -> Differences:
     """The worst output met for each example of the batch; gold, with error 0, if none is a violator."""
     n, runner_up = len(batch), isinstance(examples, KBest)
     candidates = first_wrong if runner_up else _decoded
     corners, scale, active = new_corners(n), np.full(n, SMALL if runner_up else 1.0), np.arange(n)
     met = Met(n)
     for _ in range(most_decodes):
-        found = candidates(examples, w, batch[active], scale[active])
+        found = candidates(examples, scored, batch[active], scale[active])
         s = -dots(found.psi, w)
         met.add(active, found, found.errors * (1.0 + s))
         known = corners[active]
@@ -81,7 +89,7 @@ class Met:
         return Differences(errors[self._best], taken(stack([each.psi for each in self._outputs]), self._best))
 
 
-def first_wrong(examples: Any, w: FloatVector, batch: IntVector, scale: FloatVector) -> Differences:
+def first_wrong(examples: Any, w: Any, batch: IntVector, scale: FloatVector) -> Differences:
     """The first wrong output of the two best."""
     repeated, outputs = examples.decode_best(w, batch, 2, error_scale=scale)
     errors, psi = examples.difference(repeated, outputs)
@@ -91,7 +99,7 @@ def first_wrong(examples: Any, w: FloatVector, batch: IntVector, scale: FloatVec
     return Differences(errors[chosen], taken(psi, chosen))
 
 
-def _decoded(examples: Any, w: FloatVector, batch: IntVector, scale: FloatVector) -> Differences:
+def _decoded(examples: Any, w: Any, batch: IntVector, scale: FloatVector) -> Differences:
     """The decoded output, which may be gold."""
     differences: Differences = examples.difference(batch, examples.decode(w, batch, error_scale=scale))
     return differences

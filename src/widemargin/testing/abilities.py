@@ -122,24 +122,17 @@ def _check_totals(examples: Any, draws: Sequence[FloatVector], batch: IntVector,
         assert close, f"the total with error_scale={scale} is not the sum of the expectations"
 
 
-def check_hull(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:
-    """Check that the search finds gold or a violator, and nothing worse than the worst output."""
-
-    def ask(part: IntVector) -> list[Row]:
-        outputs, n_decodes = examples.decode_hull(w, part, 12)
-        assert np.all(n_decodes <= 12), f"decode_hull took {n_decodes.max()} decodes, where 12 were allowed"
-        return rows_of(examples, part, outputs)
-
-    for i, row in zip(batch.tolist(), steady(ask, w, batch, "decode_hull"), strict=True):
-        found, others = slack_of(row, w), possible.get(i, [])
-        size = max(1.0, *(other[0] * (1.0 + size_of(other, w, 0.0)) for other in [row, *others]))
-        right = row[0] == 0.0 and not len(row[1])
-        assert right or found > -ROUNDING * size, (
-            f"example {i}: decode_hull found an output that is neither gold nor a violator"
+def check_scored(examples: Any, w: FloatVector, batch: IntVector) -> None:
+    """Check that decoding by part scores finds what decoding by weights finds."""
+    scored = examples.scored(w, batch)
+    for some, scale in product((batch, batch[::-1][::2].copy()), (0.0, 1.0)):
+        found, expected = (
+            rows_of(examples, some, examples.decode(each, some, error_scale=scale)) for each in (scored, w)
         )
-        if others:
-            worst = max(slack_of(other, w) for other in others)
-            assert found <= max(worst, 0.0) + ROUNDING * size, f"example {i}: decode_hull found what is no output"
+        for i, one, other in zip(some.tolist(), found, expected, strict=True):
+            slip = ROUNDING * max(1.0, size_of(other, w, scale))
+            worse = abs(value_of(one, w, scale) - value_of(other, w, scale))
+            assert worse <= slip, f"example {i}: decoding by part scores finds another output than decoding by weights"
 
 
 def check_slack(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:

@@ -7,16 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
+from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.errors import DataError
-from widemargin.torch import chain_kernels as kernels
-from widemargin.torch.chain_sums import chain_sums
-from widemargin.torch.decoding import Batch, Sums
-from widemargin.torch.structure import Structure
+from widemargin.structures import chain as chains
+from widemargin.torch.decoding import Batch
+from widemargin.torch.flat import Flat
 from widemargin.torch.tensors import Arrays, Tensors, check_shape, doubles
 
 
-class Chain(Structure):
+class Chain(Flat):
     """Label sequences.
 
     Scores are up to four tensors: emissions (B, T, L); transitions (L, L), from rows to columns, or (B, T, L, L), whose
@@ -57,8 +56,8 @@ class Chain(Structure):
         B, T, L = batch.scores[0].shape
         if outputs.shape != (B, T):
             raise DataError(f"{name} must have the shape {(B, T)}, not {outputs.shape}")
-        b, t = kernels.first_wrong(outputs, batch.lengths, L)
-        if b >= 0:
+        inside = np.arange(T) < batch.lengths[:, None]
+        for b, t in np.argwhere(inside & ((outputs < 0) | (outputs >= L)))[:1]:
             raise DataError(f"{name}[{b}, {t}] is {outputs[b, t]}, but there are {L} labels, from 0 on")
 
     def work(self, batch: Batch) -> FloatVector:
@@ -66,62 +65,36 @@ class Chain(Structure):
         L = batch.scores[0].shape[2]
         return batch.lengths * (0.05 + L * L * 0.0005)
 
-    def best(self, batch: Batch) -> AnyArray:
-        """The best labels (Viterbi)."""
-        parts, lengths = _parts(batch), batch.lengths
-        labels = self.padded(batch, parts.emissions.shape[1])
-        self.in_shares(batch, lambda each: kernels.decode(_cut(parts, each), lengths[each], labels[each]))
-        return labels
+    def shared(self, batch: Batch) -> tuple[bool, ...]:
+        """Begin and end, and transitions unless they differ by token."""
+        return False, batch.scores[1].ndim == 2, True, True
 
-    def best_k(self, batch: Batch, k: int) -> tuple[AnyArray, FloatMatrix]:
-        """The k best sequences of labels."""
-        parts, lengths = _parts(batch), batch.lengths
-        labels, totals = self.padded(batch, k, parts.emissions.shape[1]), np.full((len(lengths), k), -np.inf)
-        self.in_shares(batch, lambda each: kernels.k_best(_cut(parts, each), lengths[each], labels[each], totals[each]))
-        return labels, totals
+    def flat(self, batch: Batch) -> tuple[chains.Chain, chains.ChainScores]:
+        """The rows of all tokens, padding among them."""
+        emissions, transitions, begin, end = map(doubles, batch.scores)
+        B, T, L = emissions.shape
+        scores = chains.ChainScores(
+            np.arange(B) * T, batch.lengths, emissions.reshape(-1, L), transitions.reshape(-1, L, L), begin, end
+        )
+        return chains.Chain(L, by_position=transitions.ndim == 4), scores
 
-    def totals(self, batch: Batch, outputs: AnyArray) -> FloatVector:
-        """The scores of these labels."""
-        totals = np.empty(len(outputs))
-        kernels.totals(_parts(batch), batch.lengths, outputs, totals)
-        return totals
+    def shaped(self, batch: Batch, counts: chains.ChainCounts) -> Arrays:
+        """The probabilities of labels and pairs; those of first and last labels."""
+        emissions, transitions, begin, end = batch.scores
+        labels, pairs = counts.labels.reshape(emissions.shape), counts.pairs
+        first, last = np.zeros((len(labels), len(begin))), np.zeros((len(labels), len(end)))
+        some = np.flatnonzero(batch.lengths > 0)
+        first[some], last[some] = labels[some, 0], labels[some, batch.lengths[some] - 1]
+        return labels, pairs if transitions.ndim == 2 else pairs.reshape(transitions.shape), first, last
 
     def add_counts(self, lengths: LongVector, outputs: AnyArray, weights: FloatVector, into: Arrays) -> None:
         """Add the counts of labels and transitions."""
         emissions, transitions, begin, end = into
-        kernels.add_counts(kernels.ChainParts(emissions, _four(transitions), begin, end), lengths, outputs, weights)
-
-    def sums(self, batch: Batch) -> Sums:
-        """Forward–backward."""
-        parts, lengths = _parts(batch), batch.lengths
-        n, T, L = parts.emissions.shape
-        totals, labels = np.empty(n), np.zeros_like(parts.emissions)
-        shared = batch.scores[1].ndim == 2
-        pairs = np.zeros((n, 1 if shared else T, L, L), parts.transitions.dtype)
-        self.in_shares(
-            batch,
-            lambda each: chain_sums(_cut(parts, each), lengths[each], totals[each], labels[each], pairs[each]),
-        )
-        first, last = np.zeros((n, L)), np.zeros((n, L))
+        b, t = np.nonzero(np.arange(outputs.shape[1]) < lengths[:, None])
+        emissions[b, t, outputs[b, t]] += weights[b]
         some = np.flatnonzero(lengths > 0)
-        first[some], last[some] = labels[some, 0], labels[some, lengths[some] - 1]
-        return Sums(totals, (labels, pairs[:, 0] if shared else pairs, first, last))
-
-
-def _four(transitions: AnyArray) -> AnyArray:
-    """Transitions with dimensions for examples and tokens, which are 1 where all share one table."""
-    return transitions[None, None] if transitions.ndim == 2 else transitions
-
-
-def _parts(batch: Batch) -> kernels.ChainParts:
-    emissions, transitions, begin, end = batch.scores
-    # All of one type, so that no kernel is compiled for mixtures.
-    tables = np.asarray(_four(transitions), dtype=emissions.dtype)
-    return kernels.ChainParts(emissions, tables, doubles(begin), doubles(end))
-
-
-def _cut(parts: kernels.ChainParts, each: slice) -> kernels.ChainParts:
-    shared = len(parts.transitions) == 1
-    return parts._replace(
-        emissions=parts.emissions[each], transitions=parts.transitions if shared else parts.transitions[each]
-    )
+        np.add.at(begin, outputs[some, 0], weights[some])
+        np.add.at(end, outputs[some, lengths[some] - 1], weights[some])
+        b, t = b[t > 0], t[t > 0]
+        place = (outputs[b, t - 1], outputs[b, t])
+        np.add.at(transitions, place if transitions.ndim == 2 else (b, t, *place), weights[b])

@@ -15,7 +15,7 @@ from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.solvers import SOLVERS, DualCoordinateDescent
 from widemargin.structures.custom import CustomExamples
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.weights import ChainShape
 from widemargin.testing import check_structure
 from widemargin.text.records import RecordExtractor
 
@@ -175,7 +175,7 @@ def test_the_same_chain_as_the_built_in_one():
     gold = [[int(record[0][1]) % 2 if rng.random() > 0.2 else 0 for record in sequence] for sequence in sequences]
     extractor = RecordExtractor()
     features = extractor.fit(sequences)
-    chain = Chain(2, extractor.n_features)
+    chain = ChainShape(2, extractor.n_features)
     compiled = ChainExamples(chain, features.indptr, features.rows, np.array(gold, dtype=np.int32).ravel())
 
     class Labels:

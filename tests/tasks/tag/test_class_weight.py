@@ -69,7 +69,7 @@ def test_sample_weights_and_unknown_labels_count_in_the_balance():
     by_hand = tagger(class_weight=expected).fit(X, Y, sample_weight=weight)
     np.testing.assert_allclose(found.solution_.w, by_hand.solution_.w)
     known = [[None, "B"], ["B"], ["A", {"A", "C"}, "C"], ["A", "B"]]
-    costs = compile_tags(tagger(class_weight="balanced"), Data(X, known)).examples.data.costs
+    costs = compile_tags(tagger(class_weight="balanced"), Data(X, known)).examples.costs.costs
     order = compile_tags(tagger(), Data(X, known)).labels
     rows = {label: costs[k].max() for k, label in enumerate(order)}
     assert rows == pytest.approx({label: 6 / (3 * n) for label, n in {"A": 2, "B": 3, "C": 1}.items()})

@@ -40,7 +40,7 @@ class Case:
         self.model = random_chain(seed, lengths, n_labels=len(labels), conditional=conditional, binary=binary)
         examples = self.model.compiled()
         self.w = np.random.default_rng(seed).normal(size=examples.n_weights)
-        self.examples, self.weights = examples, examples.chain.parts(self.w).thinned()
+        self.examples, self.weights = examples, examples.shape.parts(self.w).thinned()
 
     def constrained(self, constraints):
         return ConstrainedChain(self.examples, self.weights, self.labels, constraints)
@@ -57,7 +57,7 @@ class Case:
             with pytest.raises(DataError, match=f"for sequence {best.index(None)} complies"):
                 self.constrained(constraints).decode()
             return
-        codes = np.split(self.constrained(constraints).decode(), self.examples.data.indptr[1:-1])
+        codes = np.split(self.constrained(constraints).decode(), self.examples.indptr[1:-1])
         for i, output in enumerate(codes):
             assert complies(i, [self.labels[code] for code in output])
             assert self.model.score(self.w, i, output.tolist()) == pytest.approx(best[i], rel=1e-9, abs=1e-9)

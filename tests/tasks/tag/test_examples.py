@@ -11,7 +11,7 @@ from helpers import as_dicts, random_chain
 from helpers.chains import chains, small, weights
 from widemargin.core.sparse import dots
 from widemargin.errors import DataError
-from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.weights import ChainShape
 
 pytestmark = pytest.mark.interpreted
 
@@ -29,7 +29,7 @@ def test_decode_equals_brute_force(model, data):
     batch = np.array(data.draw(st.permutations(range(len(model.gold)))), dtype=np.int32)
     for scale in (0.0, 1.0, 0.5, 3.0):
         found = examples.decode(w, batch, error_scale=scale)
-        assert np.array_equal(found, examples.decode(examples.chain.parts(w).thinned(), batch, error_scale=scale))
+        assert np.array_equal(found, examples.decode(examples.shape.parts(w).thinned(), batch, error_scale=scale))
         for i, labels in zip(batch, split(model, batch, found), strict=True):
             assert model.score(w, i, labels) + scale * model.error(i, labels) == model.best(w, i, scale)
 
@@ -44,7 +44,7 @@ def test_decode_equals_brute_force_on_real_scores(seed, scale):
     examples, batch = model.compiled(), np.array([2, 0, 4, 5, 3, 1], dtype=np.int32)
     rng = np.random.default_rng(seed)
     w = rng.normal(size=examples.n_weights) * (rng.random(examples.n_weights) < 0.4)
-    for form in (w, examples.chain.parts(w), examples.chain.parts(w).thinned()):
+    for form in (w, examples.shape.parts(w), examples.shape.parts(w).thinned()):
         for i, labels in zip(batch, split(model, batch, examples.decode(form, batch, error_scale=scale)), strict=True):
             assert model.score(w, i, labels) + scale * model.error(i, labels) == pytest.approx(model.best(w, i, scale))
 
@@ -73,7 +73,7 @@ def test_difference_is_that_of_the_explicit_features(model, data):
 
 @given(chains())
 def test_the_parts_of_the_weights_are_where_the_model_reads_them(model):
-    shape = Chain(model.n_labels, model.n_features, model.n_transition_features)
+    shape = ChainShape(model.n_labels, model.n_features, model.n_transition_features)
     w = np.arange(shape.n_weights, dtype=np.float64)
     parts = shape.parts(w)
     assert parts.flat().tolist() == parts.thinned().flat().tolist() == w.tolist()
@@ -109,11 +109,11 @@ def test_longer_sequences_with_real_weights(binary):
 def test_without_gold_there_is_still_decoding():
     model = random_chain(3, [3, 0, 2])
     examples = model.compiled()
-    bare = type(examples)(examples.chain, examples.data.indptr, examples.data.features)
+    bare = type(examples)(examples.shape, examples.indptr, examples.features.rows)
     w, batch = np.random.default_rng(0).normal(size=examples.n_weights), np.arange(3, dtype=np.int32)
     assert np.array_equal(bare.decode(w, batch), examples.decode(w, batch))
 
 
 def test_too_many_weights_are_refused():
     with pytest.raises(DataError, match="more weights than can be indexed"):
-        Chain(1000, 3_000_000)
+        ChainShape(1000, 3_000_000)

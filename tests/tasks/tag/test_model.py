@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.weights import ChainShape
 from widemargin.text.columns import Columns, split
 from widemargin.text.inputs import as_columns
 from widemargin.text.records import RecordExtractor
@@ -27,7 +27,7 @@ sentences = st.lists(st.lists(st.sampled_from(WORDS), max_size=4), min_size=1, m
 def random_tagger(extractor, X, seed, labels=LABELS):
     """A tagger for features like those of `X`, with weights that are small whole numbers, half of them 0."""
     extractor.fit(X)
-    chain = Chain(len(labels), extractor.n_features, extractor.n_transition_features)
+    chain = ChainShape(len(labels), extractor.n_features, extractor.n_transition_features)
     rng = np.random.default_rng(seed)
     w = rng.integers(-4, 5, chain.n_weights) * rng.integers(0, 2, chain.n_weights) * 1.0
     return Tagger(labels, extractor, chain.parts(w).thinned()), chain.parts(w)
@@ -96,9 +96,9 @@ def test_thin_weights_are_the_same_weights(X, seed):
 def test_real_values_weigh_features():
     extractor = RecordExtractor()
     extractor.fit([[{"x": 2.0}]])
-    w = np.zeros(Chain(2, 1).n_weights)
+    w = np.zeros(ChainShape(2, 1).n_weights)
     w[:2] = [1.0, -1.0]
-    tagger = Tagger(["plus", "minus"], extractor, Chain(2, 1).parts(w).thinned())
+    tagger = Tagger(["plus", "minus"], extractor, ChainShape(2, 1).parts(w).thinned())
     assert tagger.predict([[{"x": 0.5}, {"x": -0.5}], [{"unknown": 1.0, "x": -3}]]) == [["plus", "minus"], ["minus"]]
 
 

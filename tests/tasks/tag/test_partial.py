@@ -45,15 +45,14 @@ class PlainPartial:
         distinct = list(dict.fromkeys(each for each in flat if len(each) > 1))
         known = [each[0] if len(each) == 1 else L + distinct.index(each) for each in flat]
         rows = np.array([[label in each for label in range(L)] for each in distinct], dtype=bool).reshape(-1, L)
-        data = base.data
         return PartialChainExamples(
-            base.chain,
-            data.indptr,
-            data.features,
+            base.shape,
+            base.indptr,
+            base.features.rows,
             np.array(known, dtype=np.int32),
             rows,
-            costs=data.costs,
-            transition_features=data.transition_features if base.chain.n_transition_features else None,
+            costs=base.costs.costs,
+            transition_features=base.features.transition_rows,
         )
 
 
@@ -153,11 +152,11 @@ def test_what_is_offered_and_what_is_refused():
     assert isinstance(examples.completed(examples.first_completions()), ChainExamples)
     with pytest.raises(DataError, match="completions must have a label of its set"):
         examples.completed(np.zeros(6, dtype=np.int32))
-    shape, data = examples.chain, examples.data
+    given = examples.shape, examples.indptr, examples.features.rows
     with pytest.raises(DataError, match="at least one of them true"):
-        PartialChainExamples(shape, data.indptr, data.features, data.gold, np.zeros((1, 3), dtype=bool))
+        PartialChainExamples(*given, examples.gold, np.zeros((1, 3), dtype=bool))
     with pytest.raises(DataError, match="known has a number beyond them"):
-        PartialChainExamples(shape, data.indptr, data.features, data.gold + 3, np.ones((1, 3), dtype=bool))
+        PartialChainExamples(*given, examples.gold + 3, np.ones((1, 3), dtype=bool))
 
 
 @pytest.mark.parametrize("objective", sorted(OBJECTIVES))
@@ -212,7 +211,7 @@ def test_development_data_may_be_known_in_part():
 def test_without_unknown_labels_nothing_is_latent():
     compiled = compile_tags(TaggerParameters(), Data(X, [[[label] for label in labels] for labels in Y]))
     assert type(compiled.examples) is ChainExamples
-    assert compiled.examples.data.truth is compiled.examples.data.gold
+    assert compiled.examples.costs.truth is compiled.examples.gold
     assert compiled.sample_weight is None
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from widemargin.core.problem import predict
 from widemargin.tasks.tag import predict as predicting
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.weights import ChainShape
 from widemargin.text.inputs import as_columns
 from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.records import RecordExtractor
@@ -31,7 +31,7 @@ SENTENCES = st.lists(st.lists(st.sampled_from(["a", "b", "Cc", "é"]), max_size=
 def random_tagger(extractor, X, seed, n_labels=3):
     """A tagger with weights whose sums depend on the order of summation."""
     extractor.fit(X)
-    chain = Chain(n_labels, extractor.n_features, extractor.n_transition_features)
+    chain = ChainShape(n_labels, extractor.n_features, extractor.n_transition_features)
     rng = np.random.default_rng(seed)
     w = rng.normal(size=chain.n_weights) * rng.integers(0, 2, chain.n_weights)
     return Tagger([f"L{k}" for k in range(n_labels)], extractor, chain.parts(w).thinned())
@@ -40,7 +40,7 @@ def random_tagger(extractor, X, seed, n_labels=3):
 def decoded(tagger, X):
     """The labels that the examples have."""
     examples = tagger.examples(X)
-    return tagger.outputs(np.concatenate(predict(examples, tagger.weights)), examples.data.indptr)
+    return tagger.outputs(np.concatenate(predict(examples, tagger.weights)), examples.indptr)
 
 
 @settings(max_examples=60)

@@ -29,9 +29,9 @@ def both(seed):
     """The full examples, those with some weights, and the number that each of these has among all."""
     full = random_chain(seed, LENGTHS, binary=False, per_position=3).compiled()
     some = selected(seed, LENGTHS).examples
-    L, states = some.chain.n_labels, some.chain.states
-    features = np.repeat(np.arange(some.chain.n_features), np.diff(states.indptr))
-    return full, some, np.concatenate([features * L + states.indices, some.chain.n_features * L + some.chain.pairs])
+    L, states = some.shape.n_labels, some.shape.states
+    features = np.repeat(np.arange(some.shape.n_features), np.diff(states.indptr))
+    return full, some, np.concatenate([features * L + states.indices, some.shape.n_features * L + some.shape.pairs])
 
 
 def among(numbers, psi):
@@ -93,7 +93,7 @@ def test_training_finds_the_optimum_among_the_chosen_weights():
 @given(chains(), st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.booleans())
 def test_observed_weights_are_counted(model, least, everything):
     examples = model.compiled()
-    data, L = examples.data, model.n_labels
+    data, L = examples, model.n_labels
     states, follows = Counter(), Counter()
     for sequence, gold in zip(model.sequences, model.gold, strict=True):
         for position, label in zip(sequence, gold, strict=True):

@@ -21,7 +21,7 @@ from widemargin.tasks.segment.check import check, gold_lengths
 from widemargin.tasks.segment.difference import Layout, difference
 from widemargin.tasks.segment.known import NO_REACH, Known
 from widemargin.tasks.segment.marginals import expectation, probabilities
-from widemargin.tasks.segment.positions import hull_segmentations, violators
+from widemargin.tasks.segment.positions import violators
 from widemargin.tasks.segment.scores import NO_LIMITS, Limits, SegmentData, new_scores, part_scores
 from widemargin.tasks.segment.search import best_segmentations, scores, span_marginals, worst_segmentations
 from widemargin.tasks.segment.spans import span_boundaries
@@ -159,13 +159,6 @@ class SegmentExamples:
         """The batch with each example repeated per output, and the `k` best segmentations, best first, end to end."""
         counts, codes = best_segmentations(self.data, self.parts(w), batch, k, per_example(error_scale, batch))
         return np.repeat(batch, counts), codes
-
-    def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> tuple[IntVector, LongVector]:
-        """The worst segmentations that decoding can find (`core.examples.HullSearch`)."""
-        starts = boundaries(self.lengths[batch])
-        codes = np.empty(starts[-1], dtype=np.int32)
-        n_decodes = hull_segmentations(self.data, self.parts(w), batch, starts, most_decodes, codes)
-        return codes, n_decodes
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> IntVector:
         """The worst segmentations under slack scaling (`core.examples.ErrorCounts`)."""

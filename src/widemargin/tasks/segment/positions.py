@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.decoders.hull import SMALL, keep_worse, new_corners, next_scale
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 from widemargin.decoders.semimarkov import (
     backward,
     forward,
@@ -126,64 +125,3 @@ def violators(data: SegmentData, weights: SegmentWeights, batch: IntVector, erro
                     write += n
                 position += 1
     return codes[:write]
-
-
-@kernel
-def _best_wrong(errors: FloatMatrix, passes: Passes, marginals: FloatVector) -> tuple[int, int, int, float]:
-    """Start, d and label of a segment with an error in the best segmentation that has one, and its score; −1: none."""
-    n = len(passes.segment)
-    at, longer, wrong, best = 0, 0, -1, -np.inf
-    for t in range(n):
-        for d in range(min(passes.segment.shape[1], n - t)):
-            max_marginals(passes.segment, passes.arrival, passes.departure, t, d, marginals)
-            for label in range(len(marginals)):
-                if errors[t, d, label] > 0.0 and marginals[label] > best:
-                    at, longer, wrong, best = t, d, label, marginals[label]
-    return at, longer, wrong, best
-
-
-@kernel
-def _total_error(codes: IntVector, errors: FloatMatrix) -> float:
-    """Σ L(t, u, y) over the segments of a segmentation."""
-    total, last = 0.0, len(codes)
-    for t in range(len(codes) - 1, -1, -1):
-        if codes[t] & 1:
-            total += errors[t, last - t - 1, codes[t] >> 1]
-            last = t
-    return total
-
-
-@kernel
-def hull_segmentations(
-    data: SegmentData, weights: SegmentWeights, batch: IntVector, starts: LongVector, most: int, codes: IntVector
-) -> LongVector:
-    """Write the worst segmentations that decoding can find (`decoders.hull`); return how many decodes each took."""
-    tokens, plain = new_scores(data, weights, batch)
-    segment, errors, marginals = np.empty(plain.shape), np.empty(plain.shape), np.empty(len(weights.begin))
-    found = np.empty(len(plain), dtype=np.int32)
-    corners, n_decodes = new_corners(len(batch)), np.zeros(len(batch), dtype=np.int64)
-    for k in range(len(batch)):
-        first, n = data.indptr[batch[k]], part_scores(data, weights, batch[k], 0.0, tokens, plain)
-        out, scale, worst = codes[starts[k] : starts[k] + n], 0.0, 0.0
-        if n > 0:
-            for t in range(n):
-                out[t] = data.gold[first + t]
-            segment_errors(data, first, errors[:n])
-            gold_score = segmentation_score(plain[:n], weights.transition, weights.begin, weights.end, out)
-            scale = SMALL
-        while scale > 0.0 and n_decodes[k] < most:
-            n_decodes[k] += 1
-            for t in range(n):
-                for d in range(min(plain.shape[1], n - t)):
-                    for label in range(plain.shape[2]):
-                        segment[t, d, label] = plain[t, d, label] + scale * errors[t, d, label]
-            passes = _passes(weights, segment[:n])
-            at, longer, wrong, best = _best_wrong(errors, passes, marginals)
-            if wrong < 0:
-                break
-            _write_path(passes, at, longer, wrong, found[:n])
-            error = _total_error(found[:n], errors)
-            s = best - scale * error - gold_score
-            worst = keep_worse(worst, error * (1.0 + s), found[:n], out)
-            scale = next_scale(corners[k], scale, error, s)
-    return n_decodes

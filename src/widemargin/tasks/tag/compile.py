@@ -19,7 +19,7 @@ from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.passes import FirstPass
 from widemargin.tasks.tag.scheme import check_scheme, learnt
-from widemargin.tasks.tag.weights import Chain, ChainWeights
+from widemargin.tasks.tag.weights import ChainShape, ChainWeights
 from widemargin.tasks.token_scores import dev_score, metric_for
 from widemargin.tasks.training import Compiled, Data, chosen
 from widemargin.text.attributes import Resources
@@ -108,7 +108,7 @@ def compile_tags(
         extractor.adopt(survey.features)
         features = extractor.fit(X) if isinstance(extractor, MatrixExtractor) else extractor.transform(X)
     known = encoded.labels
-    chain = Chain(len(known), extractor.n_features, extractor.n_transition_features)
+    chain = ChainShape(len(known), extractor.n_features, extractor.n_transition_features)
     if survey is None:
         counts = partial(_label_counts, encoded, np.diff(features.indptr).tolist(), data.sample_weight)
     else:
@@ -132,12 +132,12 @@ def assembled(
     unknown: dict[str, Any],
 ) -> Compiled[Tagger]:
     """The examples with their development score, and how to make a tagger."""
-    metric, score, chain = metric_for(parameters.dev_metric, labels), None, examples.chain
+    metric, score, chain = metric_for(parameters.dev_metric, labels), None, examples.shape
     if dev is not None:
         X_dev = prepared(dev[0], extractor)
         found = _examples(chain, extractor.transform(X_dev))
         gold = as_sequences(X_dev, learnt(parameters.scheme, X_dev, dev[1]))
-        score = dev_score(metric, found, found.data.indptr, labels, gold, parameters.n_jobs)
+        score = dev_score(metric, found, found.indptr, labels, gold, parameters.n_jobs)
     return Compiled(
         examples,
         partial(_tagger, labels, extractor, chain, unknown, scheme=parameters.scheme),
@@ -205,7 +205,7 @@ def _matched(labels: list[Any], extractor: Extractor, model: Tagger) -> "Matched
 def _tagger(
     labels: list[Any],
     extractor: Extractor,
-    chain: Chain,
+    chain: ChainShape,
     unknown: dict[str, Any],
     solution: Solution,
     summary: dict[str, Any],
@@ -232,7 +232,7 @@ def _unknown(examples: ChainExamples, encoded: Encoded, sample_weight: Any) -> t
 
 
 def _examples(
-    chain: Chain, features: Features, encoded: Encoded | None = None, costs: FloatMatrix | None = None
+    chain: ChainShape, features: Features, encoded: Encoded | None = None, costs: FloatMatrix | None = None
 ) -> ChainExamples:
     indptr, rows, transition_rows = features.indptr, features.rows, features.transition_rows
     if encoded is not None and len(encoded.sets):

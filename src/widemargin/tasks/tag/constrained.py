@@ -11,7 +11,7 @@ from widemargin.core.sparse import Rows, taken
 from widemargin.tasks.constrained import Constrained
 from widemargin.tasks.constraints import Constraints, Windows
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.weights import Chain, ChainWeights
+from widemargin.tasks.tag.weights import ChainShape, ChainWeights
 from widemargin.text.span_labels import STARTING, SpanLabels
 from widemargin.text.spans import Span, spans
 
@@ -48,12 +48,12 @@ def with_features(
 
     `only` keeps a single example; the positions are then counted from its beginning.
     """
-    data, chain = examples.data, examples.chain
-    first, last = (0, len(data.indptr) - 1) if only is None else (only, only + 1)
-    indptr = data.indptr[first : last + 1]
+    own, chain = examples.features, examples.shape
+    first, last = (0, examples.n_examples) if only is None else (only, only + 1)
+    indptr = examples.indptr[first : last + 1]
     tokens = np.arange(indptr[0], indptr[-1])
-    features = taken(data.features, tokens)
-    transitions = taken(data.transition_features, tokens) if chain.n_transition_features else None
+    features = taken(own.rows, tokens)
+    transitions = taken(own.transition_rows, tokens) if chain.n_transition_features else None
     counts = np.bincount(positions, minlength=len(features.indptr) - 1)
     places = features.indptr[positions + 1]
     features = Rows(
@@ -61,7 +61,7 @@ def with_features(
         np.insert(features.indices, places, more),
         np.insert(features.values, places, 1.0) if len(features.values) else features.values,
     )
-    shape = Chain(chain.n_labels, chain.n_features + n_more, chain.n_transition_features)
+    shape = ChainShape(chain.n_labels, chain.n_features + n_more, chain.n_transition_features)
     return ChainExamples(shape, indptr - indptr[0], features, transition_features=transitions)
 
 
@@ -71,11 +71,11 @@ class ConstrainedChain(Constrained[ChainExamples]):
     def __init__(
         self, examples: ChainExamples, weights: ChainWeights, labels: Sequence[Any], constraints: Constraints
     ) -> None:
-        super().__init__(labels, constraints, examples.data.indptr)
+        super().__init__(labels, constraints, examples.indptr)
         sets, choices = np.unique(self._possible(examples.lengths.tolist()), axis=0, return_inverse=True)
         # One more set for each type that may occur only once: the labels that do not begin a span of it.
         once = [~self.marks.having(STARTING, self.marks.of_type(type_)) for type_ in constraints.at_most_one]
-        first = examples.chain.n_features
+        first = examples.shape.n_features
         self.closed = {type_: first + len(sets) + k for k, type_ in enumerate(constraints.at_most_one)}
         all_sets = np.array([*sets, *once], dtype=bool).reshape(-1, len(labels))
         self.weights = limited_weights(weights, self._limits(all_sets))

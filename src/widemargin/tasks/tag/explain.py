@@ -39,7 +39,7 @@ class LabelExplainer:
         labels: Sequence[str],
         names: Sequence[str],
     ) -> None:
-        self._data, self._weights, self._margins = examples.data, weights, margins
+        self._data, self._weights, self._margins = examples.features, weights, margins
         self._words, self._labels, self._names = words, labels, names
 
     def explain(self, question: Question) -> Explanation:
@@ -82,7 +82,7 @@ class LabelExplainer:
         weights, names, n_features = self._weights, self._labels, len(self._weights.thin_emission.indptr) - 1
         votes = [
             (self._names[feature], value * _entry(weights.thin_emission, feature, label))
-            for feature, value in _entries(self._data.features, t)
+            for feature, value in _entries(self._data.rows, t)
         ]
         if t == 0:
             votes.append((f"begin={names[label]}", float(weights.begin[label])))
@@ -105,7 +105,7 @@ class LabelExplainer:
                     f"{self._names[n_features + feature]}|{pair}",
                     value * float(weights.conditional[feature, before, after]),
                 )
-                for feature, value in _entries(self._data.transition_features, t)
+                for feature, value in _entries(self._data.transition_rows, t)
             ]
         return votes
 

@@ -41,7 +41,7 @@ from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.passes import GUESS, NEARBY, FirstPass, Guessed
 from widemargin.tasks.tag.predict import TagPredictor
 from widemargin.tasks.tag.scheme import BIOES, given, given_label, learnt, translated, well_formed
-from widemargin.tasks.tag.weights import Chain, ChainWeights
+from widemargin.tasks.tag.weights import ChainShape, ChainWeights
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
 from widemargin.text.extractor import Extractor
@@ -79,9 +79,9 @@ class Tagger(TokenModel[ChainExamples]):
     """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.scheme`)."""
 
     @property
-    def chain(self) -> Chain:
+    def chain(self) -> ChainShape:
         """The layout of the weights."""
-        return Chain(len(self.labels), self.extractor.n_features, self.extractor.n_transition_features)
+        return ChainShape(len(self.labels), self.extractor.n_features, self.extractor.n_transition_features)
 
     @property
     def w(self) -> FloatVector:
@@ -196,7 +196,7 @@ class Tagger(TokenModel[ChainExamples]):
     def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Margins]:
         """The predicted labels of every sequence, with their margins."""
         examples, codes, best = self.compared(X, n_threads, constraints)
-        cuts = examples.data.indptr[1:-1]
+        cuts = examples.indptr[1:-1]
         return [Margins.of(*each) for each in zip(np.split(codes, cuts), np.split(best, cuts), strict=True)]
 
     def max_marginals(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
@@ -210,7 +210,7 @@ class Tagger(TokenModel[ChainExamples]):
 
     def part_boundaries(self, examples: ChainExamples) -> LongVector:
         """Where the positions of each sequence begin."""
-        return examples.data.indptr
+        return examples.indptr
 
     @property
     def label_numbers(self) -> dict[str, int]:
@@ -356,7 +356,7 @@ class Tagger(TokenModel[ChainExamples]):
             **{part: stored.tensor(f"weights.{part}", np.float64, shapes[part]) for part in DENSE},
             thin_emission=stored.rows("weights.emission", extractor.n_features, n),
         )
-        Chain(n, extractor.n_features, m)
+        ChainShape(n, extractor.n_features, m)
         first = _restored_first(stored, extractor)
         scheme = stored.header.get("scheme", "given")
         if scheme == BIOES and not marks_spans(labels):

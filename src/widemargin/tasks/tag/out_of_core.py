@@ -1,5 +1,6 @@
 """Taggers of data that are larger than memory: pieces of labelled sequences, written to arrays on disk."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,11 +13,12 @@ from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.tag.compile import assembled, costs_of, extractor_for
 from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.features import ChainFeatures
 from widemargin.tasks.tag.first_pass import check_passes
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.scheme import check_scheme, learnt
-from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.weights import ChainShape
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.extractor import Extractor
 from widemargin.text.growing import Described, Growing, growing
@@ -91,7 +93,7 @@ class TagArrays:
             raise stored.place.damaged(f"it has {len(counts)} counts of {len(labels)} labels")
         examples = StoredChainExamples(
             pages,
-            Chain(len(labels), extractor.n_features, extractor.n_transition_features),
+            ChainShape(len(labels), extractor.n_features, extractor.n_transition_features),
             pages.vector("indptr", np.int64),
             pages.rows("features"),
             pages.vector("gold", np.int32),
@@ -101,24 +103,30 @@ class TagArrays:
         return assembled(parameters, extractor, labels, examples, data.dev, {})
 
 
+class StoredFeatures(ChainFeatures):
+    """The features of sequences in mapped files."""
+
+    def summed(self, batches: Sequence[IntVector]) -> None:
+        """None: the sums over all sequences would need a copy of all features in memory."""
+        return
+
+
 class StoredChainExamples(ChainExamples):
     """Sequences in mapped files (`core.examples.OnDisk`)."""
+
+    kind: ClassVar[type[ChainFeatures]] = StoredFeatures
 
     def __init__(self, pages: Pages, *arrays: Any, **more: Any) -> None:
         self.pages = pages
         super().__init__(*arrays, **more)
 
-    def totals(self, *_: Any) -> None:
-        """None: the sums over all sequences would need a copy of all features in memory."""
-        return
-
     def _check(self) -> None:
         """As for all chains, share by share."""
-        chain, data, pages, n = self.chain, self.data, self.pages, len(self.data.gold)
-        found = [(data.features, chain.n_features)]
-        if chain.n_transition_features:
-            found.append((data.transition_features, chain.n_transition_features))
-        whole = pages.are_boundaries(data.indptr, n) and pages.is_within(data.gold, chain.n_labels)
+        shape, own, pages, n = self.shape, self.features, self.pages, len(self.gold)
+        found = [(own.rows, shape.n_features)]
+        if shape.n_transition_features:
+            found.append((own.transition_rows, shape.n_transition_features))
+        whole = pages.are_boundaries(self.indptr, n) and pages.is_within(self.gold, shape.n_labels)
         for rows, width in found:
             whole &= len(rows.indptr) == n + 1 and pages.are_boundaries(rows.indptr, len(rows.indices))
             whole &= pages.is_within(rows.indices, width) and len(rows.values) in (0, len(rows.indices))

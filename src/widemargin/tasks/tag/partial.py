@@ -13,19 +13,21 @@ decoded like any output, with an error of −∞ for labels outside the sets.
 import numpy as np
 
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.sparse import Rows, dots, sums
+from widemargin.core.sparse import Rows, sums
 from widemargin.errors import DataError
+from widemargin.structures.examples import Partial
+from widemargin.structures.label_costs import LabelCosts
 from widemargin.tasks.partial import LabelCounts, association
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.weights import Chain
+from widemargin.tasks.tag.weights import ChainShape
 
 
-class PartialChainExamples(ChainExamples):
+class PartialChainExamples(Partial, ChainExamples):
     """Sequences with sets of labels for their positions (`core.examples.Latent`).
 
     Parameters
     ----------
-    chain, indptr, features, transition_features : as for `ChainExamples`
+    shape, indptr, features, transition_features : as for `ChainExamples`
     known : for each position its label, or, from L on, a row of `sets`
     sets : (K, L) the labels of each set; none is empty
     costs : (L, L) as for `ChainExamples`
@@ -33,7 +35,7 @@ class PartialChainExamples(ChainExamples):
 
     def __init__(
         self,
-        chain: Chain,
+        shape: ChainShape,
         indptr: LongVector,
         features: Rows,
         known: IntVector,
@@ -42,69 +44,57 @@ class PartialChainExamples(ChainExamples):
         costs: FloatMatrix | None = None,
         transition_features: Rows | None = None,
     ) -> None:
-        if sets.shape != (len(sets), chain.n_labels) or not np.all(sets.any(axis=1)):
-            raise DataError(f"sets of labels must be rows of {chain.n_labels} truth values, at least one of them true")
-        self.allowed: BoolMatrix = np.concatenate([np.eye(chain.n_labels, dtype=bool), sets])
+        if sets.shape != (len(sets), shape.n_labels) or not np.all(sets.any(axis=1)):
+            raise DataError(f"sets of labels must be rows of {shape.n_labels} truth values, at least one of them true")
+        self.allowed: BoolMatrix = np.concatenate([np.eye(shape.n_labels, dtype=bool), sets])
         if len(known) and not 0 <= known.min() <= known.max() < len(self.allowed):
             raise DataError(f"there are {len(self.allowed)} labels and sets, but known has a number beyond them")
-        costs = 1.0 - np.eye(chain.n_labels) if costs is None else costs
+        costs = 1.0 - np.eye(shape.n_labels) if costs is None else costs
         least = [costs[each].min(axis=0) for each in sets]
         some = self.allowed.argmax(axis=1).astype(np.int32)[known]
         super().__init__(
-            chain,
+            shape,
             indptr,
             features,
             some,
-            costs=np.concatenate([costs, np.reshape(least, (-1, chain.n_labels))]),
+            costs=np.concatenate([costs, np.reshape(least, (-1, shape.n_labels))]),
             truth=known,
             transition_features=transition_features,
         )
-        self._limited = self.data._replace(costs=np.where(self.allowed, 0.0, -np.inf))
+        self.limits = LabelCosts(indptr, known, np.where(self.allowed, 0.0, -np.inf))
 
     @property
     def informative(self) -> BoolVector:
         """Whether anything is known of each sequence: whether any of its outputs has an error."""
-        matters = np.any(self.data.costs, axis=1)[self.data.truth]
-        return sums(matters, self.data.indptr) > 0
+        matters = np.any(self.costs.costs, axis=1)[self.costs.truth]
+        return sums(matters, self.indptr) > 0
 
     @property
     def n_unknown(self) -> int:
         """The number of positions whose label is not known exactly."""
-        return int(np.count_nonzero(self.data.truth >= self.chain.n_labels))
-
-    def complete(self, w: FloatVector, batch: IntVector) -> IntVector:
-        """The best label sequences of the batch with labels of the sets, end to end."""
-        return self._decoded(self._limited, w, batch, 1.0)
+        return int(np.count_nonzero(self.costs.truth >= self.shape.n_labels))
 
     def completed(self, completions: IntVector) -> ChainExamples:
         """The same sequences with these gold labels; errors are counted against the sets as before."""
-        data = self.data
-        if len(completions) != len(data.truth) or not np.all(self.allowed[data.truth, completions]):
+        truth = self.costs.truth
+        if len(completions) != len(truth) or not np.all(self.allowed[truth, completions]):
             raise DataError("completions must have a label of its set for every position")
-        transitions = data.transition_features if self.chain.n_transition_features else None
         return ChainExamples(
-            self.chain,
-            data.indptr,
-            data.features,
+            self.shape,
+            self.indptr,
+            self.features.rows,
             completions,
-            costs=data.costs,
-            truth=data.truth,
-            transition_features=transitions,
+            costs=self.costs.costs,
+            truth=truth,
+            transition_features=self.features.transition_rows,
         )
 
     def guess(self, rng: np.random.Generator) -> IntVector:
         """A label of its set for every position, each equally likely."""
         sizes, labels = self.allowed.sum(axis=1), np.nonzero(self.allowed)[1]
-        known = self.data.truth
+        known = self.costs.truth
         drawn = (rng.random(len(known)) * sizes[known]).astype(np.int64)
         return labels[(np.cumsum(sizes) - sizes)[known] + drawn].astype(np.int32)
-
-    def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
-        """The entropy of the completions (`core.examples.Uncertain`): E[−log p(h)] = −log p(h') + ⟨w, φ(h') − E[φ]⟩."""
-        from widemargin.tasks.tag.marginals import expectation
-
-        surprise, psi = expectation(self._limited, self.chain.parts(w), batch, 1.0)
-        return np.maximum(surprise + dots(psi, w), 0.0)
 
     def first_completions(self) -> IntVector:
         """The best completions by naive Bayes, whose probabilities are counted where something is known."""
@@ -113,13 +103,13 @@ class PartialChainExamples(ChainExamples):
 
     def _naive_bayes(self) -> FloatVector:
         """W[f, l] = log p(l | f) / p(l) and T[k, l] = log p(l | k)."""
-        chain, data, n = self.chain, self.data, self.chain.n_labels
-        w = np.zeros(chain.n_weights)
-        parts = chain.parts(w)
-        parts.emission[:] = association(data.features, chain.n_features, data.truth, self.allowed)
-        counts = LabelCounts(data.truth, self.allowed)
-        after = np.ones(len(data.truth), dtype=bool)
-        after[data.indptr[:-1][self.lengths > 0]] = False
-        places = np.flatnonzero(after & (np.roll(data.truth, 1) < n))
-        parts.transition[:] = counts.likely(places, data.truth[places - 1], n)
+        shape, truth, n = self.shape, self.costs.truth, self.shape.n_labels
+        w = np.zeros(shape.n_weights)
+        parts = shape.parts(w)
+        parts.emission[:] = association(self.features.rows, shape.n_features, truth, self.allowed)
+        counts = LabelCounts(truth, self.allowed)
+        after = np.ones(len(truth), dtype=bool)
+        after[self.indptr[:-1][self.sizes > 0]] = False
+        places = np.flatnonzero(after & (np.roll(truth, 1) < n))
+        parts.transition[:] = counts.likely(places, truth[places - 1], n)
         return w

@@ -77,7 +77,8 @@ def _label(
                 add_features(transition_features, first + t, flat, transition[t].reshape(n_labels * n_labels))
         if n > 0:
             out = labels[first : first + n]
-            viterbi(emission[:n], transition[:n], reach, weights.begin, weights.end, arrival, out)
+            scores = emission[:n]
+            viterbi(scores, transition[:n], reach, weights.begin, weights.end, scores, arrival, out)
 
 
 class TagPredictor:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,18 +19,18 @@ from widemargin._threads import run
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences
 from widemargin.core.sparse import Rows, coalesce, new_table, transposed
+from widemargin.structures.chain import ChainCounts
+from widemargin.structures.parts import Parts
 from widemargin.structures.support import distinct
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.marginals import new_scratch, residuals
-from widemargin.tasks.tag.scores import ChainData
-from widemargin.tasks.tag.totals import ChainTotals
-from widemargin.tasks.tag.weights import Chain, ChainWeights
+from widemargin.tasks.tag.features import ChainFeatures, SummedFeatures
+from widemargin.tasks.tag.weights import ChainShape, ChainWeights
 
 NO_WEIGHTS = np.empty(0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SelectedChain(Chain):
+class SelectedChain(ChainShape):
     """The shape of a chain model with chosen weights.
 
     Parameters
@@ -43,7 +43,9 @@ class SelectedChain(Chain):
     pairs: LongVector
 
     def __post_init__(self) -> None:
-        Chain(self.n_labels, self.n_features)  # feature differences are found among all pairs before they are selected
+        ChainShape(
+            self.n_labels, self.n_features
+        )  # feature differences are found among all pairs before they are selected
 
     @cached_property
     def numbers(self) -> IntVector:
@@ -102,85 +104,93 @@ def _select(psi: Rows, n_labels: int, states: Rows, shared: IntVector) -> Rows:
 
 
 @kernel
-def _room(data: ChainData, states: Rows, batch: IntVector, n_pairs: int) -> tuple[int, int]:
+def _room(indptr: LongVector, features: Rows, states: Rows, batch: IntVector, n_pairs: int) -> tuple[int, int]:
     """How many entries the expected differences of the batch and of any of its examples have at most."""
-    total = most = data.indptr[0]
+    total = most = indptr[0]
     for i in batch:
         size = n_pairs
-        for k in range(data.features.indptr[data.indptr[i]], data.features.indptr[data.indptr[i + 1]]):
-            size += states.indptr[data.features.indices[k] + 1] - states.indptr[data.features.indices[k]]
+        for k in range(features.indptr[indptr[i]], features.indptr[indptr[i + 1]]):
+            size += states.indptr[features.indices[k] + 1] - states.indptr[features.indices[k]]
         total, most = total + size, max(most, size)
     return total, most
 
 
 @kernel
-def _expectation(
-    data: ChainData, weights: ChainWeights, pairs: LongVector, batch: IntVector, error_scale: float
-) -> tuple[FloatVector, Rows]:
-    """−log p(gold) of every sequence of the batch, and the chosen entries of φ(x, gold) − E[φ(x, y)]."""
-    n_labels, states = len(weights.begin), weights.thin_emission
-    scratch = new_scratch(data, weights, batch)
-    room, most = _room(data, states, batch, len(pairs))
+def _gather_counts(
+    indptr: LongVector, features: Rows, states: Rows, pairs: LongVector, batch: IntVector, counts: ChainCounts
+) -> Rows:
+    """The entries of chosen weights."""
+    n_labels = counts.labels.shape[1]
+    room, most = _room(indptr, features, states, batch, len(pairs))
     psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
-    table, errors, end = new_table(most), np.zeros(len(batch)), psi.indptr[0]
+    table, end = new_table(most), psi.indptr[0]
     for position in range(len(batch)):
-        first, n = data.indptr[batch[position]], data.indptr[batch[position] + 1] - data.indptr[batch[position]]
+        first, row, n = indptr[batch[position]], counts.starts[position], counts.sizes[position]
         write = end
-        if n > 0:
-            labels = scratch.labels[:n]
-            errors[position] = residuals(data, weights, batch[position], error_scale, scratch, labels)
-            for t in range(n):
-                for k in range(data.features.indptr[first + t], data.features.indptr[first + t + 1]):
-                    value = data.features.values[k] if len(data.features.values) > 0 else 1.0
-                    feature = data.features.indices[k]
-                    for j in range(states.indptr[feature], states.indptr[feature + 1]):
-                        psi.indices[write], psi.values[write] = j, value * labels[t, states.indices[j]]
-                        write += 1
-            for j in range(len(pairs)):
-                psi.indices[write] = len(states.indices) + j
-                psi.values[write] = scratch.pairs[0, pairs[j] // n_labels, pairs[j] % n_labels]
-                write += 1
+        for t in range(n):
+            labels = counts.labels[row + t]
+            for k in range(features.indptr[first + t], features.indptr[first + t + 1]):
+                value = features.values[k] if len(features.values) > 0 else 1.0
+                feature = features.indices[k]
+                for j in range(states.indptr[feature], states.indptr[feature + 1]):
+                    psi.indices[write], psi.values[write] = j, value * labels[states.indices[j]]
+                    write += 1
+        for j in range(len(pairs) if n > 0 else 0):
+            psi.indices[write] = len(states.indices) + j
+            psi.values[write] = counts.pairs[position, pairs[j] // n_labels, pairs[j] % n_labels]
+            write += 1
         end = coalesce(psi.indices, psi.values, end, write, end, table)
         psi.indptr[position + 1] = end
-    return errors, Rows(psi.indptr, psi.indices[:end], psi.values[:end])
+    return Rows(psi.indptr, psi.indices[:end], psi.values[:end])
+
+
+class SelectedFeatures(ChainFeatures):
+    """The features of sequences for chosen weights; without features on transitions."""
+
+    shape: SelectedChain
+
+    def gather(self, batch: IntVector, parts: Parts) -> Rows:
+        """Feature vectors of sparse coefficients."""
+        shape = self.shape
+        return _select(super().gather(batch, parts), shape.n_labels, shape.states, shape.numbers)
+
+    def gather_counts(self, batch: IntVector, counts: ChainCounts) -> Rows:
+        """Feature vectors of coefficients for all parts."""
+        return _gather_counts(self.indptr, self.rows, self.shape.states, self.shape.pairs, batch, counts)
+
+    def summed(self, batches: Sequence[IntVector]) -> "SelectedSums":
+        """Sums over all sequences."""
+        return SelectedSums(self, batches)
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights of the batch's features, and those of all transitions."""
+        ends, features = self.shape.states.indptr, distinct(self.rows, self.indptr, batch)
+        runs = np.stack([ends[features], ends[features + 1]], axis=1)
+        shared = np.array([[ends[-1], self.n_weights]], dtype=np.int64)
+        return np.concatenate([runs[runs[:, 0] < runs[:, 1]], shared])
 
 
 class SelectedChainExamples(ChainExamples):
-    """Sequences with their gold labels for a `SelectedChain`; without features on transitions.
+    """Sequences with their gold labels for a `SelectedChain`.
 
     `seen` holds the error that `difference` last found for each.
     """
 
-    chain: SelectedChain
+    kind: ClassVar[type[ChainFeatures]] = SelectedFeatures
 
-    def __init__(self, chain: SelectedChain, indptr: LongVector, features: Rows, gold: IntVector) -> None:
-        super().__init__(chain, indptr, features, gold)
+    def __init__(self, shape: SelectedChain, indptr: LongVector, features: Rows, gold: IntVector) -> None:
+        super().__init__(shape, indptr, features, gold)
         self.seen = np.zeros(self.n_examples)
 
     def contents(self) -> Any:
         """Everything but `seen`, for digests (`core.contents`)."""
-        return self.chain, self.data
+        return self.features, self.gold
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and the chosen feature differences of label sequences laid end to end."""
-        errors, psi = super().difference(batch, outputs)
-        self.seen[batch] = errors
-        return Differences(errors, _select(psi, self.chain.n_labels, self.chain.states, self.chain.numbers))
-
-    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
-        """−log p of the gold labels and the expected feature differences (`core.examples.Marginals`)."""
-        return Differences(*_expectation(self.data, self.chain.parts(w), self.chain.pairs, batch, error_scale))
-
-    def totals(self, batches: Sequence[IntVector], error_scale: float) -> "SelectedTotals":
-        """Sums over all sequences (`core.examples.SummedMarginals`)."""
-        return SelectedTotals(self.chain, self.data, batches, error_scale)
-
-    def support(self, batch: IntVector) -> LongMatrix:
-        """The weights of the batch's features, and those of all transitions."""
-        ends, features = self.chain.states.indptr, distinct(self.data.features, self.data.indptr, batch)
-        runs = np.stack([ends[features], ends[features + 1]], axis=1)
-        shared = np.array([[ends[-1], self.n_weights]], dtype=np.int64)
-        return np.concatenate([runs[runs[:, 0] < runs[:, 1]], shared])
+        found = super().difference(batch, outputs)
+        self.seen[batch] = found.errors
+        return found
 
 
 @kernel
@@ -197,26 +207,27 @@ def _sum(positions: Rows, residual: FloatMatrix, states: Rows, first: int, last:
                 out[j] += value * row[states.indices[j]]
 
 
-class SelectedTotals(ChainTotals):
-    """The sums over all sequences of these batches, of the chosen weights alone."""
+class SelectedSums(SummedFeatures):
+    """The sums over all sequences, of the chosen weights alone."""
 
-    chain: SelectedChain
+    features: SelectedFeatures
     _shares: list[tuple[int, int]] = []  # noqa: RUF012 — never changed in place
 
     def total(self, n_threads: int) -> FloatVector:
-        """The weighted sum of the expected differences of all batches."""
-        ranges, states, total = self._ranges(n_threads), self.chain.states, np.empty(self.chain.n_weights)
-        given = self.positions, self.residuals, states
-        run([partial(_sum, *given, first, last, total) for first, last in ranges])
-        total[len(states.indices) :] = self.shared.sum(axis=0)[self.chain.pairs]
+        """The sum over all batches."""
+        shape = self.features.shape
+        ranges, states, total = self._ranges(n_threads), shape.states, np.empty(shape.n_weights)
+        run([partial(_sum, self.positions, self.rows, states, first, last, total) for first, last in ranges])
+        total[len(states.indices) :] = self.shared.sum(axis=0)[shape.pairs]
         return total
 
     def _ranges(self, n_threads: int) -> list[tuple[int, int]]:
         """Ranges of features that occur equally often, one for each thread."""
         if len(self._shares) != n_threads:
-            self.positions = transposed(self.data.features, self.chain.n_features)
+            n_features = self.features.shape.n_features
+            self.positions = transposed(self.features.rows, n_features)
             ends = np.searchsorted(self.positions.indptr, np.linspace(0, self.positions.indptr[-1], n_threads + 1))
-            ends[0], ends[-1] = 0, self.chain.n_features
+            ends[0], ends[-1] = 0, n_features
             self._shares = list(pairwise(ends.tolist()))
         return self._shares
 

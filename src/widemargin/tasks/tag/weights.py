@@ -11,7 +11,7 @@ from widemargin.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ChainShape:
     """The shape of a chain model: how the flat weight vector is laid out."""
 
     n_labels: int

@@ -1,4 +1,4 @@
-"""Forward–backward over a batch of chains that share one table of transitions, in probability space.
+"""Forward–backward over a batch of chains, in probability space where all positions share one table of transitions.
 
     α_0 = begin · e_0 / c_0,   α_t = (α_t-1 T) · e_t / c_t,   β_n-1 = end / c_n,   β_t-1 = T (e_t · β_t) / c_t
 
@@ -17,58 +17,91 @@ from math import inf, log, nan
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
-from widemargin.decoders.forward_backward import extend_sums
-from widemargin.torch import chain_kernels
-from widemargin.torch.chain_kernels import ChainParts
+from widemargin._types import AnyArray, FloatMatrix, FloatVector
+from widemargin.decoders.forward_backward import exponentiate, extend_sums, forward_backward, new_transitions
+from widemargin.structures.chain import ChainScores, longest_of, rows_of, tables_of
 
 LARGEST = 1e270  # of β
 SMALLEST = 1e-300  # of c, so that 1 / c is finite
 
 
-def chain_sums(parts: ChainParts, lengths: LongVector, out: FloatVector, labels: AnyArray, pairs: AnyArray) -> None:
-    """Write log Z of each sequence, and the posteriors of labels, (B, T, L), and of pairs, (B, 1, L, L) or by token."""
-    if parts.transitions.shape[1] > 1:
-        chain_kernels.sums(parts, lengths, out, labels, pairs)
-        return
-    factors, tops = np.empty(parts.emissions.shape), np.empty(len(lengths))
-    _shift(parts.emissions, lengths, factors, tops)
+def chain_sums(scores: ChainScores) -> tuple[FloatVector, FloatMatrix, FloatMatrix]:
+    """log Z of each sequence, the probabilities of labels, a row per position, and those of pairs.
+
+    Pairs have a table per sequence, summed over its positions; one per position, if these differ.
+    """
+    n, (rows, n_labels) = len(scores.sizes), scores.emission.shape
+    # Rows of padding belong to no sequence.
+    room = np.empty if scores.sizes.sum() == rows else np.zeros
+    shared = len(scores.transition) == 1
+    log_z, labels = np.empty(n), room((rows, n_labels))
+    pairs = np.empty((n, n_labels, n_labels)) if shared else np.zeros(scores.transition.shape)
+    if not shared:
+        _one_by_one(scores, log_z, labels, pairs)
+        return log_z, labels, pairs
+    factors, tops = room((rows, n_labels)), np.empty(n)
+    _shift(scores, factors, tops)
     np.exp(factors, out=factors)
-    table, top = _exponentials(parts.transitions[0, 0])
-    begin, begin_top = _exponentials(parts.begin)
-    end, end_top = _exponentials(parts.end)
-    tops += begin_top + end_top + top * (lengths - 1)
+    table, top = _exponentials(scores.transition[0])
+    begin, begin_top = _exponentials(scores.begin)
+    end, end_top = _exponentials(scores.end)
+    tops += begin_top + end_top + top * (scores.sizes - 1)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed again
-        _sums(factors, tops, lengths, table, begin, end, out, labels, pairs)
-    for b in np.flatnonzero(np.isnan(out)):
-        one = slice(b, b + 1)
-        again = parts._replace(emissions=parts.emissions[one])
-        chain_kernels.sums(again, lengths[one], out[one], labels[one], pairs[one])
+        _sums(scores, factors, tops, table, begin, end, log_z, labels, pairs)
+    again = np.flatnonzero(np.isnan(log_z))
+    if len(again):
+        few, tables = scores._replace(starts=scores.starts[again], sizes=scores.sizes[again]), pairs[again]
+        log_z[again] = _one_by_one(few, np.empty(len(again)), labels, tables)
+        pairs[again] = tables
+    return log_z, labels, pairs
 
 
 def _exponentials(scores: AnyArray) -> tuple[AnyArray, float]:
     """exp(score − the largest), and the largest; where all are forbidden, zeros and 0."""
     top = float(scores.max())
     top = top if top > -np.inf else 0.0
-    return np.exp(scores.astype(np.float64) - top), top
+    return np.exp(scores - top), top
 
 
 @kernel
-def _shift(emissions: AnyArray, lengths: LongVector, shifted: FloatMatrix, tops: FloatVector) -> None:
-    """Subtract the largest score of each row, and sum these up; rows of padding become 0."""
-    longest, n_labels = emissions.shape[1:]
-    for b in range(len(lengths)):
-        tops[b] = 0.0
-        for t in range(longest):
+def _one_by_one(scores: ChainScores, log_z: FloatVector, labels: FloatMatrix, pairs: FloatMatrix) -> FloatVector:
+    """The sums of sequences with any scores, by `decoders.forward_backward`."""
+    longest, n_labels, shared = longest_of(scores.sizes), len(scores.begin), len(scores.transition) == 1
+    forward, backward = np.empty((longest, n_labels)), np.empty((longest, n_labels))
+    for k in range(len(scores.sizes)):
+        first, n = scores.starts[k], scores.sizes[k]
+        begin = k if shared else first
+        joint = pairs[begin : begin + (1 if shared else n)]
+        log_z[k] = 0.0
+        if n == 0:
+            joint[:] = 0.0
+            continue
+        transitions = new_transitions(tables_of(scores, k))
+        for t in range(0 if shared else 1, len(transitions.scores)):
+            exponentiate(transitions, t)
+        own = labels[first : first + n]
+        log_z[k] = forward_backward(
+            rows_of(scores, k), transitions, scores.begin, scores.end, forward, backward, own, joint
+        )
+    return log_z
+
+
+@kernel
+def _shift(scores: ChainScores, shifted: FloatMatrix, tops: FloatVector) -> None:
+    """Subtract the largest score of each row, and sum these up for each sequence."""
+    n_labels = len(scores.begin)
+    for k in range(len(scores.sizes)):
+        tops[k] = 0.0
+        for row in range(scores.starts[k], scores.starts[k] + scores.sizes[k]):
             top = -np.inf
             for label in range(n_labels):
-                score = emissions[b, t, label]
+                score = scores.emission[row, label]
                 top = score if score > top else top
-            if t >= lengths[b] or top == -np.inf:
+            if top == -np.inf:
                 top = 0.0
-            tops[b] += top
+            tops[k] += top
             for label in range(n_labels):
-                shifted[b, t, label] = emissions[b, t, label] - top if t < lengths[b] else 0.0
+                shifted[row, label] = scores.emission[row, label] - top
 
 
 @kernel
@@ -156,40 +189,42 @@ def _add_pairs(alpha: FloatMatrix, arrivals: FloatMatrix, counts: FloatMatrix) -
 
 @kernel
 def _sums(
+    scores: ChainScores,
     factors: FloatMatrix,
     tops: FloatVector,
-    lengths: LongVector,
     table: FloatMatrix,
     begin: FloatVector,
     end: FloatVector,
-    out: FloatVector,
-    labels: AnyArray,
-    pairs: AnyArray,
+    log_z: FloatVector,
+    labels: FloatMatrix,
+    pairs: FloatMatrix,
 ) -> None:
-    """The sums of every sequence; NaN in `out` where they must be computed in another way. Overwrites `factors`."""
-    longest, n_labels = factors.shape[1:]
+    """The sums of every sequence; log Z is NaN where they must be computed in another way. Overwrites `factors`."""
+    longest, n_labels = longest_of(scores.sizes), len(begin)
     alpha, beta, c = np.empty((longest, n_labels)), np.empty((longest, n_labels)), np.empty(longest)
-    transposed, counts = np.empty((n_labels, n_labels)), np.empty((n_labels, n_labels))
+    transposed = np.empty((n_labels, n_labels))
     for k in range(n_labels):
         for label in range(n_labels):
             transposed[label, k] = table[k, label]
-    for b in range(len(lengths)):
-        n = lengths[b]
-        out[b] = 0.0
+    for b in range(len(scores.sizes)):
+        first, n = scores.starts[b], scores.sizes[b]
+        log_z[b], counts = 0.0, pairs[b]
         if n == 0:
+            counts[:] = 0.0
             continue
-        out[b] = tops[b] + _forward(factors[b, :n], table, begin, alpha, c)
-        if np.isnan(out[b]):
+        own = factors[first : first + n]
+        log_z[b] = tops[b] + _forward(own, table, begin, alpha, c)
+        if np.isnan(log_z[b]):
             continue
-        mass, largest = _backward(factors[b, :n], transposed, end, alpha, c, beta)
+        mass, largest = _backward(own, transposed, end, alpha, c, beta)
         if not largest < LARGEST:
-            out[b] = nan
+            log_z[b] = nan
             continue
-        out[b] += log(mass)
-        _add_pairs(alpha[:n], factors[b, :n], counts)
+        log_z[b] += log(mass)
+        _add_pairs(alpha[:n], own, counts)
         for k in range(n_labels):
             for label in range(n_labels):
-                pairs[b, 0, k, label] = counts[k, label] * table[k, label]
+                counts[k, label] *= table[k, label]
         for t in range(n):
             for label in range(n_labels):
-                labels[b, t, label] = alpha[t, label] * beta[t, label]
+                labels[first + t, label] = alpha[t, label] * beta[t, label]

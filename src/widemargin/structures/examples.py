@@ -1,0 +1,277 @@
+"""Training examples made of a structure, features, costs and gold outputs: every ability, written once.
+
+    θ = F w,   Δ(y) = ⟨c, z(y)⟩,   ψ(y) = Fᵀ(z(gold) − z(y))                                        (`structures.parts`)
+
+    margin            best(θ + s c)
+    k best            best_k(θ + s c)
+    slack             worst(θ, c): max over y of Δ(1 − ⟨w, ψ⟩), by the number of errors
+    positions         violators(θ, c): the same for each position
+    likelihood        log Z(θ + s c) − total(θ + s c, gold), with Fᵀ(z(gold) − E[z]), from sums(θ + s c)
+    partial labels    best(θ + limits): what is known sets parts that it rules out to −∞
+
+What a structure cannot do, its examples do not offer, so that an objective which needs it is refused before the run:
+`part_examples` makes examples of any structure with all that follows from its methods.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.cut_store import BYTES_PER_ENTRY
+from widemargin.core.examples import Differences, Outputs, Scale, at_positions, per_example
+from widemargin.core.sparse import boundaries, dots, stack
+from widemargin.structures.parts import Costs, Counts, Features, Scores, Summed
+
+MOST_SCORES = 1 << 17
+"""How many part scores are held at a time, a megabyte, unless one example has more: they should stay in the cache."""
+
+
+class Scored(NamedTuple):
+    """θ of some examples, which searches take instead of w to decode many times."""
+
+    examples: IntVector
+    scores: Scores
+
+
+class PartExamples:
+    """Examples with their gold outputs (or without, for prediction only).
+
+    Wherever weights are asked for, `Scored` examples may be given instead.
+
+    Parameters
+    ----------
+    structure : what outputs are (`structures.parts.Structure`)
+    features : from weights to part scores and back
+    costs : the errors of parts
+    gold : the gold outputs of all examples, end to end; empty when there are none
+    """
+
+    exact = True
+
+    def __init__(self, structure: Any, features: Features, costs: Costs, gold: Outputs) -> None:
+        self.structure, self.features, self.costs, self.gold = structure, features, costs, gold
+        self.sizes = features.sizes
+        self.n_examples, self.n_weights, self.work = len(self.sizes), features.n_weights, features.work
+        self.lengths = structure.lengths(self.sizes)
+        self._entries, self._places = structure.entries(self.sizes), boundaries(self.lengths)
+
+    def decode(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
+        """The best outputs of the batch, end to end."""
+        scales = per_example(error_scale, batch)
+        return _joined([self.structure.best(self._scores(w, batch[at], scales[at])) for at in self._pieces(batch)])
+
+    def difference(self, batch: IntVector, outputs: Outputs) -> Differences:
+        """Errors and feature differences of outputs laid end to end."""
+        parts = self.structure.change(self.sizes[batch], self.gold_of(batch), outputs)
+        return Differences(self.costs.errors(batch, outputs), self.features.gather(batch, parts))
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights that decoding the batch reads."""
+        return self.features.support(batch)
+
+    def scores(self, w: Any, batch: IntVector, outputs: Outputs) -> FloatVector:
+        """⟨w, φ(x_i, y)⟩ of the batch's outputs, laid end to end."""
+        ends, found = boundaries(self.lengths[batch]), []
+        for at in self._pieces(batch):
+            begin, end, _ = at.indices(len(batch))
+            found.append(self.structure.total(self._plain(w, batch[at]), outputs[ends[begin] : ends[end]]))
+        return _joined(found)
+
+    def scored(self, w: Any, batch: IntVector) -> Scored:
+        """The batch, whose examples differ from each other, with its part scores."""
+        return Scored(batch, self._plain(w, batch))
+
+    def pieces(self, batch: IntVector) -> list[IntVector]:
+        """The batch in pieces that have few enough part scores to hold."""
+        return [batch[at] for at in self._pieces(batch)]
+
+    def gold_of(self, batch: IntVector) -> Outputs:
+        """The gold outputs of the batch, end to end."""
+        begin, counts = self._places[batch], self._places[batch + 1] - self._places[batch]
+        ends = np.cumsum(counts)
+        return self.gold[np.repeat(begin - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)]
+
+    def _scores(self, w: Any, batch: IntVector, scales: FloatVector, costs: Costs | None = None) -> Scores:
+        """θ + s c of the batch."""
+        room = self.structure.room(self.sizes[batch])
+        (self.costs if costs is None else costs).fill(batch, scales, room)
+        if isinstance(w, Scored):
+            order = np.argsort(w.examples)
+            places = order[np.searchsorted(w.examples[order], batch)]
+            known = w.scores._replace(starts=w.scores.starts[places], sizes=w.scores.sizes[places])
+            return self.structure.plus(room, known)
+        return self.features.scores(w, batch, room)
+
+    def _plain(self, w: Any, batch: IntVector) -> Scores:
+        """θ of the batch."""
+        return self._scores(w, batch, np.zeros(len(batch)))
+
+    def _costs(self, batch: IntVector, costs: Costs) -> Scores:
+        """c of the batch."""
+        room = self.structure.room(self.sizes[batch])
+        costs.fill(batch, np.ones(len(batch)), room)
+        return room
+
+    def _pieces(self, batch: IntVector) -> Iterator[slice]:
+        done = np.cumsum(self._entries[batch])
+        if not len(batch) or done[-1] <= MOST_SCORES:
+            yield slice(None)
+            return
+        edges = np.flatnonzero(np.diff(done // MOST_SCORES, prepend=-1, append=done[-1]))
+        for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            yield slice(begin, end)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+class WithBestK(PartExamples):
+    """Examples of structures that have `best_k` (`core.examples.KBest`)."""
+
+    def decode_best(self, w: Any, batch: IntVector, k: int, *, error_scale: Scale = 0.0) -> tuple[IntVector, Outputs]:
+        """The batch with each example repeated per output, and the `k` best outputs, best first, end to end."""
+        scales = per_example(error_scale, batch)
+        found = [self.structure.best_k(self._scores(w, batch[at], scales[at]), k) for at in self._pieces(batch)]
+        return np.repeat(batch, _joined([each.counts for each in found])), _joined([each.outputs for each in found])
+
+
+class WithWorst(PartExamples):
+    """Examples of structures that have `worst` (`core.examples.ErrorCounts`)."""
+
+    def decode_slack(self, w: Any, batch: IntVector) -> Outputs:
+        """The worst outputs under slack scaling, gold where none is a violator."""
+        costs, unit = self.costs.whole()
+        found = [
+            self.structure.worst(self._plain(w, each), self._costs(each, costs), unit, self.gold_of(each))
+            for each in self.pieces(batch)
+        ]
+        return _joined(found)
+
+    def slack_bytes(self) -> FloatVector:
+        """What `decode_slack` takes."""
+        costs, _ = self.costs.whole()
+        needed: FloatVector = self.structure.worst_bytes(self.sizes, costs.most())
+        return needed
+
+
+class WithThrough(PartExamples):
+    """Examples of structures that have `through` and `violators` (`core.examples.Positions`)."""
+
+    @property
+    def n_positions(self) -> LongVector:
+        """The number of positions of each example."""
+        positions: LongVector = self.structure.positions(self.sizes)
+        return positions
+
+    def violators(self, w: Any, batch: IntVector) -> Differences:
+        """The worst outputs that are wrong at each position."""
+        found = [
+            self.structure.violators(self._plain(w, each), self._costs(each, self.costs), self.gold_of(each))
+            for each in self.pieces(batch)
+        ]
+        errors, outputs = _joined([each[0] for each in found]), _joined([each[1] for each in found])
+        wrong = np.repeat(batch, self.n_positions[batch])[errors > 0]
+        return at_positions(errors, self.difference(wrong, outputs).psi)
+
+    def violator_bytes(self) -> FloatVector:
+        """What `violators` may take: an output for each position, and its ψ if it is wrong everywhere."""
+        return self.n_positions * (BYTES_PER_ENTRY * self.features.most_entries() + 8.0 * self.lengths)
+
+    def max_marginals(self, w: Any, batch: IntVector) -> FloatMatrix:
+        """For each part of the batch, the score of the best output that has it."""
+        return _joined([self.structure.through(self._plain(w, each)) for each in self.pieces(batch)])
+
+
+class WithSums(PartExamples):
+    """Examples of structures that have `sums` (`core.examples.Marginals`, `core.examples.SummedMarginals`)."""
+
+    def expectation(self, w: Any, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """−log p of the gold outputs and the expected feature differences."""
+        return self._expected(w, batch, error_scale, self.costs)
+
+    def totals(self, batches: Sequence[IntVector], error_scale: float) -> "PartTotals | None":
+        """Sums over all examples; None where the features have no quicker way than a row for each."""
+        summed = self.features.summed(batches)
+        return None if summed is None else PartTotals(self, summed, batches, error_scale)
+
+    def probabilities(self, w: Any, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:
+        """The probabilities of the batch's parts, as `max_marginals` has them, and log Z of each example."""
+        found = [self.structure.sums(self._plain(w, each)) for each in self.pieces(batch)]
+        return _joined([self.structure.own(each.counts) for each in found]), _joined([each.log_z for each in found])
+
+    def _expected(self, w: Any, batch: IntVector, error_scale: float, costs: Costs) -> Differences:
+        found, rows = [], []
+        for each in self.pieces(batch):
+            losses, counts = self.losses(w, each, error_scale, costs)
+            found.append(losses)
+            rows.append(self.features.gather_counts(each, counts))
+        return Differences(_joined(found), stack(rows))
+
+    def losses(
+        self, w: Any, batch: IntVector, error_scale: float, costs: Costs | None = None
+    ) -> tuple[FloatVector, Counts]:
+        """−log p of the gold outputs, and z(gold) − E[z]."""
+        scores = self._scores(w, batch, np.full(len(batch), error_scale), costs)
+        log_z, counts = self.structure.sums(scores)
+        gold = self.gold_of(batch)
+        losses = np.maximum(log_z - self.structure.total(scores, gold), 0.0)
+        return losses, self.structure.residual(counts, gold)
+
+
+class PartTotals:
+    """Σ_i c_i Fᵀ(z(gold) − E[z]) over all examples of these batches (`core.examples.Totals`)."""
+
+    def __init__(self, examples: WithSums, summed: Summed, batches: Sequence[IntVector], error_scale: float) -> None:
+        self.examples, self.summed, self.batches, self.error_scale = examples, summed, batches, error_scale
+
+    def visit(self, w: FloatVector, number: int, c: FloatVector) -> FloatVector:
+        """−log p of the gold outputs of a batch."""
+        losses, counts = self.examples.losses(w, self.batches[number], self.error_scale)
+        self.summed.put(number, counts, c)
+        return losses
+
+    def total(self, n_threads: int) -> FloatVector:
+        """The weighted sum of the expected differences of all batches."""
+        return self.summed.total(n_threads)
+
+
+ABILITIES = {"best_k": WithBestK, "worst": WithWorst, "through": WithThrough, "sums": WithSums}
+
+
+@cache
+def _kind(abilities: tuple[str, ...]) -> type[PartExamples]:
+    return type("PartExamples", tuple(ABILITIES[name] for name in abilities) or (PartExamples,), {})
+
+
+def part_examples(structure: Any, features: Features, costs: Costs, gold: Outputs) -> PartExamples:
+    """Examples with all abilities that follow from those of the structure."""
+    kind = _kind(tuple(name for name in ABILITIES if hasattr(structure, name)))
+    return kind(structure, features, costs, gold)
+
+
+class Partial(WithSums):
+    """Examples whose gold outputs are known in part: what is unknown is latent (Yu & Joachims 2009).
+
+    Parameters
+    ----------
+    limits : costs of 0 for the parts that agree with what is known, and of −∞ for all others
+    gold : any outputs that agree with what is known
+    others : as for `PartExamples`; the costs are those of parts against what is known
+    """
+
+    limits: Costs
+
+    def complete(self, w: Any, batch: IntVector) -> Outputs:
+        """The best outputs that agree with what is known, end to end."""
+        return _joined(
+            [self.structure.best(self._scores(w, each, np.ones(len(each)), self.limits)) for each in self.pieces(batch)]
+        )
+
+    def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
+        """The entropy of the completions (`core.examples.Uncertain`): E[−log p(h)] = −log p(h') + ⟨w, φ(h') − E[φ]⟩."""
+        surprise, psi = self._expected(w, batch, 1.0, self.limits)
+        return np.maximum(surprise + dots(psi, w), 0.0)

@@ -1,0 +1,89 @@
+"""Errors that are counted position by position: Δ(y) = Σ_t costs[truth_t, y_t]."""
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.core.examples import whole_costs
+from widemargin.core.sparse import sums
+from widemargin.errors import DataError
+from widemargin.structures.chain import ChainScores
+
+
+@kernel
+def _fill(
+    indptr: LongVector,
+    truth: IntVector,
+    costs: FloatMatrix,
+    batch: IntVector,
+    scales: FloatVector,
+    scores: ChainScores,
+) -> None:
+    for k in range(len(batch)):
+        first, scale = indptr[batch[k]], scales[k]
+        for t in range(scores.sizes[k]):
+            row = scores.emission[scores.starts[k] + t]
+            for label in range(len(row)):
+                row[label] = 0.0
+            if scale != 0.0:
+                own = costs[truth[first + t]]
+                for label in range(len(row)):
+                    row[label] = scale * own[label]
+
+
+@kernel
+def _errors(
+    indptr: LongVector, truth: IntVector, costs: FloatMatrix, batch: IntVector, outputs: IntVector
+) -> FloatVector:
+    errors, read = np.zeros(len(batch)), 0
+    for k in range(len(batch)):
+        for t in range(indptr[batch[k]], indptr[batch[k] + 1]):
+            errors[k] += costs[truth[t], outputs[read]]
+            read += 1
+    return errors
+
+
+class LabelCosts:
+    """Costs of labels (`structures.parts.Costs`).
+
+    Parameters
+    ----------
+    indptr : (n + 1,) where each example begins among the positions
+    truth : the row of `costs` for each position: its gold label, or the row of what is known of it; empty without gold
+    costs : (≥ L, L) error of predicting the column's label where the row is right
+    """
+
+    def __init__(self, indptr: LongVector, truth: IntVector, costs: FloatMatrix) -> None:
+        self.indptr, self.truth, self.costs = indptr, truth, costs
+
+    def fill(self, batch: IntVector, scales: FloatVector, room: ChainScores) -> None:
+        """Write the costs of labels, times each example's scale."""
+        _fill(self.indptr, self.truth, self.costs, batch, scales, room)
+
+    def errors(self, batch: IntVector, outputs: IntVector) -> FloatVector:
+        """The errors of labels laid end to end."""
+        return _errors(self.indptr, self.truth, self.costs, batch, outputs)
+
+    def whole(self) -> tuple["LabelCosts", float]:
+        """The costs in units."""
+        costs, unit = whole_costs(self.costs)
+        return LabelCosts(self.indptr, self.truth, costs.astype(np.float64)), unit
+
+    def most(self) -> FloatVector:
+        """The error with the most expensive labels."""
+        return sums(self.costs.max(axis=1)[self.truth], self.indptr)
+
+    def check(self, n_labels: int, gold: IntVector) -> None:
+        """Raise unless gold labels and costs fit together: kernels do not check."""
+        n_positions, costs, truth = int(self.indptr[-1]), self.costs, self.truth
+        if len(gold) and not (len(gold) == n_positions and 0 <= gold.min() <= gold.max() < n_labels):
+            raise DataError(f"gold must hold {n_positions} label numbers from 0 to {n_labels - 1}")
+        n_rows = n_labels if truth is gold else max(n_labels, len(costs))
+        if costs.shape != (n_rows, n_labels) or np.diagonal(costs).any():
+            raise DataError(f"costs must be {n_rows} × {n_labels} with zeros for right labels")
+        if truth is gold:
+            return
+        if len(truth) != len(gold) or (len(truth) and not 0 <= truth.min() <= truth.max() < n_rows):
+            raise DataError(f"truth must hold {len(gold)} rows of costs from 0 to {n_rows - 1}")
+        if costs[truth, gold].any():
+            raise DataError("a gold label has a cost where it is right")

@@ -1,0 +1,178 @@
+"""The layer of parts: a structure numbers the parts of outputs, features score them, costs are errors of parts.
+
+    x ──features──▶ part scores ──structure──▶ output = a set of part numbers
+    w ──────────────┘        ◀──gather── coefficients of parts (gold − output, gold − expected) ──▶ ψ, a sparse row
+
+An output y of example i is a 0/1 vector z(y) over the numbers 0 … m_i − 1 of its parts. Its score is ⟨θ, z(y)⟩ with
+θ = F_i w, its error ⟨c_i, z(y)⟩. Parts that all examples score alike, such as pairs of neighbouring labels, are stored
+once and counted.
+
+`Scores` are the θ of a batch: a named tuple of arrays, in which example k has `sizes[k]` rows from `starts[k]` on. So
+some examples of a batch are the same arrays with other `starts` and `sizes`, and padded tensors need no copy. Outputs
+are laid end to end, in the order of `starts`, in a form that the structure knows.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.examples import Outputs
+from widemargin.core.sparse import Rows
+
+Scores: TypeAlias = Any
+"""θ of a batch, a named tuple with `starts` and `sizes`; each structure has its own."""
+
+Counts: TypeAlias = Any
+"""A number for every part of a batch, such as its probability; each structure has its own."""
+
+
+class Parts(NamedTuple):
+    """Sparse coefficients: example k of a batch has values[indptr[k]:indptr[k + 1]] at these numbers of its parts."""
+
+    indptr: LongVector
+    numbers: LongVector
+    values: FloatVector
+
+
+class Sums(NamedTuple):
+    """log Σ_y exp(score(y)) of each example, and the expected counts of its parts under p(y) ∝ exp(score(y))."""
+
+    log_z: FloatVector
+    counts: Counts
+
+
+class Best(NamedTuple):
+    """The k best outputs: how many each example has, at most k, and of all of them their scores and the outputs."""
+
+    counts: IntVector
+    totals: FloatVector
+    outputs: Outputs
+
+
+class Structure(Protocol):
+    """What outputs are, on the part scores of a batch. No method changes the scores that it is given.
+
+    These three and `lengths` are what every structure has. Others have some of the abilities below, and examples
+    offer what follows from them (`structures.examples`).
+    """
+
+    def room(self, sizes: LongVector) -> Scores:
+        """Room for the scores of examples of these sizes; what features or costs do not fill in is not read."""
+
+    def best(self, scores: Scores) -> Outputs:
+        """argmax_y ⟨θ, z(y)⟩ of each example."""
+
+    def total(self, scores: Scores, outputs: Outputs) -> FloatVector:
+        """⟨θ, z(y)⟩ of an output of each example."""
+
+    def change(self, sizes: LongVector, gold: Outputs, outputs: Outputs) -> Parts:
+        """z(gold) − z(output) of each example; equal parts may be left out, or cancel."""
+
+    def plus(self, room: Scores, scores: Scores) -> Scores:
+        """The scores of the same examples, added to costs that fill the room; what is shared is that of the scores."""
+
+    def lengths(self, sizes: LongVector) -> LongVector:
+        """How many entries the output of an example of each size has."""
+
+    def entries(self, sizes: LongVector) -> LongVector:
+        """How many numbers `room` takes for an example of each size."""
+
+
+class HasBestK(Protocol):
+    """Structures with the k best outputs."""
+
+    def best_k(self, scores: Scores, k: int) -> Best:
+        """The k best outputs of each example, best first; all of them if there are fewer."""
+
+
+class HasSums(Protocol):
+    """Structures whose outputs can be summed over."""
+
+    def sums(self, scores: Scores) -> Sums:
+        """log Z and expected counts of each example."""
+
+    def own(self, counts: Counts) -> FloatMatrix:
+        """The counts of the parts that are not shared, as `through` has them."""
+
+    def residual(self, counts: Counts, gold: Outputs) -> Counts:
+        """z(gold) − counts, written over the counts."""
+
+
+class HasWorst(Protocol):
+    """Structures that find the worst output under slack scaling, by the number of errors."""
+
+    def worst(self, scores: Scores, costs: Scores, unit: float, gold: Outputs) -> Outputs:
+        """argmax_y Δ(y)(1 + ⟨θ, z(y) − z(gold)⟩), gold if none is above 0; costs are whole multiples of `unit`."""
+
+    def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
+        """What that takes for examples of these sizes, in which no output has more than `most` units of errors."""
+
+
+class HasThrough(Protocol):
+    """Structures that find the best output through a part: max-marginals, and the outputs behind them."""
+
+    def through(self, scores: Scores) -> FloatMatrix:
+        """For each part that is not shared, the score of the best output that has it."""
+
+    def positions(self, sizes: LongVector) -> LongVector:
+        """How many positions an example of each size has."""
+
+    def violators(self, scores: Scores, costs: Scores, gold: Outputs) -> tuple[FloatVector, Outputs]:
+        """argmax L_c(y)(1 + ⟨θ, z(y) − z(gold)⟩) over the outputs wrong at c, for each position c of each example.
+
+        The first array holds L_c, 0 where no output has a value above 0; the second the outputs of the others.
+        """
+
+
+class Features(Protocol):
+    """θ = F w: the linear map from weights to part scores, and its transpose. It knows nothing of decoding."""
+
+    n_weights: int
+    sizes: LongVector
+    """How large each example is."""
+    work: FloatVector | None
+    """The estimated decoding time of each example in microseconds (`core.examples.Examples`)."""
+
+    def scores(self, w: Any, batch: IntVector, room: Scores) -> Scores:
+        """Add F_i w to the room of each example, which holds its costs or zeros, and fill in what is shared."""
+
+    def gather(self, batch: IntVector, parts: Parts) -> Rows:
+        """F_iᵀ z for sparse coefficients z, a row for each example, coalesced."""
+
+    def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
+        """F_iᵀ z for a coefficient of every part."""
+
+    def most_entries(self) -> FloatVector:
+        """How many entries Fᵀ(z(gold) − z(y)) may have for each example."""
+
+    def summed(self, batches: Sequence[IntVector]) -> "Summed | None":
+        """Room for Σ_i c_i F_iᵀ z_i over all examples of these batches; None if rows are as good."""
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights that the scores of the batch read, as disjoint runs [begin, end), a row each."""
+
+
+class Summed(Protocol):
+    """Σ_i c_i F_iᵀ z_i over all examples of fixed batches, whichever thread adds which batch."""
+
+    def put(self, number: int, counts: Counts, c: FloatVector) -> None:
+        """Take c_i z_i of the examples of batch `number`, in place of what it had before."""
+
+    def total(self, n_threads: int) -> FloatVector:
+        """The sum over all batches."""
+
+
+class Costs(Protocol):
+    """Errors as costs of parts: Δ(y) = ⟨c_i, z(y)⟩."""
+
+    def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
+        """Write each example's costs, times its scale, over the scores of its own parts; zeros where the scale is 0."""
+
+    def errors(self, batch: IntVector, outputs: Outputs) -> FloatVector:
+        """Δ of the batch's outputs."""
+
+    def whole(self) -> "tuple[Costs, float]":
+        """The costs as whole multiples of a unit, and the unit; raise if there is none."""
+
+    def most(self) -> FloatVector:
+        """An upper bound of the error of any output, for each example."""
