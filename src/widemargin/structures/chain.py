@@ -378,7 +378,7 @@ class Chain:
         """Forward–backward."""
         from widemargin.structures.chain_sums import chain_sums  # most taggers are trained without probabilities
 
-        log_z, labels, pairs = chain_sums(scores)
+        log_z, labels, pairs = chain_sums(scores, by_position=self.by_position)
         return Sums(log_z, ChainCounts(scores.starts, scores.sizes, labels, pairs))
 
     def own(self, counts: ChainCounts) -> FloatMatrix:

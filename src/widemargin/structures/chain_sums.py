@@ -25,7 +25,7 @@ LARGEST = 1e270  # of β
 SMALLEST = 1e-300  # of c, so that 1 / c is finite
 
 
-def chain_sums(scores: ChainScores) -> tuple[FloatVector, FloatMatrix, FloatMatrix]:
+def chain_sums(scores: ChainScores, *, by_position: bool) -> tuple[FloatVector, FloatMatrix, FloatMatrix]:
     """log Z of each sequence, the probabilities of labels, a row per position, and those of pairs.
 
     Pairs have a table per sequence, summed over its positions; one per position, if these differ.
@@ -33,12 +33,11 @@ def chain_sums(scores: ChainScores) -> tuple[FloatVector, FloatMatrix, FloatMatr
     n, (rows, n_labels) = len(scores.sizes), scores.emission.shape
     # Rows of padding belong to no sequence.
     room = np.empty if scores.sizes.sum() == rows else np.zeros
-    shared = len(scores.transition) == 1
     log_z, labels = np.empty(n), room((rows, n_labels))
-    pairs = np.empty((n, n_labels, n_labels)) if shared else np.zeros(scores.transition.shape)
-    if not shared:
-        _one_by_one(scores, log_z, labels, pairs)
-        return log_z, labels, pairs
+    if by_position:
+        pairs = np.zeros(scores.transition.shape)
+        return _one_by_one(scores, log_z, labels, pairs), labels, pairs
+    pairs = np.empty((n, n_labels, n_labels))
     factors, tops = room((rows, n_labels)), np.empty(n)
     _shift(scores, factors, tops)
     np.exp(factors, out=factors)
