@@ -22,6 +22,8 @@ from widemargin.decoders.max_marginals import max_passes, trace_through
 from widemargin.decoders.viterbi import reach_of, viterbi
 from widemargin.structures.parts import Best, Parts, Sums
 
+NOTHING: FloatVector = np.empty(0)
+
 
 class ChainScores(NamedTuple):
     """Sequence k has the rows starts[k] … starts[k] + sizes[k] − 1 of `emission`, (rows, L).
@@ -272,6 +274,29 @@ def _violators(scores: ChainScores, costs: FloatMatrix, gold: IntVector) -> tupl
 
 
 @kernel
+def _best_wrong(scores: ChainScores, costs: FloatMatrix, gold: IntVector, outputs: IntVector) -> None:
+    longest, n_labels, write = longest_of(scores.sizes), len(scores.begin), 0
+    forward, backward = np.empty((longest, n_labels)), np.empty((longest, n_labels))
+    steps = np.empty((2, longest, n_labels), dtype=np.int32)
+    for k in range(len(scores.sizes)):
+        n, first = scores.sizes[k], scores.starts[k]
+        if n == 0:
+            continue
+        rows, tables = rows_of(scores, k), tables_of(scores, k)
+        max_passes(rows, tables, scores.begin, scores.end, forward, backward)
+        position, wrong, best = 0, -1, -np.inf
+        for t in range(n):
+            outputs[write + t] = gold[write + t]
+            for label in range(n_labels):
+                steps[0, t, label] = steps[1, t, label] = -1
+                if costs[first + t, label] > 0.0 and forward[t, label] + backward[t, label] > best:
+                    position, wrong, best = t, label, forward[t, label] + backward[t, label]
+        if wrong >= 0:
+            trace_through(rows, tables, forward, backward, steps, position, wrong, outputs[write : write + n])
+        write += n
+
+
+@kernel
 def _plus(room: ChainScores, scores: ChainScores) -> None:
     for k in range(len(room.sizes)):
         for t in range(room.sizes[k]):
@@ -307,10 +332,10 @@ class Chain:
 
     def room(self, sizes: LongVector) -> ChainScores:
         """Room for emission scores, and for transition scores if positions differ."""
-        rows, L = int(sizes.sum()), self.n_labels
-        starts = np.cumsum(sizes) - sizes
+        ends, L = np.cumsum(sizes), self.n_labels
+        rows = ends[-1] if len(ends) else 0
         tables = np.empty((rows if self.by_position else 0, L, L))
-        return ChainScores(starts, sizes, np.empty((rows, L)), tables, np.empty(0), np.empty(0))
+        return ChainScores(ends - sizes, sizes, np.empty((rows, L)), tables, NOTHING, NOTHING)
 
     def lengths(self, sizes: LongVector) -> LongVector:
         """A label for each position."""
@@ -359,6 +384,12 @@ class Chain:
         best = np.empty((scores.sizes.sum(), self.n_labels))
         _through(scores, best)
         return best
+
+    def best_wrong(self, scores: ChainScores, costs: ChainScores, gold: IntVector) -> IntVector:
+        """The best label sequences that have an error."""
+        outputs = np.empty(len(gold), dtype=np.int32)
+        _best_wrong(scores, costs.emission, gold, outputs)
+        return outputs
 
     def worst(self, scores: ChainScores, costs: ChainScores, unit: float, gold: IntVector) -> IntVector:
         """The worst label sequences under slack scaling; the number of errors is a dimension of the recursion."""

@@ -4,6 +4,7 @@
 
     margin            best(θ + s c)
     k best            best_k(θ + s c)
+    runner-up         best_wrong(θ + s c, c): the best output that has an error
     slack             worst(θ, c): max over y of Δ(1 − ⟨w, ψ⟩), by the number of errors
     positions         violators(θ, c): the same for each position
     likelihood        log Z(θ + s c) − total(θ + s c, gold), with Fᵀ(z(gold) − E[z]), from sums(θ + s c)
@@ -25,8 +26,8 @@ from widemargin.core.examples import Differences, Outputs, Scale, at_positions, 
 from widemargin.core.sparse import boundaries, dots, stack
 from widemargin.structures.parts import Costs, Counts, Features, Scores, Summed
 
-MOST_SCORES = 1 << 17
-"""How many part scores are held at a time, a megabyte, unless one example has more: they should stay in the cache."""
+MOST_SCORES = 1 << 16
+"""How many part scores are held at a time, half a megabyte, unless one example has more: they stay in the cache."""
 
 
 class Scored(NamedTuple):
@@ -57,6 +58,7 @@ class PartExamples:
         self.n_examples, self.n_weights, self.work = len(self.sizes), features.n_weights, features.work
         self.lengths = structure.lengths(self.sizes)
         self._entries, self._places = structure.entries(self.sizes), boundaries(self.lengths)
+        self._most_entries = int(self._entries.max(initial=0))
 
     def decode(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
         """The best outputs of the batch, end to end."""
@@ -90,7 +92,9 @@ class PartExamples:
 
     def gold_of(self, batch: IntVector) -> Outputs:
         """The gold outputs of the batch, end to end."""
-        begin, counts = self._places[batch], self._places[batch + 1] - self._places[batch]
+        begin, counts = self._places[batch], self.lengths[batch]
+        if len(batch) == 1:
+            return self.gold[begin[0] : begin[0] + counts[0]]
         ends = np.cumsum(counts)
         return self.gold[np.repeat(begin - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)]
 
@@ -116,10 +120,10 @@ class PartExamples:
         return room
 
     def _pieces(self, batch: IntVector) -> Iterator[slice]:
-        done = np.cumsum(self._entries[batch])
-        if not len(batch) or done[-1] <= MOST_SCORES:
+        if len(batch) * self._most_entries <= MOST_SCORES:  # the usual batch while training
             yield slice(None)
             return
+        done = np.cumsum(self._entries[batch])
         edges = np.flatnonzero(np.diff(done // MOST_SCORES, prepend=-1, append=done[-1]))
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             yield slice(begin, end)
@@ -137,6 +141,18 @@ class WithBestK(PartExamples):
         scales = per_example(error_scale, batch)
         found = [self.structure.best_k(self._scores(w, batch[at], scales[at]), k) for at in self._pieces(batch)]
         return np.repeat(batch, _joined([each.counts for each in found])), _joined([each.outputs for each in found])
+
+
+class WithBestWrong(PartExamples):
+    """Examples of structures that have `best_wrong` (`core.examples.Wrong`)."""
+
+    def decode_wrong(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
+        """The best outputs of the batch that have an error, end to end; gold where there is none."""
+        scales, found = per_example(error_scale, batch), []
+        for at in self._pieces(batch):
+            scores, costs = self._scores(w, batch[at], scales[at]), self._costs(batch[at], self.costs)
+            found.append(self.structure.best_wrong(scores, costs, self.gold_of(batch[at])))
+        return _joined(found)
 
 
 class WithWorst(PartExamples):
@@ -239,7 +255,13 @@ class PartTotals:
         return self.summed.total(n_threads)
 
 
-ABILITIES = {"best_k": WithBestK, "worst": WithWorst, "through": WithThrough, "sums": WithSums}
+ABILITIES: dict[str, type[PartExamples]] = {
+    "best_k": WithBestK,
+    "best_wrong": WithBestWrong,
+    "worst": WithWorst,
+    "through": WithThrough,
+    "sums": WithSums,
+}
 
 
 @cache

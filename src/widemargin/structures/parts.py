@@ -108,6 +108,13 @@ class HasWorst(Protocol):
         """What that takes for examples of these sizes, in which no output has more than `most` units of errors."""
 
 
+class HasBestWrong(Protocol):
+    """Structures that find the best output with an error, quicker than the two best outputs of all."""
+
+    def best_wrong(self, scores: Scores, costs: Scores, gold: Outputs) -> Outputs:
+        """argmax ⟨θ, z(y)⟩ over the outputs with Δ(y) > 0 of each example; gold where there is none."""
+
+
 class HasThrough(Protocol):
     """Structures that find the best output through a part: max-marginals, and the outputs behind them."""
 
