@@ -10,7 +10,7 @@ The recursions are those of `decoders`: Viterbi, k best, max-marginals, forwardâ
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -326,6 +326,8 @@ def _residual(counts: ChainCounts, by_row: bool, gold: IntVector) -> None:
 @dataclass(frozen=True, slots=True)
 class Chain:
     """Label sequences; `by_position` says that each position has a table of transitions of its own."""
+
+    counts_errors: ClassVar[bool] = True
 
     n_labels: int
     by_position: bool = False

@@ -160,16 +160,20 @@ class WithWorst(PartExamples):
 
     def decode_slack(self, w: Any, batch: IntVector) -> Outputs:
         """The worst outputs under slack scaling, gold where none is a violator."""
-        costs, unit = self.costs.whole()
+        costs, unit = self._countable()
         found = [
             self.structure.worst(self._plain(w, each), self._costs(each, costs), unit, self.gold_of(each))
             for each in self.pieces(batch)
         ]
         return _joined(found)
 
+    def _countable(self) -> tuple[Costs, float]:
+        """The costs as the structure wants them, and their unit."""
+        return self.costs.whole() if self.structure.counts_errors else (self.costs, 1.0)
+
     def slack_bytes(self) -> FloatVector:
         """What `decode_slack` takes."""
-        costs, _ = self.costs.whole()
+        costs, _ = self._countable()
         needed: FloatVector = self.structure.worst_bytes(self.sizes, costs.most())
         return needed
 

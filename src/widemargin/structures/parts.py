@@ -13,7 +13,7 @@ are laid end to end, in the order of `starts`, in a form that the structure know
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Outputs
@@ -99,10 +99,13 @@ class HasSums(Protocol):
 
 
 class HasWorst(Protocol):
-    """Structures that find the worst output under slack scaling, by the number of errors."""
+    """Structures that find the worst output under slack scaling."""
+
+    counts_errors: ClassVar[bool]
+    """Whether they go by the number of errors, so that costs must be whole multiples of a unit."""
 
     def worst(self, scores: Scores, costs: Scores, unit: float, gold: Outputs) -> Outputs:
-        """argmax_y Δ(y)(1 + ⟨θ, z(y) − z(gold)⟩), gold if none is above 0; costs are whole multiples of `unit`."""
+        """argmax_y Δ(y)(1 + ⟨θ, z(y) − z(gold)⟩), gold if none is above 0; costs may have to be multiples of `unit`."""
 
     def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
         """What that takes for examples of these sizes, in which no output has more than `most` units of errors."""

@@ -39,7 +39,7 @@ class Flat(Structure):
 
         def decode(part: Batch) -> AnyArray:
             structure, scores = self.flat(part)
-            return _padded(structure.best(scores), self._inside(structure, part))
+            return _padded(structure.best(scores), self.inside(structure, part))
 
         return np.concatenate(self._of_shares(batch, decode))
 
@@ -51,7 +51,9 @@ class Flat(Structure):
             counts, found, outputs = structure.best_k(scores, k)
             present, totals = np.arange(k) < counts[:, None], np.full((len(counts), k), -np.inf)
             totals[present] = found
-            return _padded(outputs, present[:, :, None] & self._inside(structure, part)[:, None]), totals
+            inside = self.inside(structure, part)[:, None]
+            present_parts = present.reshape(present.shape + (1,) * (inside.ndim - 2))
+            return _padded(outputs, present_parts & inside), totals
 
         outputs, totals = zip(*self._of_shares(batch, decode), strict=True)
         return np.concatenate(outputs), np.concatenate(totals)
@@ -59,7 +61,7 @@ class Flat(Structure):
     def totals(self, batch: Batch, outputs: AnyArray) -> FloatVector:
         """The scores of these outputs."""
         structure, scores = self.flat(batch)
-        totals: FloatVector = structure.total(scores, outputs[self._inside(structure, batch)])
+        totals: FloatVector = structure.total(scores, outputs[self.inside(structure, batch)])
         return totals
 
     def sums(self, batch: Batch) -> Sums:
@@ -86,7 +88,7 @@ class Flat(Structure):
         self.in_shares(batch, one)
         return [found[start] for start in sorted(found)] or [call(batch)]
 
-    def _inside(self, structure: Any, batch: Batch) -> BoolMatrix:
+    def inside(self, structure: Any, batch: Batch) -> BoolMatrix:
         """Which entries of padded outputs are no padding."""
         longest = structure.lengths(np.array(batch.scores[0].shape[1:2]))
         inside: BoolMatrix = np.arange(longest[0]) < structure.lengths(batch.lengths)[:, None]
