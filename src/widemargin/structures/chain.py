@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.decoders.chain_errors import best_by_error, trace_error
 from widemargin.decoders.kbest import kbest
 from widemargin.decoders.max_marginals import max_passes, trace_through
@@ -413,6 +413,14 @@ class Chain:
 
         log_z, labels, pairs = chain_sums(scores, by_position=self.by_position)
         return Sums(log_z, ChainCounts(scores.starts, scores.sizes, labels, pairs))
+
+    def sample(self, scores: ChainScores, n: int, rng: np.random.Generator) -> IntMatrix:
+        """Forward filtering, backward sampling."""
+        from widemargin.structures.chain_sums import sample_chains
+
+        outputs = np.empty((n, scores.sizes.sum()), dtype=np.int32)
+        sample_chains(scores, rng.random(outputs.shape), outputs)
+        return outputs
 
     def own(self, counts: ChainCounts) -> FloatMatrix:
         """A row for each position."""

@@ -17,8 +17,15 @@ from math import inf, log, nan
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, FloatMatrix, FloatVector
-from widemargin.decoders.forward_backward import exponentiate, extend_sums, forward_backward, new_transitions
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
+from widemargin.decoders.forward_backward import (
+    exponentials,
+    exponentiate,
+    extend_sums,
+    forward_backward,
+    log_sum,
+    new_transitions,
+)
 from widemargin.structures.chain import ChainScores, longest_of, rows_of, tables_of
 
 LARGEST = 1e270  # of β
@@ -227,3 +234,48 @@ def _sums(
         for t in range(n):
             for label in range(n_labels):
                 labels[first + t, label] = alpha[t, label] * beta[t, label]
+
+
+@kernel
+def _draw(terms: FloatVector, uniform: float) -> int:
+    """A place drawn with the probabilities exp(term), up to a factor; the last possible one where rounding decides."""
+    total, last = 0.0, 0
+    top = exponentials(terms, terms)
+    for k in range(len(terms)):
+        total += terms[k]
+        last = k if terms[k] > 0.0 or top == -inf else last
+    threshold, total = uniform * total, 0.0
+    for k in range(len(terms)):
+        total += terms[k]
+        if total > threshold:
+            return k
+    return last
+
+
+@kernel
+def sample_chains(scores: ChainScores, uniforms: FloatMatrix, outputs: IntMatrix) -> None:
+    """Write a draw of every sequence to each row of `outputs`: a forward pass, then labels from the last to the first.
+
+    `uniforms`, of the same shape, holds a random number between 0 and 1 for each label to be drawn.
+    """
+    longest, n_labels, write = longest_of(scores.sizes), len(scores.begin), 0
+    forward, terms = np.empty((longest, n_labels)), np.empty(n_labels)
+    for k in range(len(scores.sizes)):
+        n, rows, tables = scores.sizes[k], rows_of(scores, k), tables_of(scores, k)
+        for t in range(n):
+            for label in range(n_labels):
+                forward[t, label] = scores.begin[label]
+                if t > 0:
+                    for p in range(n_labels):
+                        terms[p] = forward[t - 1, p] + tables[0 if len(tables) == 1 else t, p, label]
+                    forward[t, label] = log_sum(terms)
+                forward[t, label] += rows[t, label]
+        for draw in range(len(outputs)):
+            for t in range(n - 1, -1, -1):
+                for label in range(n_labels):
+                    after = scores.end[label]
+                    if t < n - 1:
+                        after = tables[0 if len(tables) == 1 else t + 1, label, outputs[draw, write + t + 1]]
+                    terms[label] = forward[t, label] + after
+                outputs[draw, write + t] = _draw(terms, uniforms[draw, write + t])
+        write += n

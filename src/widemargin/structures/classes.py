@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.structures.parts import Best, Parts, Sums
 
 
@@ -104,6 +104,12 @@ class Classes:
         with np.errstate(divide="ignore"):
             log_z = top[:, 0] + np.log(mass[:, 0])
         return Sums(log_z, exponentials / np.where(mass > 0.0, mass, 1.0))
+
+    def sample(self, scores: ClassScores, n: int, rng: np.random.Generator) -> IntMatrix:
+        """Classes with their probabilities."""
+        ends = np.cumsum(self.sums(scores).counts, axis=1)
+        drawn = rng.random((n, len(ends), 1)) * ends[:, -1:]
+        return (drawn >= ends).sum(axis=2, dtype=np.int32)
 
     def own(self, counts: FloatMatrix) -> FloatMatrix:
         """All counts."""

@@ -15,6 +15,8 @@ are laid end to end, in the order of `starts`, in a form that the structure know
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
+import numpy as np
+
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Outputs
 from widemargin.core.sparse import Rows
@@ -96,6 +98,13 @@ class HasSums(Protocol):
 
     def residual(self, counts: Counts, gold: Outputs) -> Counts:
         """z(gold) − counts, written over the counts."""
+
+
+class HasSample(Protocol):
+    """Structures that can be sampled from."""
+
+    def sample(self, scores: Scores, n: int, rng: np.random.Generator) -> Outputs:
+        """`n` rows of outputs, each one draw of every example from p(y) ∝ exp(score(y))."""
 
 
 class HasWorst(Protocol):

@@ -75,6 +75,15 @@ class Flat(Structure):
         totals, expectations = zip(*self._of_shares(batch, summed), strict=True)
         return Sums(np.concatenate(totals), tuple(map(np.concatenate, zip(*expectations, strict=True))))
 
+    def draws(self, batch: Batch, n: int, rng: np.random.Generator) -> AnyArray:
+        """`n` outputs of each example, drawn at random."""
+        structure, scores = self.flat(batch)
+        if not hasattr(structure, "sample"):
+            return super().draws(batch, n, rng)
+        inside = self.inside(structure, batch)
+        drawn = [_padded(each, inside) for each in structure.sample(scores, n, rng)]
+        return np.stack(drawn, axis=1) if n else np.empty((len(inside), 0, *inside.shape[1:]), dtype=np.int32)
+
     def _of_shares(self, batch: Batch, call: Callable[[Batch], T]) -> list[T]:
         """What `call` returns for consecutive parts of the batch, on several threads where that is worth it."""
         shared, found = self.shared(batch), dict[int, T]()
