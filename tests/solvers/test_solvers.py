@@ -19,7 +19,7 @@ BY_MAXIMUM = [name for name in SOLVERS if "maximum" in SOLVERS[name].kinds]
 SMOOTH = [name for name in SOLVERS if "smooth" in SOLVERS[name].kinds]
 
 
-COMMON = ("chain", "chain, real-valued", "trees", "weighted", "weak", "strong", "slack", "positions, weighted")
+COMMON = ("chain", "chain, real-valued", "trees", "weighted", "weak", "strong", "slack, costs", "positions, weighted")
 """Problems that ask something of a solver that others do not: sparse and dense cuts, hashed features, weights of zero,
 a small and a large C, costs that scale the cuts, several blocks of an example."""
 
