@@ -123,21 +123,30 @@ def _best(scores: ArcScores, kind: int, single_root: bool, n_labels: int, longes
 
 
 @kernel
+def _labelled(scores: ArcScores, k: int) -> FloatMatrix:
+    """The scores of heads × modifiers × labels of sentence k, copied only if there is padding between them."""
+    size, width, n_labels, at = scores.sizes[k] + 1, scores.widths[k], scores.arcs.shape[1], scores.starts[k]
+    if size == width:
+        return scores.arcs[at : at + size**2].reshape(size, size, n_labels)
+    labelled = np.empty((size, size, n_labels), dtype=scores.arcs.dtype)
+    for h in range(size):
+        for m in range(size):
+            for label in range(n_labels):
+                labelled[h, m, label] = scores.arcs[at + h * width + m, label]
+    return labelled
+
+
+@kernel
 def _best_k(
     scores: ArcScores, kind: int, single_root: bool, longest: int, k: int
 ) -> tuple[IntVector, FloatVector, IntVector]:
-    scratch, n_labels, n_sentences = new_tree_scratch(longest, kind), scores.arcs.shape[1], len(scores.sizes)
+    scratch, n_sentences = new_tree_scratch(longest, kind), len(scores.sizes)
     counts, totals = np.ones(n_sentences, dtype=np.int32), np.zeros(n_sentences * k)
     outputs, write, found = np.empty(k * scores.sizes.sum(), dtype=np.int32), 0, 0
     for number in range(n_sentences):
         n = scores.sizes[number]
         if n > 0:
-            labelled = np.empty((n + 1, n + 1, n_labels))
-            for h in range(n + 1):
-                for m in range(n + 1):
-                    row = scores.starts[number] + h * scores.widths[number] + m
-                    for label in range(n_labels):
-                        labelled[h, m, label] = scores.arcs[row, label]
+            labelled = _labelled(scores, number)
             pairs, chains = siblings_of(scores, number), grandparents_of(scores, number)
             out, best = outputs[write : write + k * n].reshape(k, n), totals[found : found + k]
             counts[number] = tree_kbest(kind, labelled, pairs, chains, single_root, out, best, scratch)

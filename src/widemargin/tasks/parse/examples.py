@@ -8,6 +8,7 @@ with the right head and the wrong label, each times its cost. The structure is `
 is `tasks.parse.tree_features`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.cut_store import BYTES_PER_ENTRY
-from widemargin.core.examples import Scale
+from widemargin.core.examples import Differences, Scale
 from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import sums
 from widemargin.errors import DataError, WidemarginError
@@ -215,6 +216,18 @@ class SummedTreeExamples(WithSums, TreeExamples):
             counts.labels[counts.starts[k] :][: size**2] *= factor
             counts.siblings[counts.triples[k] :][: size**3] *= factor
         return losses, counts
+
+    def _expected(self, w: Any, batch: IntVector, error_scale: float, costs: Costs) -> Differences:
+        losses = []
+
+        def counted() -> Iterator[tuple[IntVector, Counts]]:
+            for piece in self.pieces(batch):
+                loss, counts = self.losses(w, piece, error_scale, costs)
+                losses.append(loss)
+                yield piece, counts
+
+        psi = self.features.gather_pieces(batch, counted())
+        return Differences(np.concatenate(losses), psi)
 
     def labelled(self, w: FloatVector, i: int) -> FloatMatrix:
         """(n + 1, n + 1, labels) the probabilities of the arcs of one sentence with all labels, by head, then token."""

@@ -53,11 +53,13 @@ def _scratch(data: TreeData, longest: int) -> tuple[IntVector, LongVector]:
 @kernel
 def _push(slots: IntVector, step: int, value: float, psi: Rows, write: int) -> int:
     """Append the weights of features that always count, and those of the step; return where they end."""
-    for slot in slots:
-        psi.indices[write], psi.values[write] = slot, value
-        psi.indices[write + 1], psi.values[write + 1] = slot + 1 + step, value
-        write += 2
-    return write
+    # Arrays of their own, here and below: those of a tuple would be counted as used and unused for every entry.
+    indices, values = psi.indices, psi.values
+    for k in range(len(slots)):
+        one, other = np.uint64(write + 2 * k), np.uint64(write + 2 * k + 1)
+        indices[one], values[one] = slots[k], value
+        indices[other], values[other] = slots[k] + 1 + step, value
+    return write + 2 * len(slots)
 
 
 @kernel
@@ -98,10 +100,10 @@ def _push_part(
         return _push(slots[:count], step_of(h, m), value, psi, write)
     if number < at_siblings:
         arc, label = (number - size**2) // n_labels, (number - size**2) % n_labels
-        for slot in slots[: label_slots(data, first, arc // size, arc % size, slots)]:
-            psi.indices[write], psi.values[write] = slot + label, value
-            write += 1
-        return write
+        indices, values, count = psi.indices, psi.values, label_slots(data, first, arc // size, arc % size, slots)
+        for k in range(count):
+            indices[np.uint64(write + k)], values[np.uint64(write + k)] = slots[k] + label, value
+        return write + count
     triple = (number - at_siblings) % size**3
     h, middle, last = triple // size**2, triple // size % size, triple % size
     if number < at_siblings + size**3:
@@ -149,7 +151,8 @@ class Added(NamedTuple):
 def _add(slots: IntVector, step: int, value: float, added: Added) -> None:
     """Add to the weights of features that always count, and to those of the step."""
     for slot in slots:
-        for index in (slot, slot + 1 + step):
+        for further in (0, 1 + step):
+            index = slot + further
             j = np.uint64(index)
             if added.total[j] == 0.0:
                 added.single[added.counts[0]] = index
@@ -232,7 +235,6 @@ def _add_siblings(data: TreeData, first: int, counts: ArcCounts, k: int, slots: 
 @kernel
 def _move(places: IntVector, width: int, total: FloatVector, psi: Rows, write: int) -> int:
     """Move the sums that are not zero, at `width` weights from each place on, to the entries; return their end."""
-    # Arrays of their own: those of a tuple would be counted as used and unused for every entry.
     indices, values = psi.indices, psi.values
     for place in places:
         for k in range(width):
@@ -245,9 +247,11 @@ def _move(places: IntVector, width: int, total: FloatVector, psi: Rows, write: i
 
 
 @kernel
-def gather_counts(data: TreeData, batch: IntVector, longest: int, counts: ArcCounts, added: Added, psi: Rows) -> None:
-    """Write ψ for a coefficient of every part to the rows of `psi`."""
-    (slots, found), write = _scratch(data, longest), psi.indptr[0]
+def gather_counts(
+    data: TreeData, batch: IntVector, longest: int, counts: ArcCounts, added: Added, psi: Rows, row: int
+) -> None:
+    """Write ψ for a coefficient of every part to the rows of `psi` from `row` on."""
+    (slots, found), write = _scratch(data, longest), psi.indptr[row]
     for k in range(len(batch)):
         first = data.indptr[batch[k]]
         added.counts[:] = 0
@@ -257,7 +261,7 @@ def gather_counts(data: TreeData, batch: IntVector, longest: int, counts: ArcCou
             _add_siblings(data, first, counts, k, slots, added)
         write = _move(added.single[: added.counts[0]], 1, added.total, psi, write)
         write = _move(added.runs[: added.counts[1]], data.n_labels, added.total, psi, write)
-        psi.indptr[k + 1] = write
+        psi.indptr[row + k + 1] = write
 
 
 @kernel

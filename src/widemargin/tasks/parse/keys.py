@@ -128,16 +128,15 @@ def group_slots(
 @kernel
 def add_between(keys: TreeKeys, token: int, found: LongVector, count: int) -> int:
     """Append a token, by its row, unless one with its value of `between` is among the first `count`."""
-    value = keys.edges[BETWEEN]
+    value, others = keys.edges[BETWEEN], keys.other
     if value == keys.edges[BETWEEN + 1]:
         return count
-    known = False
+    own = others[token, value]
     for k in range(count):
-        known |= keys.other[found[k], value] == keys.other[token, value]
-    if not known:
-        found[count] = token
-        count += 1
-    return count
+        if others[found[k], value] == own:
+            return count
+    found[count] = token
+    return count + 1
 
 
 @kernel

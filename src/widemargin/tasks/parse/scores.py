@@ -169,9 +169,9 @@ def _grandparent_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n
 @kernel
 def add_scores(data: TreeData, w: FloatVector, batch: IntVector, longest: int, scores: ArcScores) -> None:
     """Add the scores of a batch to its costs, which `structures.arc_costs` has filled in."""
-    keys, folded = data.keys, len(scores.labels) > 0
+    keys, all_arcs, labels = data.keys, scores.arcs, scores.labels
     nodes, slots = np.empty((6 * (longest + 1), data.n_labels)), np.empty(keys.edges[LABEL_MODIFIER + 1], np.int32)
-    arcs, steps, own = np.empty(longest + 1), np.empty(longest + 1, dtype=np.int64), np.empty(data.n_labels)
+    arcs, steps, row = np.empty(longest + 1), np.empty(longest + 1, dtype=np.int64), np.empty(data.n_labels)
     has_between = keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]
     for k in range(len(batch)):
         first, n = data.indptr[batch[k]], scores.sizes[k]
@@ -180,20 +180,21 @@ def add_scores(data: TreeData, w: FloatVector, batch: IntVector, longest: int, s
         for h in range(n + 1):
             _arcs_from(data, w, first, h, nearest, steps[: n + 1], arcs[: n + 1])
             for m in range(1, n + 1):
+                at = scores.starts[k] + h * (n + 1) + m
                 if h == m:
                     continue
-                at = scores.starts[k] + h * (n + 1) + m
-                row = own if folded else scores.arcs[at]
-                if folded:
-                    for label in range(len(row)):
-                        row[label] = scores.arcs[at, 0] if label != scores.labels[at] else 0.0
+                if len(labels) == 0:
+                    for label in range(data.n_labels):
+                        all_arcs[at, label] += arcs[m]
+                    _add_labels(data, w, first, h, m, nodes, slots, all_arcs[at])
+                    continue
+                for label in range(data.n_labels):
+                    row[label] = all_arcs[at, 0]
+                if labels[at] >= 0:
+                    row[labels[at]] = 0.0
                 _add_labels(data, w, first, h, m, nodes, slots, row)
-                if folded:
-                    scores.labels[at] = highest(row)
-                    scores.arcs[at, 0] = arcs[m] + row[scores.labels[at]]
-                else:
-                    for label in range(len(row)):
-                        row[label] += arcs[m]
+                labels[at] = highest(row)
+                all_arcs[at, 0] = arcs[m] + row[labels[at]]
         if len(scores.siblings) > 0:
             _sibling_scores(keys, w, data.mask, first, n, siblings_of(scores, k))
         if len(scores.grandparents) > 0:

@@ -3,7 +3,7 @@
 Features are hashed into one table of 2^bits weights (`keys`). `scores` has the loops of F, `gather` those of Fᵀ.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -80,6 +80,10 @@ class TreeFeatures:
 
     def gather_counts(self, batch: IntVector, counts: ArcCounts) -> Rows:
         """Feature vectors of coefficients for all parts."""
+        return self.gather_pieces(batch, [(batch, counts)])
+
+    def gather_pieces(self, batch: IntVector, pieces: Iterable[tuple[IntVector, ArcCounts]]) -> Rows:
+        """The same for a batch whose coefficients come in pieces: rows are long, so that none is copied."""
         single, runs = (each[batch] for each in self._places)
         # Threads that run at the same time need their own; it is handed on, since clearing it takes long.
         nothing = Added(np.zeros(0), NOWHERE, NOWHERE, np.zeros(2, dtype=np.int64))
@@ -90,7 +94,10 @@ class TreeFeatures:
         # The memory that is not written to is never taken.
         room = int(np.minimum(single + runs * self.data.n_labels, self.n_weights).sum())
         psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
-        gather_counts(self.data, batch, self._longest(batch), counts, added, psi)
+        row = 0
+        for piece, counts in pieces:
+            gather_counts(self.data, piece, self._longest(piece), counts, added, psi, row)
+            row += len(piece)
         self._spare.append(added)
         end = psi.indptr[-1]
         return Rows(psi.indptr, psi.indices[:end], psi.values[:end])
