@@ -24,7 +24,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Outputs, Scale, at_positions, per_example
 from widemargin.core.sparse import boundaries, dots, stack
-from widemargin.structures.parts import Costs, Counts, Features, Scores, Summed
+from widemargin.structures.parts import Costs, Counts, Features, Scores, Summed, some
 
 MOST_SCORES = 1 << 16
 """How many part scores are held at a time, half a megabyte, unless one example has more: they stay in the cache."""
@@ -105,8 +105,7 @@ class PartExamples:
         if isinstance(w, Scored):
             order = np.argsort(w.examples)
             places = order[np.searchsorted(w.examples[order], batch)]
-            known = w.scores._replace(starts=w.scores.starts[places], sizes=w.scores.sizes[places])
-            return self.structure.plus(room, known)
+            return self.structure.plus(room, some(w.scores, places))
         return self.features.scores(w, batch, room)
 
     def _plain(self, w: Any, batch: IntVector) -> Scores:
@@ -178,8 +177,8 @@ class WithWorst(PartExamples):
         return needed
 
 
-class WithThrough(PartExamples):
-    """Examples of structures that have `through` and `violators` (`core.examples.Positions`)."""
+class WithPositions(PartExamples):
+    """Examples of structures that have `violators` (`core.examples.Positions`)."""
 
     @property
     def n_positions(self) -> LongVector:
@@ -200,6 +199,10 @@ class WithThrough(PartExamples):
     def violator_bytes(self) -> FloatVector:
         """What `violators` may take: an output for each position, and its ψ if it is wrong everywhere."""
         return self.n_positions * (BYTES_PER_ENTRY * self.features.most_entries() + 8.0 * self.lengths)
+
+
+class WithThrough(WithPositions):
+    """Examples of structures that have `through` and `violators`."""
 
     def max_marginals(self, w: Any, batch: IntVector) -> FloatMatrix:
         """For each part of the batch, the score of the best output that has it."""
@@ -264,6 +267,7 @@ ABILITIES: dict[str, type[PartExamples]] = {
     "best_wrong": WithBestWrong,
     "worst": WithWorst,
     "through": WithThrough,
+    "violators": WithPositions,
     "sums": WithSums,
 }
 

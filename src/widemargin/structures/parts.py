@@ -8,7 +8,8 @@ An output y of example i is a 0/1 vector z(y) over the numbers 0 … m_i − 1 o
 once and counted.
 
 `Scores` are the θ of a batch: a named tuple of arrays, in which example k has `sizes[k]` rows from `starts[k]` on. So
-some examples of a batch are the same arrays with other `starts` and `sizes`, and padded tensors need no copy. Outputs
+some examples of a batch are the same arrays with other `starts` and `sizes`, and padded tensors need no copy. A tuple
+that has more arrays with an entry for each example names them all in `of_examples`. Outputs
 are laid end to end, in the order of `starts`, in a form that the structure knows.
 """
 
@@ -26,6 +27,12 @@ Scores: TypeAlias = Any
 
 Counts: TypeAlias = Any
 """A number for every part of a batch, such as its probability; each structure has its own."""
+
+
+def some(scores: Scores, places: LongVector) -> Scores:
+    """The scores of the examples at these places of a batch."""
+    names = getattr(type(scores), "of_examples", ("starts", "sizes"))
+    return scores._replace(**{name: getattr(scores, name)[places] for name in names})
 
 
 class Parts(NamedTuple):

@@ -6,7 +6,7 @@ scores of other types than float64. Outputs are padded with −1.
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from widemargin._types import AnyArray, BoolMatrix, FloatMatrix, FloatVector
 from widemargin.structures.parts import Counts, Scores
 from widemargin.torch.decoding import Batch, Sums
 from widemargin.torch.structure import Structure
-from widemargin.torch.tensors import Arrays
+from widemargin.torch.tensors import Arrays, Tensors
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ class Flat(Structure):
 
     def inside(self, structure: Any, batch: Batch) -> BoolMatrix:
         """Which entries of padded outputs are no padding."""
-        longest = structure.lengths(np.array(batch.scores[0].shape[1:2]))
+        longest = structure.lengths(np.array([self.longest(cast("Tensors", batch.scores))]))  # looks at shapes alone
         inside: BoolMatrix = np.arange(longest[0]) < structure.lengths(batch.lengths)[:, None]
         return inside
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.trees import folded
 from widemargin.core.sparse import boundaries
-from widemargin.tasks.parse.decode import arcs_of, grandparents_of, labels_of, siblings_of
+from widemargin.structures.dependencies import grandparents_of, siblings_of
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.parse.keys import GROUPS, TURNS, step_of, turn_of
@@ -78,7 +79,7 @@ def test_scores_are_sums_of_the_weights_of_features(drawn, seed):
     w = np.random.default_rng(seed).normal(size=trees.n_weights)
     for i, n in enumerate(examples.lengths.tolist()):
         scores, slow = examples.arc_scores(w, i), Slow(keys, w, int(X.indptr[i]))
-        arcs, best = arcs_of(scores, 0), labels_of(scores, 0)
+        arcs, best = folded(scores, 0)
         siblings, grandparents = siblings_of(scores, 0), grandparents_of(scores, 0)
         for h in range(n + 1):
             for m in set(range(1, n + 1)) - {h}:
