@@ -123,10 +123,10 @@ class TreeModel(Probable):
         check_sums(examples, X)
         for begin in range(0, examples.n_examples, n_threads):
             numbers = range(begin, min(begin + n_threads, examples.n_examples))
-            yield from run([partial(self.part_probabilities, examples, i) for i in numbers])
+            yield from run([partial(self.sentence_probabilities, examples, i) for i in numbers])
 
-    def part_probabilities(self, examples: Any, i: int) -> Any:
-        """The probabilities of the parts of one sentence."""
+    def sentence_probabilities(self, examples: Any, i: int) -> Any:
+        """The probabilities of the parts of sentence i."""
         return examples.probabilities(self.weights, i)
 
     def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:

@@ -10,7 +10,7 @@ from scipy.special import softmax
 from helpers import STRUCTURES
 from helpers.bracketed import PlainBrackets, is_possible, labelled, productions
 from widemargin import ConstituencyParser
-from widemargin.core.sparse import dots
+from widemargin.core.sparse import boundaries, dots
 from widemargin.decoders.charts import cell
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.bracket.binary import FOLDS
@@ -141,7 +141,7 @@ def test_probabilities_of_constituents_and_the_least_risk(model):
         outputs, w = model.outputs(i), rng.normal(scale=scale, size=model.examples.n_weights)
         _, psi = model.examples.difference(np.full(len(outputs), i, dtype=np.int32), np.concatenate(outputs))
         p = softmax(-dots(psi, w))
-        found = model.examples.probabilities(w, i)
+        found = model.examples.probabilities(w, np.array([i], dtype=np.int32))[0]
         expected = np.zeros_like(found)
         for probability, nodes in zip(p, outputs, strict=True):
             expected[[cell(begin, end) for begin, end, _ in nodes.tolist()], nodes[:, 2]] += probability
@@ -150,7 +150,7 @@ def test_probabilities_of_constituents_and_the_least_risk(model):
         def rights(nodes, expected=expected):
             return sum(expected[cell(begin, end), label] for begin, end, label in nodes.tolist())
 
-        begin, end = model.examples.boundaries(everything)[i : i + 2]
+        begin, end = boundaries(model.examples.lengths)[i : i + 2]
         tree = model.examples.decode_least_risk(w, everything)[begin:end]
         assert is_possible(model.bracketing, tree.tolist())
         assert rights(tree) == pytest.approx(max(map(rights, outputs)))
@@ -171,8 +171,8 @@ def test_every_decoded_tree_is_one_of_constituents(model):
 
 def test_small_structures_list_all_their_trees():
     small = STRUCTURES["brackets"]()
-    for i, n in enumerate(small.examples.lengths.tolist()):
-        assert 1 < len(list(small.outputs(i))) < len(labelled(n, small.examples.layout.n_labels))
+    for i, n in enumerate(small.examples.sizes.tolist()):
+        assert 1 < len(list(small.outputs(i))) < len(labelled(n, small.examples.structure.n_labels))
 
 
 def test_long_sentences():
@@ -198,11 +198,11 @@ def test_columns_read():
 
 
 def test_sentences_without_words_and_gold_of_another_size_are_refused(model):
-    data, bracketing = model.examples.data, model.bracketing
+    data, bracketing = model.examples.features, model.bracketing
     with pytest.raises(DataError, match="sentence 1 has no words"):
         BracketExamples(bracketing, 10, np.array([0, 2, 2]), data.keys)
     with pytest.raises(DataError, match="nodes of gold trees"):
-        BracketExamples(bracketing, 10, data.indptr, data.keys, data.gold[1:])
+        BracketExamples(bracketing, 10, data.indptr, data.keys, model.examples.gold[1:])
 
 
 def test_sentences_that_would_take_too_long_are_refused():

@@ -106,7 +106,7 @@ class Parser(TreeModel):
             for parts in self.probabilities(self.settled(X), n_threads)
         ]
 
-    def part_probabilities(self, examples: Any, i: int) -> FloatMatrix:
+    def sentence_probabilities(self, examples: Any, i: int) -> FloatMatrix:
         """Those of the arcs of one sentence with all labels."""
         parts: FloatMatrix = examples.labelled(self.weights, i)
         return parts
