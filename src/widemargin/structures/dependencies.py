@@ -52,8 +52,6 @@ class ArcScores(NamedTuple):
     which are empty where nothing scores them. Only arcs and triples that trees may have are filled in.
     """
 
-    of_examples = ("starts", "sizes", "widths", "triples")
-
     starts: LongVector
     sizes: LongVector
     widths: LongVector
@@ -62,6 +60,11 @@ class ArcScores(NamedTuple):
     labels: IntVector
     siblings: FloatVector
     grandparents: FloatVector
+
+    def some(self, places: LongVector) -> "ArcScores":
+        """The scores of the sentences at these places of the batch."""
+        names = ("starts", "sizes", "widths", "triples")
+        return self._replace(**{name: getattr(self, name)[places] for name in names})
 
 
 @kernel

@@ -138,7 +138,7 @@ class SummedDependencies(Dependencies):
             scores.triples,
             room(len(scores.arcs)),
             labels,
-            room(len(scores.siblings)),
+            np.zeros(len(scores.siblings)),
         )
         log_z = np.empty(len(scores.sizes))
         _sums(scores, self.kind, self.single_root, int(scores.sizes.max(initial=0)), counts, log_z)

@@ -9,7 +9,7 @@ once and counted.
 
 `Scores` are the θ of a batch: a named tuple of arrays, in which example k has `sizes[k]` rows from `starts[k]` on. So
 some examples of a batch are the same arrays with other `starts` and `sizes`, and padded tensors need no copy. A tuple
-that has more arrays with an entry for each example names them all in `of_examples`. Outputs
+that has more arrays with an entry for each example has a method `some` for that. Outputs
 are laid end to end, in the order of `starts`, in a form that the structure knows.
 """
 
@@ -31,8 +31,9 @@ Counts: TypeAlias = Any
 
 def some(scores: Scores, places: LongVector) -> Scores:
     """The scores of the examples at these places of a batch."""
-    names = getattr(type(scores), "of_examples", ("starts", "sizes"))
-    return scores._replace(**{name: getattr(scores, name)[places] for name in names})
+    if hasattr(scores, "some"):
+        return scores.some(places)
+    return scores._replace(starts=scores.starts[places], sizes=scores.sizes[places])
 
 
 class Parts(NamedTuple):

@@ -57,7 +57,8 @@ class TreeFeatures:
         work: FloatVector,
     ) -> None:
         self.data = TreeData(indptr, keys, (1 << hash_bits) - 1, n_labels)
-        self.n_weights, self.sizes, self.heads, self.work = n_weights, np.diff(indptr), heads, work
+        self.n_weights, self.sizes, self.heads = n_weights, np.diff(indptr), heads
+        self.work: FloatVector | None = work
         self._groups = np.diff(keys.edges)
         self._spare: list[Added] = []
 
