@@ -158,6 +158,31 @@ def test_probabilities_of_constituents_and_the_least_risk(model):
     assert other > 0, "the most probable tree had the least risk each time, so this tests little"
 
 
+@pytest.mark.parametrize("i", [2, 3, 4])
+def test_max_marginals_are_the_scores_of_the_best_trees_through_nodes(model, i):
+    w, one = np.random.default_rng(i).normal(size=model.examples.n_weights), np.array([i], dtype=np.int32)
+    found, outputs = model.examples.max_marginals(w, one), model.outputs(i)
+    best = np.full(found.shape, -np.inf)
+    scores = model.examples.scores(w, np.repeat(one, len(outputs)), np.concatenate(outputs))
+    for score, nodes in zip(scores, outputs, strict=True):
+        for begin, end, label in nodes.tolist():
+            best[cell(begin, end), label] = max(best[cell(begin, end), label], score)
+    np.testing.assert_allclose(found, best)
+
+
+@pytest.mark.parametrize("error", ["spans", "productions"])
+def test_costs_in_units_and_at_most(error):
+    model = PlainBrackets(TEXTS, TEMPLATES, hash_bits=8, missing_cost=2.5, error=error)
+    costs, everything = model.examples.costs, np.arange(len(TEXTS), dtype=np.int32)
+    units, unit = costs.whole()
+    for seed in range(4):
+        nodes = model.examples.decode(np.random.default_rng(seed).normal(size=model.examples.n_weights), everything)
+        errors = costs.errors(everything, nodes)
+        np.testing.assert_allclose(unit * units.errors(everything, nodes), errors)
+        assert np.all(errors <= costs.most())
+    assert unit == 0.5
+
+
 def test_every_decoded_tree_is_one_of_constituents(model):
     rng = np.random.default_rng(1)
     for i, tree in enumerate(model.trees):

@@ -80,7 +80,7 @@ class BracketExamples(WithThrough, WithSums):
     def _check_lengths(self, place: str) -> None:
         """Raise if a sentence is too long to be parsed."""
         check_time(
-            self.features.work / 1e6,
+            self.features.seconds(),
             "parsing, whose time grows with the cube of the length",
             "Split the sentence, or leave it out",
             place,

@@ -300,8 +300,12 @@ class BracketFeatures:
         self.limits = np.zeros((2, n_labels, n_labels))
         self.limits[:, rests] = np.where(bracketing.rests == rests[:, None], 0.0, -np.inf)
         self.limits[1 - bracketing.rest_side, rests] = -np.inf
-        n = self.sizes.astype(np.float64)
-        self.work = n**2 / 2 * keys.of_pairs * (30 + n_labels / 2) / 1000 + 1e6 * self.seconds_of_search()
+        self.work: FloatVector | None = 1e6 * self.seconds()
+
+    def seconds(self) -> FloatVector:
+        """About how many seconds parsing each sentence takes."""
+        n, L = self.sizes.astype(np.float64), self.layout.n_labels
+        return 1e-9 * (n**2 / 2 * self.keys.of_pairs * (30 + L / 2)) + self.seconds_of_search()
 
     def seconds_of_search(self) -> FloatVector:
         """About how many seconds it takes to find the best tree of each sentence, given the scores of its parts."""
