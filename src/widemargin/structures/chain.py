@@ -16,9 +16,6 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.decoders.chain_errors import best_by_error, trace_error
-from widemargin.decoders.kbest import kbest
-from widemargin.decoders.max_marginals import max_passes, trace_through
 from widemargin.decoders.viterbi import reach_of, viterbi
 from widemargin.structures.parts import Best, Parts, Sums
 
@@ -88,27 +85,6 @@ def _best(scores: ChainScores, outputs: IntVector) -> None:
 
 
 @kernel
-def _best_k(scores: ChainScores, k: int) -> tuple[IntVector, FloatVector, IntVector]:
-    longest, n_labels, n = longest_of(scores.sizes), len(scores.begin), len(scores.sizes)
-    prefixes = np.empty((longest, n_labels, k))
-    origins = np.empty((longest + 1, n_labels, k), dtype=np.int32)
-    counts, totals = np.ones(n, dtype=np.int32), np.zeros(n * k)
-    outputs, write, found = np.empty(k * scores.sizes.sum(), dtype=np.int32), 0, 0
-    for number in range(n):
-        size = scores.sizes[number]
-        if size > 0:
-            rows, tables = rows_of(scores, number), tables_of(scores, number)
-            out = outputs[write : write + k * size].reshape(k, size)
-            best = totals[found : found + k]
-            counts[number] = kbest(rows, tables, scores.begin, scores.end, k, prefixes, origins, out, best)
-        else:
-            totals[found] = 0.0
-        write += counts[number] * size
-        found += counts[number]
-    return counts, totals[:found], outputs[:write]
-
-
-@kernel
 def sequence_score(
     emission: FloatMatrix, transition: FloatMatrix, begin: FloatVector, end: FloatVector, labels: IntVector
 ) -> float:
@@ -164,136 +140,6 @@ def _change(
         read += n
         indptr[k + 1] = write
     return indptr, numbers[:write], values[:write]
-
-
-@kernel
-def _through(scores: ChainScores, best: FloatMatrix) -> None:
-    longest, n_labels = longest_of(scores.sizes), len(scores.begin)
-    backward, write = np.empty((longest, n_labels)), 0
-    for k in range(len(scores.sizes)):
-        n = scores.sizes[k]
-        if n > 0:
-            forward = best[write : write + n]
-            max_passes(rows_of(scores, k), tables_of(scores, k), scores.begin, scores.end, forward, backward)
-            for t in range(n):
-                for label in range(n_labels):
-                    forward[t, label] += backward[t, label]
-        write += n
-
-
-@kernel
-def _worst(scores: ChainScores, costs: FloatMatrix, unit: float, gold: IntVector, outputs: IntVector) -> None:
-    n_labels, read = len(scores.begin), 0
-    for k in range(len(scores.sizes)):
-        n = scores.sizes[k]
-        out, right = outputs[read : read + n], gold[read : read + n]
-        read += n
-        if n == 0:
-            continue
-        whole, most = np.empty((n, n_labels), dtype=np.int32), 0
-        for t in range(n):
-            out[t] = right[t]
-            highest = 0
-            for label in range(n_labels):
-                whole[t, label] = int(costs[scores.starts[k] + t, label])
-                highest = max(highest, whole[t, label])
-            most += highest
-        rows, tables = rows_of(scores, k), tables_of(scores, k)
-        best, arrival = np.empty((n, most + 1, n_labels)), np.empty((n, most + 1, n_labels))
-        best_by_error(rows, tables, scores.begin, whole, best, arrival)
-        gold_score = sequence_score(rows, tables, scores.begin, scores.end, right)
-        value, error, last = 0.0, 0, 0
-        for e in range(1, most + 1):
-            for label in range(n_labels):
-                score = best[n - 1, e, label] + scores.end[label]
-                if score > -np.inf and unit * e * (1.0 - gold_score + score) > value:
-                    value, error, last = unit * e * (1.0 - gold_score + score), e, label
-        if error > 0:
-            trace_error(tables, whole, best, arrival, error, last, out)
-
-
-@kernel
-def _worst_labels(
-    costs: FloatMatrix,
-    gold_score: float,
-    forward: FloatMatrix,
-    backward: FloatMatrix,
-    errors: FloatVector,
-    worst: IntVector,
-) -> int:
-    """The label of each position's violator and its error, −1 and 0 where there is none; return how many there are."""
-    n_violators = 0
-    for t in range(len(errors)):
-        best, worst[t], errors[t] = 0.0, -1, 0.0
-        for label in range(costs.shape[1]):
-            value = costs[t, label] * (1.0 - gold_score + forward[t, label] + backward[t, label])
-            if value > best:
-                best, worst[t], errors[t] = value, label, costs[t, label]
-        if worst[t] >= 0:
-            n_violators += 1
-    return n_violators
-
-
-@kernel
-def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
-    """The outputs with room for `wanted` more entries after the first `used`."""
-    if used + wanted <= len(outputs):
-        return outputs
-    larger = np.empty(2 * (used + wanted), dtype=np.int32)
-    for k in range(used):
-        larger[k] = outputs[k]
-    return larger
-
-
-@kernel
-def _violators(scores: ChainScores, costs: FloatMatrix, gold: IntVector) -> tuple[FloatVector, IntVector]:
-    longest, n_labels = longest_of(scores.sizes), len(scores.begin)
-    forward, backward = np.empty((longest, n_labels)), np.empty((longest, n_labels))
-    steps, worst = np.empty((2, longest, n_labels), dtype=np.int32), np.empty(longest, dtype=np.int32)
-    errors = np.zeros(len(gold))
-    outputs, read, write = np.empty(4 * len(gold), dtype=np.int32), 0, 0
-    for k in range(len(scores.sizes)):
-        n = scores.sizes[k]
-        if n == 0:
-            continue
-        rows, tables = rows_of(scores, k), tables_of(scores, k)
-        max_passes(rows, tables, scores.begin, scores.end, forward, backward)
-        gold_score = sequence_score(rows, tables, scores.begin, scores.end, gold[read : read + n])
-        of_rows = costs[scores.starts[k] : scores.starts[k] + n]
-        n_violators = _worst_labels(of_rows, gold_score, forward, backward, errors[read : read + n], worst)
-        outputs = grown(outputs, write, n * n_violators)
-        for t in range(n):
-            for label in range(n_labels):
-                steps[0, t, label] = steps[1, t, label] = -1
-        for t in range(n):
-            if worst[t] >= 0:
-                trace_through(rows, tables, forward, backward, steps, t, worst[t], outputs[write : write + n])
-                write += n
-        read += n
-    return errors, outputs[:write]
-
-
-@kernel
-def _best_wrong(scores: ChainScores, costs: FloatMatrix, gold: IntVector, outputs: IntVector) -> None:
-    longest, n_labels, write = longest_of(scores.sizes), len(scores.begin), 0
-    forward, backward = np.empty((longest, n_labels)), np.empty((longest, n_labels))
-    steps = np.empty((2, longest, n_labels), dtype=np.int32)
-    for k in range(len(scores.sizes)):
-        n, first = scores.sizes[k], scores.starts[k]
-        if n == 0:
-            continue
-        rows, tables = rows_of(scores, k), tables_of(scores, k)
-        max_passes(rows, tables, scores.begin, scores.end, forward, backward)
-        position, wrong, best = 0, -1, -np.inf
-        for t in range(n):
-            outputs[write + t] = gold[write + t]
-            for label in range(n_labels):
-                steps[0, t, label] = steps[1, t, label] = -1
-                if costs[first + t, label] > 0.0 and forward[t, label] + backward[t, label] > best:
-                    position, wrong, best = t, label, forward[t, label] + backward[t, label]
-        if wrong >= 0:
-            trace_through(rows, tables, forward, backward, steps, position, wrong, outputs[write : write + n])
-        write += n
 
 
 @kernel
@@ -369,7 +215,9 @@ class Chain:
 
     def best_k(self, scores: ChainScores, k: int) -> Best:
         """The k best sequences of labels."""
-        return Best(*_best_k(scores, k))
+        from widemargin.structures.chain_searches import best_sequences  # all but decoding is loaded when it is needed
+
+        return Best(*best_sequences(scores, k))
 
     def total(self, scores: ChainScores, outputs: IntVector) -> FloatVector:
         """The scores of label sequences."""
@@ -383,20 +231,26 @@ class Chain:
 
     def through(self, scores: ChainScores) -> FloatMatrix:
         """For each position a row of scores: the best sequence's with each label there."""
+        from widemargin.structures.chain_searches import through_labels
+
         best = np.empty((scores.sizes.sum(), self.n_labels))
-        _through(scores, best)
+        through_labels(scores, best)
         return best
 
     def best_wrong(self, scores: ChainScores, costs: ChainScores, gold: IntVector) -> IntVector:
         """The best label sequences that have an error."""
+        from widemargin.structures.chain_searches import best_wrong_sequences
+
         outputs = np.empty(len(gold), dtype=np.int32)
-        _best_wrong(scores, costs.emission, gold, outputs)
+        best_wrong_sequences(scores, costs.emission, gold, outputs)
         return outputs
 
     def worst(self, scores: ChainScores, costs: ChainScores, unit: float, gold: IntVector) -> IntVector:
         """The worst label sequences under slack scaling; the number of errors is a dimension of the recursion."""
+        from widemargin.structures.chain_searches import worst_sequences
+
         outputs = np.empty(len(gold), dtype=np.int32)
-        _worst(scores, costs.emission, unit, gold, outputs)
+        worst_sequences(scores, costs.emission, unit, gold, outputs)
         return outputs
 
     def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
@@ -405,7 +259,9 @@ class Chain:
 
     def violators(self, scores: ChainScores, costs: ChainScores, gold: IntVector) -> tuple[FloatVector, IntVector]:
         """The worst label sequences that are wrong at each position (Sarawagi & Gupta 2008, §4.3.1)."""
-        return _violators(scores, costs.emission, gold)
+        from widemargin.structures.chain_searches import violating_sequences
+
+        return violating_sequences(scores, costs.emission, gold)
 
     def sums(self, scores: ChainScores) -> Sums:
         """Forward–backward."""

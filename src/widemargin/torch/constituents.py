@@ -3,12 +3,12 @@
 score(tree) = Σ over nodes spans[i, j, l] + Σ over nodes below another of rules[side, l, the parent's label]
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 
-from widemargin._types import AnyArray, BoolMatrix, FloatVector, LongVector
+from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.decoders.charts import no_marks, wrong_node
 from widemargin.errors import DataError
 from widemargin.structures import constituents
@@ -127,10 +127,6 @@ class Constituents(Flat):
             right = r + 2 * (outputs[b, left, 1] - begin)
             np.add.at(into[1], (0, outputs[b, left, 2], label), weights[b])
             np.add.at(into[1], (1, outputs[b, right, 2], label), weights[b])
-
-    def _inside(self, structure: Any, batch: Batch) -> BoolMatrix:
-        inside: BoolMatrix = np.arange(self._rows(batch.scores[0])) < 2 * batch.lengths[:, None] - 1
-        return inside
 
 
 def _words(n_spans: int) -> int:

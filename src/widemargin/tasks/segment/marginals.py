@@ -16,7 +16,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows, new_table
 from widemargin.decoders.semimarkov import segmentation_score
 from widemargin.decoders.semimarkov_sums import SegmentSums, new_segment_sums, semimarkov_sums
-from widemargin.structures.feature_sums import append, append_features, count_features, sum_by_feature
+from widemargin.structures.label_rows import append, append_features, count_features, sum_by_feature
 from widemargin.tasks.segment.difference import Layout
 from widemargin.tasks.segment.scores import SegmentData, new_scores, part_scores
 from widemargin.tasks.segment.weights import BEGIN, END, INSIDE, ROLES, SegmentWeights

@@ -15,8 +15,15 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.core.sparse import NO_ROWS, Rows, add_features, coalesce, new_table, transposed
 from widemargin.errors import DataError
 from widemargin.structures.chain import ChainCounts, ChainScores
-from widemargin.structures.feature_sums import append, append_features, count_features, sum_by_feature, sum_by_row
-from widemargin.structures.label_rows import add_label_scores, add_thin_label_scores
+from widemargin.structures.label_rows import (
+    add_label_scores,
+    add_thin_label_scores,
+    append,
+    append_features,
+    count_features,
+    sum_by_feature,
+    sum_by_row,
+)
 from widemargin.structures.parts import Parts
 from widemargin.structures.support import distinct, runs
 from widemargin.tasks.tag.weights import ChainShape, ChainWeights
