@@ -17,6 +17,7 @@ from widemargin.structures.chain import ChainScores, longest_of, rows_of, sequen
 
 @kernel
 def best_sequences(scores: ChainScores, k: int) -> tuple[IntVector, FloatVector, IntVector]:
+    """How many sequences each example has, at most k; the scores and labels of all, end to end."""
     longest, n_labels, n = longest_of(scores.sizes), len(scores.begin), len(scores.sizes)
     prefixes = np.empty((longest, n_labels, k))
     origins = np.empty((longest + 1, n_labels, k), dtype=np.int32)
@@ -38,6 +39,7 @@ def best_sequences(scores: ChainScores, k: int) -> tuple[IntVector, FloatVector,
 
 @kernel
 def through_labels(scores: ChainScores, best: FloatMatrix) -> None:
+    """best[t, l] = the score of the best sequence with label l at t."""
     longest, n_labels = longest_of(scores.sizes), len(scores.begin)
     backward, write = np.empty((longest, n_labels)), 0
     for k in range(len(scores.sizes)):
@@ -53,6 +55,7 @@ def through_labels(scores: ChainScores, best: FloatMatrix) -> None:
 
 @kernel
 def worst_sequences(scores: ChainScores, costs: FloatMatrix, unit: float, gold: IntVector, outputs: IntVector) -> None:
+    """Write the sequences with the largest Δ(1 + s); gold where none is above 0."""
     n_labels, read = len(scores.begin), 0
     for k in range(len(scores.sizes)):
         n = scores.sizes[k]
@@ -117,6 +120,7 @@ def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
 
 @kernel
 def violating_sequences(scores: ChainScores, costs: FloatMatrix, gold: IntVector) -> tuple[FloatVector, IntVector]:
+    """The error at each position, 0 where there is no violator, and the violators' labels, end to end."""
     longest, n_labels = longest_of(scores.sizes), len(scores.begin)
     forward, backward = np.empty((longest, n_labels)), np.empty((longest, n_labels))
     steps, worst = np.empty((2, longest, n_labels), dtype=np.int32), np.empty(longest, dtype=np.int32)
@@ -145,6 +149,7 @@ def violating_sequences(scores: ChainScores, costs: FloatMatrix, gold: IntVector
 
 @kernel
 def best_wrong_sequences(scores: ChainScores, costs: FloatMatrix, gold: IntVector, outputs: IntVector) -> None:
+    """Write the best sequences that have an error; gold where there is none."""
     longest, n_labels, write = longest_of(scores.sizes), len(scores.begin), 0
     forward, backward = np.empty((longest, n_labels)), np.empty((longest, n_labels))
     steps = np.empty((2, longest, n_labels), dtype=np.int32)
