@@ -19,7 +19,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.decoders.semimarkov import max_marginals, segmentation_score, semimarkov
+from widemargin.decoders.semimarkov import backward, forward, max_marginals, segmentation_score, semimarkov
 from widemargin.decoders.semimarkov_errors import errors_forward, trace_error
 from widemargin.decoders.semimarkov_kbest import semimarkov_kbest
 from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
@@ -161,15 +161,16 @@ def _change(
 
 @kernel
 def _through(scores: SegmentScores, out: FloatMatrix) -> None:
-    write, longest = 0, scores.segment.shape[1]
+    shape, longest, write = (longest_of(scores.sizes), len(scores.begin)), scores.segment.shape[1], 0
+    arrival, best, departure, onset = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape)
     for k in range(len(scores.sizes)):
-        n = scores.sizes[k]
-        if n > 0:
-            passes = both_passes(_rows_of(scores, k), scores.transition, scores.begin, scores.end)
-            for t in range(n):
-                for d in range(min(longest, n - t)):
-                    max_marginals(passes.segment, passes.arrival, passes.departure, t, d, out[write])
-                    write += 1
+        n, rows = scores.sizes[k], _rows_of(scores, k)
+        forward(rows, scores.transition, scores.begin, arrival, best)
+        backward(rows, scores.transition, scores.end, departure, onset)
+        for t in range(n):
+            for d in range(min(longest, n - t)):
+                max_marginals(rows, arrival, departure, t, d, out[write])
+                write += 1
 
 
 @kernel

@@ -8,6 +8,7 @@ Against the gold segments (t', u', y'), the segment (t, u, y) costs
 Where labels are known in part, a segment that gold may have is no error (`tasks.segment.partial`).
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -133,6 +134,11 @@ class SegmentCosts:
 
     def whole(self) -> tuple["SegmentCosts", float]:
         """The costs in units."""
+        return self._whole
+
+    @cached_property
+    def _whole(self) -> tuple["SegmentCosts", float]:
+        # Kept, since the penalties of all tokens are computed anew, and every batch asks.
         own, n = self.tables, len(self.recall)
         penalties, unit = whole_costs(np.concatenate([own.precision, self.recall, own.confusion.ravel()]))
         precision, recall, confusion = np.split(penalties.astype(np.float64), [n, 2 * n])

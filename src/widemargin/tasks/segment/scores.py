@@ -10,6 +10,7 @@ r over the segments that hold it.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -84,16 +85,15 @@ def _keep(allowed: BoolVector, scores: FloatVector) -> None:
 
 
 @kernel
-def _restrict(data: SegmentData, t: int, d: int, scores: FloatVector) -> None:
+def _restrict(limits: Limits, t: int, d: int, scores: FloatVector) -> None:
     """Set to −inf the labels that a segment from t on cannot have once it holds the token t + d."""
-    inside, begin, breaks = data.limits.inside, data.limits.begin, data.limits.breaks
-    across = len(breaks) > 0 and d > 0 and breaks[t + d]
-    for label in range(len(scores)):
-        scores[label] = scores[label] if d < data.max_lengths[label] and not across else -np.inf
-    if len(inside) > 0:
-        _keep(inside[t + d], scores)
-    if len(begin) > 0 and d == 0:
-        _keep(begin[t], scores)
+    if len(limits.breaks) > 0 and d > 0 and limits.breaks[t + d]:
+        for label in range(len(scores)):
+            scores[label] = -np.inf
+    if len(limits.inside) > 0:
+        _keep(limits.inside[t + d], scores)
+    if len(limits.begin) > 0 and d == 0:
+        _keep(limits.begin[t], scores)
 
 
 @kernel
@@ -112,24 +112,32 @@ def _token_scores(data: SegmentData, weights: SegmentWeights, first: int, tokens
 def _add_scores(data: SegmentData, weights: SegmentWeights, batch: IntVector, scores: SegmentScores) -> None:
     n_labels, longest = len(weights.begin), scores.segment.shape[1]
     tokens, running = np.empty((longest_of(scores.sizes), ROLES * n_labels)), np.empty(n_labels)
+    some, of_spans = len(data.segment_rows.indptr) > 1, data.segment_rows.indptr
+    lengths = np.empty((longest, n_labels))
+    for d in range(longest):
+        for label in range(n_labels):
+            lengths[d, label] = weights.length[d, label] if d < data.max_lengths[label] else -np.inf
     for k in range(len(batch)):
-        first, row, n = data.indptr[batch[k]], scores.starts[k], scores.sizes[k]
+        first, n = data.indptr[batch[k]], scores.sizes[k]
+        segment = scores.segment[scores.starts[k] : scores.starts[k] + n]
         _token_scores(data, weights, first, tokens[:n])
         for t in range(n):
             for label in range(n_labels):
                 running[label] = tokens[t, BEGIN * n_labels + label]
             for d in range(min(longest, n - t)):
                 inside = tokens[t + d, INSIDE * n_labels : (INSIDE + 1) * n_labels]
-                last, length, out = tokens[t + d, END * n_labels :], weights.length[d], scores.segment[row + t, d]
+                last, length, out = tokens[t + d, END * n_labels :], lengths[d], segment[t, d]
                 for label in range(n_labels):
                     running[label] += inside[label]
-                _restrict(data, first + t, d, running)
+                _restrict(data.limits, first + t, d, running)
                 for label in range(n_labels):
                     out[label] += running[label] + last[label] + length[label]
                 span = data.spans[first + t] + d
+                if not some or of_spans[span] == of_spans[span + 1]:
+                    continue  # most spans have no features, and a call takes as long as adding several
                 if len(weights.segment) > 0:
                     add_features(data.segment_rows, span, weights.segment, out)
-                elif len(weights.thin_segment.indptr) > 1:
+                else:
                     add_thin_features(data.segment_rows, span, weights.thin_segment, out)
 
 
@@ -299,11 +307,15 @@ class SegmentFeatures:
         self.rows, self.segment_rows = rows, segment_rows
         self.n_weights, self.sizes = shape.n_weights, np.diff(indptr)
         self.spans = span_boundaries(indptr, shape.longest)
-        n_rows = np.cumsum([ROLES * shape.n_features, shape.n_segment_features, shape.longest]) * shape.n_labels
+        at_segment = ROLES * shape.n_features * shape.n_labels
+        at_length = at_segment + shape.n_segment_features * shape.n_labels
+        at_transition = at_length + shape.longest * shape.n_labels
         lengths = np.array(shape.max_lengths, dtype=np.int32)
-        self._data = SegmentData(indptr, self.spans, rows, segment_rows, lengths, limits, *n_rows.tolist())
+        self._data = SegmentData(
+            indptr, self.spans, rows, segment_rows, lengths, limits, at_segment, at_length, at_transition
+        )
 
-    @property
+    @cached_property
     def work(self) -> FloatVector:
         """As for chains, and 8 nanoseconds for each label of a span, measured with errors."""
         n_labels = self.shape.n_labels
