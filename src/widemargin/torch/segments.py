@@ -84,8 +84,8 @@ class Segments(Flat):
 
     def shaped(self, batch: Batch, counts: segments.SegmentCounts) -> Arrays:
         """The probabilities of segments; how often pairs, first and last labels are expected."""
-        found = counts.segments.reshape(batch.scores[0].shape)
-        B, T, M, L = found.shape
+        B, T, M, L = batch.scores[0].shape
+        found = counts.segments.reshape(B, T, M, L)
         b, t, d = np.nonzero(np.arange(T)[:, None] + np.arange(1, M + 1) == batch.lengths[:, None, None])
         last = np.zeros((B, L))
         np.add.at(last, b, found[b, t, d])
