@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 
 MINUTES ?= 10
 
+# Tests of a file share a worker: what they train, start or compile for all of them is made once.
+WORKERS := -n 2 --dist loadfile
+
 # Formats, the demo, an estimator of scikit-learn, and the commands on tags, trees, classes and integer programmes.
 SMOKE := tests/files/test_formats.py tests/files/test_span_files.py tests/files/test_tree_files.py \
 	tests/cli/test_demo.py tests/tasks/classify/test_estimator.py \
@@ -20,9 +23,9 @@ demo: $(VENV)/.core
 	$(BIN)/widemargin demo --out demo
 
 test: $(VENV)/.test check
-	$(BIN)/python -m pytest -n 2
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m interpreted tests
-	WIDEMARGIN_COMPILER=plain $(BIN)/python -m pytest -n 2 $(KERNELS)
+	$(BIN)/python -m pytest $(WORKERS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(WORKERS) -m interpreted tests
+	WIDEMARGIN_COMPILER=plain $(BIN)/python -m pytest $(WORKERS) $(KERNELS)
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -3,11 +3,19 @@
 import os
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1:
+    # Else PyTorch and BLAS have as many threads in each worker as there are cores, and mostly wait for each other.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np  # only now: it looks for that
 
 HOME = Path(os.path.expanduser("~"))
 if not (HOME.is_dir() and os.access(HOME, os.W_OK)):
@@ -17,6 +25,35 @@ if not (HOME.is_dir() and os.access(HOME, os.W_OK)):
 os.environ["COLUMNS"] = "80"  # whatever the terminal has
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def never_written(allocate: Callable[..., Any]) -> Callable[..., Any]:
+    """`allocate` with room full of what nobody gets away with reading: NaN that warns, indices far outside, True."""
+
+    @wraps(allocate)
+    def filled(*args: Any, **kwargs: Any) -> Any:
+        room = allocate(*args, **kwargs)
+        kind = room.dtype.kind if isinstance(room, np.ndarray) else ""
+        if kind == "f":
+            room.fill(np.nan)
+            if room.dtype == np.float64:
+                room.view(np.uint64).fill(SIGNALLING)
+        elif kind == "i":
+            room.fill(np.iinfo(room.dtype).min + 7)
+        elif kind == "u":
+            room.fill(np.iinfo(room.dtype).max - 7)
+        elif kind == "b":
+            room.fill(True)
+        return room
+
+    return filled
+
+
+SIGNALLING = 0x7FF4000000000000
+"""The bits of a NaN that NumPy warns of wherever it is computed with, also where nobody uses what comes out."""
+
+if INTERPRETED:  # fresh memory is mostly zero: most tests pass with a kernel that reads what nobody has written
+    np.empty, np.empty_like = never_written(np.empty), never_written(np.empty_like)
 
 # Hypothesis has two clocks, and a machine may be busy.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

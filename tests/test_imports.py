@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import re
+from functools import cache
 from pathlib import Path
 
 import widemargin
@@ -12,6 +13,12 @@ ROOT = Path(__file__).parents[1]
 SOURCE = Path(widemargin.__file__).parent
 
 
+@cache
+def tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def drawing():
     spec = importlib.util.spec_from_file_location("imports", ROOT / "docs" / "imports.py")
     module = importlib.util.module_from_spec(spec)
@@ -19,11 +26,16 @@ def drawing():
     return module
 
 
+@cache
+def graph():
+    return drawing().imported()
+
+
 def importers_of(package):
     """The files that import a package, at the top or inside a function."""
     found = set()
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(path)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(name.split(".")[0] == package for name in names):
@@ -41,9 +53,8 @@ def has_no_encoding(call):
 
 def test_encodings_are_named():
     files = [path for name in ("src", "tests", "examples", "benchmarks") for path in (ROOT / name).rglob("*.py")]
-    texts = {path: path.read_text(encoding="utf-8") for path in files}
-    trees = {path: ast.walk(ast.parse(text)) for path, text in texts.items() if re.search("_text|subprocess", text)}
-    calls = ((path, node) for path, tree in trees.items() for node in tree if isinstance(node, ast.Call))
+    doubtful = [path for path in files if re.search("_text|subprocess", path.read_text(encoding="utf-8"))]
+    calls = ((path, node) for path in doubtful for node in ast.walk(tree(path)) if isinstance(node, ast.Call))
     assert not [f"{path.relative_to(ROOT)}:{node.lineno}" for path, node in calls if has_no_encoding(node)]
 
 
@@ -53,17 +64,15 @@ def test_the_picture_is_current():
 
 
 def test_packages_import_in_one_direction():
-    graph = drawing().imported()
-    assert len(graph) >= 15
-    assert all(package not in drawing().reached(graph, package) for package in graph)
+    assert len(graph()) >= 15
+    assert all(package not in drawing().reached(graph(), package) for package in graph())
 
 
 def test_only_tasks_know_tasks():
     """Tasks never import each other, and what they share, the command line and reports name none of them."""
-    graph = drawing().imported()
-    folders = {package for package in graph if package.startswith("tasks.")}
+    folders = {package for package in graph() if package.startswith("tasks.")}
     assert folders == {f"tasks.{name}" for name in TASKS}
-    for package, below in graph.items():
+    for package, below in graph().items():
         assert not below & folders, package
 
 

@@ -36,9 +36,8 @@ from widemargin.structures.custom_positions import custom_examples
 from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.classify.classes import ClassExamples
 from widemargin.tasks.classify.multilabel import multilabel_kind
-from widemargin.tasks.parse.examples import Trees
+from widemargin.tasks.parse.examples import Trees, tree_examples
 from widemargin.tasks.parse.features import ArcExtractor
-from widemargin.tasks.parse.summed import tree_examples
 from widemargin.tasks.segment.spans import encode, segments_of
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.selected import SelectedChain, SelectedChainExamples

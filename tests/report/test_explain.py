@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.trees import folded
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option, reasons
-from widemargin.tasks.parse.decode import arcs_of, labels_of, siblings_of
+from widemargin.structures.dependencies import siblings_of
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.explain import ArcExplainer
 from widemargin.tasks.parse.features import ARC_TEMPLATES, LABEL_TEMPLATES, SIBLING_TEMPLATES, ArcExtractor
@@ -45,7 +46,7 @@ def scored(corpus):
 def test_votes_add_up_to_the_scores_that_decoders_see(corpus, scored, i):
     extractor, w, scores = scored
     voters = ArcVotes(extractor, corpus.alone(i), w, LABELS)
-    arcs, labels, siblings = arcs_of(scores, i), labels_of(scores, i), siblings_of(scores, i)
+    (arcs, labels), siblings = folded(scores, i), siblings_of(scores, i)
     n = LENGTHS[i]
     for m in range(1, n + 1):
         for h in set(range(n + 1)) - {m}:

@@ -63,8 +63,20 @@ def test_a_whole_file_does_all_that_it_is_asked_for(damaged):
     assert damaged.outcome() is None
 
 
-def test_every_field_of_every_other_type(damaged):
+def worth_damaging(damaged, tmp_path):
+    """All fields, but of lists two entries, and of what all models tell about their training one model of a kind."""
+    kind = damaged.header["structure"]
+    first = next(name for name in EXPECTED if read_model(FIXTURES / f"{name}.wm").header["structure"] == kind)
+    common = set() if first == damaged.name else {*places(Damaged(first, tmp_path).header)}
     for place in list(places(damaged.header))[1:]:
+        if max((key for key in place if isinstance(key, int)), default=0) < 2 and not (
+            place[0] == "summary" and place in common
+        ):
+            yield place
+
+
+def test_every_field_of_every_other_type(damaged, tmp_path):
+    for place in worth_damaging(damaged, tmp_path):
         for value in ODD:
             damaged.outcome(replaced(damaged.header, place, value))
         damaged.outcome(replaced(damaged.header, place, {"nested": value_at(damaged.header, place)}))

@@ -10,6 +10,7 @@ from widemargin.core.examples import Differences
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows, expanded
 from widemargin.solvers import DualCoordinateDescent, Perceptron
+from widemargin.structures.examples import Scored
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.testing import check_solver, check_structure
 
@@ -111,8 +112,11 @@ class Greedy(Chains):
     """Transitions are not looked at."""
 
     def decode(self, w, batch, *, error_scale=0.0):
-        w = w.copy()
-        self.shape.parts(w).transition[:] = 0.0
+        if isinstance(w, Scored):
+            w = w._replace(scores=w.scores._replace(transition=0.0 * w.scores.transition))
+        else:
+            w = w.copy()
+            self.shape.parts(w).transition[:] = 0.0
         return super().decode(w, batch, error_scale=error_scale)
 
 

@@ -147,7 +147,7 @@ def test_default_templates_are_sound_and_those_without_columns_are_left_out():
 def test_features_of_an_arc_are_those_of_its_strings():
     """Two arcs share the slots of a template if, and (but for collisions) only if, they share what it looks at."""
     small = dependencies(3, [4, 4, 4], hash_bits=20)
-    keys = small.examples.data.keys
+    keys = small.examples.features.data.keys
     slots = keys.head[:, None, 0] + keys.modifier[None, 1:, 0]
     heads, modifiers = np.divmod(np.arange(slots.size), slots.shape[1])
     same_slot = slots.ravel()[:, None] == slots.ravel()[None]

@@ -189,3 +189,55 @@ def test_shapes_that_do_not_fit(name, rng):
         case.structure.decode(case.scores, case.mask, allowed=case.scores[0])
     with pytest.raises(DataError, match="k must be at least 1"):
         case.structure.k_best(case.scores, 0, case.mask)
+
+
+@pytest.mark.parametrize("name", SUMMED)
+def test_entropies_and_divergences(name, rng):
+    case, other = CASES[name](rng), CASES[name](rng)
+    learnt = tuple(each.requires_grad_() for each in other.scores)
+    found = case.structure.entropy(case.scores, case.mask)
+    divergence = case.structure.kl_divergence(case.scores, learnt, case.mask)
+    divergence.sum().backward()
+    wanted = [np.zeros(each.shape) for each in learnt]
+    for b, outputs in enumerate(case.outputs):
+        (p, _), (q, _) = weights(case, b), weights(other, b)
+        assert found[b].item() == pytest.approx(-np.sum(p * np.log(p)))
+        assert divergence[b].item() == pytest.approx(np.sum(p * np.log(p / q)), abs=1e-12)
+        for share, y in zip(q - p, outputs, strict=True):
+            add(wanted, share, case.counts(b, y))
+    for each, total in zip(learnt, wanted, strict=True):
+        assert np.allclose(each.grad.numpy(), total)
+
+
+def test_forbidden_parts_have_no_share_in_entropies():
+    case = CASES["chain"](np.random.default_rng(0))
+    allowed = torch.ones_like(case.scores[0], dtype=torch.bool)
+    allowed[..., 1:] = False
+    assert case.structure.entropy(case.scores, case.mask, allowed=allowed).tolist() == pytest.approx([0.0] * 4)
+    some = case.structure.kl_divergence(case.scores, case.scores, case.mask, allowed=allowed)
+    assert some.tolist() == pytest.approx([0.0] * 4)
+
+
+SAMPLED = [name for name in SUMMED if name.startswith(("chain", "classes"))]
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_samples_are_as_frequent_as_they_are_probable(name):
+    """No frequency is further from its probability than five standard deviations."""
+    case, n = CASES[name](np.random.default_rng(3)), 400
+    drawn = case.structure.sample(case.scores, n, case.mask, generator=torch.Generator().manual_seed(0))
+    again = case.structure.sample(case.scores, n, case.mask, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(drawn, again)
+    for b, outputs in enumerate(case.outputs):
+        found = [tuple(np.ravel(each)) for each in drawn[b].numpy()]
+        shares, possible = weights(case, b)[0], [tuple(np.ravel(y)) for y in outputs]
+        assert set(found) <= set(possible)
+        for p, y in zip(shares, possible, strict=True):
+            assert abs(found.count(y) - n * p) <= 5.0 * np.sqrt(n * p * (1.0 - p)) + 1e-9
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in SAMPLED])
+def test_structures_that_cannot_be_sampled_from_say_so(name, rng):
+    case = CASES[name](rng)
+    with pytest.raises(UnsupportedError, match="cannot be sampled from"):
+        case.structure.sample(case.scores, 1, case.mask)

@@ -132,6 +132,14 @@ class Listed(Protocol):
 
 
 @runtime_checkable
+class Wrong(Protocol):
+    """Examples that can be decoded to the best output with an error."""
+
+    def decode_wrong(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
+        """As `Examples.decode`, over the outputs with Δ > 0; gold where there is none."""
+
+
+@runtime_checkable
 class Scorable(Protocol):
     """Examples that take part scores instead of w, so that searches which decode often sum up features only once."""
 

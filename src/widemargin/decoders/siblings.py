@@ -44,17 +44,19 @@ def new_sibling_chart(n: int) -> SiblingChart:
 
 @kernel
 def _attached(chart: Chart, between: FloatMatrix, sibling: FloatMatrix, i: int, j: int) -> tuple[float, float]:
-    """arcs[i, j] and arcs[j, i], without the scores of the arcs."""
+    """arcs[i, j] and arcs[j, i], without the scores of the arcs; −inf for the root, which hangs on nothing."""
     arcs_i, arcs_j = chart.arcs[i], chart.arcs[j]
     facing_i, facing_j = between[i], between[j]
     after_i, after_j = sibling[i], sibling[j]
-    onward, back = chart.halves[j, i + 1] + after_i[i, j], chart.halves[i, j - 1] + after_j[j, i]
+    onward = chart.halves[j, i + 1] + after_i[i, j]
+    back = chart.halves[i, j - 1] + after_j[j, i] if i > 0 else -np.inf
     for number in range(i + 1, j):
         s = np.uint64(number)
         a = arcs_i[s] + facing_j[s] + after_i[s, np.uint64(j)]
-        b = arcs_j[s] + facing_i[s] + after_j[s, np.uint64(i)]
         onward = a if a > onward else onward
-        back = b if b > back else back
+        if i > 0:
+            b = arcs_j[s] + facing_i[s] + after_j[s, np.uint64(i)]
+            back = b if b > back else back
     return onward, back
 
 

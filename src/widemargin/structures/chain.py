@@ -10,17 +10,19 @@ The recursions are those of `decoders`: Viterbi, k best, max-marginals, forwardâ
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.decoders.chain_errors import best_by_error, trace_error
 from widemargin.decoders.kbest import kbest
 from widemargin.decoders.max_marginals import max_passes, trace_through
 from widemargin.decoders.viterbi import reach_of, viterbi
 from widemargin.structures.parts import Best, Parts, Sums
+
+NOTHING: FloatVector = np.empty(0)
 
 
 class ChainScores(NamedTuple):
@@ -272,6 +274,29 @@ def _violators(scores: ChainScores, costs: FloatMatrix, gold: IntVector) -> tupl
 
 
 @kernel
+def _best_wrong(scores: ChainScores, costs: FloatMatrix, gold: IntVector, outputs: IntVector) -> None:
+    longest, n_labels, write = longest_of(scores.sizes), len(scores.begin), 0
+    forward, backward = np.empty((longest, n_labels)), np.empty((longest, n_labels))
+    steps = np.empty((2, longest, n_labels), dtype=np.int32)
+    for k in range(len(scores.sizes)):
+        n, first = scores.sizes[k], scores.starts[k]
+        if n == 0:
+            continue
+        rows, tables = rows_of(scores, k), tables_of(scores, k)
+        max_passes(rows, tables, scores.begin, scores.end, forward, backward)
+        position, wrong, best = 0, -1, -np.inf
+        for t in range(n):
+            outputs[write + t] = gold[write + t]
+            for label in range(n_labels):
+                steps[0, t, label] = steps[1, t, label] = -1
+                if costs[first + t, label] > 0.0 and forward[t, label] + backward[t, label] > best:
+                    position, wrong, best = t, label, forward[t, label] + backward[t, label]
+        if wrong >= 0:
+            trace_through(rows, tables, forward, backward, steps, position, wrong, outputs[write : write + n])
+        write += n
+
+
+@kernel
 def _plus(room: ChainScores, scores: ChainScores) -> None:
     for k in range(len(room.sizes)):
         for t in range(room.sizes[k]):
@@ -302,15 +327,17 @@ def _residual(counts: ChainCounts, by_row: bool, gold: IntVector) -> None:
 class Chain:
     """Label sequences; `by_position` says that each position has a table of transitions of its own."""
 
+    counts_errors: ClassVar[bool] = True
+
     n_labels: int
     by_position: bool = False
 
     def room(self, sizes: LongVector) -> ChainScores:
         """Room for emission scores, and for transition scores if positions differ."""
-        rows, L = int(sizes.sum()), self.n_labels
-        starts = np.cumsum(sizes) - sizes
+        ends, L = np.cumsum(sizes), self.n_labels
+        rows = ends[-1] if len(ends) else 0
         tables = np.empty((rows if self.by_position else 0, L, L))
-        return ChainScores(starts, sizes, np.empty((rows, L)), tables, np.empty(0), np.empty(0))
+        return ChainScores(ends - sizes, sizes, np.empty((rows, L)), tables, NOTHING, NOTHING)
 
     def lengths(self, sizes: LongVector) -> LongVector:
         """A label for each position."""
@@ -360,6 +387,12 @@ class Chain:
         _through(scores, best)
         return best
 
+    def best_wrong(self, scores: ChainScores, costs: ChainScores, gold: IntVector) -> IntVector:
+        """The best label sequences that have an error."""
+        outputs = np.empty(len(gold), dtype=np.int32)
+        _best_wrong(scores, costs.emission, gold, outputs)
+        return outputs
+
     def worst(self, scores: ChainScores, costs: ChainScores, unit: float, gold: IntVector) -> IntVector:
         """The worst label sequences under slack scaling; the number of errors is a dimension of the recursion."""
         outputs = np.empty(len(gold), dtype=np.int32)
@@ -378,8 +411,16 @@ class Chain:
         """Forwardâ€“backward."""
         from widemargin.structures.chain_sums import chain_sums  # most taggers are trained without probabilities
 
-        log_z, labels, pairs = chain_sums(scores)
+        log_z, labels, pairs = chain_sums(scores, by_position=self.by_position)
         return Sums(log_z, ChainCounts(scores.starts, scores.sizes, labels, pairs))
+
+    def sample(self, scores: ChainScores, n: int, rng: np.random.Generator) -> IntMatrix:
+        """Forward filtering, backward sampling."""
+        from widemargin.structures.chain_sums import sample_chains
+
+        outputs = np.empty((n, scores.sizes.sum()), dtype=np.int32)
+        sample_chains(scores, rng.random(outputs.shape), outputs)
+        return outputs
 
     def own(self, counts: ChainCounts) -> FloatMatrix:
         """A row for each position."""

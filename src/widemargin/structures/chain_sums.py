@@ -1,4 +1,4 @@
-"""Forward–backward over a batch of chains, in probability space where all positions share one table of transitions.
+"""Forward–backward over a batch of chains, in probability space.
 
     α_0 = begin · e_0 / c_0,   α_t = (α_t-1 T) · e_t / c_t,   β_n-1 = end / c_n,   β_t-1 = T (e_t · β_t) / c_t
 
@@ -8,8 +8,8 @@ that Σ_l α_t[l] = 1 and Σ_l α_n-1[l] β_n-1[l] = 1. Then (Rabiner 1989, §V.
     p(y_t = l) = α_t[l] β_t[l],   p(y_t-1 = k, y_t = l) = α_t-1[k] T[k, l] e_t[l] β_t[l] / c_t,   log Z = Σ log c_t
 
 plus the divisors. What underflows on the way, at most 10⁻³⁰⁰, is multiplied by some β in a probability. So the sums of
-a sequence are right if no β is large; otherwise `decoders.forward_backward` computes them again, from logarithms if it
-must. The exponentials of a whole batch are NumPy's, which are vectorised.
+a sequence are right if no β is large; otherwise `decoders.forward_backward` computes them again from logarithms. The
+exponentials of a whole batch are NumPy's, which are vectorised.
 """
 
 from math import inf, log, nan
@@ -17,15 +17,15 @@ from math import inf, log, nan
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, FloatMatrix, FloatVector
-from widemargin.decoders.forward_backward import exponentiate, extend_sums, forward_backward, new_transitions
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
+from widemargin.decoders.forward_backward import exponentials, extend_sums, forward_backward, log_sum
 from widemargin.structures.chain import ChainScores, longest_of, rows_of, tables_of
 
 LARGEST = 1e270  # of β
 SMALLEST = 1e-300  # of c, so that 1 / c is finite
 
 
-def chain_sums(scores: ChainScores) -> tuple[FloatVector, FloatMatrix, FloatMatrix]:
+def chain_sums(scores: ChainScores, *, by_position: bool) -> tuple[FloatVector, FloatMatrix, FloatMatrix]:
     """log Z of each sequence, the probabilities of labels, a row per position, and those of pairs.
 
     Pairs have a table per sequence, summed over its positions; one per position, if these differ.
@@ -33,26 +33,25 @@ def chain_sums(scores: ChainScores) -> tuple[FloatVector, FloatMatrix, FloatMatr
     n, (rows, n_labels) = len(scores.sizes), scores.emission.shape
     # Rows of padding belong to no sequence.
     room = np.empty if scores.sizes.sum() == rows else np.zeros
-    shared = len(scores.transition) == 1
     log_z, labels = np.empty(n), room((rows, n_labels))
-    pairs = np.empty((n, n_labels, n_labels)) if shared else np.zeros(scores.transition.shape)
-    if not shared:
-        _one_by_one(scores, log_z, labels, pairs)
-        return log_z, labels, pairs
+    pairs = np.zeros((rows, n_labels, n_labels)) if by_position else np.empty((n, n_labels, n_labels))
     factors, tops = room((rows, n_labels)), np.empty(n)
     _shift(scores, factors, tops)
     np.exp(factors, out=factors)
-    table, top = _exponentials(scores.transition[0])
+    if by_position:
+        tables = np.zeros(scores.transition.shape)
+        _shift_tables(scores, tables, tops)
+        np.exp(tables, out=tables)
+    else:
+        table, top = _exponentials(scores.transition[0])
+        tables, tops = table[None], tops + top * (scores.sizes - 1)
     begin, begin_top = _exponentials(scores.begin)
     end, end_top = _exponentials(scores.end)
-    tops += begin_top + end_top + top * (scores.sizes - 1)
+    tops += begin_top + end_top
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed again
-        _sums(scores, factors, tops, table, begin, end, log_z, labels, pairs)
-    again = np.flatnonzero(np.isnan(log_z))
-    if len(again):
-        few, tables = scores._replace(starts=scores.starts[again], sizes=scores.sizes[again]), pairs[again]
-        log_z[again] = _one_by_one(few, np.empty(len(again)), labels, tables)
-        pairs[again] = tables
+        _sums(scores, factors, tops, tables, by_position, begin, end, log_z, labels, pairs)
+    for k in np.flatnonzero(np.isnan(log_z)):
+        log_z[k] = _by_logarithms(scores, by_position, k, labels, pairs)
     return log_z, labels, pairs
 
 
@@ -64,26 +63,38 @@ def _exponentials(scores: AnyArray) -> tuple[AnyArray, float]:
 
 
 @kernel
-def _one_by_one(scores: ChainScores, log_z: FloatVector, labels: FloatMatrix, pairs: FloatMatrix) -> FloatVector:
-    """The sums of sequences with any scores, by `decoders.forward_backward`."""
-    longest, n_labels, shared = longest_of(scores.sizes), len(scores.begin), len(scores.transition) == 1
-    forward, backward = np.empty((longest, n_labels)), np.empty((longest, n_labels))
+def _by_logarithms(scores: ChainScores, by_position: bool, k: int, labels: FloatMatrix, pairs: FloatMatrix) -> float:
+    """The sums of sequence k with any scores."""
+    first, n, n_labels = scores.starts[k], scores.sizes[k], len(scores.begin)
+    begin, end = (first, first + n) if by_position else (k, k + 1)
+    forward, backward = np.empty((n, n_labels)), np.empty((n, n_labels))
+    return forward_backward(
+        rows_of(scores, k),
+        tables_of(scores, k),
+        scores.begin,
+        scores.end,
+        forward,
+        backward,
+        labels[first : first + n],
+        pairs[begin:end],
+    )
+
+
+@kernel
+def _shift_tables(scores: ChainScores, shifted: FloatMatrix, tops: FloatVector) -> None:
+    """Subtract the largest score of each table that a sequence uses, and add these up."""
     for k in range(len(scores.sizes)):
-        first, n = scores.starts[k], scores.sizes[k]
-        begin = k if shared else first
-        joint = pairs[begin : begin + (1 if shared else n)]
-        log_z[k] = 0.0
-        if n == 0:
-            joint[:] = 0.0
-            continue
-        transitions = new_transitions(tables_of(scores, k))
-        for t in range(0 if shared else 1, len(transitions.scores)):
-            exponentiate(transitions, t)
-        own = labels[first : first + n]
-        log_z[k] = forward_backward(
-            rows_of(scores, k), transitions, scores.begin, scores.end, forward, backward, own, joint
-        )
-    return log_z
+        for row in range(scores.starts[k] + 1, scores.starts[k] + scores.sizes[k]):
+            table, top = scores.transition[row], -np.inf
+            for p in range(table.shape[0]):
+                for label in range(table.shape[1]):
+                    top = table[p, label] if table[p, label] > top else top
+            if top == -np.inf:
+                top = 0.0
+            tops[k] += top
+            for p in range(table.shape[0]):
+                for label in range(table.shape[1]):
+                    shifted[row, p, label] = table[p, label] - top
 
 
 @kernel
@@ -117,7 +128,9 @@ def _scale(row: FloatVector) -> float:
 
 
 @kernel
-def _forward(factors: FloatMatrix, table: FloatMatrix, begin: FloatVector, alpha: FloatMatrix, c: FloatVector) -> float:
+def _forward(
+    factors: FloatMatrix, tables: FloatMatrix, begin: FloatVector, alpha: FloatMatrix, c: FloatVector
+) -> float:
     """Fill in α and c; return Σ log c, or NaN if some c is too small."""
     n, n_labels = factors.shape
     for label in range(n_labels):
@@ -126,7 +139,7 @@ def _forward(factors: FloatMatrix, table: FloatMatrix, begin: FloatVector, alpha
     total = log(c[0]) if c[0] > SMALLEST else nan
     for t in range(1, n):
         row = alpha[t]
-        extend_sums(alpha[t - 1], table, row)
+        extend_sums(alpha[t - 1], tables[0 if len(tables) == 1 else t], row)
         for label in range(n_labels):
             row[label] *= factors[t, label]
         c[t] = _scale(row)
@@ -138,14 +151,12 @@ def _forward(factors: FloatMatrix, table: FloatMatrix, begin: FloatVector, alpha
 
 @kernel
 def _backward(
-    factors: FloatMatrix,
-    transposed: FloatMatrix,
-    end: FloatVector,
-    alpha: FloatMatrix,
-    c: FloatVector,
-    beta: FloatMatrix,
+    factors: FloatMatrix, tables: FloatMatrix, end: FloatVector, alpha: FloatMatrix, c: FloatVector, beta: FloatMatrix
 ) -> tuple[float, float]:
-    """Fill in β, and in `factors` e_t β_t / c_t; return c_n and the largest β, infinite if c_n is too small."""
+    """Fill in β, and in `factors` e_t β_t / c_t; return c_n and the largest β, infinite if c_n is too small.
+
+    The tables are transposed: from labels to those before.
+    """
     n, n_labels = factors.shape
     mass, largest = 0.0, 0.0
     for label in range(n_labels):
@@ -159,11 +170,21 @@ def _backward(
         row, arrival = beta[t], factors[t]
         for label in range(n_labels):
             arrival[label] *= row[label] * factor
-        extend_sums(arrival, transposed, beta[t - 1])
+        extend_sums(arrival, tables[0 if len(tables) == 1 else t], beta[t - 1])
     for t in range(n):
         for label in range(n_labels):
             largest = beta[t, label] if beta[t, label] > largest else largest
     return mass, largest
+
+
+@kernel
+def _transposed(tables: FloatMatrix) -> FloatMatrix:
+    turned = np.empty(tables.shape)
+    for t in range(tables.shape[0]):
+        for k in range(tables.shape[1]):
+            for label in range(tables.shape[2]):
+                turned[t, label, k] = tables[t, k, label]
+    return turned
 
 
 @kernel
@@ -192,7 +213,8 @@ def _sums(
     scores: ChainScores,
     factors: FloatMatrix,
     tops: FloatVector,
-    table: FloatMatrix,
+    tables: FloatMatrix,
+    by_position: bool,
     begin: FloatVector,
     end: FloatVector,
     log_z: FloatVector,
@@ -202,29 +224,82 @@ def _sums(
     """The sums of every sequence; log Z is NaN where they must be computed in another way. Overwrites `factors`."""
     longest, n_labels = longest_of(scores.sizes), len(begin)
     alpha, beta, c = np.empty((longest, n_labels)), np.empty((longest, n_labels)), np.empty(longest)
-    transposed = np.empty((n_labels, n_labels))
-    for k in range(n_labels):
-        for label in range(n_labels):
-            transposed[label, k] = table[k, label]
+    turned = _transposed(tables)
     for b in range(len(scores.sizes)):
         first, n = scores.starts[b], scores.sizes[b]
-        log_z[b], counts = 0.0, pairs[b]
+        log_z[b] = 0.0
         if n == 0:
-            counts[:] = 0.0
+            if not by_position:
+                pairs[b] = 0.0
             continue
-        own = factors[first : first + n]
-        log_z[b] = tops[b] + _forward(own, table, begin, alpha, c)
+        own, low, high = factors[first : first + n], first if by_position else 0, first + n if by_position else 1
+        log_z[b] = tops[b] + _forward(own, tables[low:high], begin, alpha, c)
         if np.isnan(log_z[b]):
             continue
-        mass, largest = _backward(own, transposed, end, alpha, c, beta)
+        mass, largest = _backward(own, turned[low:high], end, alpha, c, beta)
         if not largest < LARGEST:
             log_z[b] = nan
             continue
         log_z[b] += log(mass)
-        _add_pairs(alpha[:n], own, counts)
-        for k in range(n_labels):
-            for label in range(n_labels):
-                counts[k, label] *= table[k, label]
+        if by_position:
+            for t in range(1, n):
+                _add_pairs(alpha[t - 1 : t + 1], own[t - 1 : t + 1], pairs[first + t])
+                _times(tables[first + t], pairs[first + t])
+        else:
+            _add_pairs(alpha[:n], own, pairs[b])
+            _times(tables[0], pairs[b])
         for t in range(n):
             for label in range(n_labels):
                 labels[first + t, label] = alpha[t, label] * beta[t, label]
+
+
+@kernel
+def _times(table: FloatMatrix, counts: FloatMatrix) -> None:
+    for k in range(table.shape[0]):
+        for label in range(table.shape[1]):
+            counts[k, label] *= table[k, label]
+
+
+@kernel
+def _draw(terms: FloatVector, uniform: float) -> int:
+    """A place drawn with the probabilities exp(term), up to a factor; the last possible one where rounding decides."""
+    total, last = 0.0, 0
+    top = exponentials(terms, terms)
+    for k in range(len(terms)):
+        total += terms[k]
+        last = k if terms[k] > 0.0 or top == -inf else last
+    threshold, total = uniform * total, 0.0
+    for k in range(len(terms)):
+        total += terms[k]
+        if total > threshold:
+            return k
+    return last
+
+
+@kernel
+def sample_chains(scores: ChainScores, uniforms: FloatMatrix, outputs: IntMatrix) -> None:
+    """Write a draw of every sequence to each row of `outputs`: a forward pass, then labels from the last to the first.
+
+    `uniforms`, of the same shape, holds a random number between 0 and 1 for each label to be drawn.
+    """
+    longest, n_labels, write = longest_of(scores.sizes), len(scores.begin), 0
+    forward, terms = np.empty((longest, n_labels)), np.empty(n_labels)
+    for k in range(len(scores.sizes)):
+        n, rows, tables = scores.sizes[k], rows_of(scores, k), tables_of(scores, k)
+        for t in range(n):
+            for label in range(n_labels):
+                forward[t, label] = scores.begin[label]
+                if t > 0:
+                    for p in range(n_labels):
+                        terms[p] = forward[t - 1, p] + tables[0 if len(tables) == 1 else t, p, label]
+                    forward[t, label] = log_sum(terms)
+                forward[t, label] += rows[t, label]
+        for draw in range(len(outputs)):
+            for t in range(n - 1, -1, -1):
+                for label in range(n_labels):
+                    after = scores.end[label]
+                    if t < n - 1:
+                        after = tables[0 if len(tables) == 1 else t + 1, label, outputs[draw, write + t + 1]]
+                    terms[label] = forward[t, label] + after
+                outputs[draw, write + t] = _draw(terms, uniforms[draw, write + t])
+        write += n

@@ -4,6 +4,7 @@
 
     margin            best(θ + s c)
     k best            best_k(θ + s c)
+    runner-up         best_wrong(θ + s c, c): the best output that has an error
     slack             worst(θ, c): max over y of Δ(1 − ⟨w, ψ⟩), by the number of errors
     positions         violators(θ, c): the same for each position
     likelihood        log Z(θ + s c) − total(θ + s c, gold), with Fᵀ(z(gold) − E[z]), from sums(θ + s c)
@@ -23,10 +24,10 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Outputs, Scale, at_positions, per_example
 from widemargin.core.sparse import boundaries, dots, stack
-from widemargin.structures.parts import Costs, Counts, Features, Scores, Summed
+from widemargin.structures.parts import Costs, Counts, Features, Scores, Summed, some
 
-MOST_SCORES = 1 << 17
-"""How many part scores are held at a time, a megabyte, unless one example has more: they should stay in the cache."""
+MOST_SCORES = 1 << 16
+"""How many part scores are held at a time, half a megabyte, unless one example has more: they stay in the cache."""
 
 MOST_SUMMED = 1 << 20
 """As many while ψ is made from sums: joining the long rows of several pieces costs more than the cache saves."""
@@ -60,6 +61,7 @@ class PartExamples:
         self.n_examples, self.n_weights = len(self.sizes), features.n_weights
         self.lengths = structure.lengths(self.sizes)
         self._entries, self._places = structure.entries(self.sizes), boundaries(self.lengths)
+        self._most_entries = int(self._entries.max(initial=0))
 
     @cached_property
     def work(self) -> FloatVector | None:
@@ -98,7 +100,9 @@ class PartExamples:
 
     def gold_of(self, batch: IntVector) -> Outputs:
         """The gold outputs of the batch, end to end."""
-        begin, counts = self._places[batch], self._places[batch + 1] - self._places[batch]
+        begin, counts = self._places[batch], self.lengths[batch]
+        if len(batch) == 1:
+            return self.gold[begin[0] : begin[0] + counts[0]]
         ends = np.cumsum(counts)
         return self.gold[np.repeat(begin - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)]
 
@@ -109,8 +113,7 @@ class PartExamples:
         if isinstance(w, Scored):
             order = np.argsort(w.examples)
             places = order[np.searchsorted(w.examples[order], batch)]
-            known = w.scores._replace(starts=w.scores.starts[places], sizes=w.scores.sizes[places])
-            return self.structure.plus(room, known)
+            return self.structure.plus(room, some(w.scores, places))
         return self.features.scores(w, batch, room)
 
     def _plain(self, w: Any, batch: IntVector) -> Scores:
@@ -124,10 +127,10 @@ class PartExamples:
         return room
 
     def _pieces(self, batch: IntVector, most: int = MOST_SCORES) -> Iterator[slice]:
-        done = np.cumsum(self._entries[batch]) if len(batch) > 1 else None
-        if done is None or done[-1] <= most:
+        if len(batch) * self._most_entries <= most:  # the usual batch while training
             yield slice(None)
             return
+        done = np.cumsum(self._entries[batch])
         edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=done[-1]))
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             yield slice(begin, end)
@@ -147,27 +150,43 @@ class WithBestK(PartExamples):
         return np.repeat(batch, _joined([each.counts for each in found])), _joined([each.outputs for each in found])
 
 
+class WithBestWrong(PartExamples):
+    """Examples of structures that have `best_wrong` (`core.examples.Wrong`)."""
+
+    def decode_wrong(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
+        """The best outputs of the batch that have an error, end to end; gold where there is none."""
+        scales, found = per_example(error_scale, batch), []
+        for at in self._pieces(batch):
+            scores, costs = self._scores(w, batch[at], scales[at]), self._costs(batch[at], self.costs)
+            found.append(self.structure.best_wrong(scores, costs, self.gold_of(batch[at])))
+        return _joined(found)
+
+
 class WithWorst(PartExamples):
     """Examples of structures that have `worst` (`core.examples.ErrorCounts`)."""
 
     def decode_slack(self, w: Any, batch: IntVector) -> Outputs:
         """The worst outputs under slack scaling, gold where none is a violator."""
-        costs, unit = self.costs.whole()
+        costs, unit = self._countable()
         found = [
             self.structure.worst(self._plain(w, each), self._costs(each, costs), unit, self.gold_of(each))
             for each in self.pieces(batch)
         ]
         return _joined(found)
 
+    def _countable(self) -> tuple[Costs, float]:
+        """The costs as the structure wants them, and their unit."""
+        return self.costs.whole() if self.structure.counts_errors else (self.costs, 1.0)
+
     def slack_bytes(self) -> FloatVector:
         """What `decode_slack` takes."""
-        costs, _ = self.costs.whole()
+        costs, _ = self._countable()
         needed: FloatVector = self.structure.worst_bytes(self.sizes, costs.most())
         return needed
 
 
-class WithThrough(PartExamples):
-    """Examples of structures that have `through` and `violators` (`core.examples.Positions`)."""
+class WithPositions(PartExamples):
+    """Examples of structures that have `violators` (`core.examples.Positions`)."""
 
     @property
     def n_positions(self) -> LongVector:
@@ -188,6 +207,10 @@ class WithThrough(PartExamples):
     def violator_bytes(self) -> FloatVector:
         """What `violators` may take: an output for each position, and its ψ if it is wrong everywhere."""
         return self.n_positions * (BYTES_PER_ENTRY * self.features.most_entries() + 8.0 * self.lengths)
+
+
+class WithThrough(WithPositions):
+    """Examples of structures that have `through` and `violators`."""
 
     def max_marginals(self, w: Any, batch: IntVector) -> FloatMatrix:
         """For each part of the batch, the score of the best output that has it."""
@@ -247,7 +270,14 @@ class PartTotals:
         return self.summed.total(n_threads)
 
 
-ABILITIES = {"best_k": WithBestK, "worst": WithWorst, "through": WithThrough, "sums": WithSums}
+ABILITIES: dict[str, type[PartExamples]] = {
+    "best_k": WithBestK,
+    "best_wrong": WithBestWrong,
+    "worst": WithWorst,
+    "through": WithThrough,
+    "violators": WithPositions,
+    "sums": WithSums,
+}
 
 
 @cache

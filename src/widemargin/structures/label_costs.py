@@ -17,16 +17,18 @@ def _fill(
     costs: FloatMatrix,
     batch: IntVector,
     scales: FloatVector,
-    scores: ChainScores,
+    starts: LongVector,
+    scores: FloatMatrix,
 ) -> None:
     for k in range(len(batch)):
-        first, scale = indptr[batch[k]], scales[k]
-        for t in range(scores.sizes[k]):
-            row = scores.emission[scores.starts[k] + t]
-            for label in range(len(row)):
-                row[label] = 0.0
-            if scale != 0.0:
-                own = costs[truth[first + t]]
+        scale, shift = scales[k], starts[k] - indptr[batch[k]]
+        for t in range(indptr[batch[k]], indptr[batch[k] + 1]):
+            row = scores[t + shift]
+            if scale == 0.0:
+                for label in range(len(row)):
+                    row[label] = 0.0
+            else:
+                own = costs[truth[t]]
                 for label in range(len(row)):
                     row[label] = scale * own[label]
 
@@ -58,7 +60,7 @@ class LabelCosts:
 
     def fill(self, batch: IntVector, scales: FloatVector, room: ChainScores) -> None:
         """Write the costs of labels, times each example's scale."""
-        _fill(self.indptr, self.truth, self.costs, batch, scales, room)
+        _fill(self.indptr, self.truth, self.costs, batch, scales, room.starts, room.emission)
 
     def errors(self, batch: IntVector, outputs: IntVector) -> FloatVector:
         """The errors of labels laid end to end."""

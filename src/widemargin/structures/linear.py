@@ -6,6 +6,8 @@ W comes first in the flat weight vector, with bias as its last row if there is a
 product of features and labels, and so is the difference of two φ: ψ = x ⊗ r with a residual r per label.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from widemargin._jit import kernel
@@ -13,19 +15,19 @@ from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, Lon
 from widemargin.core.contents import parts_of_rows
 from widemargin.core.sparse import NO_ROWS, Rows, add_features, distinct_entries
 from widemargin.errors import DataError
+from widemargin.structures.classes import ClassScores
+from widemargin.structures.parts import Parts
 from widemargin.structures.support import distinct, runs
 
 
 @kernel
-def _scores(features: Rows, W: FloatMatrix, intercept: float, batch: IntVector) -> FloatMatrix:
-    scores = np.zeros((len(batch), W.shape[1]))
+def _add_scores(features: Rows, W: FloatMatrix, intercept: float, batch: IntVector, scores: FloatMatrix) -> None:
     for position in range(len(batch)):
         add_features(features, batch[position], W, scores[position])
         if intercept != 0.0:
             bias = W[len(W) - 1]
             for label in range(len(bias)):
                 scores[position, label] += intercept * bias[label]
-    return scores
 
 
 @kernel
@@ -82,6 +84,7 @@ class LinearScores:
         if len(features.indices) and not 0 <= features.indices.min() <= features.indices.max() < n_features:
             raise DataError(f"features has an index outside 0 … {n_features - 1}")
         self.n_examples = len(features.indptr) - 1
+        self.sizes = np.ones(self.n_examples, dtype=np.int64)
         self.n_features, self.n_labels, self.intercept = n_features, n_labels, float(intercept)
         self.n_linear = (n_features + bool(intercept)) * n_labels
         self.n_weights = self.n_linear + n_rest
@@ -91,9 +94,36 @@ class LinearScores:
         # As for chains (`tasks.tag`): ten nanoseconds to fetch a feature's weights, and one for every two of them.
         self.work = np.diff(features.indptr) * (10 + n_labels / 2) / 1000
 
-    def scores(self, w: FloatVector, batch: IntVector) -> FloatMatrix:
+    def rows(self, w: FloatVector, batch: IntVector) -> FloatMatrix:
         """A row of scores for each example of the batch."""
-        return _scores(self.features, w[: self.n_linear].reshape(-1, self.n_labels), self.intercept, batch)
+        scores = np.zeros((len(batch), self.n_labels))
+        _add_scores(self.features, w[: self.n_linear].reshape(-1, self.n_labels), self.intercept, batch, scores)
+        return scores
+
+    # What follows makes of it features of classes (`structures.parts.Features`).
+
+    def scores(self, w: FloatVector, batch: IntVector, room: ClassScores) -> ClassScores:
+        """Add the scores of classes."""
+        _add_scores(self.features, w[: self.n_linear].reshape(-1, self.n_labels), self.intercept, batch, room.emission)
+        return room
+
+    def gather(self, batch: IntVector, parts: Parts) -> Rows:
+        """x ⊗ the coefficients of each example."""
+        residual = np.zeros((len(batch), self.n_labels))
+        np.add.at(residual, (np.repeat(np.arange(len(batch)), np.diff(parts.indptr)), parts.numbers), parts.values)
+        return self.products(batch, residual)
+
+    def gather_counts(self, batch: IntVector, counts: FloatMatrix) -> Rows:
+        """x ⊗ the coefficients of each example."""
+        return self.products(batch, counts)
+
+    def most_entries(self) -> FloatVector:
+        """Two classes for each feature."""
+        return 2.0 * (np.diff(self.features.indptr) + 1.0)
+
+    def summed(self, batches: Sequence[IntVector]) -> None:
+        """None: rows are as good."""
+        return
 
     def products(self, batch: IntVector, residual: FloatMatrix, rest: Rows = NO_ROWS) -> Rows:
         """x ⊗ residual for each example of the batch, followed by a row of `rest` at the other weights."""

@@ -8,12 +8,15 @@ An output y of example i is a 0/1 vector z(y) over the numbers 0 … m_i − 1 o
 once and counted.
 
 `Scores` are the θ of a batch: a named tuple of arrays, in which example k has `sizes[k]` rows from `starts[k]` on. So
-some examples of a batch are the same arrays with other `starts` and `sizes`, and padded tensors need no copy. Outputs
+some examples of a batch are the same arrays with other `starts` and `sizes`, and padded tensors need no copy. A tuple
+that has more arrays with an entry for each example has a method `some` for that. Outputs
 are laid end to end, in the order of `starts`, in a form that the structure knows.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Outputs
@@ -24,6 +27,13 @@ Scores: TypeAlias = Any
 
 Counts: TypeAlias = Any
 """A number for every part of a batch, such as its probability; each structure has its own."""
+
+
+def some(scores: Scores, places: LongVector) -> Scores:
+    """The scores of the examples at these places of a batch."""
+    if hasattr(scores, "some"):
+        return scores.some(places)
+    return scores._replace(starts=scores.starts[places], sizes=scores.sizes[places])
 
 
 class Parts(NamedTuple):
@@ -98,14 +108,31 @@ class HasSums(Protocol):
         """z(gold) − counts, written over the counts."""
 
 
+class HasSample(Protocol):
+    """Structures that can be sampled from."""
+
+    def sample(self, scores: Scores, n: int, rng: np.random.Generator) -> Outputs:
+        """`n` rows of outputs, each one draw of every example from p(y) ∝ exp(score(y))."""
+
+
 class HasWorst(Protocol):
-    """Structures that find the worst output under slack scaling, by the number of errors."""
+    """Structures that find the worst output under slack scaling."""
+
+    counts_errors: ClassVar[bool]
+    """Whether they go by the number of errors, so that costs must be whole multiples of a unit."""
 
     def worst(self, scores: Scores, costs: Scores, unit: float, gold: Outputs) -> Outputs:
-        """argmax_y Δ(y)(1 + ⟨θ, z(y) − z(gold)⟩), gold if none is above 0; costs are whole multiples of `unit`."""
+        """argmax_y Δ(y)(1 + ⟨θ, z(y) − z(gold)⟩), gold if none is above 0; costs may have to be multiples of `unit`."""
 
     def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
         """What that takes for examples of these sizes, in which no output has more than `most` units of errors."""
+
+
+class HasBestWrong(Protocol):
+    """Structures that find the best output with an error, quicker than the two best outputs of all."""
+
+    def best_wrong(self, scores: Scores, costs: Scores, gold: Outputs) -> Outputs:
+        """argmax ⟨θ, z(y)⟩ over the outputs with Δ(y) > 0 of each example; gold where there is none."""
 
 
 class HasThrough(Protocol):

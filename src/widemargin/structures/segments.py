@@ -13,7 +13,7 @@ The recursions are those of `decoders.semimarkov`. Here they run over a batch.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -248,6 +248,28 @@ def _violators(scores: SegmentScores, costs: SegmentScores, gold: IntVector, err
 
 
 @kernel
+def _best_wrong(scores: SegmentScores, costs: SegmentScores, gold: IntVector, outputs: IntVector) -> None:
+    longest, n_labels, read = scores.segment.shape[1], len(scores.begin), 0
+    for k in range(len(scores.sizes)):
+        n = scores.sizes[k]
+        if n == 0:
+            continue
+        own, out = _rows_of(costs, k), outputs[read : read + n]
+        passes = both_passes(_rows_of(scores, k), scores.transition, scores.begin, scores.end)
+        start, more, wrong, best = 0, 0, -1, -np.inf
+        for t in range(n):
+            out[t] = gold[read + t]
+            for d in range(min(longest, n - t)):
+                for label in range(n_labels):
+                    total = passes.arrival[t, label] + passes.segment[t, d, label] + passes.departure[t + d, label]
+                    if own[t, d, label] > 0.0 and total > best:
+                        start, more, wrong, best = t, d, label, total
+        if wrong >= 0:
+            write_through(passes, start, more, wrong, out)
+        read += n
+
+
+@kernel
 def _plus(room: SegmentScores, scores: SegmentScores) -> None:
     longest, n_labels = room.segment.shape[1:]
     for k in range(len(room.sizes)):
@@ -307,6 +329,8 @@ def candidates(sizes: LongVector, longest: int) -> BoolMatrix:
 class Segments:
     """Segmentations into segments of up to `longest` tokens."""
 
+    counts_errors: ClassVar[bool] = True
+
     n_labels: int
     longest: int
 
@@ -360,6 +384,12 @@ class Segments:
         best = np.empty((self.positions(scores.sizes).sum(), self.n_labels))
         _through(scores, best)
         return best
+
+    def best_wrong(self, scores: SegmentScores, costs: SegmentScores, gold: IntVector) -> IntVector:
+        """The best segmentations that have an error."""
+        outputs = np.empty(len(gold), dtype=np.int32)
+        _best_wrong(scores, costs, gold, outputs)
+        return outputs
 
     def worst(self, scores: SegmentScores, costs: SegmentScores, unit: float, gold: IntVector) -> IntVector:
         """The worst segmentations under slack scaling; the error is a dimension of the recursion."""

@@ -123,7 +123,11 @@ class TreeModel(Probable):
         check_sums(examples, X)
         for begin in range(0, examples.n_examples, n_threads):
             numbers = range(begin, min(begin + n_threads, examples.n_examples))
-            yield from run([partial(examples.probabilities, self.weights, i) for i in numbers])
+            yield from run([partial(self.sentence_probabilities, examples, i) for i in numbers])
+
+    def sentence_probabilities(self, examples: Any, i: int) -> Any:
+        """The probabilities of the parts of sentence i."""
+        return examples.probabilities(self.weights, i)
 
     def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of sentences, with its trees or without."""

@@ -135,6 +135,23 @@ def check_scored(examples: Any, w: FloatVector, batch: IntVector) -> None:
             assert worse <= slip, f"example {i}: decoding by part scores finds another output than decoding by weights"
 
 
+def check_wrong(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:
+    """Check that no output with an error scores more than the one found."""
+    for scale in (0.0, 1.0):
+
+        def ask(part: IntVector, scale: float = scale) -> list[Row]:
+            return rows_of(examples, part, examples.decode_wrong(w, part, error_scale=scale))
+
+        for i, row in zip(batch.tolist(), steady(ask, w, batch, "decode_wrong"), strict=True):
+            others = [other for other in possible.get(i, []) if other[0] > 0.0]
+            assert row[0] > 0.0 or not others, f"example {i}: decode_wrong found no output with an error"
+            size = max(1.0, *(size_of(other, w, scale) for other in [row, *others]))
+            best = max((value_of(other, w, scale) for other in others), default=-np.inf)
+            assert value_of(row, w, scale) >= best - ROUNDING * size, (
+                f"example {i}: decode_wrong missed a better output"
+            )
+
+
 def check_slack(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:
     """Check that no output has a larger Δ(1 − ⟨w, ψ⟩), and that the one found is not below 0."""
 

@@ -11,8 +11,25 @@ from itertools import product
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.examples import Bounded, ErrorCounts, Examples, KBest, Marginals, Outputs, Positions, Scorable
-from widemargin.testing.abilities import check_best, check_marginals, check_positions, check_scored, check_slack
+from widemargin.core.examples import (
+    Bounded,
+    ErrorCounts,
+    Examples,
+    KBest,
+    Marginals,
+    Outputs,
+    Positions,
+    Scorable,
+    Wrong,
+)
+from widemargin.testing.abilities import (
+    check_best,
+    check_marginals,
+    check_positions,
+    check_scored,
+    check_slack,
+    check_wrong,
+)
 from widemargin.testing.rows import NOTHING, ROUNDING, Row, equal, rows_of, size_of, steady, value_of
 
 
@@ -82,6 +99,8 @@ def _check_worst(
     """Check the abilities that slack scaling and position-wise slacks need."""
     if isinstance(examples, Scorable):
         check_scored(examples, w, batch)
+    if isinstance(examples, Wrong):
+        check_wrong(examples, w, batch, possible)
     if isinstance(examples, ErrorCounts):
         check_slack(examples, w, batch, possible)
     if isinstance(examples, Positions):

@@ -6,12 +6,13 @@ import numpy as np
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
 from widemargin.errors import DataError
-from widemargin.torch.decoding import Batch, Sums
-from widemargin.torch.structure import Structure
+from widemargin.structures import classes
+from widemargin.torch.decoding import Batch
+from widemargin.torch.flat import Flat
 from widemargin.torch.tensors import Arrays, Tensors, check_shape, doubles
 
 
-class Classes(Structure):
+class Classes(Flat):
     """One of L classes for each example.
 
     Scores are one tensor (B, L), outputs (B,) numbers of classes.
@@ -43,35 +44,19 @@ class Classes(Structure):
             wrong = next(each for each in outputs.tolist() if not 0 <= each < scores.shape[1])
             raise DataError(f"{name} has the class {wrong}, but there are {scores.shape[1]} classes")
 
-    def best(self, batch: Batch) -> AnyArray:
-        """The best class of each example."""
-        return batch.scores[0].argmax(axis=1).astype(np.int32)
+    def flat(self, batch: Batch) -> tuple[classes.Classes, classes.ClassScores]:
+        """A row for each example."""
+        scores, ones = doubles(batch.scores[0]), np.ones(len(batch.lengths), dtype=np.int64)
+        return classes.Classes(scores.shape[1]), classes.ClassScores(np.arange(len(ones)), ones, scores)
 
-    def totals(self, batch: Batch, outputs: AnyArray) -> FloatVector:
-        """The scores of these classes."""
-        return doubles(batch.scores[0][np.arange(len(outputs)), outputs])
+    def shaped(self, batch: Batch, counts: FloatMatrix) -> Arrays:
+        """The probabilities of classes."""
+        return (counts,)
+
+    def inside(self, structure: classes.Classes, batch: Batch) -> AnyArray:
+        """There is no padding."""
+        return np.ones(len(batch.lengths), dtype=bool)
 
     def add_counts(self, lengths: LongVector, outputs: AnyArray, weights: FloatVector, into: Arrays) -> None:
         """Add each weight to its class."""
         into[0][np.arange(len(outputs)), outputs] += weights
-
-    def sums(self, batch: Batch) -> Sums:
-        """Logarithms of sums, and probabilities."""
-        scores = doubles(batch.scores[0])
-        top = scores.max(axis=1, keepdims=True)
-        exponentials = np.exp(scores - np.where(top == -np.inf, 0.0, top))
-        mass = exponentials.sum(axis=1, keepdims=True)
-        with np.errstate(divide="ignore"):
-            totals = top[:, 0] + np.log(mass[:, 0])
-        return Sums(totals, (exponentials / np.where(mass > 0.0, mass, 1.0),))
-
-    def best_k(self, batch: Batch, k: int) -> tuple[AnyArray, FloatMatrix]:
-        """The k best classes; the lowest comes first in a tie."""
-        scores = doubles(batch.scores[0])
-        order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-        totals = np.full((len(scores), k), -np.inf)
-        totals[:, : order.shape[1]] = np.take_along_axis(scores, order, axis=1)
-        outputs = self.padded(batch, k)
-        outputs[:, : order.shape[1]] = order
-        outputs[totals == -np.inf] = -1
-        return outputs, totals

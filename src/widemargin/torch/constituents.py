@@ -3,21 +3,22 @@
 score(tree) = Σ over nodes spans[i, j, l] + Σ over nodes below another of rules[side, l, the parent's label]
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
+from widemargin._types import AnyArray, BoolMatrix, FloatVector, LongVector
+from widemargin.decoders.charts import no_marks, wrong_node
 from widemargin.errors import DataError
-from widemargin.torch import constituent_kernels as kernels
+from widemargin.structures import constituents
 from widemargin.torch.decoding import Batch, Sums
+from widemargin.torch.flat import Flat
 from widemargin.torch.labelled import best_labels, label_shares
-from widemargin.torch.structure import Structure
 from widemargin.torch.tensors import Arrays, Tensors, check_shape, doubles
 
 
-class Constituents(Structure):
+class Constituents(Flat):
     """Labelled binary trees.
 
     Scores are spans (B, T (T + 1) / 2, L), whose second dimension are the spans of words, sorted by end, then by
@@ -69,67 +70,67 @@ class Constituents(Structure):
         shape = (len(spans), self._rows(spans), 3)
         if outputs.shape != shape:
             raise DataError(f"{name} must have the shape {shape}, not {outputs.shape}")
-        b, r = kernels.first_wrong(outputs, batch.lengths, spans.shape[2])
-        if b >= 0:
-            raise DataError(f"{name}[{b}, {r}] is {outputs[b, r].tolist()}, which is not the next node of a tree")
+        for b, (nodes, n) in enumerate(zip(outputs, batch.lengths.tolist(), strict=True)):
+            r = wrong_node(nodes, n, spans.shape[2])
+            if r >= 0:
+                raise DataError(f"{name}[{b}, {r}] is {nodes[r].tolist()}, which is not the next node of a tree")
 
     def work(self, batch: Batch) -> FloatVector:
         """Microseconds, measured."""
         n, L = batch.lengths.astype(np.float64), 1 if len(batch.scores) == 1 else batch.scores[0].shape[2]
         return n**3 * 0.003 * (1 + L / 4) + n**2 * (0.05 + L * L * 0.0005)
 
+    def shared(self, batch: Batch) -> tuple[bool, ...]:
+        """Rules."""
+        return (False, True)[: len(batch.scores)]
+
     def best(self, batch: Batch) -> AnyArray:
-        """The best trees (CKY)."""
-        spans, lengths = batch.scores[0], batch.lengths
-        nodes = self.padded(batch, self._rows(spans), 3)
+        """The best trees; without rules, each span has its best label."""
         if len(batch.scores) == 2:
-            spans, rules = doubles(spans), doubles(batch.scores[1])
-            self.in_shares(batch, lambda each: kernels.decode(spans[each], rules, lengths[each], nodes[each]))
-            return nodes
-        best, labels = best_labels(spans)
-        rules, unlabelled = np.zeros((2, 1, 1)), best[..., None]
-        self.in_shares(batch, lambda each: kernels.decode(unlabelled[each], rules, lengths[each], nodes[each]))
-        kernels.put_labels(labels, lengths, nodes)
+            return super().best(batch)
+        best, labels = best_labels(batch.scores[0])
+        nodes = super().best(Batch((best[..., None],), batch.lengths))
+        b, r = np.nonzero(nodes[..., 0] >= 0)
+        nodes[b, r, 2] = labels[b, _cells(nodes[b, r])]
         return nodes
 
-    def best_k(self, batch: Batch, k: int) -> tuple[AnyArray, FloatMatrix]:
-        """The k best trees."""
-        spans, lengths, L = doubles(batch.scores[0]), batch.lengths, batch.scores[0].shape[2]
-        rules = doubles(batch.scores[1]) if len(batch.scores) == 2 else np.zeros((2, L, L))
-        nodes = self.padded(batch, k, self._rows(spans), 3)
-        totals = np.full((len(lengths), k), -np.inf)
-        self.in_shares(batch, lambda each: kernels.k_best(spans[each], rules, lengths[each], nodes[each], totals[each]))
-        return nodes, totals
+    def sums(self, batch: Batch) -> Sums:
+        """Inside–outside; without rules, the labels of each span are summed up first."""
+        if len(batch.scores) == 2:
+            return super().sums(batch)
+        reduced, shares = label_shares(batch.scores[0])
+        totals, (expected,) = super().sums(Batch((reduced[..., None],), batch.lengths))
+        return Sums(totals, (expected * shares,))
 
-    def totals(self, batch: Batch, outputs: AnyArray) -> FloatVector:
-        """The scores of these trees."""
-        totals = np.empty(len(outputs))
-        kernels.totals(batch.scores[0], _rules(batch.scores), batch.lengths, outputs, totals)
-        return totals
+    def flat(self, batch: Batch) -> tuple[constituents.Constituents, constituents.ConstituentScores]:
+        """The rows of all spans, padding among them; halves score nothing."""
+        spans = doubles(batch.scores[0])
+        B, cells, L = spans.shape
+        rules = doubles(batch.scores[1]) if len(batch.scores) == 2 else np.zeros((2, L, L))
+        starts, charts = np.arange(B) * cells, spans.reshape(1, B * cells, L)
+        scores = constituents.ConstituentScores(starts, batch.lengths, charts, rules, no_marks())
+        return constituents.Constituents(L), scores
+
+    def shaped(self, batch: Batch, counts: constituents.ConstituentCounts) -> Arrays:
+        """The probabilities of spans, and the expected counts of rules."""
+        return (counts.charts[0].reshape(batch.scores[0].shape), counts.rules)[: len(batch.scores)]
 
     def add_counts(self, lengths: LongVector, outputs: AnyArray, weights: FloatVector, into: Arrays) -> None:
         """Add the counts of spans and rules."""
-        kernels.add_counts(into[0], _rules(into), lengths, outputs, weights)
+        b, r = np.nonzero(np.arange(outputs.shape[1]) < 2 * lengths[:, None] - 1)
+        nodes = outputs[b, r]
+        into[0][b, _cells(nodes), nodes[:, 2]] += weights[b]
+        if len(into) == 2:
+            split = nodes[:, 1] - nodes[:, 0] > 1
+            b, r, (begin, _, label) = b[split], r[split], nodes[split].T
+            left = r + 1
+            right = r + 2 * (outputs[b, left, 1] - begin)
+            np.add.at(into[1], (0, outputs[b, left, 2], label), weights[b])
+            np.add.at(into[1], (1, outputs[b, right, 2], label), weights[b])
 
-    def sums(self, batch: Batch) -> Sums:
-        """Inside–outside."""
-        spans, lengths = batch.scores[0], batch.lengths
-        n, _, L = spans.shape
-        totals = np.empty(n)
-        if len(batch.scores) == 2:
-            spans, rules = doubles(spans), doubles(batch.scores[1])
-            expected, expected_rules = np.zeros_like(spans), np.zeros((n, 2, L, L))
-        else:
-            reduced, shares = label_shares(spans)
-            spans = reduced[..., None]
-            rules, expected, expected_rules = np.zeros((2, 1, 1)), np.zeros_like(spans), np.zeros((n, 2, 1, 1))
-        self.in_shares(
-            batch,
-            lambda each: kernels.sums(
-                spans[each], rules, lengths[each], totals[each], expected[each], expected_rules[each]
-            ),
-        )
-        return Sums(totals, (expected, expected_rules) if len(batch.scores) == 2 else (expected * shares,))
+    def _inside(self, structure: Any, batch: Batch) -> BoolMatrix:
+        inside: BoolMatrix = np.arange(self._rows(batch.scores[0])) < 2 * batch.lengths[:, None] - 1
+        return inside
 
 
 def _words(n_spans: int) -> int:
@@ -137,6 +138,6 @@ def _words(n_spans: int) -> int:
     return round((2 * n_spans + 0.25) ** 0.5 - 0.5)
 
 
-def _rules(scores: Arrays) -> AnyArray:
-    """The scores of rules, without any entries if there are none."""
-    return scores[1] if len(scores) == 2 else np.empty((2, 0, 0), scores[0].dtype)
+def _cells(nodes: AnyArray) -> AnyArray:
+    """Where the scores of nodes are among those of all spans (`decoders.charts.cell`)."""
+    return nodes[:, 1] * (nodes[:, 1] - 1) // 2 + nodes[:, 0]

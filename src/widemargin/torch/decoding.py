@@ -94,6 +94,10 @@ class Decoding(ABC):
         """The k best outputs, and their scores."""
         raise UnsupportedError(f"{type(self).__name__} finds only the best output, not the {k} best")
 
+    def draws(self, batch: Batch, n: int, rng: np.random.Generator) -> AnyArray:
+        """`n` outputs of each example, drawn at random."""
+        raise UnsupportedError(f"{type(self).__name__} cannot be sampled from")
+
     def in_shares(self, batch: Batch, call: Callable[[slice], None]) -> None:
         """Call `call` for consecutive parts of the batch, on several threads where that is worth it."""
         n = len(batch.lengths)

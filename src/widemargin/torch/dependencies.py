@@ -9,17 +9,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
+from widemargin._types import AnyArray, BoolMatrix, FloatMatrix, FloatVector, LongVector
 from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 from widemargin.errors import DataError
-from widemargin.torch import dependency_kernels as kernels
-from widemargin.torch.decoding import Batch, Sums
-from widemargin.torch.labelled import best_labels, label_shares
-from widemargin.torch.structure import Structure
+from widemargin.structures.dependencies import ArcScores, Dependencies, siblings_before
+from widemargin.structures.dependency_sums import ArcCounts, dependencies
+from widemargin.torch.decoding import Batch
+from widemargin.torch.flat import Flat
 from widemargin.torch.tensors import Arrays, Tensors, check_shape, doubles
 
 
-class DependencyTrees(Structure):
+class DependencyTrees(Flat):
     """Dependency trees.
 
     Scores are arcs (B, T + 1, T + 1), of heads × words, place 0 being the root; or (B, T + 1, T + 1, L) with labels.
@@ -73,8 +73,11 @@ class DependencyTrees(Structure):
         shape = (len(arcs), arcs.shape[1] - 1, *((2,) if arcs.ndim == 4 else ()))
         if outputs.shape != shape:
             raise DataError(f"{name} must have the shape {shape}, not {outputs.shape}")
-        b, t = kernels.first_wrong(_pairs(outputs), batch.lengths, arcs.shape[3] if arcs.ndim == 4 else 1)
-        if b >= 0:
+        heads, labels = np.moveaxis(_pairs(outputs), -1, 0)
+        words = np.arange(1, heads.shape[1] + 1)
+        fits = (heads >= 0) & (heads <= batch.lengths[:, None]) & (heads != words)
+        fits &= (labels >= 0) & (labels < _n_labels(batch))
+        for b, t in np.argwhere((words <= batch.lengths[:, None]) & ~fits)[:1]:
             raise DataError(
                 f"{name}[{b}, {t}] is {outputs[b, t].tolist()}, which is no head of word {t + 1}, or no label"
             )
@@ -84,71 +87,56 @@ class DependencyTrees(Structure):
         n = batch.lengths.astype(np.float64)
         return n**3 * (0.002 if len(batch.scores) == 1 else 0.004) + n**2 * 0.01
 
-    def _kind(self, batch: Batch) -> int:
-        return NON_PROJECTIVE if not self.projective else PROJECTIVE if len(batch.scores) == 1 else SIBLINGS
+    def flat(self, batch: Batch) -> tuple[Dependencies, ArcScores]:
+        """The rows of all arcs, padding among them."""
+        arcs, n_labels = batch.scores[0], _n_labels(batch)
+        kind = NON_PROJECTIVE if not self.projective else PROJECTIVE if len(batch.scores) == 1 else SIBLINGS
+        siblings = doubles(batch.scores[1]).ravel() if len(batch.scores) == 2 else np.empty(0)
+        size, starts = arcs.shape[1], np.arange(len(arcs)) * arcs.shape[1] ** 2
+        scores = ArcScores(
+            starts,
+            batch.lengths,
+            np.full(len(arcs), size),
+            starts * size,
+            arcs.reshape(-1, n_labels),
+            np.empty(0, dtype=np.int32),
+            siblings,
+            np.empty(0),
+        )
+        return dependencies(n_labels, kind, self.single_root), scores
+
+    def shaped(self, batch: Batch, counts: ArcCounts) -> Arrays:
+        """The probabilities of arcs with their labels, and of siblings."""
+        arcs = counts.labels.reshape(batch.scores[0].shape)
+        return (arcs, counts.siblings.reshape(batch.scores[1].shape)) if len(batch.scores) == 2 else (arcs,)
 
     def best(self, batch: Batch) -> AnyArray:
         """The best trees."""
-        arcs, labels = best_labels(_four(batch.scores[0]))
-        siblings, lengths, kind = doubles(_siblings(batch)), batch.lengths, self._kind(batch)
-        outputs = self.padded(batch, arcs.shape[1] - 1, 2)
-        self.in_shares(
-            batch,
-            lambda each: kernels.decode(
-                kind, arcs[each], siblings[each], self.single_root, lengths[each], labels[each], outputs[each]
-            ),
-        )
-        return _as_scored(batch, outputs)
+        return _from_codes(batch, super().best(batch))
 
     def best_k(self, batch: Batch, k: int) -> tuple[AnyArray, FloatMatrix]:
         """The k best trees."""
-        arcs, siblings, kind = doubles(_four(batch.scores[0])), doubles(_siblings(batch)), self._kind(batch)
-        lengths = batch.lengths
-        outputs, totals = self.padded(batch, k, arcs.shape[1] - 1, 2), np.full((len(arcs), k), -np.inf)
-        self.in_shares(
-            batch,
-            lambda each: kernels.k_best(
-                kind, arcs[each], siblings[each], self.single_root, lengths[each], outputs[each], totals[each]
-            ),
-        )
-        return _as_scored(batch, outputs), totals
+        codes, totals = super().best_k(batch, k)
+        return _from_codes(batch, codes), totals
 
     def totals(self, batch: Batch, outputs: AnyArray) -> FloatVector:
         """The scores of these trees."""
-        totals = np.empty(len(outputs))
-        kernels.totals(_four(batch.scores[0]), _siblings(batch), batch.lengths, _pairs(outputs), totals)
-        return totals
+        return super().totals(batch, _codes(outputs, _n_labels(batch)))
 
     def add_counts(self, lengths: LongVector, outputs: AnyArray, weights: FloatVector, into: Arrays) -> None:
         """Add the counts of arcs and siblings."""
-        batch = Batch(into, lengths)
-        kernels.add_counts(_four(into[0]), _siblings(batch), lengths, _pairs(outputs), weights)
-
-    def sums(self, batch: Batch) -> Sums:
-        """Inside–outside, or the matrix-tree theorem."""
-        arcs, shares = label_shares(_four(batch.scores[0]))
-        siblings, lengths, kind = doubles(_siblings(batch)), batch.lengths, self._kind(batch)
-        totals, expected, pairs = np.empty(len(arcs)), np.zeros_like(arcs), np.zeros_like(siblings)
-        self.in_shares(
-            batch,
-            lambda each: kernels.sums(
-                kind,
-                arcs[each],
-                siblings[each],
-                self.single_root,
-                lengths[each],
-                totals[each],
-                expected[each],
-                pairs[each],
-            ),
-        )
-        labelled = (expected[..., None] * shares).reshape(batch.scores[0].shape)
-        return Sums(totals, (labelled, pairs)[: len(batch.scores)])
+        n_labels = _n_labels(Batch(into, lengths))
+        inside: BoolMatrix = np.arange(outputs.shape[1]) < lengths[:, None]
+        b, t = np.nonzero(inside)
+        heads, labels = _pairs(outputs)[inside].T
+        into[0].reshape(*into[0].shape[:3], n_labels)[b, heads, t + 1, labels] += weights[b]
+        if len(into) == 2:
+            before = siblings_before(lengths, n_labels, _codes(outputs, n_labels)[inside])
+            into[1][b, heads, before, t + 1] += weights[b]
 
 
-def _four(arcs: AnyArray) -> AnyArray:
-    """Arcs with a dimension for labels."""
-    return arcs[..., None] if arcs.ndim == 3 else arcs
+def _n_labels(batch: Batch) -> int:
+    return int(batch.scores[0].shape[3]) if batch.scores[0].ndim == 4 else 1
 
 
 def _pairs(outputs: AnyArray) -> AnyArray:
@@ -156,13 +144,14 @@ def _pairs(outputs: AnyArray) -> AnyArray:
     return outputs if outputs.ndim == 3 else np.stack([outputs, np.zeros_like(outputs)], axis=-1)
 
 
-def _as_scored(batch: Batch, outputs: AnyArray) -> AnyArray:
-    """Outputs without labels if the scores have none."""
-    return outputs if batch.scores[0].ndim == 4 else np.ascontiguousarray(outputs[..., 0])
+def _codes(outputs: AnyArray, n_labels: int) -> AnyArray:
+    """Trees as `structures.dependencies` has them."""
+    return outputs if outputs.ndim == 2 else outputs[..., 0] * np.int32(n_labels) + outputs[..., 1]
 
 
-def _siblings(batch: Batch) -> AnyArray:
-    """The scores of siblings, without any entries if there are none."""
-    if len(batch.scores) == 2:
-        return batch.scores[1]
-    return np.empty((len(batch.scores[0]), 0, 0, 0), batch.scores[0].dtype)
+def _from_codes(batch: Batch, codes: AnyArray) -> AnyArray:
+    """Heads, and labels if the scores have any; −1 where there is padding."""
+    if batch.scores[0].ndim == 3:
+        return codes
+    heads, labels = np.divmod(codes, np.int32(_n_labels(batch)))
+    return np.stack([heads, np.where(codes < 0, np.int32(-1), labels)], axis=-1)

@@ -6,7 +6,7 @@ scores of other types than float64. Outputs are padded with −1.
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from widemargin._types import AnyArray, BoolMatrix, FloatMatrix, FloatVector
 from widemargin.structures.parts import Counts, Scores
 from widemargin.torch.decoding import Batch, Sums
 from widemargin.torch.structure import Structure
-from widemargin.torch.tensors import Arrays
+from widemargin.torch.tensors import Arrays, Tensors
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class Flat(Structure):
 
         def decode(part: Batch) -> AnyArray:
             structure, scores = self.flat(part)
-            return _padded(structure.best(scores), self._inside(structure, part))
+            return _padded(structure.best(scores), self.inside(structure, part))
 
         return np.concatenate(self._of_shares(batch, decode))
 
@@ -51,7 +51,9 @@ class Flat(Structure):
             counts, found, outputs = structure.best_k(scores, k)
             present, totals = np.arange(k) < counts[:, None], np.full((len(counts), k), -np.inf)
             totals[present] = found
-            return _padded(outputs, present[:, :, None] & self._inside(structure, part)[:, None]), totals
+            inside = self.inside(structure, part)[:, None]
+            present_parts = present.reshape(present.shape + (1,) * (inside.ndim - 2))
+            return _padded(outputs, present_parts & inside), totals
 
         outputs, totals = zip(*self._of_shares(batch, decode), strict=True)
         return np.concatenate(outputs), np.concatenate(totals)
@@ -59,7 +61,7 @@ class Flat(Structure):
     def totals(self, batch: Batch, outputs: AnyArray) -> FloatVector:
         """The scores of these outputs."""
         structure, scores = self.flat(batch)
-        totals: FloatVector = structure.total(scores, outputs[self._inside(structure, batch)])
+        totals: FloatVector = structure.total(scores, outputs[self.inside(structure, batch)])
         return totals
 
     def sums(self, batch: Batch) -> Sums:
@@ -72,6 +74,15 @@ class Flat(Structure):
 
         totals, expectations = zip(*self._of_shares(batch, summed), strict=True)
         return Sums(np.concatenate(totals), tuple(map(np.concatenate, zip(*expectations, strict=True))))
+
+    def draws(self, batch: Batch, n: int, rng: np.random.Generator) -> AnyArray:
+        """`n` outputs of each example, drawn at random."""
+        structure, scores = self.flat(batch)
+        if not hasattr(structure, "sample"):
+            return super().draws(batch, n, rng)
+        inside = self.inside(structure, batch)
+        drawn = [_padded(each, inside) for each in structure.sample(scores, n, rng)]
+        return np.stack(drawn, axis=1) if n else np.empty((len(inside), 0, *inside.shape[1:]), dtype=np.int32)
 
     def _of_shares(self, batch: Batch, call: Callable[[Batch], T]) -> list[T]:
         """What `call` returns for consecutive parts of the batch, on several threads where that is worth it."""
@@ -86,9 +97,9 @@ class Flat(Structure):
         self.in_shares(batch, one)
         return [found[start] for start in sorted(found)] or [call(batch)]
 
-    def _inside(self, structure: Any, batch: Batch) -> BoolMatrix:
+    def inside(self, structure: Any, batch: Batch) -> BoolMatrix:
         """Which entries of padded outputs are no padding."""
-        longest = structure.lengths(np.array(batch.scores[0].shape[1:2]))
+        longest = structure.lengths(np.array([self.longest(cast("Tensors", batch.scores))]))  # looks at shapes alone
         inside: BoolMatrix = np.arange(longest[0]) < structure.lengths(batch.lengths)[:, None]
         return inside
 

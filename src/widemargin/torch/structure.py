@@ -2,12 +2,14 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
+from widemargin._types import FloatVector
 from widemargin.errors import DataError
 from widemargin.torch.decoding import Decoding
 from widemargin.torch.scored import Scored, Scores
-from widemargin.torch.tensors import Tensors
+from widemargin.torch.tensors import Arrays, Tensors
 
 
 class Best(NamedTuple):
@@ -15,6 +17,15 @@ class Best(NamedTuple):
 
     outputs: torch.Tensor
     scores: torch.Tensor
+
+
+def _inner(expectations: Arrays, scores: Arrays) -> FloatVector:
+    """Σ of each example's expected counts times scores; what has no share does not count, forbidden or not."""
+    totals = np.zeros(len(expectations[0]))
+    for expected, score in zip(expectations, scores, strict=True):
+        counted = np.where(expected > 0.0, score, 0.0)
+        totals += (expected * counted).reshape(len(totals), -1).sum(axis=1)
+    return totals
 
 
 class Structure(Decoding):
@@ -64,6 +75,52 @@ class Structure(Decoding):
     ) -> torch.Tensor:
         """log Σ_y exp(score(y)) of each example, (B,); its gradients are marginals."""
         return self._scored(scores, mask, allowed).log_partition()
+
+    def sample(
+        self,
+        scores: Scores,
+        n: int = 1,
+        mask: torch.Tensor | None = None,
+        *,
+        allowed: torch.Tensor | None = None,
+        generator: torch.Generator | None = None,
+    ) -> torch.Tensor:
+        """`n` outputs of each example, (B, n, …), drawn with probabilities proportional to exp(score)."""
+        scored = self._scored(scores, mask, allowed)
+        seed = int(torch.randint(2**62, (), generator=generator))
+        drawn = self.draws(scored.batch, n, np.random.default_rng(seed))
+        return torch.from_numpy(drawn).long().to(scored.device)
+
+    def entropy(
+        self, scores: Scores, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """−Σ_y p(y) log p(y) of each example, (B,), with p(y) proportional to exp(score(y)); it has no gradient."""
+        scored = self._scored(scores, mask, allowed)
+        log_z, expectations = self.sums(scored.batch)
+        return torch.from_numpy(log_z - _inner(expectations, scored.batch.scores)).to(scored.scores[0])
+
+    def kl_divergence(
+        self,
+        scores: Scores,
+        other: Scores,
+        mask: torch.Tensor | None = None,
+        *,
+        allowed: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """Σ_y p(y) log p(y) / q(y) of each example, (B,), for p of the `scores` and q of the `other` ones.
+
+        Its gradient is that of q; p counts as given, as a teacher is in distillation.
+        """
+        given, learnt = (self._scored(each, mask, allowed) for each in (scores, other))
+        log_z, expectations = self.sums(given.batch)
+        entropy = torch.from_numpy(log_z - _inner(expectations, given.batch.scores)).to(learnt.scores[0])
+        # Parts without a share in p do not count, forbidden or not.
+        shared = torch.zeros_like(entropy)
+        for expected, score in zip(expectations, learnt.scores, strict=True):
+            share = torch.from_numpy(np.ascontiguousarray(expected)).to(score)
+            product = share * torch.where(share > 0.0, score, torch.zeros_like(score))
+            shared = shared + product.reshape(len(entropy), -1).sum(dim=1)
+        return learnt.log_partition() - shared - entropy
 
     def score(self, scores: Scores, outputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         """The scores of the given outputs, one for each example; their gradients are part counts."""

@@ -62,7 +62,7 @@ def test_the_best_trees_in_order(parser, trees):
     batch = np.zeros(4, dtype=np.int32)
     nodes = np.concatenate([parser.model_.bracketing.encode(tree) for _, tree in ranked[0]])
     gold = type(examples)(
-        parser.model_.bracketing, 14, examples.data.indptr[:2], examples.data.keys, nodes[: len(nodes) // 4]
+        parser.model_.bracketing, 14, examples.features.indptr[:2], examples.features.keys, nodes[: len(nodes) // 4]
     )
     lost = dots(gold.difference(batch, nodes).psi, parser.solution_.w)
     np.testing.assert_allclose([ranked[0][0].score - score for score, _ in ranked[0]], lost, atol=1e-9)

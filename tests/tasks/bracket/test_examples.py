@@ -10,7 +10,7 @@ from scipy.special import softmax
 from helpers import STRUCTURES
 from helpers.bracketed import PlainBrackets, is_possible, labelled, productions
 from widemargin import ConstituencyParser
-from widemargin.core.sparse import dots
+from widemargin.core.sparse import boundaries, dots
 from widemargin.decoders.charts import cell
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.bracket.binary import FOLDS
@@ -141,7 +141,7 @@ def test_probabilities_of_constituents_and_the_least_risk(model):
         outputs, w = model.outputs(i), rng.normal(scale=scale, size=model.examples.n_weights)
         _, psi = model.examples.difference(np.full(len(outputs), i, dtype=np.int32), np.concatenate(outputs))
         p = softmax(-dots(psi, w))
-        found = model.examples.probabilities(w, i)
+        found = model.examples.probabilities(w, np.array([i], dtype=np.int32))[0]
         expected = np.zeros_like(found)
         for probability, nodes in zip(p, outputs, strict=True):
             expected[[cell(begin, end) for begin, end, _ in nodes.tolist()], nodes[:, 2]] += probability
@@ -150,12 +150,37 @@ def test_probabilities_of_constituents_and_the_least_risk(model):
         def rights(nodes, expected=expected):
             return sum(expected[cell(begin, end), label] for begin, end, label in nodes.tolist())
 
-        begin, end = model.examples.boundaries(everything)[i : i + 2]
+        begin, end = boundaries(model.examples.lengths)[i : i + 2]
         tree = model.examples.decode_least_risk(w, everything)[begin:end]
         assert is_possible(model.bracketing, tree.tolist())
         assert rights(tree) == pytest.approx(max(map(rights, outputs)))
         other += rights(outputs[int(p.argmax())]) < rights(tree) - 1e-9
     assert other > 0, "the most probable tree had the least risk each time, so this tests little"
+
+
+@pytest.mark.parametrize("i", [2, 3, 4])
+def test_max_marginals_are_the_scores_of_the_best_trees_through_nodes(model, i):
+    w, one = np.random.default_rng(i).normal(size=model.examples.n_weights), np.array([i], dtype=np.int32)
+    found, outputs = model.examples.max_marginals(w, one), model.outputs(i)
+    best = np.full(found.shape, -np.inf)
+    scores = model.examples.scores(w, np.repeat(one, len(outputs)), np.concatenate(outputs))
+    for score, nodes in zip(scores, outputs, strict=True):
+        for begin, end, label in nodes.tolist():
+            best[cell(begin, end), label] = max(best[cell(begin, end), label], score)
+    np.testing.assert_allclose(found, best)
+
+
+@pytest.mark.parametrize("error", ["spans", "productions"])
+def test_costs_in_units_and_at_most(error):
+    model = PlainBrackets(TEXTS, TEMPLATES, hash_bits=8, missing_cost=2.5, error=error)
+    costs, everything = model.examples.costs, np.arange(len(TEXTS), dtype=np.int32)
+    units, unit = costs.whole()
+    for seed in range(4):
+        nodes = model.examples.decode(np.random.default_rng(seed).normal(size=model.examples.n_weights), everything)
+        errors = costs.errors(everything, nodes)
+        np.testing.assert_allclose(unit * units.errors(everything, nodes), errors)
+        assert np.all(errors <= costs.most())
+    assert unit == 0.5
 
 
 def test_every_decoded_tree_is_one_of_constituents(model):
@@ -171,8 +196,8 @@ def test_every_decoded_tree_is_one_of_constituents(model):
 
 def test_small_structures_list_all_their_trees():
     small = STRUCTURES["brackets"]()
-    for i, n in enumerate(small.examples.lengths.tolist()):
-        assert 1 < len(list(small.outputs(i))) < len(labelled(n, small.examples.layout.n_labels))
+    for i, n in enumerate(small.examples.sizes.tolist()):
+        assert 1 < len(list(small.outputs(i))) < len(labelled(n, small.examples.structure.n_labels))
 
 
 def test_long_sentences():
@@ -198,11 +223,11 @@ def test_columns_read():
 
 
 def test_sentences_without_words_and_gold_of_another_size_are_refused(model):
-    data, bracketing = model.examples.data, model.bracketing
+    data, bracketing = model.examples.features, model.bracketing
     with pytest.raises(DataError, match="sentence 1 has no words"):
         BracketExamples(bracketing, 10, np.array([0, 2, 2]), data.keys)
     with pytest.raises(DataError, match="nodes of gold trees"):
-        BracketExamples(bracketing, 10, data.indptr, data.keys, data.gold[1:])
+        BracketExamples(bracketing, 10, data.indptr, data.keys, model.examples.gold[1:])
 
 
 def test_sentences_that_would_take_too_long_are_refused():

@@ -13,6 +13,7 @@ from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.explain import SpanExplainer
 from widemargin.tasks.bracket.features import DEFAULT_BRACKET_TEMPLATES
+from widemargin.tasks.bracket.linear import count_weights
 from widemargin.tasks.bracket.model import Bracketer
 from widemargin.tasks.bracket.votes import nodes_of
 from widemargin.text.columns import Column, Columns
@@ -36,7 +37,7 @@ SPANS = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
 def parser():
     """Its weights are random."""
     bracketing = Bracketing.of(TREES)
-    w = np.random.default_rng(0).normal(size=BracketExamples.count_weights(bracketing.n_labels, BITS))
+    w = np.random.default_rng(0).normal(size=count_weights(bracketing.n_labels, BITS))
     return Bracketer(bracketing.chains, bracketing, DEFAULT_BRACKET_TEMPLATES, BITS, weights=w)
 
 
@@ -55,7 +56,7 @@ def score(explainer, nodes):
 def test_votes_add_up_to_what_training_sees(parser, explainers, i):
     """⟨w, φ(gold) − φ(other)⟩ from the votes, and from the structure's own differences."""
     explainer, gold = explainers[i], parser.bracketing.encode(TREES[i])
-    data = explainer._examples.data
+    data = explainer._examples.features
     examples = BracketExamples(parser.bracketing, BITS, data.indptr, data.keys, gold)
     other = np.array([node[:3] for node in explainer.nodes], dtype=np.int32)
     psi = examples.difference(np.zeros(1, dtype=np.int32), other).psi

@@ -10,9 +10,8 @@ from helpers.trees import trees
 from widemargin.core.problem import Problem
 from widemargin.errors import UnsupportedError
 from widemargin.objectives import Softmax
-from widemargin.tasks.parse.examples import Trees
+from widemargin.tasks.parse.examples import SummedTreeExamples, Trees
 from widemargin.tasks.parse.features import ArcExtractor
-from widemargin.tasks.parse.summed import SummedTreeExamples
 from widemargin.text.columns import Column, Columns
 
 pytestmark = pytest.mark.interpreted

@@ -12,13 +12,16 @@ from widemargin.tasks.parse.parameters import ParserParameters
 from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.tasks.training import Data
 
+pytestmark = pytest.mark.interpreted
+
 BANK = treebank(6, seed=1)
 
 
 @pytest.fixture(scope="module", params=[{}, {"order": 2}, {"order": "grandsiblings"}, {"decoder": "nonprojective"}])
 def parser(request) -> Parser:
     """Its weights are random."""
-    compiled = compile_trees(ParserParameters(hash_bits=10, **request.param), Data(BANK.columns, BANK.arcs))
+    parameters = ParserParameters(hash_bits=10, tags="given", **request.param)
+    compiled = compile_trees(parameters, Data(BANK.columns, BANK.arcs))
     w = np.random.default_rng(0).normal(size=compiled.examples.n_weights)
     trees, (labels, extractor) = compiled.examples.trees, (compiled.labels, compiled.model.args[2])
     return Parser(labels, trees, extractor, weights=w)

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widemargin.core.sparse import boundaries
-from widemargin.tasks.parse.decode import arcs_of, grandparents_of, labels_of, siblings_of
+from helpers.trees import folded
+from widemargin.core.sparse import boundaries, dots
+from widemargin.structures.dependencies import grandparents_of, siblings_of
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.parse.keys import GROUPS, TURNS, step_of, turn_of
@@ -78,7 +79,7 @@ def test_scores_are_sums_of_the_weights_of_features(drawn, seed):
     w = np.random.default_rng(seed).normal(size=trees.n_weights)
     for i, n in enumerate(examples.lengths.tolist()):
         scores, slow = examples.arc_scores(w, i), Slow(keys, w, int(X.indptr[i]))
-        arcs, best = arcs_of(scores, 0), labels_of(scores, 0)
+        arcs, best = folded(scores, 0)
         siblings, grandparents = siblings_of(scores, 0), grandparents_of(scores, 0)
         for h in range(n + 1):
             for m in set(range(1, n + 1)) - {h}:
@@ -91,6 +92,27 @@ def test_scores_are_sums_of_the_weights_of_features(drawn, seed):
                 for g in range(n + 1):
                     if h > 0 and not min(h, m) <= g <= max(h, m):
                         assert grandparents[h, m, g] == pytest.approx(slow.grandparent(g, h, m))
+
+
+@pytest.mark.parametrize("order", [1, 2, "grandsiblings"])
+def test_differences_of_scores_are_those_of_features(order):
+    """Also where templates look at several columns of the tokens between: all take the same tokens."""
+    X = sentences([[("a", "N"), ("b", "N"), ("c", "V"), ("a", "N"), ("c", "N"), ("b", "V")]])
+    extractor = ArcExtractor(
+        ["head:tag|between:tag", "modifier:tag|between:word"],
+        EXTRACTOR.label,
+        EXTRACTOR.sibling if order != 1 else (),
+        EXTRACTOR.grandparent if order == "grandsiblings" else (),
+        BITS,
+    )
+    gold = np.array([2, 6, 2, 3, 4, 0], dtype=np.int32), np.array([0, 1, 2, 0, 1, 2], dtype=np.int32)
+    examples = TreeExamples(Trees(N_LABELS, BITS, order=order), X.indptr, extractor.keys(X), *gold)
+    rng, one = np.random.default_rng(0), np.zeros(1, dtype=np.int32)
+    for _ in range(20):
+        w = rng.normal(size=examples.n_weights)
+        output = examples.decode(rng.normal(size=examples.n_weights), one)
+        right, found = (examples.scores(w, one, each)[0] for each in (examples.gold, output))
+        assert dots(examples.difference(one, output).psi, w)[0] == pytest.approx(right - found)
 
 
 @pytest.mark.parametrize(("chain", "name"), [((0, 5, 2), "root"), ((1, 2, 3), "1"), ((1, 9, 4), "beyond 3+"),

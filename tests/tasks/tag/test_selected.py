@@ -106,7 +106,7 @@ def test_observed_weights_are_counted(model, least, everything):
                 states.setdefault((feature, label), 0.0)
         for pair in np.ndindex(L, L):
             follows.setdefault(pair, 0)
-    found = observed_states(data.features, data.gold, model.n_features, L, least=least, all_labels=everything)
+    found = observed_states(data.features.rows, data.gold, model.n_features, L, least=least, all_labels=everything)
     assert [set(row) for row in as_dicts(found._replace(values=np.ones(len(found.indices))))] == [
         {label for (feature, label), value in states.items() if feature == wanted and value >= least}
         for wanted in range(model.n_features)

@@ -12,14 +12,14 @@ import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.core.limits import check_memory, check_time
-from widemargin.decoders.charts import TreeParts, cell, no_marks
+from widemargin.decoders.charts import cell, no_marks
 from widemargin.decoders.cky import best_tree
 from widemargin.decoders.cky_outside import new_outer, outside, tree_through
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
+from widemargin.structures.constituents import parts_of
 from widemargin.tasks.bracket.features import parse_bracket_templates
 from widemargin.tasks.bracket.model import Bracketer
-from widemargin.tasks.bracket.scores import new_charts, part_scores, rule_scores
 from widemargin.tasks.bracket.votes import Node, SpanVotes, nodes_of
 from widemargin.text.columns import Columns
 
@@ -27,6 +27,7 @@ Place = tuple[int, int, int]
 """Begin, end and label of a node."""
 
 ONLY = np.zeros(1, dtype=np.int32)
+NOTHING = np.empty((0, 0))
 
 
 class SpanExplainer:
@@ -35,15 +36,13 @@ class SpanExplainer:
     def __init__(self, parser: Bracketer, sentence: Columns) -> None:
         examples = self._examples = parser.examples(sentence)
         self._check_size()
-        self._weights, self.n_tokens = examples.parts(parser.w), sentence.n_tokens
+        weights, self.n_tokens = examples.features.weights(parser.w), sentence.n_tokens
         self._n_chains = len(parser.bracketing.chains)
         self._names = parser.bracketing.names
-        self._voters = SpanVotes(parse_bracket_templates(parser.texts), sentence, self._weights, self._names)
-        charts, rules = new_charts(examples.data, ONLY), rule_scores(examples.data, self._weights)
-        part_scores(examples.data, self._weights, 0, 0.0, charts)
-        self._parts = TreeParts(*charts, rules[0], rules[1])
-        span, left, right = (chart.copy() for chart in charts)
-        self._filled = TreeParts(span, left, right, rules[0], rules[1])
+        self._voters = SpanVotes(parse_bracket_templates(parser.texts), sentence, weights, self._names)
+        scores = examples.scored(weights, ONLY).scores
+        self._parts = parts_of(scores, 0, NOTHING)
+        self._filled = parts_of(scores._replace(charts=scores.charts.copy()), 0, NOTHING)
         rows = np.empty((2 * self.n_tokens - 1, 3), dtype=np.int32)
         self._score = best_tree(self.n_tokens, self._filled, no_marks(), rows)
         self.nodes = nodes_of(rows.tolist())
@@ -58,7 +57,7 @@ class SpanExplainer:
     def _check_size(self) -> None:
         """Raise if the sentence is too long for this."""
         examples, instead = self._examples, "Split the sentence, or leave it out"
-        seconds, needed = 3.0 * examples.seconds_of_search(), examples.chart_bytes(9)
+        seconds, needed = 3.0 * examples.features.seconds_of_search(), examples.chart_bytes(9)
         check_time(seconds, "explaining, which takes as long as parsing it three times", instead, "sentence")
         check_memory(needed, "explaining, which keeps nine scores for each span and label", instead, "sentence")
 

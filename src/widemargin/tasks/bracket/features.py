@@ -19,7 +19,7 @@ import numpy as np
 from widemargin._types import AnyArray, IntMatrix, KeyVector, LongMatrix, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
-from widemargin.tasks.bracket.scores import MODULUS_MASK, BracketKeys, PairKeys
+from widemargin.tasks.bracket.slots import MODULUS_MASK, BracketKeys, PairKeys
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import hash_strings
@@ -222,7 +222,7 @@ def _factors(templates: Sequence[RoleTemplate], sequences: Sequence[str]) -> Lon
 
 
 def _sequences(columns: Columns, sequences: Sequence[str]) -> tuple[LongMatrix, LongVector]:
-    """S_t for each of the sequences, and r^t, all modulo 2³¹ (`tasks.bracket.scores`)."""
+    """S_t for each of the sequences, and r^t, all modulo 2³¹ (`tasks.bracket.slots`)."""
     n = columns.n_tokens
     atoms, sums = Atoms(columns, Resources()), np.zeros((len(sequences), n + 1), dtype=np.uint64)
     for q, name in enumerate(sequences):

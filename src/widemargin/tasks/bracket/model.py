@@ -25,6 +25,7 @@ from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import FOLDS, Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse_bracket_templates
+from widemargin.tasks.bracket.linear import count_weights
 from widemargin.tasks.bracket.metrics import bracket_evaluation
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.tasks.probabilities import LEAST
@@ -117,6 +118,10 @@ class Bracketer(TreeModel, Alternatives):
         chain.
         """
         return [self._by_ends(each) for each in self.probabilities(self.settled(X), n_threads)]
+
+    def sentence_probabilities(self, examples: BracketExamples, i: int) -> FloatMatrix:
+        """A row for each span of sentence i, in the order of `decoders.charts.cell`, and a column for each label."""
+        return examples.probabilities(self.weights, np.array([i], dtype=np.int32))[0]
 
     def _by_ends(self, rows: FloatMatrix) -> FloatMatrix:
         """The probabilities of chains by begin and end, from a row per span."""
@@ -236,7 +241,7 @@ class Bracketer(TreeModel, Alternatives):
         places = header["folded"], header["on_words"], header["on_spans"]
         bracketing = Bracketing(header["root"], labels, *places, header.get("fold", "right"))
         bracketing.check()
-        weights = stored_weights(stored, BracketExamples.count_weights(bracketing.n_labels, hash_bits))
+        weights = stored_weights(stored, count_weights(bracketing.n_labels, hash_bits))
         texts = tuple(header["templates"])
         model = cls(labels, bracketing, texts, hash_bits, weights=weights, summary=header["summary"])
         return model.with_carried(stored)

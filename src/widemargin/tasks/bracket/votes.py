@@ -1,6 +1,6 @@
 """Who votes for a constituent: the features of the nodes of one sentence's binary trees by name, with their weights.
 
-The votes for all nodes of a tree add up to its score (`tasks.bracket.scores`). Templates vote by what they find at a
+The votes for all nodes of a tree add up to its score (`tasks.bracket.linear`). Templates vote by what they find at a
 span and at the halves into which it is split, rules by the labels of the halves, all with the label of the node itself.
 """
 
@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin.tasks.bracket.features import SEQUENCES, STEPS, BracketHasher
-from widemargin.tasks.bracket.scores import BracketKeys, BracketWeights, new_slots, pair_slots
+from widemargin.tasks.bracket.linear import BracketWeights
+from widemargin.tasks.bracket.slots import LEFT, RIGHT, SPAN, BracketKeys, new_slots, part_slots
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.roles import RoleTemplate, spell_roles
@@ -78,20 +79,12 @@ class SpanVotes:
 
     def _slot(self, keys: BracketKeys, node: Node) -> Iterator[tuple[int, int, int]]:
         """The slot of the one template of `keys`, and the span that it looks at; nothing where there is no split."""
-        begin, end, split, mask = node.begin, node.end, node.split, self._mask
-        singles = [(keys.first, begin), (keys.last, end - 1)]
-        pairs = [(keys.spans, begin, end)]
+        slots, parts = new_slots(keys), [(SPAN, node.begin, node.end)]
         if node.is_split:
-            singles.append((keys.split, split))
-            pairs += [(keys.lefts, begin, split), (keys.rights, split, end)]
-        for single, token in singles:
-            if single.shape[1]:
-                yield int(single[token, 0]) & mask, begin, end
-        for pair, first, last in pairs:
-            if pair.begin.shape[1]:
-                slots = new_slots(pair)
-                pair_slots(keys, pair, first, last, mask, slots)
-                yield int(slots[0]), first, last
+            parts += [(LEFT, node.begin, node.split), (RIGHT, node.split, node.end)]
+        for kind, begin, end in parts:
+            for slot in slots[: part_slots(keys, kind, begin, end, self._mask, slots)].tolist():
+                yield slot, begin, end
 
     def _spelt(self, template: RoleTemplate, node: Node, begin: int, end: int) -> str:
         measured = {"length": str(STEPS[np.searchsorted(STEPS, end - begin, side="right") - 1])}

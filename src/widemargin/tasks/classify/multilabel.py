@@ -102,7 +102,7 @@ class MultilabelExamples:
 
     def single(self, w: FloatVector, batch: IntVector, error_scale: Scale = 0.0) -> FloatMatrix:
         """The share of each label by itself in ⟨w, φ⟩ + error_scale · Δ, up to a constant that all sets share."""
-        scores = self.linear.scores(w, batch)
+        scores = self.linear.rows(w, batch)
         scales = per_example(error_scale, batch)
         if scales.any():
             scores += scales[:, None] * self.costs * (1.0 - 2.0 * self.gold[batch])

@@ -13,11 +13,11 @@ from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
+from widemargin.structures.dependencies import WITH_GRANDPARENTS
 from widemargin.tasks.fold_tags import Learnt
 from widemargin.tasks.jackknife import offered, tagged
-from widemargin.tasks.parse.decode import WITH_GRANDPARENTS
 from widemargin.tasks.parse.dependencies import Dependencies, as_dependencies
-from widemargin.tasks.parse.examples import Trees
+from widemargin.tasks.parse.examples import Trees, tree_examples
 from widemargin.tasks.parse.features import (
     ARC_TEMPLATES,
     GRANDPARENT_TEMPLATES,
@@ -29,7 +29,6 @@ from widemargin.tasks.parse.features import (
 )
 from widemargin.tasks.parse.model import Parser
 from widemargin.tasks.parse.parameters import ParserParameters
-from widemargin.tasks.parse.summed import tree_examples
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 from widemargin.tasks.trees import checked_bits

@@ -4,37 +4,37 @@
 
 Features are hashed into one table of 2^bits weights (`keys`); with labels they have a weight per label, side by side.
 Trees are projective or not, with one root or several. The error counts wrong arcs: those with the wrong head, and those
-with the right head and the wrong label, each times its cost.
+with the right head and the wrong label, each times its cost. The structure is `structures.dependencies`, the linear map
+is `tasks.parse.tree_features`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from widemargin._types import BoolVector, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.cut_store import BYTES_PER_ENTRY
-from widemargin.core.examples import Differences, Scale, at_positions, per_example
+from widemargin.core.examples import Differences, Scale
 from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import sums
 from widemargin.errors import DataError, WidemarginError
-from widemargin.tasks.parse.best import KINDS, best_trees
+from widemargin.structures.arc_costs import ArcCosts
+from widemargin.structures.dependencies import KINDS, WITH_GRANDPARENTS, ArcScores, Dependencies, Order
+from widemargin.structures.dependency_sums import SummedDependencies, dependencies
+from widemargin.structures.examples import PartExamples, Scored, WithBestK, WithPositions, WithSums
+from widemargin.structures.parts import Costs, Counts
 from widemargin.tasks.parse.crossing import crossing
-from widemargin.tasks.parse.decode import DECODERS, WITH_GRANDPARENTS, Decoder, Order, Scores
-from widemargin.tasks.parse.difference import difference
-from widemargin.tasks.parse.keys import ARC, BETWEEN, GRANDPARENT, LABEL, LABEL_MODIFIER, SIBLING, STEPS, TreeKeys
-from widemargin.tasks.parse.positions import every_sentence, worst_trees
-from widemargin.tasks.parse.reads import reads
-from widemargin.tasks.parse.scores import TreeData, part_scores
+from widemargin.tasks.parse.keys import STEPS, TreeKeys
+from widemargin.tasks.parse.tree_features import TreeFeatures
 
 NANOSECONDS_PROJECTIVE = 0.45
 """Measured: times the cube of the length."""
 
 NANOSECONDS_GRANDSIBLINGS = 0.4
 """Measured: times the fourth power of the length."""
-
-MOST_SCORES = 1 << 20
-"""How many part scores are held at a time, unless a single sentence has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class Trees:
     single_root: bool = True
 
     def __post_init__(self) -> None:
-        if (self.decoder, self.order) not in DECODERS:
-            known = ", ".join(f"{name} of order {order}" for name, order in DECODERS)
+        if (self.decoder, self.order) not in KINDS:
+            known = ", ".join(f"{name} of order {order}" for name, order in KINDS)
             raise WidemarginError(f"there is no {self.decoder} decoder of order {self.order}; there are {known}")
 
     @property
@@ -77,9 +77,10 @@ class Trees:
         return (1 << self.hash_bits) + max(self.n_labels, len(STEPS) + 1)
 
     @property
-    def decode(self) -> Decoder:
-        """The kernel that decodes."""
-        return DECODERS[self.decoder, self.order]
+    def structure(self) -> Dependencies:
+        """The trees on scores of arcs, with sums if there are any."""
+        kind = KINDS[self.decoder, self.order]
+        return dependencies(self.n_labels, kind, self.single_root)
 
     def check_lengths(self, lengths: LongVector, source: str) -> None:
         """Raise if a sentence is too long to be parsed."""
@@ -107,8 +108,10 @@ class Trees:
         check_memory(needed, f"parsing, whose memory grows with the {power} of the length", advice, place)
 
 
-class TreeExamples:
+class TreeExamples(WithBestK, WithPositions):
     """Sentences with their gold trees (or without, for prediction only), compiled to arrays.
+
+    Outputs have a code for each token, head · n_labels + label.
 
     Parameters
     ----------
@@ -120,7 +123,7 @@ class TreeExamples:
     source : where the sentences come from, for error messages
     """
 
-    exact = True
+    features: TreeFeatures
 
     def __init__(
         self,
@@ -139,157 +142,127 @@ class TreeExamples:
                 f"a wrong label costs {label_cost:g} and a wrong head {head_cost:g}; both must be at least 0, and the "
                 "wrong head must cost something, and not less than the label"
             )
-        trees.check_lengths(np.diff(indptr), source)
-        none = np.empty(0, dtype=np.int32)
-        self.trees = trees
-        self.data = TreeData(
-            indptr,
-            keys,
-            (1 << trees.hash_bits) - 1,
-            trees.n_labels,
-            none if heads is None else heads,
-            none if labels is None else labels,
-            np.array([head_cost, label_cost], dtype=np.float64),
+        lengths = np.diff(indptr)
+        trees.check_lengths(lengths, source)
+        self.trees, self.heads = trees, np.empty(0, dtype=np.int32) if heads is None else heads
+        gold = self._checked(lengths, labels)
+        costs = ArcCosts(indptr, gold, trees.n_labels, np.array([head_cost, label_cost], dtype=np.float64))
+        features = TreeFeatures(
+            indptr, keys, trees.hash_bits, trees.n_labels, trees.n_weights, self.heads, _microseconds(trees, lengths)
         )
-        self.n_examples = len(indptr) - 1
-        self.n_weights = trees.n_weights
-        self.lengths = self.n_positions = np.diff(indptr)
-        # Measured: about half a microsecond an arc, 20 nanoseconds a pair of siblings, and 30 a chain of two arcs.
-        self.work = 0.5 * self.lengths * (self.lengths + 1.0)
-        if trees.siblings:
-            self.work += 0.02 * self.lengths**3
-        if trees.grandparents:
-            self.work += 0.03 * self.lengths**3 + 1e-3 * NANOSECONDS_GRANDSIBLINGS * self.lengths**4.0
-        self._check()
+        features.check()
+        super().__init__(trees.structure, features, costs, gold)
+        # Only the best labels of arcs are kept where no other is asked for: that takes less time than to write them.
+        self._folded = PartExamples(replace(self.structure, folded=True), features, costs, gold)
 
-    def _check(self) -> None:
-        """Raise unless every index is within bounds: kernels do not check."""
-        data, n_tokens = self.data, int(self.data.indptr[-1])
-        for role in ("head", "modifier", "other"):
-            rows = len(getattr(data.keys, role))
-            if rows != n_tokens + 1:
-                raise DataError(f"{n_tokens} tokens and the root need a row of keys each; there are {rows} as {role}")
-        if len(data.heads):
-            sizes = np.repeat(self.lengths, self.lengths)
-            if len(data.heads) != n_tokens or np.any((data.heads < 0) | (data.heads > sizes)):
-                raise DataError("heads must be token numbers in their sentences, or 0, for each token")
-            if len(data.labels) != n_tokens or np.any((data.labels < 0) | (data.labels >= data.n_labels)):
-                raise DataError(f"labels must be numbers from 0 to {data.n_labels - 1} for each token")
+    def _checked(self, lengths: LongVector, labels: IntVector | None) -> IntVector:
+        """The codes of the gold arcs; raise unless every index is within bounds: kernels do not check."""
+        heads, n_labels, n_tokens = self.heads, self.trees.n_labels, int(lengths.sum())
+        if not len(heads):
+            return heads
+        if len(heads) != n_tokens or np.any((heads < 0) | (heads > np.repeat(lengths, lengths))):
+            raise DataError("heads must be token numbers in their sentences, or 0, for each token")
+        if labels is None or len(labels) != n_tokens or np.any((labels < 0) | (labels >= n_labels)):
+            raise DataError(f"labels must be numbers from 0 to {n_labels - 1} for each token")
+        codes: IntVector = heads * np.int32(n_labels) + labels
+        return codes
 
-    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
-        """The best trees of the batch, end to end: for each token head · n_labels + label."""
-        trees, n_labels = self.trees, self.trees.n_labels
-        parts = []
-        scales = per_example(error_scale, batch)
-        for chunk in self._chunks(batch):
-            sizes, starts = self.lengths[batch[chunk]], self._starts(batch[chunk])
-            scores = self._scores(w, batch[chunk], scales[chunk])
-            heads = np.empty(starts[-1], dtype=np.int32)
-            trees.decode(scores, every_sentence(sizes, starts), trees.single_root, heads, np.empty(len(sizes)))
-            modifiers = np.arange(len(heads)) - np.repeat(starts[:-1], sizes) + 1
-            arcs = np.repeat(scores.at_arc, sizes) + heads * (np.repeat(sizes, sizes) + 1) + modifiers
-            parts.append(heads * np.int32(n_labels) + scores.labels[arcs])
-        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
+    def decode(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
+        """The best trees of the batch, end to end."""
+        if isinstance(w, Scored):
+            return super().decode(w, batch, error_scale=error_scale)
+        return self._folded.decode(w, batch, error_scale=error_scale)
 
-    def decode_best(
-        self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
-    ) -> tuple[IntVector, IntVector]:
-        """The batch with each example repeated per output, and the `k` best trees, best first, end to end."""
-        trees, scales = self.trees, per_example(error_scale, batch)
-        counts, codes = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
-        for chunk in self._chunks(batch):
-            scores = self._room(batch[chunk])
-            kind = KINDS[trees.decoder, trees.order]
-            found = best_trees(self.data, w, batch[chunk], scales[chunk], scores, kind, trees.single_root, k)
-            counts.append(found[0])
-            codes.append(found[1])
-        return np.repeat(batch, np.concatenate(counts)), np.concatenate(codes)
-
-    def arc_scores(self, w: FloatVector, i: int) -> Scores:
-        """The part scores of one sentence."""
-        return self._scores(w, np.array([i], dtype=np.int32), np.zeros(1))
+    def arc_scores(self, w: FloatVector, i: int) -> ArcScores:
+        """The part scores of one sentence, folded."""
+        return self._folded.scored(w, np.array([i], dtype=np.int32)).scores
 
     def unreachable(self) -> dict[str, BoolVector]:
         """The gold trees that decoding cannot return (`core.examples.Unreachable`)."""
-        data, trees = self.data, self.trees
-        if not len(data.heads):
+        heads, indptr, trees = self.heads, self.features.data.indptr, self.trees
+        if not len(heads):
             return {}
         reasons = {}
         if trees.decoder == "projective":
-            reasons["crossing arcs"] = crossing(data.indptr, data.heads)
+            reasons["crossing arcs"] = crossing(indptr, heads)
         if trees.single_root:
-            reasons["more than one root"] = sums(data.heads == 0, data.indptr) > 1
+            reasons["more than one root"] = sums(heads == 0, indptr) > 1
         return reasons
 
-    def violator_bytes(self) -> FloatVector:
-        """What `violators` may take: two trees for each token, and ψ if all heads are wrong and half as far off."""
-        data = self.data
-        tokens = np.arange(1, len(data.heads) + 1) - np.repeat(data.indptr[:-1], self.lengths)
-        apart = sums(np.abs(data.heads - tokens), data.indptr) + 0.5 * self.lengths**2
-        groups = np.diff(data.keys.edges)
-        of_tokens = (
-            4.0 * (groups[ARC] + groups[SIBLING] + groups[GRANDPARENT]) + 2.0 * groups[LABEL : LABEL_MODIFIER + 1].sum()
-        )
-        entries = self.lengths * of_tokens + 2.0 * groups[BETWEEN] * apart
-        return self.lengths * (BYTES_PER_ENTRY * entries + 8.0 * self.lengths)
 
-    def violators(self, w: FloatVector, batch: IntVector) -> Differences:
-        """The worst trees that are wrong at each token (`core.examples.Positions`)."""
-        errors, codes = [np.empty(0)], [np.empty(0, dtype=np.int32)]
-        for chunk in self._chunks(batch):
-            part = batch[chunk]
-            scores = self._scores(w, part, np.zeros(len(part)))
-            found = worst_trees(
-                self.data, w, part, self._starts(part), scores, self.trees.decode, self.trees.single_root
-            )
-            errors.append(found[0])
-            codes.append(found[1])
-        all_errors = np.concatenate(errors)
-        wrong = np.repeat(batch, self.lengths[batch])[all_errors > 0]
-        return at_positions(all_errors, self.difference(wrong, np.concatenate(codes)).psi)
+class SummedTreeExamples(WithSums, TreeExamples):
+    """Sentences with sums over all of their trees.
 
-    def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
-        """Errors and feature differences of trees laid end to end."""
-        return Differences(*difference(self.data, batch, self._starts(batch), outputs))
+    Gold trees that decoding cannot return, those `beyond`, count as one output more: with Z the sum over all others,
 
-    def support(self, batch: IntVector) -> LongMatrix:
-        """The weights of all arcs of the batch."""
-        return reads(self.data, batch, self.n_weights)
+        −log p(gold) = log(1 + Z / exp(score of gold)),   φ(gold) − E[φ] = (1 − p(gold)) (φ(gold) − E[φ | not gold])
+    """
 
-    def _scores(self, w: FloatVector, batch: IntVector, scales: FloatVector) -> Scores:
-        """The part scores of a batch."""
-        scores = self._room(batch)
-        part_scores(self.data, w, batch, scales, scores)
-        return scores
+    structure: SummedDependencies
 
-    def _room(self, batch: IntVector) -> Scores:
-        """Room for the part scores of a batch."""
-        sizes = self.lengths[batch]
-        arcs = (sizes + 1) ** 2
-        triples = arcs * (sizes + 1) if self.trees.siblings else np.zeros_like(arcs)
-        return Scores(
-            sizes,
-            np.cumsum(arcs) - arcs,
-            np.cumsum(triples) - triples,
-            np.empty(arcs.sum()),
-            np.empty(arcs.sum(), dtype=np.int32),
-            np.empty(triples.sum()),
-            np.empty(triples.sum() if self.trees.grandparents else 0),
-        )
+    def losses(
+        self, w: Any, batch: IntVector, error_scale: float, costs: Costs | None = None
+    ) -> tuple[FloatVector, Counts]:
+        """−log p of the gold trees, and z(gold) − E[z]."""
+        scores, gold = self._scores(w, batch, np.full(len(batch), error_scale), costs), self.gold_of(batch)
+        total = self.structure.total(scores, gold)
+        log_z, counts = self.structure.sums(scores, over=True)
+        losses, beyond = np.maximum(log_z - total, 0.0), np.flatnonzero(self._beyond[batch])
+        losses[beyond] = np.logaddexp(log_z[beyond] - total[beyond], 0.0)
+        counts = self.structure.residual(counts, gold)
+        for k in beyond.tolist():
+            factor, size = -np.expm1(-losses[k]), int(counts.widths[k])
+            counts.arcs[counts.starts[k] :][: size**2] *= factor
+            counts.labels[counts.starts[k] :][: size**2] *= factor
+            counts.siblings[counts.triples[k] :][: size**3] *= factor
+        return losses, counts
 
-    def _chunks(self, batch: IntVector) -> Iterator[slice]:
-        """Pieces of the batch that have few enough part scores to hold."""
-        done = np.cumsum((self.lengths[batch] + 1.0) ** (3 if self.trees.siblings else 2))
-        if len(batch) and done[-1] <= MOST_SCORES:
-            # The usual batch while training, where the rest of this takes as long as a short sentence.
-            yield slice(0, len(batch))
-            return
-        numbers = done // MOST_SCORES
-        edges = np.flatnonzero(np.diff(numbers, prepend=-1, append=np.inf))
-        for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            yield slice(begin, end)
+    def _expected(self, w: Any, batch: IntVector, error_scale: float, costs: Costs) -> Differences:
+        losses = []
 
-    def _starts(self, batch: IntVector) -> LongVector:
-        starts = np.zeros(len(batch) + 1, dtype=np.int64)
-        np.cumsum(self.lengths[batch], out=starts[1:])
-        return starts
+        def counted() -> Iterator[tuple[IntVector, Counts]]:
+            for piece in self.pieces(batch):
+                loss, counts = self.losses(w, piece, error_scale, costs)
+                losses.append(loss)
+                yield piece, counts
+
+        psi = self.features.gather_pieces(batch, counted())
+        return Differences(np.concatenate(losses), psi)
+
+    def labelled(self, w: FloatVector, i: int) -> FloatMatrix:
+        """(n + 1, n + 1, labels) the probabilities of the arcs of one sentence with all labels, by head, then token."""
+        scores = self.scored(w, np.array([i], dtype=np.int32)).scores
+        size = int(self.lengths[i]) + 1
+        return self.structure.own(self.structure.sums(scores, over=True).counts).reshape(size, size, -1)
+
+    def expectation_bytes(self) -> FloatVector:
+        """What `expectation` may take: sums over all trees, and the entries of ψ."""
+        entries = self.features.most_expected()
+        return BYTES_PER_ENTRY * np.minimum(entries, self.n_weights) + 4.0 * entries + self.sum_bytes()
+
+    def sum_bytes(self) -> FloatVector:
+        """What sums over all trees take: the shares of all labels, seven tables of arcs and three of siblings."""
+        size = self.lengths + 1.0
+        return 8.0 * ((self.trees.n_labels + 7.0) * size**2 + (3.0 * size**3 if self.trees.siblings else 0.0))
+
+    @cached_property
+    def _beyond(self) -> BoolVector:
+        beyond = np.zeros(self.n_examples, dtype=np.bool_)
+        for holds in self.unreachable().values():
+            beyond |= holds
+        return beyond
+
+
+def tree_examples(trees: Trees, *parts: Any, **options: Any) -> TreeExamples:
+    """Examples of this kind of trees, with sums if there are any; the arguments are those of `TreeExamples`."""
+    return (TreeExamples if trees.grandparents else SummedTreeExamples)(trees, *parts, **options)
+
+
+def _microseconds(trees: Trees, lengths: LongVector) -> FloatVector:
+    """Measured: about half a microsecond an arc, 20 nanoseconds a pair of siblings, and 30 a chain of two arcs."""
+    work: FloatVector = 0.5 * lengths * (lengths + 1.0)
+    if trees.siblings:
+        work += 0.02 * lengths**3
+    if trees.grandparents:
+        work += 0.03 * lengths**3 + 1e-3 * NANOSECONDS_GRANDSIBLINGS * lengths**4.0
+    return work

@@ -14,7 +14,7 @@ import numpy as np
 from widemargin._types import FloatVector, LongMatrix
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
-from widemargin.tasks.parse.decode import Scores, arcs_of, grandparents_of, labels_of, siblings_of
+from widemargin.structures.dependencies import ArcScores, fold, grandparents_of, siblings_of
 from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.text.trees import Arc
 
@@ -67,18 +67,20 @@ class ArcExplainer:
             raise WidemarginError(f"the arc {self.spelt(token, chosen)} is the one chosen; name another")
         return max(candidates, key=candidates.__getitem__)
 
-    def margins(self, scores: Scores) -> list[tuple[Arc, float]]:
+    def margins(self, scores: ArcScores) -> list[tuple[Arc, float]]:
         """For every token the best arc from another head, and how much more the chosen arc scores.
 
         `scores` are the part scores of the sentence, which compiled code has summed up for all arcs at once.
         """
-        arcs, best = arcs_of(scores, 0).copy(), labels_of(scores, 0)
+        size = len(self.arcs) + 1
+        arcs, best = np.empty((size, size)), np.empty((size, size), dtype=np.int32)
+        fold(scores, 0, arcs, best)
         np.fill_diagonal(arcs, -np.inf)
         # Only triples that a tree can have are scored; the room of the others holds anything.
         rows, columns = np.nonzero(~np.eye(len(arcs), dtype=bool) & (np.arange(len(arcs)) > 0))
-        if len(scores.sibling):
+        if len(scores.siblings):
             arcs[rows, columns] += siblings_of(scores, 0)[rows, self._siblings()[rows, columns], columns]
-        if len(scores.grandparent):
+        if len(scores.grandparents):
             chains = grandparents_of(scores, 0)
             for head, token in zip(rows.tolist(), columns.tolist(), strict=True):
                 grandparent = self._grandparent(head, token)

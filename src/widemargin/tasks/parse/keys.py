@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntMatrix, LongVector
+from widemargin._types import FloatVector, IntMatrix, IntVector, LongVector
 
 STEPS = ("root", "1", "2", "3", "4", "5+", "10+", "-1", "-2", "-3", "-4", "-5+", "-10+")
 DIRECTIONS = ("root", *["right"] * 6, *["left"] * 6)
@@ -41,6 +41,10 @@ The first four score arcs whatever their label; ``label`` scores arcs with a lab
 ARC, BETWEEN, SIBLING, GRANDPARENT, LABEL, LABEL_HEAD, LABEL_MODIFIER = range(7)
 
 
+ANY_STEP = (0, 1, 7)
+"""A step of each direction: from the root, to the right, to the left."""
+
+
 class TreeKeys(NamedTuple):
     """The keys of all templates, a column each; group g of the templates has the columns `edges`[g] … `edges`[g + 1].
 
@@ -55,6 +59,15 @@ class TreeKeys(NamedTuple):
     edges: LongVector
     sibling_head: int
     grandparent_head: int
+
+
+class TreeData(NamedTuple):
+    """The features of sentences, whose tokens begin at `indptr`; slots are taken modulo `mask` + 1."""
+
+    indptr: LongVector
+    keys: TreeKeys
+    mask: int
+    n_labels: int
 
 
 @kernel
@@ -87,6 +100,106 @@ def turn_of(grandparent: int, head_after: bool, modifier: int) -> int:
 def row_of(first: int, node: int) -> int:
     """The row of node 0 … n of a sentence whose first token is number `first` of the corpus."""
     return first + node if node > 0 else 0
+
+
+@kernel
+def direction_of(step: int) -> int:
+    """The number of a step's direction in `ANY_STEP`."""
+    return 0 if step == 0 else (1 if step < 7 else 2)
+
+
+@kernel
+def group_slots(
+    data: TreeData, group: int, head: int, modifier: int, other: int, step: int, slots: IntVector, count: int
+) -> int:
+    """Write the slots of a group's features after the first `count`; return where they end.
+
+    `head`, `modifier` and `other` are rows of keys, 0 where the group does not look at them.
+    """
+    keys, begin, end = data.keys, data.keys.edges[group], data.keys.edges[group + 1]
+    h, m, o, s = np.uint64(head), np.uint64(modifier), np.uint64(other), np.uint64(step)
+    for column in range(begin, end):
+        t = np.uint64(column)
+        key = keys.head[h, t] + keys.modifier[m, t] + keys.other[o, t] + keys.measure[s, t]
+        slots[np.uint64(count + column - begin)] = key & data.mask
+    return count + end - begin
+
+
+@kernel
+def add_between(keys: TreeKeys, token: int, found: LongVector, count: int) -> int:
+    """Append a token, by its row, unless one with its value of `between` is among the first `count`."""
+    value, others = keys.edges[BETWEEN], keys.other
+    if value == keys.edges[BETWEEN + 1]:
+        return count
+    own = others[token, value]
+    for k in range(count):
+        if others[found[k], value] == own:
+            return count
+    found[count] = token
+    return count + 1
+
+
+@kernel
+def between(keys: TreeKeys, first: int, h: int, m: int, found: LongVector) -> int:
+    """Write the tokens between two, by their rows: of those with the same value, the one next to h."""
+    count = 0
+    for node in range(h + 1, m):
+        count = add_between(keys, first + node, found, count)
+    for node in range(h - 1, m, -1):
+        count = add_between(keys, first + node, found, count)
+    return count
+
+
+@kernel
+def arc_slots(data: TreeData, first: int, h: int, m: int, found: LongVector, n_between: int, slots: IntVector) -> int:
+    """Write the slots of an arc whatever its label; `found` are the tokens `between`. Return how many there are."""
+    head, step = row_of(first, h), step_of(h, m)
+    count = group_slots(data, ARC, head, first + m, 0, step, slots, 0)
+    for k in range(n_between):
+        count = group_slots(data, BETWEEN, head, first + m, found[k], step, slots, count)
+    return count
+
+
+@kernel
+def label_slots(data: TreeData, first: int, h: int, m: int, slots: IntVector) -> int:
+    """Write the slots of an arc with a label; return how many there are."""
+    head, step, count = row_of(first, h), step_of(h, m), 0
+    for group in range(LABEL, LABEL_MODIFIER + 1):
+        count = group_slots(data, group, head, first + m, 0, step, slots, count)
+    return count
+
+
+@kernel
+def token_slots(data: TreeData, first: int, node: int, direction: int, group: int, slots: IntVector) -> int:
+    """Write the slots of labels of arcs in a direction that look at one token; return how many there are.
+
+    `group` is LABEL_HEAD or LABEL_MODIFIER. No arc enters the root, and those that leave it have a direction of
+    their own.
+    """
+    if (group == LABEL_MODIFIER and node == 0) or (group == LABEL_HEAD and (node == 0) != (direction == 0)):
+        return 0
+    row = row_of(first, node)
+    head, modifier = (row, 0) if group == LABEL_HEAD else (0, row)
+    return group_slots(data, group, head, modifier, 0, ANY_STEP[direction], slots, 0)
+
+
+@kernel
+def sibling_slots(data: TreeData, first: int, h: int, s: int, m: int, slots: IntVector) -> int:
+    """Write the slots of a modifier and its sibling `s`, which is `h` where there is none; their step is step_of(s, m).
+
+    Return how many there are.
+    """
+    other = 0 if s == h else first + s
+    return group_slots(data, SIBLING, row_of(first, h), first + m, other, 0, slots, 0)
+
+
+@kernel
+def grandparent_slots(data: TreeData, first: int, h: int, m: int, g: int, slots: IntVector) -> int:
+    """Write the slots of a modifier, its head, a token, and its grandparent; their step is `turn_of` them.
+
+    Return how many there are.
+    """
+    return group_slots(data, GRANDPARENT, first + h, first + m, row_of(first, g), 0, slots, 0)
 
 
 @kernel

@@ -18,16 +18,14 @@ from widemargin.files.document import Document
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.report.svg import Picture
+from widemargin.structures.dependencies import KINDS
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.parse.decode import DECODERS
 from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, as_dependencies
 from widemargin.tasks.parse.evaluation import counted_evaluation, tree_counts
-from widemargin.tasks.parse.examples import TreeExamples, Trees
+from widemargin.tasks.parse.examples import TreeExamples, Trees, tree_examples
 from widemargin.tasks.parse.explain import ArcExplainer
 from widemargin.tasks.parse.features import ArcExtractor
-from widemargin.tasks.parse.marginals import best_heads
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
-from widemargin.tasks.parse.summed import tree_examples
 from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, strongest
@@ -57,8 +55,8 @@ class Parser(TreeModel):
     evaluation_options = frozenset({"punctuation"})
     fields: ClassVar[Fields] = {
         "labels": names(at_least=1),
-        "decoder": one_of(*dict.fromkeys(name for name, _ in DECODERS)),
-        "order": one_of(*dict.fromkeys(order for _, order in DECODERS)),
+        "decoder": one_of(*dict.fromkeys(name for name, _ in KINDS)),
+        "order": one_of(*dict.fromkeys(order for _, order in KINDS)),
         "single_root": flag(),
         "hash_bits": HASH_BITS,
         "templates": record(dict.fromkeys(ALWAYS, TEMPLATES), {"grandparent": TEMPLATES}),
@@ -104,24 +102,29 @@ class Parser(TreeModel):
         `labelled` adds a last axis with the probability of each of the `labels` on that arc.
         """
         return [
-            (parts.arcs[..., None] * parts.shares if labelled else parts.arcs)[:, 1:].swapaxes(0, 1)
+            (parts if labelled else parts.sum(axis=2))[:, 1:].swapaxes(0, 1)
             for parts in self.probabilities(self.settled(X), n_threads)
         ]
+
+    def sentence_probabilities(self, examples: Any, i: int) -> FloatMatrix:
+        """Those of the arcs of one sentence with all labels."""
+        parts: FloatMatrix = examples.labelled(self.weights, i)
+        return parts
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
         """The trees with the most right arcs with right labels on average."""
         found: list[list[Arc]] = []
+        structure = replace(self.trees, order=1).structure
         for parts in self.probabilities(self.settled(X), n_threads):
-            labelled = parts.arcs[..., None] * parts.shares
-            heads = best_heads(labelled.max(axis=2), self.trees.decoder, self.trees.single_root)
-            labels = labelled[heads, np.arange(1, len(heads) + 1)].argmax(axis=1)
+            scores = structure.room(np.array([len(parts) - 1]))._replace(arcs=parts.reshape(-1, len(self.labels)))
+            heads, labels = np.divmod(structure.best(scores), len(self.labels))
             found.append([Arc(h, self.labels[label]) for h, label in zip(heads.tolist(), labels.tolist(), strict=True)])
         return found
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """How many arcs of every sentence have each of the `labels` on average."""
         found = self.probabilities(self.settled(X), n_threads)
-        return np.array([np.einsum("hm,hml->l", parts.arcs, parts.shares) for parts in found])
+        return np.array([parts.sum(axis=(0, 1)) for parts in found])
 
     def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
         """Tokens, and for each its heads and labels that are likely enough, the most likely first."""

@@ -1,20 +1,19 @@
-"""Scores of dependency trees: of arcs, of their labels, of pairs of siblings, and of grandparents.
+"""Scores of dependency trees by the features of their parts: arcs, their labels, pairs of siblings, and grandparents.
 
-    ⟨w, φ(x, y)⟩ = Σ over arcs (h, m, l) of arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)  [+ grandparent(g, h, m)]]
+    arcs[h, m, l] = Σ w over the slots of the arc, its label, and what is between
+    siblings[h, s, m], grandparents[h, m, g] = Σ w over their slots
 
-The scores of the sentences of a batch lie end to end. A sentence of n tokens has (n + 1)² scores `arc`, each with that
-of the best label added, and as many numbers of the best labels.
+Fetching weights takes most of the time. So the loops here are not those over the slots of one part (`keys`): they run
+along rows of parts, and features that look at fewer tokens than a part has are summed up once.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.decoders.highest import highest
+from widemargin.structures.dependencies import ArcScores, grandparents_of, siblings_of
 from widemargin.structures.rows import add_rows
-from widemargin.tasks.parse.decode import Scores, arcs_of, grandparents_of, labels_of, siblings_of
 from widemargin.tasks.parse.keys import (
     ARC,
     BETWEEN,
@@ -23,31 +22,17 @@ from widemargin.tasks.parse.keys import (
     LABEL_HEAD,
     LABEL_MODIFIER,
     SIBLING,
+    TreeData,
     TreeKeys,
     add_arcs,
+    direction_of,
+    group_slots,
     row_of,
     step_of,
     steps_from,
+    token_slots,
     turn_of,
 )
-
-ANY_STEP = (0, 1, 7)
-"""A step of each direction: from the root, to the right, to the left."""
-
-
-class TreeData(NamedTuple):
-    """Sentences compiled to arrays; `heads` and `labels` are gold, a number per token, or empty.
-
-    `costs` are those of a wrong head, and of a wrong label at the right head.
-    """
-
-    indptr: LongVector
-    keys: TreeKeys
-    mask: int
-    n_labels: int
-    heads: IntVector
-    labels: IntVector
-    costs: FloatVector
 
 
 @kernel
@@ -79,77 +64,45 @@ def _add_between(
 
 
 @kernel
-def arc_scores(data: TreeData, w: FloatVector, i: int, scores: FloatMatrix) -> None:
-    """The scores of all arcs of sentence i; those of tokens to themselves are 0."""
-    keys, first = data.keys, data.indptr[i]
-    n, has_between = data.indptr[i + 1] - first, keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]
-    nearest = _same_values(keys, first, n if has_between else 0)
-    steps = np.empty(n + 1, dtype=np.int64)
-    for h in range(n + 1):
-        row = scores[h]
-        row[1:] = 0.0
-        steps_from(h, n, steps)
-        for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
-            add_arcs(keys, t, int(keys.head[row_of(first, h), t]), first + 1, steps[1:], w, data.mask, row[1:])
-        if has_between:
-            _add_between(data, w, first, h, nearest, steps, row)
-        if h > 0:
-            row[h] = 0.0
+def _arcs_from(
+    data: TreeData, w: FloatVector, first: int, h: int, nearest: LongMatrix, steps: LongVector, row: FloatVector
+) -> None:
+    """Write the scores of the arcs from h whatever their labels."""
+    keys, n = data.keys, len(row) - 1
+    row[:] = 0.0
+    steps_from(h, n, steps)
+    for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
+        add_arcs(keys, t, int(keys.head[row_of(first, h), t]), first + 1, steps[1:], w, data.mask, row[1:])
+    if keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]:
+        _add_between(data, w, first, h, nearest, steps, row)
 
 
 @kernel
-def node_labels(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, nodes: FloatMatrix) -> None:
+def _node_labels(data: TreeData, w: FloatVector, first: int, n: int, slots: IntVector, nodes: FloatMatrix) -> None:
     """Label scores of one token and a direction: row 6 · node + direction as a modifier, 3 rows further as a head."""
-    slots = np.empty(keys.head.shape[1], dtype=np.int32)
     for row in range(6 * (n + 1)):
         for label in range(nodes.shape[1]):
             nodes[row, label] = 0.0
-    for node in range(n + 1):
-        for direction in range(3):
-            step = ANY_STEP[direction]
-            if node > 0:
-                begin, end = keys.edges[LABEL_MODIFIER], keys.edges[LABEL_MODIFIER + 1]
-                for t in range(begin, end):
-                    slots[t] = (keys.modifier[first + node, t] + keys.measure[step, t]) & mask
-                add_rows(w, slots[begin:end], nodes[6 * node + direction])
-            if (node == 0) == (direction == 0):
-                begin, end = keys.edges[LABEL_HEAD], keys.edges[LABEL_HEAD + 1]
-                for t in range(begin, end):
-                    slots[t] = (keys.head[row_of(first, node), t] + keys.measure[step, t]) & mask
-                add_rows(w, slots[begin:end], nodes[6 * node + 3 + direction])
+        group, direction = LABEL_MODIFIER if row % 6 < 3 else LABEL_HEAD, row % 3
+        count = token_slots(data, first, row // 6, direction, group, slots)
+        add_rows(w, slots[:count], nodes[row])
 
 
 @kernel
-def label_slots(keys: TreeKeys) -> IntVector:
-    """Scratch for `label_row`."""
-    return np.empty(keys.edges[LABEL + 1] - keys.edges[LABEL], dtype=np.int32)
-
-
-@kernel
-def label_row(
-    keys: TreeKeys,
-    w: FloatVector,
-    mask: int,
-    first: int,
-    h: int,
-    m: int,
-    nodes: FloatMatrix,
-    slots: IntVector,
-    row: FloatVector,
+def _add_labels(
+    data: TreeData, w: FloatVector, first: int, h: int, m: int, nodes: FloatMatrix, slots: IntVector, row: FloatVector
 ) -> None:
-    """Write the scores of all labels of an arc to a row; `slots` is scratch."""
-    step, head, begin = step_of(h, m), row_of(first, h), keys.edges[LABEL]
-    direction = 0 if step == 0 else (1 if step < 7 else 2)
-    for t in range(len(slots)):
-        pair = keys.head[head, begin + t] + keys.modifier[first + m, begin + t]
-        slots[t] = (pair + keys.measure[step, begin + t]) & mask
+    """Add the scores of all labels of an arc to a row; `slots` is scratch."""
+    step = step_of(h, m)
+    modifier, head = 6 * m + direction_of(step), 6 * h + 3 + direction_of(step)
+    count = group_slots(data, LABEL, row_of(first, h), first + m, 0, step, slots, 0)
     for label in range(len(row)):
-        row[label] = nodes[6 * m + direction, label] + nodes[6 * h + 3 + direction, label]
-    add_rows(w, slots, row)
+        row[label] += nodes[modifier, label] + nodes[head, label]
+    add_rows(w, slots[:count], row)
 
 
 @kernel
-def sibling_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
+def _sibling_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
     """scores[h, s, m] of all modifiers m of h whose next sibling towards h is s; h itself where there is none."""
     steps, whatever_head = np.empty(n + 1, dtype=np.int64), np.empty((2, n + 1))
     for s in range(n + 1):
@@ -191,7 +144,7 @@ def _add_chains(
 
 
 @kernel
-def grandparent_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
+def _grandparent_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
     """scores[h, m, g] of all chains of words h and m with a grandparent g outside of them."""
     begin, with_head, end = keys.edges[GRANDPARENT], keys.grandparent_head, keys.edges[GRANDPARENT + 1]
     others = _grandparent_keys(keys, first, n)
@@ -214,38 +167,35 @@ def grandparent_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n:
 
 
 @kernel
-def part_scores(data: TreeData, w: FloatVector, batch: IntVector, scales: FloatVector, scores: Scores) -> None:
-    """Work out the scores of a batch; errors count `scales` times."""
-    longest = 0
-    for size in scores.sizes:
-        longest = max(longest, size)
-    keys = data.keys
-    nodes, row, slots = np.empty((6 * (longest + 1), data.n_labels)), np.empty(data.n_labels), label_slots(keys)
-    for position in range(len(batch)):
-        first, n = data.indptr[batch[position]], scores.sizes[position]
-        arcs, best = arcs_of(scores, position), labels_of(scores, position)
-        arc_scores(data, w, batch[position], arcs)
-        node_labels(keys, w, data.mask, first, n, nodes)
+def add_scores(data: TreeData, w: FloatVector, batch: IntVector, longest: int, scores: ArcScores) -> None:
+    """Add the scores of a batch to its costs, which `structures.arc_costs` has filled in."""
+    keys, all_arcs, labels = data.keys, scores.arcs, scores.labels
+    nodes, slots = np.empty((6 * (longest + 1), data.n_labels)), np.empty(keys.edges[LABEL_MODIFIER + 1], np.int32)
+    arcs, steps, row = np.empty(longest + 1), np.empty(longest + 1, dtype=np.int64), np.empty(data.n_labels)
+    has_between = keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]
+    for k in range(len(batch)):
+        first, n = data.indptr[batch[k]], scores.sizes[k]
+        nearest = _same_values(keys, first, n if has_between else 0)
+        _node_labels(data, w, first, n, slots, nodes)
         for h in range(n + 1):
+            _arcs_from(data, w, first, h, nearest, steps[: n + 1], arcs[: n + 1])
             for m in range(1, n + 1):
-                if h != m:
-                    label_row(keys, w, data.mask, first, h, m, nodes, slots, row)
-                    if scales[position] != 0.0:
-                        augment(data, first, h, m, scales[position], row)
-                    best[h, m] = highest(row)
-                    arcs[h, m] += row[best[h, m]]
-        if len(scores.sibling) > 0:
-            sibling_scores(keys, w, data.mask, first, n, siblings_of(scores, position))
-        if len(scores.grandparent) > 0:
-            grandparent_scores(keys, w, data.mask, first, n, grandparents_of(scores, position))
-
-
-@kernel
-def augment(data: TreeData, first: int, h: int, m: int, scale: float, row: FloatVector) -> None:
-    """Add the errors of an arc's labels, `scale` times, to a row of their scores."""
-    gold_head, gold_label = data.heads[first + m - 1], data.labels[first + m - 1]
-    for label in range(len(row)):
-        if h != gold_head:
-            row[label] += scale * data.costs[0]
-        elif label != gold_label:
-            row[label] += scale * data.costs[1]
+                at = scores.starts[k] + h * (n + 1) + m
+                if h == m:
+                    continue
+                if len(labels) == 0:
+                    for label in range(data.n_labels):
+                        all_arcs[at, label] += arcs[m]
+                    _add_labels(data, w, first, h, m, nodes, slots, all_arcs[at])
+                    continue
+                for label in range(data.n_labels):
+                    row[label] = all_arcs[at, 0]
+                if labels[at] >= 0:
+                    row[labels[at]] = 0.0
+                _add_labels(data, w, first, h, m, nodes, slots, row)
+                labels[at] = highest(row)
+                all_arcs[at, 0] = arcs[m] + row[labels[at]]
+        if len(scores.siblings) > 0:
+            _sibling_scores(keys, w, data.mask, first, n, siblings_of(scores, k))
+        if len(scores.grandparents) > 0:
+            _grandparent_scores(keys, w, data.mask, first, n, grandparents_of(scores, k))

@@ -16,7 +16,7 @@ import numpy as np
 
 from widemargin._types import FloatVector
 from widemargin.tasks.parse.features import MEASURES, OUTSIDE, ArcExtractor
-from widemargin.tasks.parse.keys import BETWEEN, GROUPS, TURNS, step_of, turn_of
+from widemargin.tasks.parse.keys import GROUPS, TURNS, TreeData, between, group_slots, step_of, turn_of
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.roles import RoleTemplate, spell_roles
@@ -51,7 +51,7 @@ class ArcVotes:
     def __init__(self, extractor: ArcExtractor, sentence: Columns, w: FloatVector, labels: Sequence[str]) -> None:
         self.n_tokens = sentence.n_tokens
         self._extractor, self._w, self._labels = extractor, w, labels
-        self._keys = extractor.keys(sentence)
+        self._data = TreeData(sentence.indptr, extractor.keys(sentence), (1 << extractor.hash_bits) - 1, len(labels))
         self._atoms = Atoms(sentence, Resources())
 
     def scores(self, head: int, modifier: int, sibling: int = 0, grandparent: int | None = None) -> FloatVector:
@@ -85,8 +85,7 @@ class ArcVotes:
 
     def _features(self, head: int, modifier: int, sibling: int, grandparent: int | None) -> Iterator[_Feature]:
         ends = {"head": head, "modifier": modifier}
-        keys = self._keys
-        for name, begin, end in zip(GROUPS, keys.edges[:-1], keys.edges[1:], strict=True):
+        for group, name in enumerate(GROUPS):
             templates = self._extractor.groups[name]
             step, labelled = step_of(head, modifier), name.startswith("label")
             others = [0]
@@ -99,22 +98,17 @@ class ArcVotes:
                 step = turn_of(grandparent or 0, head > modifier, modifier)
             for other in others:
                 nodes = {**ends, "between": other, "sibling": other, "grandparent": other}
-                slots = keys.head[head] + keys.modifier[modifier] + keys.other[other] + keys.measure[step]
-                for template, slot in zip(templates, (slots & self._mask)[begin:end].tolist(), strict=True):
+                slots = np.empty(len(templates), dtype=np.int32)
+                group_slots(self._data, group, head, modifier, other, step, slots, 0)
+                for template, slot in zip(templates, slots.tolist(), strict=True):
                     yield _Feature(template, slot, nodes, step, labelled)
                     if not labelled:  # once more with the distance
                         yield _Feature(template, slot + 1 + step, nodes, step, labelled, distant=True)
 
-    @property
-    def _mask(self) -> int:
-        return (1 << self._extractor.hash_bits) - 1
-
     def _between(self, head: int, modifier: int) -> list[int]:
         """The tokens between the two; of those with the same value, the one nearest to the head."""
-        step, begin = 1 if modifier > head else -1, self._keys.edges[BETWEEN]
-        if begin == self._keys.edges[BETWEEN + 1]:
-            return []
-        return list({int(self._keys.other[t, begin]): t for t in range(modifier - step, head, -step)}.values())
+        found = np.empty(self.n_tokens, dtype=np.int64)
+        return found[: between(self._data.keys, 0, head, modifier, found)].tolist()
 
     def _spelt(self, feature: _Feature, label: int) -> str:
         tokens = {role: node - 1 if node else OUTSIDE[role] for role, node in feature.nodes.items()}

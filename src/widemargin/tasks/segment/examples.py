@@ -14,7 +14,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_rows
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.sparse import NO_ROWS, Rows, taken
-from widemargin.structures.examples import WithBestK, WithSums, WithThrough, WithWorst
+from widemargin.structures.examples import WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
 from widemargin.structures.segments import Segments
 from widemargin.tasks.segment.check import check
 from widemargin.tasks.segment.costs import SegmentCosts
@@ -24,7 +24,7 @@ from widemargin.tasks.segment.spans import span_boundaries
 from widemargin.tasks.segment.weights import Segmentation
 
 
-class SegmentExamples(WithBestK, WithWorst, WithThrough, WithSums):
+class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
     """Sequences with their gold segments (or without, for prediction only), compiled to arrays.
 
     Parameters

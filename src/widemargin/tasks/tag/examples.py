@@ -16,13 +16,13 @@ from widemargin._types import FloatMatrix, IntVector, LongVector
 from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_rows
 from widemargin.core.sparse import NO_ROWS, Rows
 from widemargin.structures.chain import Chain
-from widemargin.structures.examples import WithBestK, WithSums, WithThrough, WithWorst
+from widemargin.structures.examples import WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
 from widemargin.structures.label_costs import LabelCosts
 from widemargin.tasks.tag.features import ChainFeatures
 from widemargin.tasks.tag.weights import ChainShape
 
 
-class ChainExamples(WithBestK, WithWorst, WithThrough, WithSums):
+class ChainExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
     """Sequences with their gold labels (or without, for prediction only), compiled to arrays.
 
     Parameters

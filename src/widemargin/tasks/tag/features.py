@@ -12,39 +12,36 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.sparse import NO_ROWS, Rows, add_features, add_thin_features, coalesce, new_table, transposed
+from widemargin.core.sparse import NO_ROWS, Rows, add_features, coalesce, new_table, transposed
 from widemargin.errors import DataError
 from widemargin.structures.chain import ChainCounts, ChainScores
 from widemargin.structures.feature_sums import append, append_features, count_features, sum_by_feature, sum_by_row
+from widemargin.structures.label_rows import add_label_scores, add_thin_label_scores
 from widemargin.structures.parts import Parts
 from widemargin.structures.support import distinct, runs
 from widemargin.tasks.tag.weights import ChainShape, ChainWeights
 
 
 @kernel
-def _add_scores(
+def _add_tables(
     indptr: LongVector,
-    features: Rows,
-    transition_features: Rows,
-    weights: ChainWeights,
+    rows: Rows,
+    conditional: FloatMatrix,
+    shared: FloatMatrix,
     batch: IntVector,
-    scores: ChainScores,
+    starts: LongVector,
+    tables: FloatMatrix,
 ) -> None:
-    n_labels, conditional = len(weights.begin), len(weights.conditional) > 0
-    flat = weights.conditional.reshape(len(weights.conditional), n_labels * n_labels)
-    shared = weights.transition.reshape(n_labels * n_labels)
+    """The transition scores of positions that have features of their own."""
+    n_pairs = shared.shape[0] * shared.shape[1]
+    flat, same = conditional.reshape(len(conditional), n_pairs), shared.reshape(n_pairs)
     for k in range(len(batch)):
-        first, row = indptr[batch[k]], scores.starts[k]
-        for t in range(scores.sizes[k]):
-            if len(weights.emission) > 0:
-                add_features(features, first + t, weights.emission, scores.emission[row + t])
-            else:
-                add_thin_features(features, first + t, weights.thin_emission, scores.emission[row + t])
-            if conditional:
-                table = scores.transition[row + t].reshape(n_labels * n_labels)
-                for j in range(len(table)):
-                    table[j] = shared[j]
-                add_features(transition_features, first + t, flat, table)
+        first = indptr[batch[k]]
+        for t in range(indptr[batch[k] + 1] - first):
+            table = tables[starts[k] + t].reshape(n_pairs)
+            for j in range(n_pairs):
+                table[j] = same[j]
+            add_features(rows, first + t, flat, table)
 
 
 @kernel
@@ -214,10 +211,17 @@ class ChainFeatures:
     def scores(self, w: FloatVector | ChainWeights, batch: IntVector, room: ChainScores) -> ChainScores:
         """Add the scores of features; transitions that all positions share are the weights themselves."""
         weights = w if isinstance(w, ChainWeights) else self.shape.parts(w)
-        tables = room.transition if self.shape.n_transition_features else weights.transition[None]
-        scores = room._replace(transition=tables, begin=weights.begin, end=weights.end)
-        _add_scores(self.indptr, self.rows, self.transition_rows, weights, batch, scores)
-        return scores
+        starts, sizes, emission, tables, *_ = room
+        if len(weights.emission):
+            add_label_scores(self.indptr, self.rows, weights.emission, batch, starts, emission)
+        else:
+            add_thin_label_scores(self.indptr, self.rows, weights.thin_emission, batch, starts, emission)
+        if self.shape.n_transition_features:
+            given = weights.conditional, weights.transition, batch, starts, tables
+            _add_tables(self.indptr, self.transition_rows, *given)
+        else:
+            tables = weights.transition[None]
+        return ChainScores(starts, sizes, emission, tables, weights.begin, weights.end)
 
     def gather(self, batch: IntVector, parts: Parts) -> Rows:
         """Feature vectors of sparse coefficients."""
