@@ -202,7 +202,7 @@ def segmentation(*arguments, **options) -> Small:
     return Small(
         model.compiled(),
         lambda i: map(encode, model.outputs(i)),
-        model.compiled().data.gold,
+        model.compiled().gold,
         lambda i, codes: model.position_errors(i, segments_of(codes)),
     )
 

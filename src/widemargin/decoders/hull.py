@@ -18,7 +18,7 @@ the slack ξ found in the end this is the same λ, reached in fewer decodes and 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin._types import FloatMatrix, FloatVector
 
 SMALL = 1e-6  # a λ that all but ignores errors; among equal scores the larger error still wins
 SLIGHT = 1e-9  # a difference this small may be rounding
@@ -32,7 +32,7 @@ def new_corners(n: int) -> FloatMatrix:
 
 
 @kernel
-def next_scale(corners: FloatVector, scale: float, error: float, s: float) -> float:
+def _next_scale(corners: FloatVector, scale: float, error: float, s: float) -> float:
     """Note the output with this Δ and s, found at λ = `scale`; return the next λ, 0 when the search is over."""
     between = not (np.isnan(corners[0]) or np.isnan(corners[2]))
     if between and s + scale * error <= corners[1] + scale * corners[0] + SLIGHT * (1.0 + abs(corners[1])):
@@ -55,18 +55,9 @@ def next_scale(corners: FloatVector, scale: float, error: float, s: float) -> fl
 
 
 @kernel
-def keep_worse(worst: float, value: float, found: IntVector, out: IntVector) -> float:
-    """Copy `found` to `out` if its `value` is above that of the `worst` so far; return the larger of the two."""
-    if value > worst:
-        for t in range(len(found)):
-            out[t] = found[t]
-    return max(worst, value)
-
-
-@kernel
 def next_scales(corners: FloatMatrix, scales: FloatVector, errors: FloatVector, s: FloatVector) -> FloatVector:
-    """`next_scale` for many searches."""
+    """Note the outputs of many searches, found at λ = `scales`; return each next λ, 0 where the search is over."""
     following = np.empty(len(scales))
     for k in range(len(scales)):
-        following[k] = next_scale(corners[k], scales[k], errors[k], s[k])
+        following[k] = _next_scale(corners[k], scales[k], errors[k], s[k])
     return following

@@ -15,7 +15,7 @@ What a structure cannot do, its examples do not offer, so that an objective whic
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,9 @@ from widemargin.structures.parts import Costs, Counts, Features, Scores, Summed,
 
 MOST_SCORES = 1 << 16
 """How many part scores are held at a time, half a megabyte, unless one example has more: they stay in the cache."""
+
+MOST_SUMMED = 1 << 20
+"""As many while ψ is made from sums: joining the long rows of several pieces costs more than the cache saves."""
 
 
 class Scored(NamedTuple):
@@ -55,10 +58,15 @@ class PartExamples:
     def __init__(self, structure: Any, features: Features, costs: Costs, gold: Outputs) -> None:
         self.structure, self.features, self.costs, self.gold = structure, features, costs, gold
         self.sizes = features.sizes
-        self.n_examples, self.n_weights, self.work = len(self.sizes), features.n_weights, features.work
+        self.n_examples, self.n_weights = len(self.sizes), features.n_weights
         self.lengths = structure.lengths(self.sizes)
         self._entries, self._places = structure.entries(self.sizes), boundaries(self.lengths)
         self._most_entries = int(self._entries.max(initial=0))
+
+    @cached_property
+    def work(self) -> FloatVector | None:
+        """The estimated decoding time of each example in microseconds."""
+        return self.features.work
 
     def decode(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
         """The best outputs of the batch, end to end."""
@@ -118,12 +126,12 @@ class PartExamples:
         costs.fill(batch, np.ones(len(batch)), room)
         return room
 
-    def _pieces(self, batch: IntVector) -> Iterator[slice]:
-        if len(batch) * self._most_entries <= MOST_SCORES:  # the usual batch while training
+    def _pieces(self, batch: IntVector, most: int = MOST_SCORES) -> Iterator[slice]:
+        if len(batch) * self._most_entries <= most:  # the usual batch while training
             yield slice(None)
             return
         done = np.cumsum(self._entries[batch])
-        edges = np.flatnonzero(np.diff(done // MOST_SCORES, prepend=-1, append=done[-1]))
+        edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=done[-1]))
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             yield slice(begin, end)
 
@@ -228,7 +236,7 @@ class WithSums(PartExamples):
 
     def _expected(self, w: Any, batch: IntVector, error_scale: float, costs: Costs) -> Differences:
         found, rows = [], []
-        for each in self.pieces(batch):
+        for each in (batch[at] for at in self._pieces(batch, MOST_SUMMED)):
             losses, counts = self.losses(w, each, error_scale, costs)
             found.append(losses)
             rows.append(self.features.gather_counts(each, counts))

@@ -157,8 +157,10 @@ class Features(Protocol):
     n_weights: int
     sizes: LongVector
     """How large each example is."""
-    work: FloatVector | None
-    """The estimated decoding time of each example in microseconds (`core.examples.Examples`)."""
+
+    @property
+    def work(self) -> FloatVector | None:
+        """The estimated decoding time of each example in microseconds (`core.examples.Examples`)."""
 
     def scores(self, w: Any, batch: IntVector, room: Scores) -> Scores:
         """Add F_i w to the room of each example, which holds its costs or zeros, and fill in what is shared."""

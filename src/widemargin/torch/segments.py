@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
+from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.errors import DataError
-from widemargin.torch import segment_kernels as kernels
-from widemargin.torch.decoding import Batch, Sums
-from widemargin.torch.structure import Structure
+from widemargin.structures import segments
+from widemargin.torch.decoding import Batch
+from widemargin.torch.flat import Flat
 from widemargin.torch.tensors import Arrays, Tensors, check_shape, doubles
 
 
-class Segments(Structure):
+class Segments(Flat):
     """Segmentations.
 
     Scores are up to four tensors: segments (B, T, M, L), of which [b, t, d] is about d + 1 tokens from t on;
@@ -54,8 +54,11 @@ class Segments(Structure):
         B, T, M, L = batch.scores[0].shape
         if outputs.shape != (B, T):
             raise DataError(f"{name} must have the shape {(B, T)}, not {outputs.shape}")
-        b, t = kernels.first_wrong(outputs, batch.lengths, M, L)
-        if b >= 0:
+        inside = np.arange(T) < batch.lengths[:, None]
+        begins, previous = outputs & 1 == 1, np.roll(outputs, 1, axis=1)
+        start = np.maximum.accumulate(np.where(begins, np.arange(T), 0), axis=1)
+        goes_on = (np.arange(T) > 0) & (outputs >> 1 == previous >> 1) & (np.arange(T) - start < M)
+        for b, t in np.argwhere(inside & ~((outputs >= 0) & (outputs < 2 * L) & (begins | goes_on)))[:1]:
             raise DataError(
                 f"{name}[{b}, {t}] is {outputs[b, t]}, but a code is twice one of {L} labels, the same in all of a "
                 f"segment of at most {M} tokens, plus one where a segment begins"
@@ -66,46 +69,37 @@ class Segments(Structure):
         M, L = batch.scores[0].shape[2:]
         return batch.lengths * (0.1 + (L * L + 2 * M * L) * 0.0005)
 
-    def best(self, batch: Batch) -> AnyArray:
-        """The best segmentations."""
-        codes = self.padded(batch, batch.scores[0].shape[1])
-        self.in_shares(batch, lambda each: kernels.decode(_parts(batch, each), batch.lengths[each], codes[each]))
-        return codes
+    def shared(self, batch: Batch) -> tuple[bool, ...]:
+        """All but the scores of segments."""
+        return False, True, True, True
 
-    def best_k(self, batch: Batch, k: int) -> tuple[AnyArray, FloatMatrix]:
-        """The k best segmentations."""
-        codes, totals = self.padded(batch, k, batch.scores[0].shape[1]), np.full((len(batch.lengths), k), -np.inf)
-        self.in_shares(
-            batch, lambda each: kernels.k_best(_parts(batch, each), batch.lengths[each], codes[each], totals[each])
+    def flat(self, batch: Batch) -> tuple[segments.Segments, segments.SegmentScores]:
+        """The rows of all tokens, padding among them."""
+        scores, transitions, begin, end = map(doubles, batch.scores)
+        B, T, M, L = scores.shape
+        flat = segments.SegmentScores(
+            np.arange(B) * T, batch.lengths, scores.reshape(-1, M, L), transitions, begin, end
         )
-        return codes, totals
+        return segments.Segments(L, M), flat
 
-    def totals(self, batch: Batch, outputs: AnyArray) -> FloatVector:
-        """The scores of these segmentations."""
-        totals = np.empty(len(outputs))
-        kernels.totals(_parts(batch), batch.lengths, outputs, totals)
-        return totals
+    def shaped(self, batch: Batch, counts: segments.SegmentCounts) -> Arrays:
+        """The probabilities of segments; how often pairs, first and last labels are expected."""
+        B, T, M, L = batch.scores[0].shape
+        found = counts.segments.reshape(B, T, M, L)
+        b, t, d = np.nonzero(np.arange(T)[:, None] + np.arange(1, M + 1) == batch.lengths[:, None, None])
+        last = np.zeros((B, L))
+        np.add.at(last, b, found[b, t, d])
+        return found, counts.pairs, found[:, :1].sum(axis=(1, 2)), last
 
     def add_counts(self, lengths: LongVector, outputs: AnyArray, weights: FloatVector, into: Arrays) -> None:
         """Add the counts of segments and transitions."""
-        kernels.add_counts(kernels.SegmentParts(*into), lengths, outputs, weights)
-
-    def sums(self, batch: Batch) -> Sums:
-        """Semi-Markov forward–backward."""
-        segments, lengths = batch.scores[0], batch.lengths
-        n, L = len(segments), segments.shape[3]
-        totals, expected, pairs = np.empty(n), np.zeros(segments.shape), np.zeros((n, L, L))
-        self.in_shares(
-            batch,
-            lambda each: kernels.sums(_parts(batch, each), lengths[each], totals[each], expected[each], pairs[each]),
-        )
-        ends = np.zeros((n, L))
-        for b, length in enumerate(lengths):
-            back = np.arange(min(length, segments.shape[2]))
-            ends[b] = expected[b, length - 1 - back, back].sum(axis=0)
-        return Sums(totals, (expected, pairs, expected[:, :1].sum(axis=(1, 2)), ends))
-
-
-def _parts(batch: Batch, each: slice = slice(None)) -> kernels.SegmentParts:
-    segments, transitions, begin, end = batch.scores
-    return kernels.SegmentParts(doubles(segments[each]), doubles(transitions), doubles(begin), doubles(end))
+        found, transitions, begin, end = into
+        b, t = np.nonzero((np.arange(outputs.shape[1]) < lengths[:, None]) & (outputs & 1 == 1))
+        labels, same = outputs[b, t] >> 1, b[1:] == b[:-1]
+        ends = lengths[b]
+        ends[:-1][same] = t[1:][same]
+        found[b, t, ends - t - 1, labels] += weights[b]
+        np.add.at(transitions, (labels[:-1][same], labels[1:][same]), weights[b[1:][same]])
+        some = np.flatnonzero(lengths > 0)
+        np.add.at(begin, outputs[some, 0] >> 1, weights[some])
+        np.add.at(end, outputs[some, lengths[some] - 1] >> 1, weights[some])

@@ -41,7 +41,7 @@ class Case:
                 ConstrainedSegments(self.examples, self.weights, LABELS, constraints).decode()
             return
         codes = ConstrainedSegments(self.examples, self.weights, LABELS, constraints).decode()
-        for i, output in enumerate(np.split(codes, self.examples.data.indptr[1:-1])):
+        for i, output in enumerate(np.split(codes, self.examples.indptr[1:-1])):
             segments = segments_of(output)
             assert complies(i, segments)
             assert self.model.score(self.w, i, segments) == pytest.approx(best[i], rel=1e-9, abs=1e-9)
@@ -86,12 +86,12 @@ def test_forced_spans_and_one_span_at_most(seed, sizes, data):
 @given(seeds, st.integers(1, 5))
 def test_the_margin_of_a_segment_is_its_lead_over_all_outputs_without_it(seed, n):
     case, batch = Case(seed, [n]), np.zeros(1, dtype=np.int32)
-    best, _ = case.examples.max_marginals(case.w, batch)
+    best = case.examples.max_marginals(case.w, batch)
     scored = [(case.model.score(case.w, 0, y), y) for y in case.model.outputs(0)]
     for segment in segments_of(case.examples.decode(case.w, batch)):
         without = max((score for score, y in scored if segment not in y), default=-np.inf)
         t, u, label = segment
-        margin = segment_margin(best, case.examples.data.spans, t, u + 1, label)
+        margin = segment_margin(best, case.examples.spans, t, u + 1, label)
         assert margin == pytest.approx(max(scored)[0] - without, abs=1e-9)
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from helpers import as_dicts
 from helpers.segmentations import PlainSegmentation, candidate_spans, random_segmentation, segmentations
-from widemargin.core.sparse import NO_ROWS, dots
+from widemargin.core.sparse import NO_ROWS, boundaries, dots
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.scores import Limits
@@ -150,8 +150,8 @@ def test_violators_are_the_worst_of_each_span(model, data):
 @given(models(), st.data())
 def test_max_marginals_are_the_best_with_each_segment(model, data):
     examples, w, batch = model.compiled(), weights(data, model), batch_of(data, model)
-    best, starts = examples.max_marginals(w, batch)
-    assert np.array_equal(best, examples.max_marginals(examples.shape.parts(w).thinned(), batch)[0])
+    best, starts = examples.max_marginals(w, batch), boundaries(examples.n_positions[batch])
+    assert np.array_equal(best, examples.max_marginals(examples.shape.parts(w).thinned(), batch))
     for i, begin, end in zip(batch, starts[:-1], starts[1:], strict=True):
         spans = candidate_spans(len(model.sequences[i]), max(model.max_lengths))
         assert len(spans) == end - begin
@@ -187,12 +187,13 @@ def allowed(limits, first, segments):
 @given(models(), st.data())
 def test_limits_leave_what_is_allowed(model, data):
     free, w, batch = model.compiled(), weights(data, model), batch_of(data, model)
-    limit = data.draw(limits(len(free.data.gold), model.n_labels))
-    bound = SegmentExamples(free.shape, free.data.indptr, free.data.features, free.data.segment_features, limits=limit)
+    limit = data.draw(limits(len(free.gold), model.n_labels))
+    own = free.features
+    bound = SegmentExamples(free.shape, own.indptr, own.rows, own.segment_rows, limits=limit)
     repeated, codes = bound.decode_best(w, batch, 1000)
     found = list(zip(repeated.tolist(), split(model, repeated, codes), strict=True))
     for i, segments in zip(batch, split(model, batch, bound.decode(w, batch)), strict=True):
-        possible = [each for each in model.outputs(i) if allowed(limit, free.data.indptr[i], each)]
+        possible = [each for each in model.outputs(i) if allowed(limit, free.indptr[i], each)]
         if possible:
             assert segments in possible
             assert model.score(w, i, segments) == max(model.score(w, i, each) for each in possible)
@@ -246,22 +247,22 @@ def test_longer_sequences_with_real_weights():
     assert len({(i, tuple(each)) for i, each in others}) == len(others)
     for i, each in others:
         assert model.score(w, i, each) + model.error(i, each) <= values[i] + 1e-9
-    best, starts = examples.max_marginals(w, batch)
+    best, starts = examples.max_marginals(w, batch), boundaries(examples.n_positions[batch])
     for i, segments in zip(batch, split(model, batch, examples.decode(w, batch)), strict=True):
         assert best[starts[i] : starts[i + 1]].max() == pytest.approx(model.score(w, i, segments))
 
 
 def test_without_gold_there_is_still_decoding():
     examples = random_segmentation(3, [3, 0, 2], max_lengths=[1, 2]).compiled()
-    bare = SegmentExamples(examples.shape, examples.data.indptr, examples.data.features)
+    bare = SegmentExamples(examples.shape, examples.indptr, examples.features.rows)
     w, batch = np.random.default_rng(0).normal(size=examples.n_weights), np.arange(3, dtype=np.int32)
     assert np.array_equal(bare.decode(w, batch), examples.decode(w, batch))
 
 
 def test_slack_scaling_of_odd_penalties_is_refused():
     examples = random_segmentation(3, [3], max_lengths=[1, 2]).compiled()
-    data = examples.data
-    odd = SegmentExamples(examples.shape, data.indptr, data.features, gold=data.gold, precision=np.array([1.0, np.pi]))
+    rows, gold = examples.features.rows, examples.gold
+    odd = SegmentExamples(examples.shape, examples.indptr, rows, gold=gold, precision=np.array([1.0, np.pi]))
     with pytest.raises(UnsupportedError, match="approximate-slack"):
         odd.decode_slack(np.zeros(odd.n_weights), np.zeros(1, dtype=np.int32))
 

@@ -86,12 +86,12 @@ class PlainPartial:
     def compiled(self):
         base, L = self.model.compiled(), self.model.n_labels
         codes = [each for sets in self.allowed for each in sets]
-        data, model = base.data, self.model
+        own, model = base.features, self.model
         return PartialSegmentExamples(
             base.shape,
-            data.indptr,
-            data.features,
-            data.segment_features if base.shape.n_segment_features else None,
+            own.indptr,
+            own.rows,
+            own.segment_rows if base.shape.n_segment_features else None,
             np.array([[code in each for code in range(2 * L)] for each in codes], dtype=bool).reshape(-1, 2 * L),
             np.array([each for known in self.known for each in known], dtype=bool),
             precision=np.array(model.precision),
@@ -179,9 +179,9 @@ def test_fully_known_codes_are_the_usual_error():
     assert isinstance(examples, FirstCompletions)
     w, batch = np.random.default_rng(0).normal(size=usual.n_weights), everything(usual)
     completed = examples.completed(examples.first_completions())
-    assert np.array_equal(completed.data.gold, usual.data.gold)
-    for name in ("gold_lengths", "missed"):
-        assert np.array_equal(getattr(completed.data, name), getattr(usual.data, name))
+    assert np.array_equal(completed.gold, usual.gold)
+    for name in ("lengths", "missed"):
+        assert np.array_equal(getattr(completed.costs.tables, name), getattr(usual.costs.tables, name))
     found = usual.decode(w, batch, error_scale=1.0)
     assert np.array_equal(completed.decode(w, batch, error_scale=1.0), found)
     assert np.array_equal(completed.difference(batch, found).errors, usual.difference(batch, found).errors)

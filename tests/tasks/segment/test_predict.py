@@ -40,7 +40,7 @@ def random_segmenter(X, seed, *, lexicons=None, lengths=(1, 3)):
 def decoded(model, X):
     """The segments that the examples have."""
     examples = model.examples(X)
-    return model.outputs(np.concatenate(predict(examples, model.weights)), examples.data.indptr)
+    return model.outputs(np.concatenate(predict(examples, model.weights)), examples.indptr)
 
 
 @settings(max_examples=40)

@@ -1,30 +1,27 @@
 """Checks of the arrays of a segmentation, because kernels do not check."""
 
+from typing import Any
+
 import numpy as np
 
 from widemargin._types import IntVector, LongVector
 from widemargin.errors import DataError
-from widemargin.tasks.segment.scores import SegmentData
-from widemargin.tasks.segment.weights import Segmentation
+from widemargin.tasks.segment.scores import SegmentFeatures
+from widemargin.tasks.segment.spans import gold_lengths
 
 
-def gold_lengths(indptr: LongVector, gold: IntVector) -> IntVector:
-    """The length of the gold segment that begins at each token, 0 where none does; empty without gold.
-
-    >>> gold_lengths(np.array([0, 3, 4]), np.array([7, 6, 1, 1])).tolist()
-    [2, 0, 1, 1]
-    """
-    begins = np.flatnonzero(gold & 1)
-    lengths: IntVector = np.zeros(len(gold), dtype=np.int32)
-    lengths[begins] = np.diff(begins, append=len(gold))
-    return lengths
-
-
-def check(shape: Segmentation, data: SegmentData) -> None:
+def check(features: SegmentFeatures, gold: IntVector, penalties: dict[str, Any]) -> None:
     """Raise unless every index is within bounds, and gold within the lengths and limits."""
+    shape = features.shape
     for name, what, rows, n, width in (
-        ("features", "tokens", data.features, int(data.indptr[-1]), shape.n_features),
-        ("segment_features", "candidate spans", data.segment_features, int(data.spans[-1]), shape.n_segment_features),
+        ("features", "tokens", features.rows, int(features.indptr[-1]), shape.n_features),
+        (
+            "segment_features",
+            "candidate spans",
+            features.segment_rows,
+            int(features.spans[-1]),
+            shape.n_segment_features,
+        ),
     ):
         if name == "segment_features" and width == 0:
             continue
@@ -32,43 +29,39 @@ def check(shape: Segmentation, data: SegmentData) -> None:
             raise DataError(f"there are {n} {what}, but {len(rows.indptr) - 1} rows of {name}")
         if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < width:
             raise DataError(f"{name} has an index outside 0 … {width - 1}")
-    _check_errors(shape, data)
-    _check_limits(shape, data)
-    if len(data.gold):
-        _check_gold(shape, data)
+    _check_penalties(shape.n_labels, penalties)
+    _check_limits(features)
+    if len(gold):
+        _check_gold(features, gold)
 
 
-def _check_errors(shape: Segmentation, data: SegmentData) -> None:
-    n = shape.n_labels
-    for name, penalty, form in (
-        ("precision", data.precision, (n,)),
-        ("recall", data.recall, (n,)),
-        ("confusion", data.confusion, (n, n)),
-    ):
+def _check_penalties(n_labels: int, penalties: dict[str, Any]) -> None:
+    for name, penalty in penalties.items():
+        form = (n_labels, n_labels) if name == "confusion" else (n_labels,)
         if penalty.shape != form or not np.all(np.isfinite(penalty) & (penalty >= 0)):
             raise DataError(f"{name} must be an array of the shape {form}, finite and not negative")
-    if np.diagonal(data.confusion).any():
+    if np.diagonal(penalties["confusion"]).any():
         raise DataError("confusion must have zeros for right labels")
 
 
-def _check_limits(shape: Segmentation, data: SegmentData) -> None:
-    n = int(data.indptr[-1])
-    for name, form in (("inside", (n, shape.n_labels)), ("begin", (n, shape.n_labels)), ("breaks", (n,))):
-        limit = getattr(data.limits, name)
+def _check_limits(features: SegmentFeatures) -> None:
+    n, n_labels = int(features.indptr[-1]), features.shape.n_labels
+    for name, form in (("inside", (n, n_labels)), ("begin", (n, n_labels)), ("breaks", (n,))):
+        limit = getattr(features.limits, name)
         if len(limit) and limit.shape != form:
             raise DataError(f"the limit {name} has the shape {limit.shape}, not {form}")
 
 
-def _check_gold(shape: Segmentation, data: SegmentData) -> None:
-    gold, indptr, n = data.gold, data.indptr, int(data.indptr[-1])
+def _check_gold(features: SegmentFeatures, gold: IntVector) -> None:
+    shape, indptr, limits = features.shape, features.indptr, features.limits
+    n = int(indptr[-1])
     if not (len(gold) == n and 0 <= gold.min() <= gold.max() < 2 * shape.n_labels):
         raise DataError(f"gold must hold {n} codes from 0 to {2 * shape.n_labels - 1}")
     firsts = indptr[:-1][np.diff(indptr) > 0]
     inside = np.flatnonzero(gold & 1 == 0)
     if not np.all(gold[firsts] & 1) or np.any(gold[inside] >> 1 != gold[inside - 1] >> 1):
         raise DataError("gold has a token that neither begins a segment nor goes on with the one before it")
-    labels, limits = gold >> 1, data.limits
-    lengths = gold_lengths(indptr, gold)
+    labels, lengths = gold >> 1, gold_lengths(gold)
     long = np.flatnonzero(lengths > np.array(shape.max_lengths)[labels])
     if len(long):
         t = int(long[0])

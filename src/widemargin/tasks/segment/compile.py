@@ -9,7 +9,6 @@ import numpy as np
 from widemargin._types import BoolVector, IntVector
 from widemargin.core.solution import Solution
 from widemargin.tasks.partial import counting, unknown_in
-from widemargin.tasks.segment.check import gold_lengths
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
 from widemargin.tasks.segment.known import Known
@@ -28,6 +27,7 @@ from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.parameters import SegmenterParameters
 from widemargin.tasks.segment.partial import PartialSegmentExamples
 from widemargin.tasks.segment.partial_labels import encode_partial
+from widemargin.tasks.segment.spans import gold_lengths
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.token_scores import dev_score
@@ -52,7 +52,7 @@ def survey_segments(parameters: SegmenterParameters, data: Data) -> Survey:
     spans, sizes = as_spans(columns, data.y), np.diff(columns.indptr).tolist()
     longest, extractor = longest_spans(spans), _extractor(parameters, columns, data.y)
     labels, gold = encode_segments(spans, sizes)
-    lengths = gold_lengths(columns.indptr, gold) * _inside(labels, gold)
+    lengths = gold_lengths(gold) * _inside(labels, gold)
     features = extractor.survey(columns, lengths, max(longest.values(), default=1))
     return Survey(count_tokens(spans, sizes), features, {"longest": longest})
 
@@ -67,11 +67,11 @@ def compile_segments(
         spans = as_spans(columns, data.y)
         known = None if survey is None else survey.by_frequency
         labels, gold = encode_segments(spans, np.diff(columns.indptr).tolist(), known)
-        lengths = gold_lengths(columns.indptr, gold)
+        lengths = gold_lengths(gold)
     else:
         labels, allowed, given, spans = encode_partial(cells)
-        # Where a segment is certain, its first token has a single code.
-        gold, lengths = allowed.argmax(axis=1), Known.of(columns.indptr, allowed, given).lengths
+        certain = Known.of(columns.indptr, allowed, given)
+        gold, lengths = certain.codes, certain.lengths
     found = longest_spans(spans) if survey is None else survey.facts["longest"]
     longest = max_lengths(parameters.max_length, labels, found)
     extractor = _extractor(parameters, columns, data.y)

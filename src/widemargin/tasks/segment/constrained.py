@@ -25,7 +25,7 @@ class ConstrainedSegments(Constrained[SegmentExamples]):
     def __init__(
         self, examples: SegmentExamples, weights: SegmentWeights, labels: Sequence[str], constraints: Constraints
     ) -> None:
-        super().__init__(labels, constraints, examples.data.indptr)
+        super().__init__(labels, constraints, examples.indptr)
         numbers_of(constraints.at_most_one, self.number)
         self.weights = weights._replace(
             transition=np.where(constraints.possible_pairs(self.number), weights.transition, -np.inf)
@@ -34,7 +34,7 @@ class ConstrainedSegments(Constrained[SegmentExamples]):
 
     def within(self, i: int, windows: Windows) -> SegmentExamples:
         """Sequence i alone, with spans of some types beginning only in their windows."""
-        limits = Limits(*(part[self.indptr[i] : self.indptr[i + 1]] for part in self.examples.data.limits))
+        limits = Limits(*(part[self.indptr[i] : self.indptr[i + 1]] for part in self.examples.features.limits))
         begin = limits.begin.copy()
         for type_, (low, high) in windows.items():
             begin[:low, self.number[type_]] = begin[high + 1 :, self.number[type_]] = False
@@ -60,10 +60,8 @@ class ConstrainedSegments(Constrained[SegmentExamples]):
 
 def _limited(examples: SegmentExamples, limits: Limits, only: int | None = None) -> SegmentExamples:
     """The examples, or a single one, under limits."""
-    data = examples.data
-    indptr = data.indptr if only is None else data.indptr[only : only + 2]
-    tokens, spans = np.arange(indptr[0], indptr[-1]), np.arange(data.spans[indptr[0]], data.spans[indptr[-1]])
-    segment_features = taken(data.segment_features, spans) if examples.shape.n_segment_features else None
-    return SegmentExamples(
-        examples.shape, indptr - indptr[0], taken(data.features, tokens), segment_features, limits=limits
-    )
+    own = examples.features
+    indptr = own.indptr if only is None else own.indptr[only : only + 2]
+    tokens, spans = np.arange(indptr[0], indptr[-1]), np.arange(own.spans[indptr[0]], own.spans[indptr[-1]])
+    segment_rows = taken(own.segment_rows, spans) if examples.shape.n_segment_features else None
+    return SegmentExamples(examples.shape, indptr - indptr[0], taken(own.rows, tokens), segment_rows, limits=limits)

@@ -43,7 +43,7 @@ LEVELS = (0.5, 0.75, 1.0)
 _ATTRIBUTES = {"string": "value", "lower": "lower", "shape": "shape", "ends": "lower"}
 
 
-class SegmentFeatures(NamedTuple):
+class SegmentRows(NamedTuple):
     """Sequences as rows of features: a row per token, and a row per candidate span (`tasks.segment.spans`)."""
 
     indptr: LongVector
@@ -65,11 +65,11 @@ class ReadSegments:
         """Where each sequence begins among the tokens."""
         return self.X.indptr
 
-    def features(self, first: int, last: int) -> SegmentFeatures:
+    def features(self, first: int, last: int) -> SegmentRows:
         """The features of the sequences first:last."""
         indptr, rows, _ = self.tokens.features(first, last)
         spans = span_boundaries(indptr, self.longest)
-        return SegmentFeatures(indptr, rows, self.extractor.segment_rows(self, first, last, spans))
+        return SegmentRows(indptr, rows, self.extractor.segment_rows(self, first, last, spans))
 
 
 class SegmentExtractor:
@@ -111,7 +111,7 @@ class SegmentExtractor:
         """The names of the tokens' features, then those of the spans' features."""
         return [*self.tokens.names(), *self._names, *self._names_of_lexicons()]
 
-    def fit(self, X: Columns, lengths: IntVector, longest: int) -> SegmentFeatures:
+    def fit(self, X: Columns, lengths: IntVector, longest: int) -> SegmentRows:
         """Number the features of training sequences.
 
         Parameters
@@ -123,7 +123,7 @@ class SegmentExtractor:
         rows = self.tokens.fit(X).rows
         self._number(self._counted(X, lengths, longest, self.min_count))
         spans = span_boundaries(X.indptr, longest)
-        return SegmentFeatures(X.indptr, rows, self.segment_rows(self.read(X, longest), 0, X.n_sequences, spans))
+        return SegmentRows(X.indptr, rows, self.segment_rows(self.read(X, longest), 0, X.n_sequences, spans))
 
     def survey(self, X: Columns, lengths: IntVector, longest: int) -> list[Vocabulary]:
         """The features of tokens, if they are not hashed, and last those of segments; parameters as in `fit`."""
@@ -135,7 +135,7 @@ class SegmentExtractor:
         self.tokens.adopt(of_tokens)
         self._number(of_segments.frequent(self.min_count))
 
-    def transform(self, X: Columns, longest: int) -> SegmentFeatures:
+    def transform(self, X: Columns, longest: int) -> SegmentRows:
         """The known features of any sequences."""
         return self.read(X, longest).features(0, X.n_sequences)
 

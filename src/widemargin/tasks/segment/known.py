@@ -7,8 +7,6 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, BoolVector, FloatVector, IntMatrix, IntVector, LongVector
 
-NO_REACH: IntMatrix = np.empty((0, 0), dtype=np.int32)
-
 
 class Known(NamedTuple):
     """Everything known about the gold segments.
@@ -35,6 +33,11 @@ class Known(NamedTuple):
         reach, lengths = np.zeros((n, width // 2), dtype=np.int32), np.zeros(n, dtype=np.int32)
         _extents(indptr, allowed, allowed.sum(axis=1) == 1, reach, lengths)
         return cls(allowed, given, lengths, reach, np.append(allowed[:, 1::2].any(axis=1), True))
+
+    @property
+    def codes(self) -> IntVector:
+        """A code that each token may have: where a segment is certain, the only one of its first token."""
+        return self.allowed.argmax(axis=1).astype(np.int32)
 
     def missed(self, recall: FloatVector) -> FloatVector:
         """The penalty of missing what certainly is a segment at each token: the least that its label may have.

@@ -157,19 +157,19 @@ class SegmentModel(TokenModel[SegmentExamples]):
 
     def marginals(self, examples: SegmentExamples, weights: Any, batch: IntVector) -> FloatMatrix:
         """For each candidate span, the best score with each of the `labels`."""
-        return examples.max_marginals(weights, batch)[0]
+        return examples.max_marginals(weights, batch)
 
     def max_marginals(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
         """For each candidate span of every sequence, by start and length, the best score with each of the `labels`."""
         examples, _, best = self.compared(X, n_threads)
-        return np.split(best, examples.data.spans[examples.data.indptr[1:-1]])
+        return np.split(best, self.part_boundaries(examples)[1:-1])
 
     def margins(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
     ) -> list[tuple[list[Span], FloatVector]]:
         """The predicted spans of every sequence, with their margins."""
         examples, codes, best = self.compared(X, n_threads, constraints)
-        indptr, rows = examples.data.indptr, examples.data.spans
+        indptr, rows = examples.indptr, examples.spans
         found = []
         for i, predicted in enumerate(self.outputs(codes, indptr)):
             own = rows[indptr[i] : indptr[i + 1] + 1]
@@ -184,7 +184,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
 
     def part_boundaries(self, examples: SegmentExamples) -> LongVector:
         """Where the candidate spans of each sequence begin."""
-        return examples.data.spans[examples.data.indptr]
+        return examples.spans[examples.indptr]
 
     @property
     def label_numbers(self) -> dict[str, int]:
@@ -214,10 +214,8 @@ class SegmentModel(TokenModel[SegmentExamples]):
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Span]]:
         """The segmentations with the fewest wrong plus missed segments on average."""
         examples, found = self.probabilities(X, n_threads)
-        sizes, longest = examples.lengths.tolist(), self.shape.longest
         inside = np.array([label != OUTSIDE for label in self.labels])
-        codes = [least_risk(each, n, longest, inside) for each, n in zip(found, sizes, strict=True)]
-        return self.outputs(np.concatenate([*codes, np.empty(0, dtype=np.int32)]), examples.data.indptr)
+        return self.outputs(least_risk(examples.structure, found, examples.sizes, inside), examples.indptr)
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """How many segments of every sequence have each of the `labels` on average."""

@@ -4,24 +4,22 @@ If a wrong segment costs 1 and a missed one 1, and tokens outside cost nothing, 
 
     Σ over its segments of (1 − p) + Σ over all others of p   =   a constant − Σ over its segments of (2p − 1)
 
-so the best one for these sums is that of minimum risk. The semi-Markov decoder finds it.
+so the best one for these sums, as scores of its segments, is that of minimum risk.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from widemargin._types import BoolVector, FloatMatrix, IntVector
-from widemargin.decoders.semimarkov import semimarkov
+from widemargin._types import BoolVector, FloatMatrix, IntVector, LongVector
+from widemargin.structures.segments import Segments, candidates
 
 
 def _table(rows: FloatMatrix, n: int, longest: int) -> FloatMatrix:
     """(n, ≤ longest, L) probabilities from a row for each candidate span; −1 beyond the end of the sequence."""
-    longest = min(longest, n)
-    t, d = np.divmod(np.arange(n * longest), max(longest, 1))
-    table = np.full((n * longest, rows.shape[1]), -1.0)
-    table[t + d < n] = rows
-    return table.reshape(n, longest, rows.shape[1])
+    table = np.full((n, min(longest, n), rows.shape[1]), -1.0)
+    table[candidates(np.array([n]), min(longest, n))] = rows
+    return table
 
 
 def token_probabilities(rows: FloatMatrix, n: int, longest: int) -> FloatMatrix:
@@ -45,13 +43,11 @@ def likely_segments(rows: FloatMatrix, n: int, longest: int, least: float) -> It
         yield t, t + d + 1, label, float(table[t, d, label])
 
 
-def least_risk(rows: FloatMatrix, n: int, longest: int, inside: BoolVector) -> IntVector:
-    """The codes of the segmentation of minimum risk; labels that are not `inside` cost nothing."""
-    codes, n_labels = np.empty(n, dtype=np.int32), len(inside)
-    if n:
-        table = _table(rows, n, longest)
-        gains = np.where(table > 0.0, np.where(inside, 2.0 * table - 1.0, 0.0), -np.inf)
-        arrival, best = np.empty((2, n, n_labels))
-        free = np.zeros(n_labels)
-        semimarkov(gains, np.zeros((n_labels, n_labels)), free, free, arrival, best, codes)
-    return codes
+def least_risk(structure: Segments, rows: list[FloatMatrix], sizes: LongVector, inside: BoolVector) -> IntVector:
+    """The codes of the segmentations of minimum risk, end to end; labels that are not `inside` cost nothing."""
+    room, n = structure.room(sizes), len(inside)
+    gains = np.concatenate([*rows, np.empty((0, n))])
+    gains = np.where(gains > 0.0, np.where(inside, 2.0 * gains - 1.0, 0.0), -np.inf)
+    room.segment[candidates(sizes, room.segment.shape[1])] = gains
+    free = np.zeros(n)
+    return structure.best(room._replace(transition=np.zeros((n, n)), begin=free, end=free))

@@ -1,25 +1,47 @@
-"""The part scores of a segmentation: what decoders see of features and weights.
+"""Features of segmentations: θ = F w, from weights to the scores of segments and pairs of labels, and back.
 
     segment[t, d, y] = Σ_{f∈x_t} B[f, y] + Σ_{s=t}^{t+d} Σ_{f∈x_s} I[f, y] + Σ_{f∈x_t+d} E[f, y]
-                     + Σ_{g∈z} S[g, y] + length[d, y] + error_scale · L(t, t+d, y)
+                     + Σ_{g∈z} S[g, y] + length[d, y]
 
 for the segment of d + 1 tokens from t on, z being the features of that span; −inf where it is longer than its label
-allows or against a limit. The error is that of Sarawagi & Gupta (2008, 4.3.2): against the gold segments (t', u', y'),
-
-    L(t, u, y) = M[y', y]                             where (t, u) is the gold segment (t, u, y')
-               = p[y] + Σ r[y'] over t ≤ t' ≤ u       where it is none
-
-Where labels are known in part, a segment that gold may have is no error (`tasks.segment.partial`).
+allows or against a limit. Gathering is the transpose: coefficients r of segments become coefficients of tokens in their
+three roles. That of a token as the first of a segment is Σ_d r[t, d], as the last Σ_d r[t-d, d], and as any the sum of
+r over the segments that hold it.
 """
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.core.sparse import Rows, add_features, add_thin_features
-from widemargin.tasks.segment.weights import BEGIN, END, INSIDE, ROLES, SegmentWeights
+from widemargin._types import (
+    BoolMatrix,
+    BoolVector,
+    FloatMatrix,
+    FloatVector,
+    IntVector,
+    LongMatrix,
+    LongVector,
+)
+from widemargin.core.sparse import (
+    NO_ROWS,
+    Draft,
+    Rows,
+    add_features,
+    add_thin_features,
+    coalesce,
+    new_table,
+    with_room,
+)
+from widemargin.structures.chain import longest_of
+from widemargin.structures.label_rows import append, append_features, count_features, sum_by_feature
+from widemargin.structures.parts import Parts
+from widemargin.structures.segments import SegmentCounts, SegmentScores
+from widemargin.structures.support import distinct, runs
+from widemargin.tasks.segment.spans import span_boundaries
+from widemargin.tasks.segment.weights import BEGIN, END, INSIDE, ROLES, Segmentation, SegmentWeights
 
 
 class Limits(NamedTuple):
@@ -39,83 +61,21 @@ NO_LIMITS = Limits(np.empty((0, 0), dtype=np.bool_), np.empty((0, 0), dtype=np.b
 
 
 class SegmentData(NamedTuple):
-    """Sequences laid end to end.
+    """Sequences laid end to end, as kernels see them.
 
-    `spans[t]` is the row of segment features of the span of token t alone, longer ones follow; `gold_lengths[t]` the
-    length of the gold segment that begins at t, or 0; `missed[t]` the recall penalty of a gold segment that begins
-    there. Where labels are known in part, gold may have segments of up to `reach[t, y]` tokens from t on with the label
-    y, if `begins` says that another may begin behind them. Gold and all about it are empty if absent.
+    `spans[t]` is the row of segment features of the span of token t alone, longer ones follow. The weights of segment
+    features, lengths and transitions begin at `at_segment`, `at_length` and `at_transition`.
     """
 
     indptr: LongVector
     spans: LongVector
-    features: Rows
-    segment_features: Rows
-    gold: IntVector
-    gold_lengths: IntVector
+    rows: Rows
+    segment_rows: Rows
     max_lengths: IntVector
-    precision: FloatVector
-    recall: FloatVector
-    confusion: FloatMatrix
-    missed: FloatVector
-    reach: IntMatrix
-    begins: BoolVector
     limits: Limits
-
-
-@kernel
-def longest_of(data: SegmentData, batch: IntVector) -> int:
-    """The length of the longest sequence of the batch, at least 1."""
-    longest = 1
-    for i in batch:
-        longest = max(longest, data.indptr[i + 1] - data.indptr[i])
-    return longest
-
-
-@kernel
-def new_scores(data: SegmentData, weights: SegmentWeights, batch: IntVector) -> tuple[FloatMatrix, FloatMatrix]:
-    """Room for the scores of the tokens in their roles, and of the segments, of any example of the batch."""
-    longest, (lengths, n_labels) = longest_of(data, batch), weights.length.shape
-    return np.empty((longest, ROLES * n_labels)), np.empty((longest, min(lengths, longest), n_labels))
-
-
-@kernel
-def _add_errors(data: SegmentData, t: int, d: int, missed: float, scale: float, out: FloatVector) -> None:
-    """out[y] += scale · L(t, t+d, y); `missed` is the recall penalty of the gold segments that begin there."""
-    if data.gold_lengths[t] == d + 1:
-        costs = data.confusion[data.gold[t] >> 1]
-        for label in range(len(out)):
-            out[label] += scale * costs[label]
-    elif len(data.reach) > 0 and data.begins[t + d + 1]:
-        for label in range(len(out)):
-            if data.reach[t, label] <= d:
-                out[label] += scale * (data.precision[label] + missed)
-    else:
-        for label in range(len(out)):
-            out[label] += scale * (data.precision[label] + missed)
-
-
-@kernel
-def segment_error(data: SegmentData, t: int, d: int, label: int, missed: float) -> float:
-    """L(t, t+d, label); `missed` is the recall penalty of the gold segments that begin there."""
-    if data.gold_lengths[t] == d + 1:
-        return data.confusion[data.gold[t] >> 1, label]
-    if len(data.reach) > 0 and data.begins[t + d + 1] and data.reach[t, label] > d:
-        return 0.0
-    return data.precision[label] + missed
-
-
-@kernel
-def segment_errors(data: SegmentData, first: int, errors: FloatMatrix) -> None:
-    """errors[t, d, y] = L(t, t+d, y) of the sequence that begins at `first`."""
-    for t in range(len(errors)):
-        missed = 0.0
-        for d in range(min(errors.shape[1], len(errors) - t)):
-            missed += data.missed[first + t + d]
-            row = errors[t, d]
-            for label in range(len(row)):
-                row[label] = 0.0
-            _add_errors(data, first + t, d, missed, 1.0, row)
+    at_segment: int
+    at_length: int
+    at_transition: int
 
 
 @kernel
@@ -125,16 +85,15 @@ def _keep(allowed: BoolVector, scores: FloatVector) -> None:
 
 
 @kernel
-def _restrict(data: SegmentData, t: int, d: int, scores: FloatVector) -> None:
+def _restrict(limits: Limits, t: int, d: int, scores: FloatVector) -> None:
     """Set to −inf the labels that a segment from t on cannot have once it holds the token t + d."""
-    inside, begin, breaks = data.limits.inside, data.limits.begin, data.limits.breaks
-    across = len(breaks) > 0 and d > 0 and breaks[t + d]
-    for label in range(len(scores)):
-        scores[label] = scores[label] if d < data.max_lengths[label] and not across else -np.inf
-    if len(inside) > 0:
-        _keep(inside[t + d], scores)
-    if len(begin) > 0 and d == 0:
-        _keep(begin[t], scores)
+    if len(limits.breaks) > 0 and d > 0 and limits.breaks[t + d]:
+        for label in range(len(scores)):
+            scores[label] = -np.inf
+    if len(limits.inside) > 0:
+        _keep(limits.inside[t + d], scores)
+    if len(limits.begin) > 0 and d == 0:
+        _keep(limits.begin[t], scores)
 
 
 @kernel
@@ -144,41 +103,279 @@ def _token_scores(data: SegmentData, weights: SegmentWeights, first: int, tokens
         for k in range(len(row)):
             row[k] = 0.0
         if len(weights.roles) > 0:
-            add_features(data.features, first + t, weights.roles, row)
+            add_features(data.rows, first + t, weights.roles, row)
         else:
-            add_thin_features(data.features, first + t, weights.thin_roles, row)
+            add_thin_features(data.rows, first + t, weights.thin_roles, row)
 
 
 @kernel
-def part_scores(
-    data: SegmentData, weights: SegmentWeights, i: int, error_scale: float, tokens: FloatMatrix, segment: FloatMatrix
-) -> int:
-    """Fill in the scores of example i, errors counted `error_scale` times; return its length.
-
-    Scores beyond the end of the sequence are left as they are.
-    """
-    first, n_labels = data.indptr[i], len(weights.begin)
-    n = data.indptr[i + 1] - first
-    _token_scores(data, weights, first, tokens[:n])
-    running = np.empty(n_labels)
-    for t in range(n):
-        missed = 0.0
+def _add_scores(data: SegmentData, weights: SegmentWeights, batch: IntVector, scores: SegmentScores) -> None:
+    n_labels, longest = len(weights.begin), scores.segment.shape[1]
+    tokens, running = np.empty((longest_of(scores.sizes), ROLES * n_labels)), np.empty(n_labels)
+    some, of_spans = len(data.segment_rows.indptr) > 1, data.segment_rows.indptr
+    lengths = np.empty((longest, n_labels))
+    for d in range(longest):
         for label in range(n_labels):
-            running[label] = tokens[t, BEGIN * n_labels + label]
-        for d in range(min(segment.shape[1], n - t)):
-            inside = tokens[t + d, INSIDE * n_labels : (INSIDE + 1) * n_labels]
-            last, length, out = tokens[t + d, END * n_labels :], weights.length[d], segment[t, d]
+            lengths[d, label] = weights.length[d, label] if d < data.max_lengths[label] else -np.inf
+    for k in range(len(batch)):
+        first, n = data.indptr[batch[k]], scores.sizes[k]
+        segment = scores.segment[scores.starts[k] : scores.starts[k] + n]
+        _token_scores(data, weights, first, tokens[:n])
+        for t in range(n):
             for label in range(n_labels):
-                running[label] += inside[label]
-            _restrict(data, first + t, d, running)
+                running[label] = tokens[t, BEGIN * n_labels + label]
+            for d in range(min(longest, n - t)):
+                inside = tokens[t + d, INSIDE * n_labels : (INSIDE + 1) * n_labels]
+                last, length, out = tokens[t + d, END * n_labels :], lengths[d], segment[t, d]
+                for label in range(n_labels):
+                    running[label] += inside[label]
+                _restrict(data.limits, first + t, d, running)
+                for label in range(n_labels):
+                    out[label] += running[label] + last[label] + length[label]
+                span = data.spans[first + t] + d
+                if not some or of_spans[span] == of_spans[span + 1]:
+                    continue  # most spans have no features, and a call takes as long as adding several
+                if len(weights.segment) > 0:
+                    add_features(data.segment_rows, span, weights.segment, out)
+                else:
+                    add_thin_features(data.segment_rows, span, weights.thin_segment, out)
+
+
+@kernel
+def _push(rows: Rows, row: int, width: int, place: int, value: float, draft: Draft, write: int) -> int:
+    """Append value times the features of a row at the weights place, place + width, …; return where they end."""
+    for k in range(rows.indptr[row], rows.indptr[row + 1]):
+        draft.indices[write] = place + rows.indices[k] * width
+        draft.values[write] = value * (rows.values[k] if len(rows.values) > 0 else 1.0)
+        write += 1
+    return write
+
+
+@kernel
+def _room(data: SegmentData, first: int, t: int, d: int) -> int:
+    """At least as many entries as a segment has."""
+    of_tokens, begin, end = data.rows.indptr, first + t, first + t + d + 1
+    room = 1 + of_tokens[end] - of_tokens[begin]
+    room += of_tokens[begin + 1] - of_tokens[begin] + of_tokens[end] - of_tokens[end - 1]
+    if len(data.segment_rows.indptr) > 1:
+        span = data.spans[begin] + d
+        room += data.segment_rows.indptr[span + 1] - data.segment_rows.indptr[span]
+    return room
+
+
+@kernel
+def _gather(data: SegmentData, longest: int, n_labels: int, batch: IntVector, parts: Parts) -> Rows:
+    width, most = ROLES * n_labels, 1
+    for i in batch:
+        most = max(most, data.indptr[i + 1] - data.indptr[i])
+    # Coefficients of a sequence's tokens in their roles. What gold and output agree about cancels there, before any
+    # feature is written, so that an output close to gold costs little whatever the length of its segments.
+    roles, touched = np.zeros((most, width)), np.zeros(most, dtype=np.bool_)
+    indptr = np.zeros(len(batch) + 1, dtype=np.int64)
+    draft = Draft(np.empty(64 * len(batch), dtype=np.int32), np.empty(64 * len(batch)), new_table(64))
+    for k in range(len(batch)):
+        first, n = data.indptr[batch[k]], data.indptr[batch[k] + 1] - data.indptr[batch[k]]
+        at_pairs, begin, end = n * longest * n_labels, parts.indptr[k], parts.indptr[k + 1]
+        room = end - begin
+        for j in range(begin, end):
+            if parts.numbers[j] < at_pairs:
+                span = parts.numbers[j] // n_labels
+                room += _room(data, first, span // longest, span % longest)
+        draft = with_room(draft, indptr[k], room)
+        write = indptr[k]
+        for j in range(begin, end):
+            number, value = parts.numbers[j], parts.values[j]
+            if number >= at_pairs:
+                # Pairs of labels, first labels and last labels have weights of their own, in this order.
+                draft.indices[write], draft.values[write] = data.at_transition + number - at_pairs, value
+                write += 1
+                continue
+            span, label = number // n_labels, number % n_labels
+            t, d = span // longest, span % longest
+            roles[t, BEGIN * n_labels + label] += value
+            roles[t + d, END * n_labels + label] += value
+            for s in range(t, t + d + 1):
+                roles[s, INSIDE * n_labels + label] += value
+                touched[s] = True
+            draft.indices[write], draft.values[write] = data.at_length + d * n_labels + label, value
+            write += 1
+            if len(data.segment_rows.indptr) > 1:
+                place = data.at_segment + label
+                write = _push(data.segment_rows, data.spans[first + t] + d, n_labels, place, value, draft, write)
+        for t in range(n):
+            if touched[t]:
+                touched[t] = False
+                row = roles[t]
+                for place in range(width):
+                    if row[place] != 0.0:
+                        write = _push(data.rows, first + t, width, place, row[place], draft, write)
+                        row[place] = 0.0
+        indptr[k + 1] = coalesce(draft.indices, draft.values, indptr[k], write, indptr[k], draft.table)
+    end = indptr[len(batch)]
+    return Rows(indptr, draft.indices[:end], draft.values[:end])
+
+
+@kernel
+def _add(row: FloatVector, out: FloatVector) -> None:
+    for label in range(len(row)):
+        out[label] += row[label]
+
+
+@kernel
+def _sum_parts(segments: FloatMatrix, spans: FloatMatrix, roles: FloatMatrix, lengths: FloatMatrix) -> int:
+    """Sum coefficients of segments by tokens in their roles and by lengths; list those of spans, return how many."""
+    n, longest, n_labels = segments.shape
+    for t in range(n):
+        for k in range(ROLES * n_labels):
+            roles[t, k] = 0.0
+    for d in range(longest):
+        for label in range(n_labels):
+            lengths[d, label] = 0.0
+    row, onward = 0, np.empty(n_labels)
+    for t in range(n):
+        for label in range(n_labels):
+            onward[label] = 0.0
+        most = min(longest, n - t)
+        # From the longest on, so that `onward` is the sum over the segments from t on that hold the token t + d.
+        for d in range(most - 1, -1, -1):
+            part = segments[t, d]
             for label in range(n_labels):
-                out[label] = running[label] + last[label] + length[label]
-            span = data.spans[first + t] + d
-            if len(weights.segment) > 0:
-                add_features(data.segment_features, span, weights.segment, out)
-            elif len(weights.thin_segment.indptr) > 1:
-                add_thin_features(data.segment_features, span, weights.thin_segment, out)
-            if error_scale != 0.0:
-                missed += data.missed[first + t + d]
-                _add_errors(data, first + t, d, missed, error_scale, out)
-    return n
+                spans[row + d, label] = part[label]
+            _add(part, lengths[d])
+            _add(part, onward)
+            _add(part, roles[t + d, END * n_labels : (END + 1) * n_labels])
+            _add(onward, roles[t + d, INSIDE * n_labels : (INSIDE + 1) * n_labels])
+        _add(onward, roles[t, BEGIN * n_labels : (BEGIN + 1) * n_labels])
+        row += most
+    return row
+
+
+@kernel
+def _gather_counts(data: SegmentData, batch: IntVector, counts: SegmentCounts) -> Rows:
+    _, longest, L = counts.segments.shape
+    room, most = count_features(data.rows, data.indptr, batch)
+    room_spans, most_spans = count_features(data.segment_rows, data.spans[data.indptr], batch)
+    room = room * ROLES * L + room_spans * L + len(batch) * (longest + L + 2) * L
+    psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
+    table, names = new_table(max(most, most_spans)), np.empty(max(most, most_spans), dtype=np.int32)
+    sums, span_sums = np.empty((most, ROLES * L)), np.empty((most_spans, L))
+    n_tokens = longest_of(counts.sizes)
+    roles, lengths, spans = np.empty((n_tokens, ROLES * L)), np.empty((longest, L)), np.empty((n_tokens * longest, L))
+    write = psi.indptr[0]
+    for k in range(len(batch)):
+        first, row, n = data.indptr[batch[k]], counts.starts[k], counts.sizes[k]
+        if n > 0:
+            own = roles[:n]
+            n_spans = _sum_parts(counts.segments[row : row + n], spans, own, lengths)
+            n_distinct = sum_by_feature(data.rows, first, own, table, names, sums)
+            write = append_features(names, sums, n_distinct, data.indptr[0], psi, write)
+            if most_spans > 0:
+                n_distinct = sum_by_feature(
+                    data.segment_rows, data.spans[first], spans[:n_spans], table, names, span_sums
+                )
+                write = append_features(names, span_sums, n_distinct, data.at_segment, psi, write)
+            at_begin = data.at_transition + L * L
+            write = append(lengths.reshape(lengths.size), data.at_length, psi, write)
+            write = append(counts.pairs[k].reshape(L * L), data.at_transition, psi, write)
+            write = append(own[0, BEGIN * L : (BEGIN + 1) * L], at_begin, psi, write)
+            write = append(own[n - 1, END * L : (END + 1) * L], at_begin + L, psi, write)
+        psi.indptr[k + 1] = write
+    return Rows(psi.indptr, psi.indices[:write], psi.values[:write])
+
+
+class SegmentFeatures:
+    """The features of sequences and their candidate spans (`structures.parts.Features`).
+
+    Parameters
+    ----------
+    shape : of the weights
+    indptr : (n + 1,) where each sequence begins among the tokens
+    rows : the features of each token, a row per token
+    segment_rows : the features of each candidate span, a row per span, or no rows
+    limits : which segments are possible
+    """
+
+    def __init__(
+        self,
+        shape: Segmentation,
+        indptr: LongVector,
+        rows: Rows,
+        segment_rows: Rows = NO_ROWS,
+        limits: Limits = NO_LIMITS,
+    ) -> None:
+        self.shape, self.indptr, self.limits = shape, indptr, limits
+        self.rows, self.segment_rows = rows, segment_rows
+        self.n_weights, self.sizes = shape.n_weights, np.diff(indptr)
+        self.spans = span_boundaries(indptr, shape.longest)
+        at_segment = ROLES * shape.n_features * shape.n_labels
+        at_length = at_segment + shape.n_segment_features * shape.n_labels
+        at_transition = at_length + shape.longest * shape.n_labels
+        lengths = np.array(shape.max_lengths, dtype=np.int32)
+        self._data = SegmentData(
+            indptr, self.spans, rows, segment_rows, lengths, limits, at_segment, at_length, at_transition
+        )
+
+    @cached_property
+    def work(self) -> FloatVector:
+        """As for chains, and 8 nanoseconds for each label of a span, measured with errors."""
+        n_labels = self.shape.n_labels
+        nanoseconds = self.sizes * n_labels**2 / 6 + self.n_spans * 8 * n_labels
+        nanoseconds += self._n_features * (10 + ROLES * n_labels / 2) + self._n_segment_features * (10 + n_labels / 2)
+        return nanoseconds / 1000
+
+    @property
+    def n_spans(self) -> LongVector:
+        """How many candidate spans each sequence has."""
+        return np.diff(self.spans[self.indptr])
+
+    @property
+    def _n_features(self) -> LongVector:
+        """How many features the tokens of each sequence have."""
+        return np.diff(self.rows.indptr[self.indptr])
+
+    @property
+    def _n_segment_features(self) -> LongVector:
+        """How many features the candidate spans of each sequence have."""
+        if len(self.segment_rows.indptr) == 1:
+            return np.zeros(len(self.sizes), dtype=np.int64)
+        return np.diff(self.segment_rows.indptr[self.spans[self.indptr]])
+
+    def scores(self, w: FloatVector | SegmentWeights, batch: IntVector, room: SegmentScores) -> SegmentScores:
+        """Add the scores of features; transitions are the weights themselves."""
+        weights = w if isinstance(w, SegmentWeights) else self.shape.parts(w)
+        scores = room._replace(transition=weights.transition, begin=weights.begin, end=weights.end)
+        _add_scores(self._data, weights, batch, scores)
+        return scores
+
+    def gather(self, batch: IntVector, parts: Parts) -> Rows:
+        """Feature vectors of sparse coefficients."""
+        return _gather(self._data, self.shape.longest, self.shape.n_labels, batch, parts)
+
+    def gather_counts(self, batch: IntVector, counts: SegmentCounts) -> Rows:
+        """Feature vectors of coefficients for all parts."""
+        return _gather_counts(self._data, batch, counts)
+
+    def most_entries(self) -> FloatVector:
+        """How many entries ψ of each sequence may have.
+
+        It has no more segments than tokens, with as many features as spans have on average.
+        """
+        of_spans = self.sizes * self._n_segment_features / np.maximum(self.n_spans, 1)
+        return 4.0 * (self.sizes + 1.0) + 2.0 * ROLES * self._n_features + 2.0 * of_spans
+
+    def count_entries(self) -> LongVector:
+        """How many entries `gather_counts` may have for the features of each sequence."""
+        return (ROLES * self._n_features + self._n_segment_features) * self.shape.n_labels
+
+    def summed(self, batches: Sequence[IntVector]) -> None:
+        """Rows are as good as any sums."""
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights of the batch's features, and those of all lengths and transitions."""
+        data, n_labels = self._data, self.shape.n_labels
+        of_tokens = distinct(self.rows, self.indptr, batch)
+        parts = [runs(of_tokens, ROLES * n_labels, 0), np.array([[data.at_length, self.n_weights]])]
+        if self.shape.n_segment_features:
+            of_spans = distinct(self.segment_rows, self.spans[self.indptr], batch)
+            parts.append(runs(of_spans, n_labels, data.at_segment))
+        return np.concatenate(parts)

@@ -47,3 +47,15 @@ def segments_of(codes: IntVector) -> list[Segment]:
     firsts = np.flatnonzero(codes & 1)
     lasts = firsts + np.diff(firsts, append=len(codes)) - 1
     return list(zip(firsts.tolist(), lasts.tolist(), (codes[firsts] >> 1).tolist(), strict=True))
+
+
+def gold_lengths(gold: IntVector) -> IntVector:
+    """The length of the gold segment that begins at each token, 0 where none does.
+
+    >>> gold_lengths(np.array([7, 6, 1, 1])).tolist()
+    [2, 0, 1, 1]
+    """
+    begins = np.flatnonzero(gold & 1)
+    lengths: IntVector = np.zeros(len(gold), dtype=np.int32)
+    lengths[begins] = np.diff(begins, append=len(gold))
+    return lengths

@@ -51,16 +51,19 @@ class Segmentation:
 
     def parts(self, w: FloatVector) -> "SegmentWeights":
         """The parts of `w` as views of it."""
-        labels = self.n_labels
-        rows = [ROLES * self.n_features, self.n_segment_features, self.longest, labels, 1, 1]
-        roles, segment, length, transition, begin, end = np.split(w, np.cumsum(rows[:-1]) * labels)
+        # Slices one by one: np.split takes as long as decoding a short sequence.
+        n, L = self.n_features, self.n_labels
+        at_segment = ROLES * n * L
+        at_length = at_segment + self.n_segment_features * L
+        at_transition = at_length + self.longest * L
+        at_begin = at_transition + L * L
         return SegmentWeights(
-            roles.reshape(self.n_features, ROLES * labels),
-            segment.reshape(self.n_segment_features, labels),
-            length.reshape(self.longest, labels),
-            transition.reshape(labels, labels),
-            begin,
-            end,
+            w[:at_segment].reshape(n, ROLES * L),
+            w[at_segment:at_length].reshape(self.n_segment_features, L),
+            w[at_length:at_transition].reshape(self.longest, L),
+            w[at_transition:at_begin].reshape(L, L),
+            w[at_begin : at_begin + L],
+            w[at_begin + L :],
         )
 
 

@@ -1,0 +1,151 @@
+"""Errors of segmentations as costs of segments (Sarawagi & Gupta 2008, 4.3.2).
+
+Against the gold segments (t', u', y'), the segment (t, u, y) costs
+
+    L(t, u, y) = M[y', y]                             where (t, u) is the gold segment (t, u, y')
+               = p[y] + Σ r[y'] over t ≤ t' ≤ u       where it is none
+
+Where labels are known in part, a segment that gold may have is no error (`tasks.segment.partial`).
+"""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
+from widemargin.core.examples import whole_costs
+from widemargin.core.sparse import sums
+from widemargin.structures.segments import SegmentScores
+from widemargin.tasks.segment.known import Known
+from widemargin.tasks.segment.spans import gold_lengths
+
+NO_REACH: IntMatrix = np.empty((0, 0), dtype=np.int32)
+NO_BEGINS: BoolVector = np.empty(0, dtype=np.bool_)
+
+
+class CostTables(NamedTuple):
+    """Everything about gold that the cost of a segment depends on.
+
+    `codes` and `lengths` are those of the gold segment that begins at each token, the length 0 where none does;
+    `missed[t]` is the recall penalty of a gold segment that begins at t. Where labels are known in part, gold may have
+    segments of up to `reach[t, y]` tokens from t on with the label y, if `begins` says that another may begin behind
+    them.
+    """
+
+    indptr: LongVector
+    codes: IntVector
+    lengths: IntVector
+    missed: FloatVector
+    precision: FloatVector
+    confusion: FloatMatrix
+    reach: IntMatrix
+    begins: BoolVector
+
+
+@kernel
+def _cost(tables: CostTables, t: int, d: int, label: int, missed: float) -> float:
+    """L(t, t+d, label); `missed` is the recall penalty of the gold segments that begin there."""
+    if tables.lengths[t] == d + 1:
+        return tables.confusion[tables.codes[t] >> 1, label]
+    if len(tables.reach) > 0 and tables.begins[t + d + 1] and tables.reach[t, label] > d:
+        return 0.0
+    return tables.precision[label] + missed
+
+
+@kernel
+def _fill(tables: CostTables, batch: IntVector, scales: FloatVector, scores: SegmentScores) -> None:
+    longest, n_labels = scores.segment.shape[1:]
+    for k in range(len(batch)):
+        n, scale = scores.sizes[k], scales[k]
+        first = tables.indptr[batch[k]] if scale != 0.0 else 0  # without gold, there are no tables
+        for t in range(n):
+            missed = 0.0
+            for d in range(min(longest, n - t)):
+                row = scores.segment[scores.starts[k] + t, d]
+                if scale == 0.0:
+                    for label in range(n_labels):
+                        row[label] = 0.0
+                    continue
+                missed += tables.missed[first + t + d]
+                # Most segments are neither gold nor known in part: a loop of their own is vectorised.
+                if tables.lengths[first + t] == d + 1 or len(tables.reach) > 0:
+                    for label in range(n_labels):
+                        row[label] = scale * _cost(tables, first + t, d, label, missed)
+                else:
+                    for label in range(n_labels):
+                        row[label] = scale * (tables.precision[label] + missed)
+
+
+@kernel
+def _errors(tables: CostTables, batch: IntVector, outputs: IntVector) -> FloatVector:
+    errors, read = np.zeros(len(batch)), 0
+    for k in range(len(batch)):
+        begin, end, start, missed = tables.indptr[batch[k]], tables.indptr[batch[k] + 1], 0, 0.0
+        for t in range(begin, end):
+            if outputs[read] & 1:
+                start, missed = t, 0.0
+            missed += tables.missed[t]
+            if t == end - 1 or outputs[read + 1] & 1:
+                errors[k] += _cost(tables, start, t - start, outputs[read] >> 1, missed)
+            read += 1
+    return errors
+
+
+class SegmentCosts:
+    """Costs of segments (`structures.parts.Costs`).
+
+    Parameters
+    ----------
+    indptr : (n + 1,) where each sequence begins among the tokens
+    gold : the gold code of each token; empty without gold
+    precision : (L,) error of a wrong segment, by its label
+    recall : (L,) error of missing a gold segment, by its label
+    confusion : (L, L) error of the column's label on a gold segment with the row's
+    known : what is known of the gold segments, if not all; errors are then counted against that, whatever gold is
+    """
+
+    def __init__(
+        self,
+        indptr: LongVector,
+        gold: IntVector,
+        precision: FloatVector,
+        recall: FloatVector,
+        confusion: FloatMatrix,
+        known: Known | None = None,
+    ) -> None:
+        self.recall, self.known = recall, known
+        if known is None:
+            codes, lengths, reach, begins = gold, gold_lengths(gold), NO_REACH, NO_BEGINS
+            missed = np.where(lengths > 0, recall[codes >> 1], 0.0)
+        else:
+            codes, lengths, reach, begins = known.codes, known.lengths, known.reach, known.begins
+            missed = known.missed(recall)
+        self.tables = CostTables(indptr, codes, lengths, missed, precision, confusion, reach, begins)
+
+    def fill(self, batch: IntVector, scales: FloatVector, room: SegmentScores) -> None:
+        """Write the costs of segments, times each example's scale."""
+        _fill(self.tables, batch, scales, room)
+
+    def errors(self, batch: IntVector, outputs: IntVector) -> FloatVector:
+        """The errors of segmentations laid end to end."""
+        return _errors(self.tables, batch, outputs)
+
+    def whole(self) -> tuple["SegmentCosts", float]:
+        """The costs in units."""
+        return self._whole
+
+    @cached_property
+    def _whole(self) -> tuple["SegmentCosts", float]:
+        # Kept, since the penalties of all tokens are computed anew, and every batch asks.
+        own, n = self.tables, len(self.recall)
+        penalties, unit = whole_costs(np.concatenate([own.precision, self.recall, own.confusion.ravel()]))
+        precision, recall, confusion = np.split(penalties.astype(np.float64), [n, 2 * n])
+        given = precision, recall, confusion.reshape(n, n)
+        return SegmentCosts(own.indptr, own.codes, *given, self.known), unit
+
+    def most(self) -> FloatVector:
+        """The error if each token is a wrong segment, and all gold segments are missed."""
+        own = self.tables
+        return sums(own.missed + max(own.precision.max(), own.confusion.max()), own.indptr)
