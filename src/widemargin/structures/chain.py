@@ -58,6 +58,17 @@ def longest_of(sizes: LongVector) -> int:
 
 
 @kernel
+def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
+    """The outputs with room for `wanted` more entries after the first `used`."""
+    if used + wanted <= len(outputs):
+        return outputs
+    larger = np.empty(2 * (used + wanted), dtype=np.int32)
+    for k in range(used):
+        larger[k] = outputs[k]
+    return larger
+
+
+@kernel
 def rows_of(scores: ChainScores, k: int) -> FloatMatrix:
     """The emission scores of sequence k."""
     return scores.emission[scores.starts[k] : scores.starts[k] + scores.sizes[k]]
@@ -275,7 +286,8 @@ class Chain:
         from widemargin.structures.chain_sums import sample_chains
 
         outputs = np.empty((n, scores.sizes.sum()), dtype=np.int32)
-        sample_chains(scores, rng.random(outputs.shape), outputs)
+        uniforms: FloatMatrix = rng.random(outputs.shape)
+        sample_chains(scores, uniforms, outputs)
         return outputs
 
     def own(self, counts: ChainCounts) -> FloatMatrix:

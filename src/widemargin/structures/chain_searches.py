@@ -12,7 +12,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector
 from widemargin.decoders.chain_errors import best_by_error, trace_error
 from widemargin.decoders.kbest import kbest
 from widemargin.decoders.max_marginals import max_passes, trace_through
-from widemargin.structures.chain import ChainScores, longest_of, rows_of, sequence_score, tables_of
+from widemargin.structures.chain import ChainScores, grown, longest_of, rows_of, sequence_score, tables_of
 
 
 @kernel
@@ -105,17 +105,6 @@ def _worst_labels(
         if worst[t] >= 0:
             n_violators += 1
     return n_violators
-
-
-@kernel
-def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
-    """The outputs with room for `wanted` more entries after the first `used`."""
-    if used + wanted <= len(outputs):
-        return outputs
-    larger = np.empty(2 * (used + wanted), dtype=np.int32)
-    for k in range(used):
-        larger[k] = outputs[k]
-    return larger
 
 
 @kernel

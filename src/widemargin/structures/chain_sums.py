@@ -50,7 +50,7 @@ def chain_sums(scores: ChainScores, *, by_position: bool) -> tuple[FloatVector, 
     tops += begin_top + end_top
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed again
         _sums(scores, factors, tops, tables, by_position, begin, end, log_z, labels, pairs)
-    for k in np.flatnonzero(np.isnan(log_z)):
+    for k in np.flatnonzero(np.isnan(log_z)).tolist():
         log_z[k] = _by_logarithms(scores, by_position, k, labels, pairs)
     return log_z, labels, pairs
 

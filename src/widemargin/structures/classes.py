@@ -82,7 +82,8 @@ class Classes:
 
     def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
         """A number for each class."""
-        return 8.0 * sizes * self.n_labels
+        needed: FloatVector = 8.0 * sizes * self.n_labels
+        return needed
 
     def violators(self, scores: ClassScores, costs: ClassScores, gold: IntVector) -> tuple[FloatVector, IntVector]:
         """The worst classes of slack scaling, since an example has a single position."""
