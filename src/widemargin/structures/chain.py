@@ -286,8 +286,7 @@ class Chain:
         from widemargin.structures.chain_sums import sample_chains
 
         outputs = np.empty((n, scores.sizes.sum()), dtype=np.int32)
-        uniforms: FloatMatrix = rng.random(outputs.shape)
-        sample_chains(scores, uniforms, outputs)
+        sample_chains(scores, np.asarray(rng.random(outputs.shape)), outputs)
         return outputs
 
     def own(self, counts: ChainCounts) -> FloatMatrix:

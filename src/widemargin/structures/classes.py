@@ -82,8 +82,7 @@ class Classes:
 
     def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
         """A number for each class."""
-        needed: FloatVector = 8.0 * sizes * self.n_labels
-        return needed
+        return np.full(len(sizes), 8.0 * self.n_labels)
 
     def violators(self, scores: ClassScores, costs: ClassScores, gold: IntVector) -> tuple[FloatVector, IntVector]:
         """The worst classes of slack scaling, since an example has a single position."""
