@@ -121,7 +121,7 @@ def test_heads(parser):
     model, n_labels = parser.model_, len(parser.classes_)
     examples, batch = model.examples([SENTENCE]), np.zeros(1, dtype=np.int32)
     gold = examples.decode(model.w, batch)
-    examples.data = examples.data._replace(heads=gold // n_labels, labels=gold % n_labels)
+    examples.gold = examples.costs.gold = gold
     every = trees(3, single_root=model.trees.single_root, projective=model.trees.decoder == "projective")
     codes = np.array([heads * n_labels + y for heads in every for y in product(range(n_labels), repeat=3)]).ravel()
     repeated, codes = np.zeros(len(codes) // 3, dtype=np.int32), codes.astype(np.int32)

@@ -138,16 +138,17 @@ def _change(
         right, found = gold[read : read + n], outputs[read : read + n]
         at_pairs = n * n_labels
         at_begin = at_pairs * (n_labels + 1)
+        at_end = at_begin + n_labels
         for t in range(n):
             write = _note(numbers, values, write, t * n_labels + right[t], t * n_labels + found[t])
-        for t in range(1, n):
-            plus = at_pairs + (t * n_labels + right[t - 1]) * n_labels + right[t]
-            minus = at_pairs + (t * n_labels + found[t - 1]) * n_labels + found[t]
-            write = _note(numbers, values, write, plus, minus)
-        if n > 0:
-            write = _note(numbers, values, write, at_begin + right[0], at_begin + found[0])
-            at_end = at_begin + n_labels
-            write = _note(numbers, values, write, at_end + right[n - 1], at_end + found[n - 1])
+            if t == 0:
+                write = _note(numbers, values, write, at_begin + right[0], at_begin + found[0])
+            else:
+                plus = at_pairs + (t * n_labels + right[t - 1]) * n_labels + right[t]
+                minus = at_pairs + (t * n_labels + found[t - 1]) * n_labels + found[t]
+                write = _note(numbers, values, write, plus, minus)
+            if t == n - 1:
+                write = _note(numbers, values, write, at_end + right[t], at_end + found[t])
         read += n
         indptr[k + 1] = write
     return indptr, numbers[:write], values[:write]

@@ -249,8 +249,12 @@ def _sums(
             _add_pairs(alpha[:n], own, pairs[b])
             _times(tables[0], pairs[b])
         for t in range(n):
+            row = labels[first + t]
             for label in range(n_labels):
-                labels[first + t, label] = alpha[t, label] * beta[t, label]
+                row[label] = alpha[t, label] * beta[t, label]
+            _scale(
+                row
+            )  # the sum is 1 up to rounding; a label without an alternative has a probability of 1 to the last bit
 
 
 @kernel

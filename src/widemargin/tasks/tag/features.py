@@ -52,13 +52,22 @@ def _add_tables(
 
 
 @kernel
-def _push(features: Rows, t: int, width: int, place: int, value: float, psi: Rows, write: int) -> int:
-    """Append value · x_t at the weights place, place + width, …; return where the entries end."""
-    for k in range(features.indptr[t], features.indptr[t + 1]):
-        psi.indices[write] = place + features.indices[k] * width
-        psi.values[write] = value * (features.values[k] if len(features.values) > 0 else 1.0)
-        write += 1
-    return write
+def _push(
+    rows: Rows, t: int, width: int, place: int, value: float, other: int, against: float, psi: Rows, at: int
+) -> int:
+    """Append x_t times `value` from the weight `place` on, and times `against` from `other` on, `width` apart.
+
+    The two weights of a feature follow one another, as they do in memory: sweeps over cuts then fetch them together.
+    Nothing is appended for an `against` of 0. Returns where the entries end.
+    """
+    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+        x, offset = rows.values[k] if len(rows.values) > 0 else 1.0, rows.indices[k] * width
+        psi.indices[at], psi.values[at] = offset + place, value * x
+        at += 1
+        if against != 0.0:
+            psi.indices[at], psi.values[at] = offset + other, against * x
+            at += 1
+    return at
 
 
 @kernel
@@ -93,21 +102,34 @@ def _gather(
     at_conditional = at_transition + n_pairs + 2 * n_labels
     end = psi.indptr[0]
     for k in range(len(batch)):
-        first, write = indptr[batch[k]], end
+        first, write, j = indptr[batch[k]], end, parts.indptr[k]
         at_pairs = (indptr[batch[k] + 1] - first) * n_labels
         at_begin = at_pairs * (n_labels + 1)
-        for j in range(parts.indptr[k], parts.indptr[k + 1]):
-            number, value = parts.numbers[j], parts.values[j]
+        while j < parts.indptr[k + 1]:
+            number, value, other, against = parts.numbers[j], parts.values[j], parts.numbers[j], 0.0
+            width = n_labels if number < at_pairs else n_pairs
+            start = 0 if number < at_pairs else at_pairs
+            t = (number - start) // width if number < at_begin else -1
+            # Gold and output follow one another: if both are parts of one position, so do their weights.
+            if t >= 0 and j + 1 < parts.indptr[k + 1]:
+                following = parts.numbers[j + 1]
+                if start + t * width <= following < start + (t + 1) * width:
+                    other, against = following, parts.values[j + 1]
+            j += 1 if against == 0.0 else 2
             if number < at_pairs:
-                write = _push(features, first + number // n_labels, n_labels, number % n_labels, value, psi, write)
+                place, second = number - t * width, other - t * width
+                write = _push(features, first + t, width, place, value, second, against, psi, write)
                 continue
             # Pairs of labels, first labels and last labels have weights of their own, in this order.
-            pair = (number - at_pairs) % n_pairs if number < at_begin else n_pairs + number - at_begin
-            psi.indices[write], psi.values[write] = at_transition + pair, value
+            shift = at_begin - n_pairs if t < 0 else at_pairs + t * width
+            psi.indices[write], psi.values[write] = at_transition + number - shift, value
             write += 1
-            if conditional and number < at_begin:
-                t = first + (number - at_pairs) // n_pairs
-                write = _push(transition_features, t, n_pairs, at_conditional + pair, value, psi, write)
+            if against != 0.0:
+                psi.indices[write], psi.values[write] = at_transition + other - shift, against
+                write += 1
+            if conditional and t >= 0:
+                place, second = at_conditional + number - shift, at_conditional + other - shift
+                write = _push(transition_features, first + t, width, place, value, second, against, psi, write)
         end = coalesce(psi.indices, psi.values, end, write, end, table)
         psi.indptr[k + 1] = end
     return Rows(psi.indptr, psi.indices[:end], psi.values[:end])
