@@ -58,6 +58,7 @@ from widemargin.errors import WidemarginError
 from widemargin.objectives import OBJECTIVES
 from widemargin.parts.choice import rounds_of
 from widemargin.structures.custom_positions import custom_examples
+from widemargin.structures.examples import Scored
 
 DATA_SETS = 40  # of each structure: enumerating one takes longer than a run
 CLOSE, TINY = 1e-6, 1e-300  # how far numbers may be off, relatively and absolutely
@@ -196,7 +197,10 @@ def rescaled(examples: Any, scale: Any) -> Any:
     """The same examples with each feature multiplied by its `scale`; all that they offer is still there."""
 
     def at(function: Any) -> Any:
-        return staticmethod(lambda w, *rest, **options: function(w * scale, *rest, **options))
+        """The function of weights, or of part scores, which have been scaled when they were made."""
+        return staticmethod(
+            lambda w, *rest, **options: function(w if isinstance(w, Scored) else w * scale, *rest, **options)
+        )
 
     def features(found: Any) -> Any:
         return found._replace(psi=found.psi._replace(values=found.psi.values * scale[found.psi.indices]))
@@ -206,7 +210,7 @@ def rescaled(examples: Any, scale: Any) -> Any:
 
     members = {name: getattr(examples, name) for name in dir(examples) if not name.startswith("_")}
     members = {name: staticmethod(member) if callable(member) else member for name, member in members.items()}
-    for name in members.keys() & {"decode", "decode_best", "decode_hull", "decode_slack"}:
+    for name in members.keys() & {"decode", "decode_best", "decode_wrong", "decode_slack", "scored"}:
         members[name] = at(getattr(examples, name))
     for name in members.keys() & {"violators", "expectation"}:
         members[name] = both(getattr(examples, name))
