@@ -181,7 +181,7 @@ LISTED: dict[Any, Callable[[Any], Sequence[Any]]] = {
     type: _methods,
     ModuleType: lambda value: [value.__name__],
 }
-"""What is listed of values of these types."""
+"""How values of these types are listed."""
 
 
 def _held(cell: Any) -> Any:

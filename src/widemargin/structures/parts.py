@@ -136,10 +136,14 @@ class HasBestWrong(Protocol):
 
 
 class HasThrough(Protocol):
-    """Structures that find the best output through a part: max-marginals, and the outputs behind them."""
+    """Structures that find the score of the best output through each part: max-marginals."""
 
     def through(self, scores: Scores) -> FloatMatrix:
         """For each part that is not shared, the score of the best output that has it."""
+
+
+class HasPositions(Protocol):
+    """Structures whose errors are sums over positions, and that find the worst output wrong at each."""
 
     def positions(self, sizes: LongVector) -> LongVector:
         """How many positions an example of each size has."""
