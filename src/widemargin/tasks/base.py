@@ -137,7 +137,7 @@ class Model(ABC):
     summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
     calibration: Calibration | None = field(default=None, kw_only=True)
     online: "Online | None" = field(default=None, kw_only=True, repr=False, compare=False)
-    """The state that training by pieces goes on from; None for models that were trained at once, unless it is needed."""
+    """The state that training by pieces goes on from; None for models trained at once, unless it is needed."""
 
     # With data at hand.
 
