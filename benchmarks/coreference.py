@@ -40,13 +40,12 @@ from widemargin.tasks.cluster.compile import cluster_numbers
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.model import predicted as clusters_predicted
 from widemargin.tasks.coreference.entities import entity_numbers
-from widemargin.tasks.coreference.examples import AntecedentExamples
+from widemargin.tasks.coreference.examples import AntecedentExamples, ErrorCosts
 from widemargin.tasks.coreference.features import LinkExtractor
 from widemargin.tasks.coreference.files import read_texts
 from widemargin.tasks.coreference.keys import link_features
 from widemargin.tasks.coreference.links import Links
 from widemargin.tasks.coreference.model import predicted
-from widemargin.tasks.coreference.truth import ErrorCosts
 from widemargin.text.mentions import Mentions
 
 HERE = Path(__file__).resolve()
@@ -108,7 +107,7 @@ def antecedents(parts: dict[str, Part], objective: str, *, C: float, false_new: 
 
 def forest(parts: dict[str, Part], *, C: float, r: float) -> Predict:
     """Forests over the same links."""
-    n = parts["train"].links.keys.mask + 1
+    n = parts["train"].links.n_weights
     examples = ForestExamples(parts["train"].links, n, entity_numbers(*parts["train"][:2]), penalty=r)
     solution = fit_best(Problem(examples, C=C), SOLVERS["dcd"], stop=Stop(epochs=12, gap=0.05), rounds=Rounds(most=3))
     return lambda part: predicted(ForestExamples(parts[part].links, n), solution.w)
@@ -131,14 +130,14 @@ def cluster_task(parts: dict[str, Part]) -> Callable[..., Predict]:
 
 def chosen_pairs(examples: AntecedentExamples) -> tuple[Any, Any]:
     """The mentions and antecedents of the training pairs of Soon et al., and whether each is right."""
-    keys, truth, closest = examples.links.keys, examples.truth, examples.first_completions()
+    keys, closest = examples.keys, examples.first_completions()
     rows, right = [], []
     for m in range(examples.n_examples):
         reach = int(keys.pairs[m + 1] - keys.pairs[m])
-        last = int(closest[m]) if truth.anaphoric[m] else min(reach, FARTHEST)
+        last = int(closest[m]) if examples.anaphoric[m] else min(reach, FARTHEST)
         for back in range(1, last + 1):
             rows.append(link_features(keys, m, int(keys.pairs[m + 1]) - back))
-            right.append(bool(truth.right[keys.pairs[m + 1] - back]))
+            right.append(examples.is_right(m, back))
     return np.array(rows), np.array(right)
 
 
@@ -162,10 +161,9 @@ def mention_pairs(parts: dict[str, Part]) -> Callable[..., Predict]:
 
         def predict(part: str) -> list[list[int]]:
             links = parts[part].links
-            everyone = np.arange(len(links.keys.documents) - 1, dtype=np.int32)
-            scores = links.scores(svm.coef_[0], everyone) + bias
-            outputs = np.zeros(links.n_mentions, dtype=np.int32)
-            for m in range(links.n_mentions):
+            scores = links.scores_of_all(svm.coef_[0]) + bias
+            outputs = np.zeros(len(links.keys.pairs) - 1, dtype=np.int32)
+            for m in range(len(outputs)):
                 begin, end = links.keys.pairs[m : m + 2]
                 if end > begin and scores[begin:end].max() > 0.0:
                     outputs[m] = np.argmax(scores[begin:end][::-1]) + 1  # of equals the closest

@@ -13,7 +13,7 @@ import widemargin
 from helpers.command_line import fail, succeed
 from widemargin import Problem, files, objectives, solvers, tasks
 from widemargin.files.formats import FORMATS, Format
-from widemargin.tasks.classify.classes import ClassExamples
+from widemargin.tasks.classify.examples import ClassExamples
 from widemargin.testing import check_solver
 from widemargin.text.matrices import as_matrix
 

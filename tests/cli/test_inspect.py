@@ -11,7 +11,7 @@ from helpers.command_line import fail, succeed
 from helpers.task_files import TASK_FILES
 from widemargin.cli.output import Printer
 from widemargin.tasks.base import load_model
-from widemargin.tasks.parse.votes import ArcVotes
+from widemargin.tasks.parse.explain import ArcVotes
 
 
 @pytest.fixture(scope="module")

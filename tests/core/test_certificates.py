@@ -15,7 +15,7 @@ from widemargin.objectives import Margin, PositionWise
 from widemargin.report.record import certificate, stopped
 from widemargin.solvers import SOLVERS, Auto, CuttingPlane, DualCoordinateDescent, Perceptron
 from widemargin.structures import custom_examples
-from widemargin.tasks.classify.classes import ClassExamples
+from widemargin.tasks.classify.examples import ClassExamples
 
 
 class Boastful(DualCoordinateDescent):

@@ -334,10 +334,9 @@ def own():
 def without_ends(tagger):
     """The same tagger without the weights for first and last labels."""
     model = tagger.model_
-    zero = np.zeros_like(model.weights.begin)
-    model = type(model)(
-        model.labels, model.extractor, model.weights._replace(begin=zero, end=zero), summary=model.summary
-    )
+    shared = np.append(model.weights.transition, np.zeros(2 * len(model.labels)))
+    weights = model.weights._replace(shared=shared)
+    model = type(model)(model.labels, model.extractor, weights, summary=model.summary)
     return type(tagger).from_model(model)
 
 

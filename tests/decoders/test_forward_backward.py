@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from helpers.chain_scores import coarse, fine, part_scores, score
 from widemargin.decoders.forward_backward import forward_backward
-from widemargin.structures.chain import ChainScores
 from widemargin.structures.chain_sums import chain_sums
+from widemargin.structures.flat import Scores
 
 pytestmark = pytest.mark.interpreted
 
@@ -46,13 +46,16 @@ def brute_force(emission, transition, *ends):
 
 def batch_sums(emission, transition, begin, end):
     """The same as `structures.chain_sums` has them, for the second of two sequences with padding between them."""
-    n, n_labels = emission.shape
+    n, L = emission.shape
     shared = len(transition) == 1
-    rows, tables = np.full((n + 3, n_labels), np.nan), np.full((n + 3, n_labels, n_labels), np.nan)
-    rows[:1], rows[3:], tables[3:] = emission[:1], emission, transition
-    scores = ChainScores(np.array([0, 3]), np.array([1, n]), rows, transition if shared else tables, begin, end)
-    log_z, labels, pairs = chain_sums(scores, by_position=not shared)
-    return log_z[1], labels[3:], pairs[1:] if shared else pairs[3:]
+    tables = transition[:0] if shared else transition
+    first = np.concatenate([emission[:1].ravel(), tables[:1].ravel()])
+    own = np.concatenate([first, np.full(3, np.nan), emission.ravel(), tables.ravel()])
+    ends = (transition.ravel(), begin, end) if shared else (begin, end)
+    starts = np.array([0, len(first) + 3])
+    log_z, counts = chain_sums(Scores(starts, np.array([1, n]), own, np.concatenate(ends)), L)
+    labels, pairs = np.split(counts.own[starts[1] :], [n * L])
+    return log_z[1], labels.reshape(n, L), (counts.shared[1, : L * L] if shared else pairs).reshape(transition.shape)
 
 
 def check(parts):

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from helpers.chain_scores import coarse, fine
 from helpers.segment_scores import everything, part_scores, score
 from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
+from widemargin.structures.segments import Segments
+from widemargin.tasks.segment.spans import segments_of
 
 pytestmark = pytest.mark.interpreted
 
@@ -102,3 +104,21 @@ def test_one_narrow_way_has_all_the_probability():
     assert total == pytest.approx(-740.0, rel=1e-12)
     assert np.allclose(segments[:, 0], [[0.0, 1.0], [0.0, 1.0]])
     assert np.allclose(pairs, [[0.0, 0.0], [0.0, 1.0]])
+
+
+def test_samples_are_as_frequent_as_probable():
+    rng, structure, sizes, n = np.random.default_rng(0), Segments(2, 2), np.array([3, 0, 1]), 4000
+    shared = rng.normal(size=8)
+    shared[1] = -np.inf  # label 1 never follows label 0
+    scores = structure.room(sizes)._replace(shared=shared)
+    scores.own[:] = rng.normal(size=len(scores.own))
+    drawn = structure.sample(scores, n, rng)
+    for own, begin, size in ((scores.own[:12].reshape(3, 2, 2), 0, 3), (scores.own[12:].reshape(1, 1, 2), 3, 1)):
+        parts = own, shared[:4].reshape(2, 2), shared[4:6], shared[6:]
+        found = [segments_of(codes[begin : begin + size]) for codes in drawn]
+        every = everything(parts)
+        p = np.exp([score(each, *parts) for each in every])
+        p /= p.sum()
+        share = np.array([found.count(each) for each in every]) / n
+        assert share.sum() == 1.0
+        assert np.all(np.abs(share - p) <= 4.5 * np.sqrt(p * (1.0 - p) / n))

@@ -34,8 +34,7 @@ from widemargin.solvers import (
 )
 from widemargin.structures.custom_positions import custom_examples
 from widemargin.structures.forest import ForestExamples
-from widemargin.tasks.classify.classes import ClassExamples
-from widemargin.tasks.classify.multilabel import multilabel_kind
+from widemargin.tasks.classify.examples import ClassExamples, multilabel_kind
 from widemargin.tasks.parse.examples import Trees, tree_examples
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.segment.spans import encode, segments_of
@@ -407,7 +406,7 @@ def linked(seed, sizes, *, penalty=1.0, **options) -> Small:
         first, second = documents.first[begin:end].tolist(), documents.second[begin:end].tolist()
         return forests(first, second, sizes[i])
 
-    return Small(examples, outputs, examples.completions)
+    return Small(examples, outputs, examples.gold)
 
 
 def resolved(seed, sizes, **options) -> Small:

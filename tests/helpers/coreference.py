@@ -44,7 +44,7 @@ def random_mentions(seed, sizes, **options):
 
 def choices(examples, m):
     """All outputs of a mention."""
-    pairs = examples.links.keys.pairs
+    pairs = examples.keys.pairs
     return [np.array([back], dtype=np.int32) for back in range(int(pairs[m + 1] - pairs[m]) + 1)]
 
 
@@ -66,10 +66,10 @@ def phi(links, m, back):
 
 def error_of(examples, m, back):
     """Δ of a choice, from the definition."""
-    documents, entities, pairs = examples.links.keys.documents, examples.entities, examples.links.keys.pairs
+    documents, entities, pairs = examples.keys.documents, examples.entities, examples.keys.pairs
     begin = int(documents[np.searchsorted(documents, m, "right") - 1])
     reach = int(pairs[m + 1] - pairs[m])
     right = [k for k in range(1, reach + 1) if m - k >= begin and entities[m - k] == entities[m]]
     if back == 0:
-        return examples.costs.false_new if right else 0.0
-    return 0.0 if back in right else examples.costs.wrong_link if right else examples.costs.false_anaphor
+        return examples.error_costs.false_new if right else 0.0
+    return 0.0 if back in right else examples.error_costs.wrong_link if right else examples.error_costs.false_anaphor

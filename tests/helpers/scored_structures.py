@@ -1,5 +1,6 @@
 """Every structure of `widemargin.torch` with small random scores, all its outputs one by one, and the parts of each."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
@@ -10,8 +11,19 @@ from helpers.bracketed import halves, labelled
 from helpers.segmentations import segmentations
 from helpers.trees import previous_siblings, trees
 from widemargin.decoders.charts import cell
+from widemargin.structures import chain as chains
+from widemargin.structures import classes as of_classes
 from widemargin.tasks.segment.spans import segments_of
-from widemargin.torch import Chain, Classes, Constituents, DependencyTrees, Oracle, Segments, Structure
+from widemargin.torch import (
+    Chain,
+    Classes,
+    Constituents,
+    DependencyTrees,
+    FlatStructure,
+    Oracle,
+    Segments,
+    Structure,
+)
 
 
 @dataclass
@@ -26,6 +38,8 @@ class Case:
     lengths: torch.Tensor
     outputs: list[list[np.ndarray]]
     parts: object
+    rows: Callable[[int], object] = int
+    """Where the own scores of example b are."""
 
     @property
     def mask(self):
@@ -183,6 +197,40 @@ def constituents(rng, *, rules=False):
     return Case(Constituents(), scores if rules else scores[:1], torch.tensor(lengths), outputs, parts)
 
 
+def flat(structure, padded_case):
+    """A case of a padded structure, with the same scores in one vector, and the vector of those that are shared.
+
+    The tensors that have rows for examples come first, and the parts of an example are in their order.
+    """
+
+    def made(rng):
+        case = padded_case(rng)
+        sizes, n_outputs = case.lengths.numpy(), np.size(case.outputs[0][0])
+        ends = np.append(0, np.cumsum(structure.n_own(sizes)))
+        own, shared = case.scores[:1], case.scores[1:]
+        if structure.n_shared < sum(each.numel() for each in shared):
+            own, shared = case.scores[:2], case.scores[2:]
+        reach = [[each[b, :n] if each.dim() > 2 else each[b] for each in own] for b, n in enumerate(sizes)]
+        scores = (torch.cat([each.reshape(-1) for row in reach for each in row]),)
+        if structure.n_shared:
+            scores += (torch.cat([each.reshape(-1) for each in shared]),)
+
+        def parts(b, y):
+            for tensor, place in case.parts(b, y.reshape(np.shape(case.outputs[b][0]))):
+                if tensor < len(own):
+                    before = sum(each.numel() for each in reach[b][:tensor])
+                    number = np.ravel_multi_index(place[1:], reach[b][tensor].shape)
+                    yield 0, (int(ends[b] + before + number),)
+                else:
+                    before = sum(each.numel() for each in case.scores[len(own) : tensor])
+                    yield 1, (int(before + np.ravel_multi_index(place, case.scores[tensor].shape)),)
+
+        outputs = [[np.reshape(y, n_outputs) for y in every] for every in case.outputs]
+        return Case(FlatStructure(structure), scores, case.lengths, outputs, parts, lambda b: slice(*ends[b : b + 2]))
+
+    return made
+
+
 CASES = {
     "chain": chain,
     "chain by token": lambda rng: chain(rng, by_token=True),
@@ -200,6 +248,9 @@ CASES = {
     "constituents with rules": lambda rng: constituents(rng, rules=True),
     "classes": classes,
     "oracle": subsets,
+    "flat chain": flat(chains.Chain(3), chain),
+    "flat chain by token": flat(chains.Chain(3, by_position=True), lambda rng: chain(rng, by_token=True)),
+    "flat classes": flat(of_classes.Classes(4), classes),
 }
 """Cases by their names, each a function of a random generator."""
 

@@ -5,8 +5,6 @@ from itertools import product
 
 import numpy as np
 
-from widemargin.structures.dependencies import fold
-
 
 def is_tree(heads):
     """Whether every word leads to the root 0; heads[m - 1] is the head of the word m."""
@@ -28,14 +26,6 @@ def trees(n, *, single_root=False, projective=False):
     candidates = (heads for heads in product(range(n + 1), repeat=n) if not single_root or heads.count(0) == 1)
     found = [heads for heads in candidates if is_tree(heads) and (not projective or is_projective(heads))]
     return np.array(found, dtype=np.int32)
-
-
-def folded(scores, k):
-    """The scores of the arcs of sentence k with their best labels, heads × words, and these labels."""
-    size = int(scores.sizes[k]) + 1
-    arcs, labels = np.full((size, size), np.nan), np.full((size, size), -1, dtype=np.int32)
-    fold(scores, k, arcs, labels)
-    return arcs, labels
 
 
 def arc_scores(scores, heads):

@@ -27,12 +27,11 @@ from widemargin.core.sparse import Rows
 from widemargin.data.generators import addresses
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files import pieces as cutting
-from widemargin.structures.chain import _best, _change
-from widemargin.structures.label_rows import add_label_scores
+from widemargin.structures.chain import _best, _parts
+from widemargin.structures.label_rows import _gather, add_label_scores
 from widemargin.tasks import estimators, out_of_core
 from widemargin.tasks.out_of_core import Stream, compile_stream
 from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.features import _gather
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.training import Data, problem_of
 
@@ -127,7 +126,7 @@ def test_arrays_are_those_in_memory_however_data_are_cut(
 
 def test_pages_are_given_back_and_no_kernel_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = SequenceTagger(templates=TEMPLATES, **FAST).fit(X, Y)
-    compiled = [len(getattr(kernel, "signatures", [])) for kernel in (_best, _change, add_label_scores, _gather)]
+    compiled = [len(getattr(kernel, "signatures", [])) for kernel in (_best, _parts, add_label_scores, _gather)]
     monkeypatch.setattr(mapped, "MOST_PAGES", -(1 << 60))
     monkeypatch.setattr(mapped, "SECONDS_BETWEEN_LOOKS", 1e-4)
     dropped = []
@@ -135,9 +134,7 @@ def test_pages_are_given_back_and_no_kernel_is_compiled_again(monkeypatch: pytes
     streamed = clone(tagger).fit_stream(zip(X, Y, strict=True))
     assert len(dropped) > 2
     assert streamed.solution_.w.tobytes() == tagger.solution_.w.tobytes()
-    assert [
-        len(getattr(kernel, "signatures", [])) for kernel in (_best, _change, add_label_scores, _gather)
-    ] == compiled
+    assert [len(getattr(kernel, "signatures", [])) for kernel in (_best, _parts, add_label_scores, _gather)] == compiled
 
 
 def test_cuts_are_on_disk_within_their_budget(tmp_path: Path, small_pieces: Path) -> None:

@@ -62,6 +62,11 @@ class Ledger:
         """Add cuts with their α."""
         self._count(len(b), *_add_rows(alpha, b, a, self.s))
 
+    def add_sum(self, n: int, linear: float, s: FloatVector) -> None:
+        """Add Σ bα and Σ αa of `n` cuts; how far rounding may have led them astray is for the caller to say."""
+        self._count(n, linear, 0.0, 0.0)
+        self.s += s
+
     def add_store(self, store: CutStore, cap: FloatVector) -> FloatVector:
         """Add all cuts of a store with their α, scaled down in blocks where they exceed `cap`; return every A_i."""
         mass = np.zeros(len(cap))

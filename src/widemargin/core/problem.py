@@ -37,21 +37,18 @@ from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
 from widemargin.core.dense import inner
 from widemargin.core.evidence import Evidence, Ledger, evidence_of, smooth_doubt
-from widemargin.core.examples import Examples, OnDisk, Outputs, Unreachable
+from widemargin.core.examples import Examples, OnDisk, Outputs
 from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
-from widemargin.core.sparse import Rows, absolute, dots, taken
-from widemargin.core.summed import SummedPass, summed_pass
+from widemargin.core.sparse import dots
+from widemargin.core.visits import CutVisit, SummedPass, Visit, Wants, misjudged, pass_batches, summed_pass
 from widemargin.errors import WidemarginError
 
 T = TypeVar("T")
 Oracle = Callable[[Examples, FloatVector, IntVector], Cuts]
 
 PLAIN = Margin(error_scale=0.0)
-PASS_BATCH, SMOOTH_PASS_BATCH = 1024, 128
-PASS_BYTES = 128e6
 BATCH_MICROSECONDS = 12000.0
 SLIGHT_WEIGHT = 1e-50  # of an example that changes nothing but may overflow what is divided by it
-MISJUDGED = 1e-6  # how far below gold's, relatively, rounding may let the score of an argmax appear
 
 
 @dataclass(slots=True)
@@ -230,12 +227,23 @@ class Problem:
 
     def total_loss(self, w: FloatVector, found: FloatVector | None = None) -> float:
         """Σ c_i ℓ(ξ_i(w)), by a full pass of the oracle; it writes the slack of every block to `found`."""
-        total = 0.0
-        for blocks, slacks in self._pass_slacks(w):
-            total += self.losses(blocks, slacks)
-            if found is not None:
-                found[blocks] = slacks
-        return total
+        return sum((self._noted(visit, found) for visit in self.visits(w, "slacks")), 0.0)
+
+    def risk(
+        self, w: FloatVector, each: Callable[[CutVisit, FloatVector], None] | None = None
+    ) -> tuple[float, FloatVector]:
+        """R(w) = C Σ c_i ℓ(ξ_i(w)) and −∇R(w), by a full pass of the oracle; the slacks there are remembered.
+
+        `each` is given the cuts of every batch and the slopes α of their blocks; without it, sums will do.
+        """
+        total, a = 0.0, np.zeros(self.n_weights)
+        for visit in self.visits(w, "sum" if each is None else "cuts"):
+            self.slacks[visit.block] = visit.slacks
+            alpha = self.slopes(visit.block, visit.slacks)
+            total, a = total + self.losses(visit.block, visit.slacks), visit.added(alpha, a)
+            if each is not None and isinstance(visit, CutVisit):
+                each(visit, alpha)
+        return self.C * total, a
 
     def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
         """P(w) and a lower bound on the least P, by a full pass of the oracle; `found` as in `primal`."""
@@ -247,17 +255,12 @@ class Problem:
         if self.objective.kind == "smooth":
             return self._smooth_tangents(w, found)
         total, ledger = 0.0, Ledger(self.n_weights)
-        for cuts in self.full_pass(w):
-            slacks = cuts.b - dots(cuts.a, w)
-            above = at_most(slacks, cuts)
-            self._compare(cuts, above, w)
-            if found is not None:
-                found[cuts.block] = above
-            total += self.losses(cuts.block, above)
-            alpha = self.slopes(cuts.block, slacks)
+        for visit in self.visits(w):
+            total += self._noted(visit, found)
+            alpha = self.slopes(visit.block, visit.slacks)
             if self.loss == "squared_hinge":
-                ledger.quadratic += float((alpha**2 / (4.0 * self.C * self.c[cuts.block])).sum())
-            ledger.add(alpha, cuts.b, cuts.a)
+                ledger.quadratic += float((alpha**2 / (4.0 * self.C * self.c[visit.block])).sum())
+            visit.enter(alpha, ledger)
         return total, ledger.evidence(np.inf if self.loss == "squared_hinge" else 1.0)
 
     def _smooth_tangents(self, w: FloatVector, found: FloatVector | None) -> tuple[float, Evidence]:
@@ -266,32 +269,25 @@ class Problem:
         How much that is depends on the size of scores, which cuts at w = 0 show: those at `w` hide what is certain.
         Weights that are worse than 0 may have scores of any size, so that their tangents prove nothing.
         """
-        total, at_zero, ledger, size, zero = 0.0, 0.0, Ledger(self.n_weights), np.abs(w), np.zeros(len(w))
-        for examples, (slacks, a), (before, a_before) in self._tangents_at(w, zero):
-            c = self.C * self.c[examples]
-            if found is not None:
-                found[examples] = slacks
-            total, at_zero = total + self.losses(examples, slacks), at_zero + self.losses(examples, before)
-            if isinstance(a, Rows):
-                ledger.add(c, slacks + dots(a, w), a)
-                scores = dots(absolute(a), size) + dots(absolute(a_before), size)
-            else:  # the sum of all tangents, so that only the mean of all scores is known
-                ledger.n, ledger.s, ledger.linear = len(slacks), a, self.C * self.losses(examples, slacks) + inner(w, a)
-                scores = np.full(len(slacks), (inner(size, np.abs(a)) + inner(size, np.abs(a_before))) / c.sum())
-            ledger.linear -= smooth_doubt(c, slacks + before + scores)
-            ledger.reach += float(c.sum())  # expectations are off even where they add up to 0
+        total, at_zero, ledger = 0.0, 0.0, Ledger(self.n_weights)
+        for visit, before in zip(self.visits(w), self.visits(np.zeros(len(w))), strict=True):
+            total, at_zero = total + self._noted(visit, found), at_zero + self.losses(before.block, before.slacks)
+            alpha = self.C * self.c[visit.block]
+            visit.enter(alpha, ledger)
+            scores = visit.sizes(alpha, w) + before.sizes(alpha, w)
+            ledger.linear -= smooth_doubt(alpha, visit.slacks + before.slacks + scores)
+            ledger.reach += float(alpha.sum())  # expectations are off even where they add up to 0
         if self.regulariser(w) + self.C * total > self.C * at_zero:
             ledger.linear = 0.0
         return total, ledger.evidence(1.0)
 
-    def _tangents_at(self, *points: FloatVector) -> Iterator[tuple[Any, ...]]:
-        """Examples, and slacks with tangents at each of some points; a tangent per example, or the sum of them all."""
-        if self.summed is not None:
-            yield self.summed.examples, *(self.summed.tangents(self, w) for w in points)
-            return
-        for batch in self.pass_batches():
-            found = [self._ask(self.objective.cuts, w, batch) for w in points]
-            yield batch, *((cuts.b - dots(cuts.a, w), cuts.a) for w, cuts in zip(points, found, strict=True))
+    def _noted(self, visit: Visit, found: FloatVector | None) -> float:
+        """Σ c_i ℓ of a visit's slacks, or of the upper bounds on them, which are written to `found`."""
+        if isinstance(visit, CutVisit) and self.exact and not self.misjudged:
+            self.misjudged = misjudged(self, visit)
+        if found is not None:
+            found[visit.block] = visit.above
+        return self.losses(visit.block, visit.above)
 
     def evidence(self, store: CutStore) -> Evidence:
         """The evidence in the α of a store with cuts of every block."""
@@ -321,45 +317,16 @@ class Problem:
 
     def full_pass(self, w: FloatVector) -> Iterator[Cuts]:
         """The cuts at `w` of all examples with a positive weight, in batches; `slacks` is left as it is."""
-        for batch in self.pass_batches():
+        for batch in pass_batches(self):
             yield self._ask(self._oracle(w, batch), w, batch)
 
-    def _pass_slacks(self, w: FloatVector) -> Iterator[tuple[IntVector, FloatVector]]:
-        """Blocks with their slacks at `w`, or with upper bounds on them, by a full pass."""
-        if self.summed is not None:
-            yield self.summed.examples, self.summed.slacks(self, w)
+    def visits(self, w: FloatVector, wants: Wants = "sum") -> Iterator[Visit]:
+        """A full pass at `w`: slacks and cuts, batch by batch, or the sum of all cuts where that is quicker to have."""
+        if self.summed is not None and wants != "cuts":
+            yield self.summed.visit(self, w, wants)
         else:
             for cuts in self.full_pass(w):
-                slacks = at_most(self.slacks_of(cuts, w), cuts)
-                self._compare(cuts, slacks, w)
-                yield cuts.block, slacks
-
-    def _compare(self, cuts: Cuts, slacks: FloatVector, w: FloatVector) -> None:
-        """Note an output that is worth less than gold, whose cut is 0: no argmax returns it where gold is possible."""
-        low = np.flatnonzero(slacks < 0.0)
-        if not len(low) or not self.exact or self.misjudged:
-            return
-        rows = taken(cuts.a, low)
-        size = np.abs(cuts.b[low]) + dots(absolute(rows), np.abs(w))
-        wrong = low[slacks[low] < -MISJUDGED * size]
-        examples = self.objective.blocks(self.examples)[cuts.block[wrong]]
-        for out_of_reach in self.examples.unreachable().values() if isinstance(self.examples, Unreachable) else ():
-            wrong, examples = wrong[~out_of_reach[examples]], examples[~out_of_reach[examples]]
-        if len(wrong):
-            self.misjudged = (
-                f"decoding example {examples[0]}, counted from 0, returned an output that is worth "
-                f"{-slacks[wrong[0]]:.3g} less than gold; widemargin.testing.check_structure tells more"
-            )
-
-    def pass_batches(self) -> list[IntVector]:
-        """All examples with a positive weight, in order, in the batches of a full pass."""
-        examples, smooth = self.weighted, self.objective.kind == "smooth"
-        # Tangents have long rows: by measurement, computing those of 512 chains at once takes twice as long per chain.
-        numbers = np.arange(len(examples)) // (SMOOTH_PASS_BATCH if smooth else PASS_BATCH)
-        needed = getattr(self.examples, "expectation_bytes", None)
-        if smooth and needed is not None:
-            numbers += (np.cumsum(needed()[examples]) // PASS_BYTES).astype(numbers.dtype)
-        return np.split(examples, np.flatnonzero(np.diff(numbers)) + 1) if len(examples) else []
+                yield CutVisit(cuts.block, self.slacks_of(cuts, w), cuts, w)
 
     def primal_estimate(self, w: FloatVector) -> float | None:
         """P at `w` with the slacks that `cuts` last saw, each at the weights of that moment; None before any.
@@ -411,11 +378,6 @@ class Problem:
         cuts = concatenate(run([partial(oracle, self.examples, w, part) for part in parts]))
         self.meter.count(len(batch), perf_counter() - begin)
         return cuts
-
-
-def at_most(slacks: FloatVector, cuts: Cuts) -> FloatVector:
-    """Upper bounds on slacks, from those of the oracle's cuts, since some oracles are cut short (`Bounded`)."""
-    return slacks + cuts.excess if len(cuts.excess) else slacks
 
 
 def in_shares(examples: Examples, task: Callable[[IntVector], T], n_threads: int = 1) -> list[T]:

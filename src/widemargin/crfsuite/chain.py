@@ -120,14 +120,14 @@ class SingleSequences:
 
     def posteriors(self, emission: FloatMatrix) -> tuple[FloatMatrix, float]:
         """The probability of each label at each position, and log Z."""
-        from widemargin.structures.chain import ChainScores
         from widemargin.structures.chain_sums import chain_sums  # many programs only tag
+        from widemargin.structures.flat import Scores
 
         transition, begin, end = self._chain
         starts, sizes = np.zeros(1, dtype=np.int64), np.array([len(emission)])
-        scores = ChainScores(starts, sizes, emission, transition[None], begin, end)
-        log_z, found, _ = chain_sums(scores, by_position=False)
-        return found, float(log_z[0])
+        scores = Scores(starts, sizes, emission.ravel(), np.concatenate([transition.ravel(), begin, end]))
+        log_z, found = chain_sums(scores, len(self.labels))
+        return found.own.reshape(emission.shape), float(log_z[0])
 
     def score(self, emission: FloatMatrix, labels: IntVector) -> float:
         """The score of these labels."""

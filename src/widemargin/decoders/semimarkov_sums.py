@@ -77,17 +77,14 @@ def _begin_sums(top: FloatVector, total: FloatVector) -> None:
 
 
 @kernel
-def _forward(
-    segment: FloatMatrix,
-    transition: FloatMatrix,
-    factors: FloatMatrix,
-    top_factor: float,
-    begin: FloatVector,
-    sums: SegmentSums,
-) -> None:
-    """Fill in `arrival` and `best`."""
+def forward_sums(
+    segment: FloatMatrix, transition: FloatMatrix, begin: FloatVector, sums: SegmentSums
+) -> tuple[FloatMatrix, float]:
+    """Fill in `arrival` and `best`; return exp(transition − top) and its top."""
     n, longest, n_labels = segment.shape
     arrival, top, total = sums.arrival, sums.room[0], sums.room[1]
+    factors, size = np.empty((n_labels, n_labels)), n_labels * n_labels
+    top_factor = exponentials(transition.reshape(size), factors.reshape(size))
     for label in range(n_labels):
         arrival[0, label] = begin[label]
     for u in range(n):
@@ -105,6 +102,7 @@ def _forward(
             for label in range(n_labels):
                 total[label] += exp(arrived[label] + scores[label] - top[label])
         _finish(top, total, sums.best[u])
+    return factors, top_factor
 
 
 @kernel
@@ -176,13 +174,10 @@ def semimarkov_sums(
     pairs : (L, L) output, how many neighbouring segments have these labels on average
     """
     n, n_labels = len(segment), len(begin)
-    factors = np.empty((n_labels, n_labels))
     for k in range(n_labels):
         for label in range(n_labels):
             pairs[k, label] = 0.0
-    size = n_labels * n_labels
-    top = exponentials(transition.reshape(size), factors.reshape(size))
-    _forward(segment, transition, factors, top, begin, sums)
+    factors, top = forward_sums(segment, transition, begin, sums)
     for label in range(n_labels):
         sums.departure[n - 1, label] = end[label]
         sums.room[0, label] = sums.best[n - 1, label] + end[label]

@@ -17,16 +17,17 @@ bounds or L_ε, and in fewer decodes. This objective is for comparisons with the
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.cuts import Cuts
-from widemargin.core.examples import Examples, KBest
+from widemargin.core.examples import Differences, Examples, KBest
 from widemargin.core.objective import Objective
 from widemargin.core.sparse import dots, scaled
-from widemargin.objectives.approximate_slack import Met, first_wrong
+from widemargin.objectives.approximate_slack import Met, first_wrong, in_pieces
 
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
@@ -56,30 +57,29 @@ class GoldenSlack(Objective):
 
     def cuts_beyond(self, xi: FloatVector, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The cut Δψ, Δ of the worst output met for each example, given the slacks ξ of all examples."""
+        errors, psi = in_pieces(partial(self._search, xi), examples, w, batch)
+        return Cuts(batch, errors, scaled(psi, errors))
+
+    def _search(self, xi: FloatVector, examples: Any, w: FloatVector, batch: IntVector, scored: Any) -> Differences:
+        """The worst output met for each example of the batch."""
         met, all_of_them, slack = Met(len(batch), -np.inf), np.arange(len(batch)), xi[batch]
 
         def upper_bound(scale: FloatVector) -> FloatVector:
             """F(λ) of every example, each at its own λ."""
-            found = first_wrong(examples, w, batch, scale)
+            found = first_wrong(examples, scored, batch, scale)
             L, s = found.errors, -dots(found.psi, w)
             with np.errstate(divide="ignore", invalid="ignore"):
                 # What is no violator of ξ ≥ 0, or has no error, constrains nothing.
                 met.add(all_of_them, found, np.where(L * (1.0 + s) > 0.0, s - slack / L, -np.inf))
             return s + scale * L - 2.0 * np.sqrt(slack * scale)
 
-        golden_section(upper_bound, *self._bounds(slack, examples, w, batch), self.decodes)
-        errors, psi = met.best()
-        return Cuts(batch, errors, scaled(psi, errors))
-
-    def _bounds(
-        self, slack: FloatVector, examples: Examples, w: FloatVector, batch: IntVector
-    ) -> tuple[FloatVector, FloatVector]:
-        """λ_l and λ_u of each example."""
         largest = examples.difference(batch, examples.decode(np.zeros_like(w), batch, error_scale=1.0)).errors
         largest = np.where(largest > 0.0, largest, 1.0)
-        best = -dots(examples.difference(batch, examples.decode(w, batch)).psi, w)
+        best = -dots(examples.difference(batch, examples.decode(scored, batch)).psi, w)
         low = self.epsilon / largest
-        return low, np.maximum((best + 1.0 - slack / largest) / self.step, low)
+        high = np.maximum((best + 1.0 - slack / largest) / self.step, low)
+        golden_section(upper_bound, low, high, self.decodes)
+        return met.best()
 
 
 def golden_section(

@@ -20,7 +20,7 @@ from widemargin.core.evidence import Evidence
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
-from widemargin.solvers.planes import FLOOR, PRECISION, Planes, PlaneState, risk
+from widemargin.solvers.planes import FLOOR, PRECISION, Planes, PlaneState, plane_at
 
 SERIOUS = 0.1  # the share of the promised fall that makes a step serious
 WIDEST, TIGHTEST = 1e-3, 1e3  # bounds of μ
@@ -60,7 +60,7 @@ class Bundle(Solver):
 
     def epoch(self, problem: Problem, state: BundleState, rng: np.random.Generator) -> None:
         """Ask the oracle at w, make a serious or a null step, and solve the model for the next w."""
-        plane = risk(problem, state.w)
+        plane = plane_at(problem, state.w)
         value = problem.regulariser(state.w) + plane.value
         state.add(plane)
         if state.value - value >= SERIOUS * min(state.promised, state.value):

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.core.problem import PASS_BATCH, Problem
+from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, later, number
+from widemargin.core.visits import PASS_BATCH
 from widemargin.solvers.blocks import SLIGHT, absorb
 from widemargin.solvers.dual import DualSolver, DualState, value
 from widemargin.solvers.programme import solve_at_once

@@ -27,7 +27,6 @@ from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
 from widemargin.solvers.curvature import Pairs, Point, direction, keep, no_pairs
 from widemargin.solvers.orthants import DECREASE, Evaluate, l1_strength, search_orthant, slope
-from widemargin.solvers.planes import risk
 
 CURVATURE = 0.9  # of the Wolfe conditions
 STRONGLY_CONVEX = ("l2", "elastic-net")
@@ -114,11 +113,7 @@ class LBFGS(Solver):
 
 def _point(problem: Problem, w: FloatVector) -> Point:
     """P and ∇S at `w`, by a pass over the data in a fixed order; the problem then remembers the slacks there."""
-    if problem.summed is None:
-        plane = risk(problem, w)
-        loss, a = plane.value, plane.a
-    else:
-        loss, a = problem.summed.risk(problem, w)
+    loss, a = problem.risk(w)
     gradient = np.subtract(w if problem.penalty in STRONGLY_CONVEX else 0.0, a, out=a)
     return Point(w, problem.regulariser(w) + loss, gradient)
 

@@ -22,7 +22,7 @@ from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
 from widemargin.core.sparse import add_scaled
-from widemargin.solvers.planes import FLOOR, PRECISION, Plane, Planes, PlaneState, risk
+from widemargin.solvers.planes import FLOOR, PRECISION, Plane, Planes, PlaneState, plane_at
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class OneSlack(Solver):
             if self.cache:
                 _remember(state.cache.reserve(cuts), state.cache.sets, self.cache)
 
-        plane = risk(problem, state.w, remember)
+        plane = plane_at(problem, state.w, remember)
         state.gap = max(problem.regulariser(state.w) + plane.value - state.bound, 0.0)
         state.add(plane)
         state.solve(max(PRECISION * state.gap, FLOOR * (state.bound + plane.value)))

@@ -4,7 +4,7 @@ With R(w) = C Σ c_i ℓ(ξ_i(w)) the risk, ℓ the hinge or its square, one pas
 
     R(v) ≥ b − ⟨v, a⟩ for every v,   a = Σ α_i a_i,   b = R(w) + ⟨w, a⟩
 
-with the cuts a_i of the pass and α_i the slope of their loss (`Problem.tangent`). Planes are cuts of one block with
+with the cuts a_i of the pass and α_i the slope of their loss (`Problem.risk`). Planes are cuts of one block with
 cap 1, so they live in a `CutStore` of one block. The model of P that they form,
 
     min_v  ½‖v‖² + ½μ‖v − ŵ‖² + max_k (b_k − ⟨v, a_k⟩)_+
@@ -29,7 +29,8 @@ from widemargin.core.cuts import Cuts, WorkingSets, add, keep_products, product,
 from widemargin.core.dense import inner, times
 from widemargin.core.evidence import Evidence, evidence_of, smooth_doubt
 from widemargin.core.problem import Problem
-from widemargin.core.sparse import Rows, absolute, add_rows, compressed, dot, dots, expanded, taken
+from widemargin.core.sparse import Rows, add_rows, compressed, dot, expanded, taken
+from widemargin.core.visits import CutVisit
 from widemargin.errors import WidemarginError
 from widemargin.solvers.qp import pair_steps
 
@@ -228,21 +229,21 @@ class PlaneState:
             self.idle[slot] = 0
 
 
-def risk(problem: Problem, w: FloatVector, keep: Callable[[Cuts], None] = lambda cuts: None) -> Plane:
-    """R(w) and minus its slope there, by a pass of the oracle; `keep` is given the cuts of every batch."""
-    total, b, a = 0.0, 0.0, np.zeros(problem.n_weights)
-    parts = np.zeros(problem.n_blocks if problem.keep_parts else 0)
-    for batch in problem.pass_batches():
-        cuts = problem.cuts(w, batch)
-        slacks = problem.slacks[cuts.block]
-        total += problem.losses(cuts.block, slacks)
-        slopes = problem.slopes(cuts.block, slacks)
-        add_rows(slopes, cuts.a, a)
-        b += inner(slopes, cuts.b)
+def plane_at(problem: Problem, w: FloatVector, keep: Callable[[Cuts], None] = lambda cuts: None) -> Plane:
+    """The plane at `w`, by a pass of the oracle; `keep` is given the cuts of every batch.
+
+    It takes each cut, not their sum: how far the b of smooth cuts may be off depends on the scores of every example.
+    """
+    b, parts = 0.0, np.zeros(problem.n_blocks if problem.keep_parts else 0)
+
+    def each(visit: CutVisit, slopes: FloatVector) -> None:
+        nonlocal b
+        b += inner(slopes, visit.cuts.b)
         if problem.objective.kind == "smooth":
-            b -= smooth_doubt(slopes, slacks + dots(absolute(cuts.a), np.abs(w)))
+            b -= smooth_doubt(slopes, visit.slacks + visit.sizes(slopes, w))
         if problem.keep_parts:
-            parts[cuts.block] = slopes * cuts.b if problem.objective.times_error else slopes
-        keep(cuts)
-    value = problem.C * total
+            parts[visit.block] = slopes * visit.cuts.b if problem.objective.times_error else slopes
+        keep(visit.cuts)
+
+    value, a = problem.risk(w, each)
     return Plane(value, b - value if problem.loss == "squared_hinge" else b, a, parts)

@@ -19,40 +19,49 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
 from widemargin.decoders.forward_backward import exponentials, extend_sums, forward_backward, log_sum
-from widemargin.structures.chain import ChainScores, longest_of, rows_of, tables_of
+from widemargin.structures.chain import sequence_of
+from widemargin.structures.flat import Counts, Scores, longest_of
+from widemargin.structures.parts import Sums
 
 LARGEST = 1e270  # of β
 SMALLEST = 1e-300  # of c, so that 1 / c is finite
 
 
-def chain_sums(scores: ChainScores, *, by_position: bool) -> tuple[FloatVector, FloatMatrix, FloatMatrix]:
-    """log Z of each sequence, the probabilities of labels, a row per position, and those of pairs.
+def chain_sums(scores: Scores, n_labels: int) -> Sums:
+    """log Z of each sequence, the probabilities of labels and pairs, and those of first and last labels.
 
-    Pairs have a table per sequence, summed over its positions; one per position, if these differ.
+    Pairs that all positions share are summed over the positions of each sequence.
     """
-    n, (rows, n_labels) = len(scores.sizes), scores.emission.shape
-    # Rows of padding belong to no sequence.
-    room = np.empty if scores.sizes.sum() == rows else np.zeros
-    log_z, labels = np.empty(n), room((rows, n_labels))
-    pairs = np.zeros((rows, n_labels, n_labels)) if by_position else np.empty((n, n_labels, n_labels))
-    factors, tops = room((rows, n_labels)), np.empty(n)
-    _shift(scores, factors, tops)
+    n, at_ends = len(scores.sizes), len(scores.shared) - 2 * n_labels
+    by_position = at_ends == 0
+    # Room between sequences belongs to none.
+    n_own = scores.sizes.sum() * (n_labels * (1 + n_labels) if by_position else n_labels)
+    room = np.empty if n_own == len(scores.own) and not by_position else np.zeros
+    log_z, counts = (
+        np.empty(n),
+        Counts(scores.starts, scores.sizes, room(len(scores.own)), np.zeros((n, len(scores.shared)))),
+    )
+    factors, tops = room(len(scores.own)), np.empty(n)
+    _shift(scores, n_labels, factors, tops)
     np.exp(factors, out=factors)
-    if by_position:
-        tables = np.zeros(scores.transition.shape)
-        _shift_tables(scores, tables, tops)
-        np.exp(tables, out=tables)
-    else:
-        table, top = _exponentials(scores.transition[0])
-        tables, tops = table[None], tops + top * (scores.sizes - 1)
-    begin, begin_top = _exponentials(scores.begin)
-    end, end_top = _exponentials(scores.end)
+    table, begin, end = (
+        np.empty((0, n_labels, n_labels)),
+        scores.shared[at_ends : at_ends + n_labels],
+        scores.shared[at_ends + n_labels :],
+    )
+    if not by_position:
+        table, top = _exponentials(scores.shared[:at_ends].reshape(1, n_labels, n_labels))
+        tops += top * (scores.sizes - 1)
+    begin, begin_top = _exponentials(begin)
+    end, end_top = _exponentials(end)
     tops += begin_top + end_top
+    exponentials = Scores(scores.starts, scores.sizes, factors, np.concatenate([table.ravel(), begin, end]))
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed again
-        _sums(scores, factors, tops, tables, by_position, begin, end, log_z, labels, pairs)
+        _sums(exponentials, n_labels, tops, log_z, counts)
     for k in np.flatnonzero(np.isnan(log_z)).tolist():
-        log_z[k] = _by_logarithms(scores, by_position, k, labels, pairs)
-    return log_z, labels, pairs
+        log_z[k] = _by_logarithms(scores, n_labels, k, counts)
+    _put_ends(counts, n_labels)
+    return Sums(log_z, counts)
 
 
 def _exponentials(scores: AnyArray) -> tuple[AnyArray, float]:
@@ -63,56 +72,67 @@ def _exponentials(scores: AnyArray) -> tuple[AnyArray, float]:
 
 
 @kernel
-def _by_logarithms(scores: ChainScores, by_position: bool, k: int, labels: FloatMatrix, pairs: FloatMatrix) -> float:
+def _pairs_of(counts: Counts, k: int, n_labels: int) -> FloatMatrix:
+    """Room for the pairs of sequence k: a table for each position, or one for all."""
+    n, at_ends = counts.sizes[k], counts.shared.shape[1] - 2 * n_labels
+    pairs = counts.shared[k][:at_ends].reshape(at_ends // n_labels**2, n_labels, n_labels)
+    if at_ends == 0:
+        begin = counts.starts[k] + n * n_labels
+        pairs = counts.own[begin : begin + n * n_labels**2].reshape(n, n_labels, n_labels)
+    return pairs
+
+
+@kernel
+def _labels_of(counts: Counts, k: int, n_labels: int) -> FloatMatrix:
+    """Room for the labels of sequence k."""
+    n, begin = counts.sizes[k], counts.starts[k]
+    return counts.own[begin : begin + n * n_labels].reshape(n, n_labels)
+
+
+@kernel
+def _put_ends(counts: Counts, n_labels: int) -> None:
+    """First and last labels are those of the first and the last position."""
+    at_begin = counts.shared.shape[1] - 2 * n_labels
+    for k in range(len(counts.sizes)):
+        if counts.sizes[k] > 0:
+            labels, shared = _labels_of(counts, k, n_labels), counts.shared[k]
+            for label in range(n_labels):
+                shared[at_begin + label] = labels[0, label]
+                shared[at_begin + n_labels + label] = labels[len(labels) - 1, label]
+
+
+@kernel
+def _by_logarithms(scores: Scores, n_labels: int, k: int, counts: Counts) -> float:
     """The sums of sequence k with any scores."""
-    first, n, n_labels = scores.starts[k], scores.sizes[k], len(scores.begin)
-    begin, end = (first, first + n) if by_position else (k, k + 1)
-    forward, backward = np.empty((n, n_labels)), np.empty((n, n_labels))
-    return forward_backward(
-        rows_of(scores, k),
-        tables_of(scores, k),
-        scores.begin,
-        scores.end,
-        forward,
-        backward,
-        labels[first : first + n],
-        pairs[begin:end],
-    )
+    one, shape = sequence_of(scores, k, n_labels), (scores.sizes[k], n_labels)
+    forward, backward = np.empty(shape), np.empty(shape)
+    labels, pairs = _labels_of(counts, k, n_labels), _pairs_of(counts, k, n_labels)
+    return forward_backward(one.emission, one.transition, one.begin, one.end, forward, backward, labels, pairs)
 
 
 @kernel
-def _shift_tables(scores: ChainScores, shifted: FloatMatrix, tops: FloatVector) -> None:
-    """Subtract the largest score of each table that a sequence uses, and add these up."""
-    for k in range(len(scores.sizes)):
-        for row in range(scores.starts[k] + 1, scores.starts[k] + scores.sizes[k]):
-            table, top = scores.transition[row], -np.inf
-            for p in range(table.shape[0]):
-                for label in range(table.shape[1]):
-                    top = table[p, label] if table[p, label] > top else top
-            if top == -np.inf:
-                top = 0.0
-            tops[k] += top
-            for p in range(table.shape[0]):
-                for label in range(table.shape[1]):
-                    shifted[row, p, label] = table[p, label] - top
+def _shift_row(row: FloatVector, shifted: FloatVector) -> float:
+    """Subtract the largest score, and return it; 0 where all are forbidden."""
+    top = -np.inf
+    for score in row:
+        top = score if score > top else top
+    top = 0.0 if top == -np.inf else top
+    for label in range(len(row)):
+        shifted[label] = row[label] - top
+    return top
 
 
 @kernel
-def _shift(scores: ChainScores, shifted: FloatMatrix, tops: FloatVector) -> None:
-    """Subtract the largest score of each row, and sum these up for each sequence."""
-    n_labels = len(scores.begin)
+def _shift(scores: Scores, n_labels: int, shifted: FloatVector, tops: FloatVector) -> None:
+    """Subtract the largest score of each row of labels, and of each table of pairs, and sum these up."""
+    by_position, n_pairs = len(scores.shared) == 2 * n_labels, n_labels * n_labels
     for k in range(len(scores.sizes)):
-        tops[k] = 0.0
-        for row in range(scores.starts[k], scores.starts[k] + scores.sizes[k]):
-            top = -np.inf
-            for label in range(n_labels):
-                score = scores.emission[row, label]
-                top = score if score > top else top
-            if top == -np.inf:
-                top = 0.0
-            tops[k] += top
-            for label in range(n_labels):
-                shifted[row, label] = scores.emission[row, label] - top
+        n, at, tops[k] = scores.sizes[k], scores.starts[k], 0.0
+        for begin in range(at, at + n * n_labels, n_labels):
+            tops[k] += _shift_row(scores.own[begin : begin + n_labels], shifted[begin : begin + n_labels])
+        for t in range(1, n if by_position else 0):  # nothing leads into the first position
+            begin = at + n * n_labels + t * n_pairs
+            tops[k] += _shift_row(scores.own[begin : begin + n_pairs], shifted[begin : begin + n_pairs])
 
 
 @kernel
@@ -209,52 +229,40 @@ def _add_pairs(alpha: FloatMatrix, arrivals: FloatMatrix, counts: FloatMatrix) -
 
 
 @kernel
-def _sums(
-    scores: ChainScores,
-    factors: FloatMatrix,
-    tops: FloatVector,
-    tables: FloatMatrix,
-    by_position: bool,
-    begin: FloatVector,
-    end: FloatVector,
-    log_z: FloatVector,
-    labels: FloatMatrix,
-    pairs: FloatMatrix,
-) -> None:
-    """The sums of every sequence; log Z is NaN where they must be computed in another way. Overwrites `factors`."""
-    longest, n_labels = longest_of(scores.sizes), len(begin)
+def _sums(exponentials: Scores, n_labels: int, tops: FloatVector, log_z: FloatVector, counts: Counts) -> None:
+    """The sums of every sequence; log Z is NaN where they must be computed in another way. Overwrites `own`."""
+    longest, by_position = longest_of(counts.sizes), len(exponentials.shared) == 2 * n_labels
     alpha, beta, c = np.empty((longest, n_labels)), np.empty((longest, n_labels)), np.empty(longest)
-    turned = _transposed(tables)
-    for b in range(len(scores.sizes)):
-        first, n = scores.starts[b], scores.sizes[b]
-        log_z[b] = 0.0
+    turned = np.empty((0, n_labels, n_labels))
+    for k in range(len(counts.sizes)):
+        n, log_z[k] = counts.sizes[k], 0.0
         if n == 0:
-            if not by_position:
-                pairs[b] = 0.0
             continue
-        own, low, high = factors[first : first + n], first if by_position else 0, first + n if by_position else 1
-        log_z[b] = tops[b] + _forward(own, tables[low:high], begin, alpha, c)
-        if np.isnan(log_z[b]):
+        one = sequence_of(exponentials, k, n_labels)
+        own, pairs = one.emission, _pairs_of(counts, k, n_labels)
+        log_z[k] = tops[k] + _forward(own, one.transition, one.begin, alpha, c)
+        if np.isnan(log_z[k]):
             continue
-        mass, largest = _backward(own, turned[low:high], end, alpha, c, beta)
+        if by_position or len(turned) == 0:
+            turned = _transposed(one.transition)
+        mass, largest = _backward(own, turned, one.end, alpha, c, beta)
         if not largest < LARGEST:
-            log_z[b] = nan
+            log_z[k] = nan
             continue
-        log_z[b] += log(mass)
+        log_z[k] += log(mass)
         if by_position:
             for t in range(1, n):
-                _add_pairs(alpha[t - 1 : t + 1], own[t - 1 : t + 1], pairs[first + t])
-                _times(tables[first + t], pairs[first + t])
+                _add_pairs(alpha[t - 1 : t + 1], own[t - 1 : t + 1], pairs[t])
+                _times(one.transition[t], pairs[t])
         else:
-            _add_pairs(alpha[:n], own, pairs[b])
-            _times(tables[0], pairs[b])
+            _add_pairs(alpha[:n], own, pairs[0])
+            _times(one.transition[0], pairs[0])
+        labels = _labels_of(counts, k, n_labels)
         for t in range(n):
-            row = labels[first + t]
+            row = labels[t]
             for label in range(n_labels):
                 row[label] = alpha[t, label] * beta[t, label]
-            _scale(
-                row
-            )  # the sum is 1 up to rounding; a label without an alternative has a probability of 1 to the last bit
+            _scale(row)  # the sum is 1 up to rounding; a label without alternative has a probability of exactly 1
 
 
 @kernel
@@ -265,7 +273,7 @@ def _times(table: FloatMatrix, counts: FloatMatrix) -> None:
 
 
 @kernel
-def _draw(terms: FloatVector, uniform: float) -> int:
+def draw_one(terms: FloatVector, uniform: float) -> int:
     """A place drawn with the probabilities exp(term), up to a factor; the last possible one where rounding decides."""
     total, last = 0.0, 0
     top = exponentials(terms, terms)
@@ -281,29 +289,30 @@ def _draw(terms: FloatVector, uniform: float) -> int:
 
 
 @kernel
-def sample_chains(scores: ChainScores, uniforms: FloatMatrix, outputs: IntMatrix) -> None:
+def sample_chains(scores: Scores, n_labels: int, uniforms: FloatMatrix, outputs: IntMatrix) -> None:
     """Write a draw of every sequence to each row of `outputs`: a forward pass, then labels from the last to the first.
 
     `uniforms`, of the same shape, holds a random number between 0 and 1 for each label to be drawn.
     """
-    longest, n_labels, write = longest_of(scores.sizes), len(scores.begin), 0
+    longest, write = longest_of(scores.sizes), 0
     forward, terms = np.empty((longest, n_labels)), np.empty(n_labels)
     for k in range(len(scores.sizes)):
-        n, rows, tables = scores.sizes[k], rows_of(scores, k), tables_of(scores, k)
+        n, one = scores.sizes[k], sequence_of(scores, k, n_labels)
+        rows, tables = one.emission, one.transition
         for t in range(n):
             for label in range(n_labels):
-                forward[t, label] = scores.begin[label]
+                forward[t, label] = one.begin[label]
                 if t > 0:
                     for p in range(n_labels):
                         terms[p] = forward[t - 1, p] + tables[0 if len(tables) == 1 else t, p, label]
                     forward[t, label] = log_sum(terms)
                 forward[t, label] += rows[t, label]
-        for draw in range(len(outputs)):
+        for sample in range(len(outputs)):
             for t in range(n - 1, -1, -1):
                 for label in range(n_labels):
-                    after = scores.end[label]
+                    after = one.end[label]
                     if t < n - 1:
-                        after = tables[0 if len(tables) == 1 else t + 1, label, outputs[draw, write + t + 1]]
+                        after = tables[0 if len(tables) == 1 else t + 1, label, outputs[sample, write + t + 1]]
                     terms[label] = forward[t, label] + after
-                outputs[draw, write + t] = _draw(terms, uniforms[draw, write + t])
+                outputs[sample, write + t] = draw_one(terms, uniforms[sample, write + t])
         write += n

@@ -16,7 +16,7 @@ What a structure cannot do, its examples do not offer, so that an objective whic
 
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Outputs, Scale, at_positions, per_example
 from widemargin.core.sparse import boundaries, dots, stack
-from widemargin.structures.parts import Costs, Counts, Features, Scores, Summed, some
+from widemargin.structures.flat import Counts, Scores, some
+from widemargin.structures.parts import Costs, CountableCosts, Features, Summed
 
 MOST_SCORES = 1 << 16
 """How many part scores are held at a time, half a megabyte, unless one example has more: they stay in the cache."""
@@ -54,14 +55,19 @@ class PartExamples:
     """
 
     exact = True
+    features: Any
+    """`Features`, with what the abilities of the structure need (`structures.parts`)."""
+
+    costs: Any
+    """`Costs`."""
 
     def __init__(self, structure: Any, features: Features, costs: Costs, gold: Outputs) -> None:
         self.structure, self.features, self.costs, self.gold = structure, features, costs, gold
         self.sizes = features.sizes
         self.n_examples, self.n_weights = len(self.sizes), features.n_weights
         self.lengths = structure.lengths(self.sizes)
-        self._entries, self._places = structure.entries(self.sizes), boundaries(self.lengths)
-        self._most_entries = int(self._entries.max(initial=0))
+        self._n_own, self._places = structure.n_own(self.sizes), boundaries(self.lengths)
+        self._most_own = int(self._n_own.max(initial=0))
 
     @cached_property
     def work(self) -> FloatVector | None:
@@ -106,7 +112,13 @@ class PartExamples:
         ends = np.cumsum(counts)
         return self.gold[np.repeat(begin - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)]
 
-    def _scores(self, w: Any, batch: IntVector, scales: FloatVector, costs: Costs | None = None) -> Scores:
+    def with_gold(self, gold: Outputs) -> Self:
+        """The same examples with other gold outputs."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, gold=gold)
+        return other
+
+    def _scores(self, w: Any, batch: IntVector, scales: FloatVector, costs: Costs | None = None) -> Any:
         """θ + s c of the batch."""
         room = self.structure.room(self.sizes[batch])
         (self.costs if costs is None else costs).fill(batch, scales, room)
@@ -116,21 +128,21 @@ class PartExamples:
             return self.structure.plus(room, some(w.scores, places))
         return self.features.scores(w, batch, room)
 
-    def _plain(self, w: Any, batch: IntVector) -> Scores:
+    def _plain(self, w: Any, batch: IntVector) -> Any:
         """θ of the batch."""
         return self._scores(w, batch, np.zeros(len(batch)))
 
-    def _costs(self, batch: IntVector, costs: Costs) -> Scores:
+    def _costs(self, batch: IntVector, costs: Costs) -> Any:
         """c of the batch."""
         room = self.structure.room(self.sizes[batch])
         costs.fill(batch, np.ones(len(batch)), room)
         return room
 
     def _pieces(self, batch: IntVector, most: int = MOST_SCORES) -> Iterator[slice]:
-        if len(batch) * self._most_entries <= most:  # the usual batch while training
+        if len(batch) * self._most_own <= most:  # the usual batch while training
             yield slice(None)
             return
-        done = np.cumsum(self._entries[batch])
+        done = np.cumsum(self._n_own[batch])
         edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=done[-1]))
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             yield slice(begin, end)
@@ -174,7 +186,7 @@ class WithWorst(PartExamples):
         ]
         return _joined(found)
 
-    def _countable(self) -> tuple[Costs, float]:
+    def _countable(self) -> tuple[CountableCosts, float]:
         """The costs as the structure wants them, and their unit."""
         return self.costs.whole() if self.structure.counts_errors else (self.costs, 1.0)
 
@@ -291,7 +303,7 @@ def part_examples(structure: Any, features: Features, costs: Costs, gold: Output
     return kind(structure, features, costs, gold)
 
 
-class Partial(WithSums):
+class WithLimits(PartExamples):
     """Examples whose gold outputs are known in part: what is unknown is latent (Yu & Joachims 2009).
 
     Parameters
@@ -305,11 +317,46 @@ class Partial(WithSums):
 
     def complete(self, w: Any, batch: IntVector) -> Outputs:
         """The best outputs that agree with what is known, end to end."""
-        return _joined(
-            [self.structure.best(self._scores(w, each, np.ones(len(each)), self.limits)) for each in self.pieces(batch)]
-        )
+        return _joined([self._best_within(self._limited(w, each)) for each in self.pieces(batch)])
+
+    def _best_within(self, scores: Scores) -> Outputs:
+        return self.structure.best(scores)
+
+    def _limited(self, w: Any, batch: IntVector) -> Scores:
+        """θ of the batch, −∞ for the parts that disagree with what is known."""
+        return self._scores(w, batch, np.ones(len(batch)), self.limits)
+
+
+class Partial(WithLimits, WithSums):
+    """Examples whose gold outputs are known in part, and can be summed over."""
 
     def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
         """The entropy of the completions (`core.examples.Uncertain`): E[−log p(h)] = −log p(h') + ⟨w, φ(h') − E[φ]⟩."""
         surprise, psi = self._expected(w, batch, 1.0, self.limits)
         return np.maximum(surprise + dots(psi, w), 0.0)
+
+
+class Hidden(Partial):
+    """Examples that may also be learnt by the sum over all completions (`core.examples.LatentMarginals`)."""
+
+    def expectation_over_completions(self, w: Any, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """−log p of what is known, and the expected features of its completions less those of all outputs."""
+        found, rows = [], []
+        for each in (batch[at] for at in self._pieces(batch, MOST_SUMMED)):
+            plain = self.scored(w, each)
+            log_z, counts = self.structure.sums(self._scores(plain, each, np.full(len(each), error_scale)))
+            log_right, right = self.structure.sums(self._limited(plain, each))
+            own, shared = right.own - counts.own, right.shared - counts.shared
+            found.append(np.maximum(log_z - log_right, 0.0))
+            rows.append(self.features.gather_counts(each, counts._replace(own=own, shared=shared)))
+        return Differences(_joined(found), stack(rows))
+
+    def completed(self, completions: Outputs) -> Self:
+        """The same examples with these outputs as gold."""
+        return self.with_gold(completions)
+
+    def guess(self, rng: np.random.Generator) -> Outputs:
+        """Completions of all examples by random scores."""
+        scores = self._costs(np.arange(self.n_examples, dtype=np.int32), self.limits)
+        scores.own[:] += rng.random(len(scores.own))
+        return self.structure.best(scores)

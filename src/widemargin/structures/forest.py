@@ -20,64 +20,44 @@ from typing import Self
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import BoolVector, FloatVector, IntVector, LongMatrix
-from widemargin.core.examples import Differences, Scale, per_example
+from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import sums
 from widemargin.decoders.kruskal import Flags, components, spanning_forest
-from widemargin.structures.pairs import ItemPairs, Layout, count_in, link_counts
+from widemargin.structures.examples import WithLimits
+from widemargin.structures.flat import NOTHING, Scores
+from widemargin.structures.kind_costs import KindCosts
+from widemargin.structures.pairs import ItemPairs, Layout, Linked
 
 
 @kernel
-def _forest(layout: Layout, i: int, scores: FloatVector, usable: BoolVector, chosen: Flags) -> None:
-    """The forest of greatest weight among the usable pairs of document i."""
-    begin, end = layout.pairs[i], layout.pairs[i + 1]
-    order = np.empty(end - begin, dtype=np.int64)
-    count = 0
-    for pair in range(end - begin):
-        if usable[pair]:
-            order[count] = pair
-            count += 1
-    n = layout.items[i + 1] - layout.items[i]
-    spanning_forest(layout.first[begin:end], layout.second[begin:end], scores, order[:count], n, chosen)
-
-
-@kernel
-def _decode(
-    layout: Layout, scores: FloatVector, batch: IntVector, scales: FloatVector, inside: BoolVector, penalty: float
-) -> Flags:
-    """The best forests by the scores of the batch's pairs, to which errors are added."""
-    usable = np.empty(len(scores), dtype=np.bool_)
-    outputs = np.zeros(len(scores), dtype=np.int8)
+def _forests(layout: Layout, documents: LongVector, starts: LongVector, own: FloatVector, above: float) -> Flags:
+    """The forests of greatest weight among the pairs with a score above this one."""
+    room = most = layout.pairs[0]
+    for i in documents:
+        n = layout.pairs[i + 1] - layout.pairs[i]
+        room, most = room + n, max(most, n)
+    outputs, order = np.zeros(room, dtype=np.int8), np.empty(most, dtype=np.int64)
     at = 0
-    for position in range(len(batch)):
-        i, scale = batch[position], scales[position]
-        begin, n = layout.pairs[i], layout.pairs[i + 1] - layout.pairs[i]
-        if scale != 0.0:
-            for pair in range(n):
-                scores[at + pair] += -scale if inside[begin + pair] else scale * penalty
-        for pair in range(n):
-            usable[at + pair] = scores[at + pair] > 0.0
-        _forest(layout, i, scores[at : at + n], usable[at : at + n], outputs[at : at + n])
-        at += n
+    for k in range(len(documents)):
+        i, count = documents[k], 0
+        begin, end = layout.pairs[i], layout.pairs[i + 1]
+        scores = own[starts[k] : starts[k] + end - begin]
+        for pair in range(len(scores)):
+            if scores[pair] > above:
+                order[count] = pair
+                count += 1
+        n_items, chosen = layout.items[i + 1] - layout.items[i], outputs[at : at + end - begin]
+        spanning_forest(layout.first[begin:end], layout.second[begin:end], scores, order[:count], n_items, chosen)
+        at += end - begin
     return outputs
 
 
 @kernel
-def _complete(layout: Layout, scores: FloatVector, batch: IntVector, inside: BoolVector) -> Flags:
-    """The best forests inside the clusters by the scores of the batch's pairs."""
-    completions = np.zeros(len(scores), dtype=np.int8)
-    at = 0
-    for i in batch:
-        begin, end = layout.pairs[i], layout.pairs[i + 1]
-        n = end - begin
-        _forest(layout, i, scores[at : at + n], inside[begin:end], completions[at : at + n])
-        at += n
-    return completions
-
-
-@kernel
 def _trees(layout: Layout, batch: IntVector, outputs: Flags) -> IntVector:
-    clusters = np.empty(count_in(layout.items, batch), dtype=np.int32)
+    room = layout.items[0]
+    for i in batch:
+        room += layout.items[i + 1] - layout.items[i]
+    clusters = np.empty(room, dtype=np.int32)
     at = write = 0
     for i in batch:
         begin, end, n = layout.pairs[i], layout.pairs[i + 1], layout.items[i + 1] - layout.items[i]
@@ -87,10 +67,32 @@ def _trees(layout: Layout, batch: IntVector, outputs: Flags) -> IntVector:
     return clusters
 
 
-class ForestExamples:
+class Forest(Linked):
+    """Forests of links: an int8 per pair, 1 if it is a link of the forest, document after document."""
+
+    __slots__ = ()
+
+    def lengths(self, documents: LongVector) -> LongVector:
+        """A flag for each pair."""
+        return self.n_own(documents)
+
+    def flags(self, documents: LongVector, outputs: Flags) -> Flags:
+        """The outputs themselves."""
+        return outputs
+
+    def best(self, scores: Scores) -> Flags:
+        """The best forests: none has a link of negative score."""
+        return _forests(self.layout, scores.sizes, scores.starts, scores.own, 0.0)
+
+    def spanning(self, scores: Scores) -> Flags:
+        """The best of the forests with the most links, over the pairs whose score is not −∞."""
+        return _forests(self.layout, scores.sizes, scores.starts, scores.own, -np.inf)
+
+
+class ForestExamples(WithLimits):
     """Documents with their gold clusters (or without, for prediction only).
 
-    Outputs and completions are forests: an int8 per pair, 1 if it is a link of the forest, document after document.
+    The gold forests stand for the gold clusters in `difference`; before they are completed, these are the first ones.
 
     Parameters
     ----------
@@ -98,52 +100,25 @@ class ForestExamples:
     n_features : one more than the largest index of a feature
     clusters : the number of each item's gold cluster; None when documents are only to be decoded
     penalty : r, the cost of a link across clusters
-    completions : the forests that stand for the gold clusters in `difference`; None for the first ones
     """
 
-    exact = True
+    structure: Forest
 
     def __init__(
-        self,
-        documents: ItemPairs,
-        n_features: int,
-        clusters: IntVector | None = None,
-        *,
-        penalty: float = 1.0,
-        completions: Flags | None = None,
+        self, documents: ItemPairs, n_features: int, clusters: IntVector | None = None, *, penalty: float = 1.0
     ) -> None:
-        self.documents, self.n_weights = documents.checked(n_features), n_features
-        self.layout, self.work = self.documents.layout, self.documents.work
-        self.n_examples = len(self.layout.items) - 1
-        self.clusters, self.penalty = clusters, float(penalty)
-        self.inside = self.layout.within(clusters)
-        self.completions = self.first_completions() if completions is None else completions
-        self.most_right = sums(self.completions, self.layout.pairs)
-
-    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> Flags:
-        """The best forest of each document."""
-        scores, scales = self.documents.scores(w, batch), per_example(error_scale, batch)
-        return _decode(self.layout, scores, batch, scales, self.inside, self.penalty)
-
-    def difference(self, batch: IntVector, outputs: Flags) -> Differences:
-        """Errors of the forests `outputs`, and how their features differ from those of the completions."""
-        right, across = link_counts(self.layout, batch, self.inside, outputs).T
-        errors = self.most_right[batch] - right + self.penalty * across
-        return Differences(errors, self.documents.differences(batch, self.completions, outputs))
-
-    def support(self, batch: IntVector) -> LongMatrix:
-        """The weights of the features in the batch's documents."""
-        return self.documents.support(batch)
-
-    def complete(self, w: FloatVector, batch: IntVector) -> Flags:
-        """The best forests that hold the gold clusters together."""
-        return _complete(self.layout, self.documents.scores(w, batch), batch, self.inside)
+        features, self.layout, self.clusters = documents.checked(n_features), documents.layout, clusters
+        self.structure, self.inside = Forest(self.layout), self.layout.within(clusters)
+        gold = self.first_completions()
+        self.most_right = sums(gold, self.layout.pairs)
+        parts = self.structure, features.sizes, (~self.inside).view(np.int8)
+        costs = KindCosts(*parts, np.array([-1.0, float(penalty)]), self.most_right)
+        super().__init__(self.structure, features, costs, gold)
+        self.limits = KindCosts(*parts, np.array([0.0, -np.inf]))
 
     def completed(self, completions: Flags) -> Self:
         """The same documents with these forests as gold."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, completions=completions)
-        return other
+        return self.with_gold(completions)
 
     def first_completions(self) -> Flags:
         """Chains in the order of items: each is linked to the closest one before it in its cluster."""
@@ -153,8 +128,12 @@ class ForestExamples:
         """Random forests that hold the gold clusters together."""
         return self._complete_by(rng.random(len(self.inside)))
 
+    def _best_within(self, scores: Scores) -> Flags:
+        return self.structure.spanning(scores)
+
     def _complete_by(self, scores: FloatVector) -> Flags:
-        return _complete(self.layout, scores, np.arange(self.n_examples, dtype=np.int32), self.inside)
+        starts, own = self.layout.pairs[:-1], np.where(self.inside, scores, -np.inf)
+        return self.structure.spanning(Scores(starts, np.arange(len(starts)), own, NOTHING))
 
     def unreachable(self) -> Mapping[str, BoolVector]:
         """Documents with a gold cluster that the given pairs do not hold together."""

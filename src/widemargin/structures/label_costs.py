@@ -7,7 +7,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.examples import whole_costs
 from widemargin.core.sparse import sums
 from widemargin.errors import DataError
-from widemargin.structures.chain import ChainScores
+from widemargin.structures.flat import Scores
 
 
 @kernel
@@ -18,12 +18,14 @@ def _fill(
     batch: IntVector,
     scales: FloatVector,
     starts: LongVector,
-    scores: FloatMatrix,
+    scores: FloatVector,
 ) -> None:
+    n_labels = costs.shape[1]
     for k in range(len(batch)):
-        scale, shift = scales[k], starts[k] - indptr[batch[k]]
-        for t in range(indptr[batch[k]], indptr[batch[k] + 1]):
-            row = scores[t + shift]
+        scale, first = scales[k], indptr[batch[k]]
+        for t in range(first, indptr[batch[k] + 1]):
+            begin = starts[k] + (t - first) * n_labels
+            row = scores[begin : begin + n_labels]
             if scale == 0.0:
                 for label in range(len(row)):
                     row[label] = 0.0
@@ -31,6 +33,9 @@ def _fill(
                 own = costs[truth[t]]
                 for label in range(len(row)):
                     row[label] = scale * own[label]
+        end = starts[k + 1] if k + 1 < len(batch) else len(scores)
+        for pair in range(starts[k] + (indptr[batch[k] + 1] - first) * n_labels, end):  # pairs cost nothing
+            scores[pair] = 0.0
 
 
 @kernel
@@ -58,9 +63,9 @@ class LabelCosts:
     def __init__(self, indptr: LongVector, truth: IntVector, costs: FloatMatrix) -> None:
         self.indptr, self.truth, self.costs = indptr, truth, costs
 
-    def fill(self, batch: IntVector, scales: FloatVector, room: ChainScores) -> None:
+    def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
         """Write the costs of labels, times each example's scale."""
-        _fill(self.indptr, self.truth, self.costs, batch, scales, room.starts, room.emission)
+        _fill(self.indptr, self.truth, self.costs, batch, scales, room.starts, room.own)
 
     def errors(self, batch: IntVector, outputs: IntVector) -> FloatVector:
         """The errors of labels laid end to end."""

@@ -11,8 +11,8 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.core.examples import whole_costs
-from widemargin.decoders.charts import Marks, cell, put_marks
-from widemargin.structures.constituents import ConstituentScores
+from widemargin.decoders.charts import cell, put_marks
+from widemargin.structures.constituents import Constituents, TreeScores, marks_of, spans_of
 
 
 @kernel
@@ -20,21 +20,24 @@ def _fill(
     places: LongVector,
     gold: IntMatrix,
     costs: FloatVector,
+    halves: bool,
     by_productions: bool,
     batch: IntVector,
     scales: FloatVector,
-    room: ConstituentScores,
+    room: TreeScores,
 ) -> None:
-    spans, scaled, less = room.charts[0], np.empty(len(costs)), np.empty(len(costs))
+    n_labels = len(costs)
+    scaled, less = np.empty(n_labels), np.empty(n_labels)
     for k in range(len(batch)):
-        begin, scale = room.starts[k], scales[k]
-        end = begin + cell(0, room.sizes[k] + 1)
-        for label in range(len(costs)):
+        spans, marks, scale = spans_of(room, k, n_labels), marks_of(room, k, n_labels, halves), scales[k]
+        for label in range(n_labels):
             scaled[label], less[label] = scale * costs[label], -scale * costs[label]
-        for row in range(begin, end):
-            for label in range(len(costs)):
-                spans[row, label] = scaled[label]
-        marks = Marks(room.marks.productions[begin:end], room.marks.extra[begin:end])
+        for at in range(len(spans)):
+            for label in range(n_labels):
+                spans[at, label] = scaled[label]
+        at_halves = room.starts[k] + spans.size
+        for part in range(at_halves, at_halves + (2 * spans.size if halves else 0)):
+            room.own[part] = 0.0
         for at in range(len(marks.extra)):
             marks.productions[at, 0] = 0
         if scale == 0.0 or len(gold) == 0:
@@ -43,7 +46,7 @@ def _fill(
         for r in range(len(nodes)):
             i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
             if j - i == 1 or not by_productions:
-                spans[begin + cell(i, j), label] = 0.0
+                spans[cell(i, j), label] = 0.0
         if by_productions:
             put_marks(nodes, less, marks)
 
@@ -93,27 +96,28 @@ class NodeCosts:
 
     Parameters
     ----------
+    structure : the trees; by productions, nodes with wrong halves are wrong, too
     places : (n + 1,) where the nodes of each gold tree begin
     gold : the nodes of the gold trees, end to end; empty without gold
     costs : (L,) the errors of wrong nodes with each label
-    by_productions : whether nodes with wrong halves are wrong, too
     """
 
-    def __init__(self, places: LongVector, gold: IntMatrix, costs: FloatVector, *, by_productions: bool) -> None:
-        self.places, self.gold, self.costs, self.by_productions = places, gold, costs, by_productions
+    def __init__(self, structure: Constituents, places: LongVector, gold: IntMatrix, costs: FloatVector) -> None:
+        self.structure, self.places, self.gold, self.costs = structure, places, gold, costs
 
-    def fill(self, batch: IntVector, scales: FloatVector, room: ConstituentScores) -> None:
-        """Write the costs of nodes, times each example's scale, and mark right productions."""
-        _fill(self.places, self.gold, self.costs, self.by_productions, batch, scales, room)
+    def fill(self, batch: IntVector, scales: FloatVector, room: TreeScores) -> None:
+        """Write the costs of nodes, times each example's scale, and mark right productions; halves cost nothing."""
+        kind = self.structure.halves, self.structure.by_productions
+        _fill(self.places, self.gold, self.costs, *kind, batch, scales, room)
 
     def errors(self, batch: IntVector, outputs: IntMatrix) -> FloatVector:
         """The costs of the nodes that gold lacks."""
-        return _errors(self.places, self.gold, self.costs, self.by_productions, batch, outputs)
+        return _errors(self.places, self.gold, self.costs, self.structure.by_productions, batch, outputs)
 
     def whole(self) -> tuple["NodeCosts", float]:
         """The costs in units."""
         costs, unit = whole_costs(self.costs)
-        return NodeCosts(self.places, self.gold, costs.astype(np.float64), by_productions=self.by_productions), unit
+        return NodeCosts(self.structure, self.places, self.gold, costs.astype(np.float64)), unit
 
     def most(self) -> FloatVector:
         """The error if all nodes are wrong, and of the most expensive kind."""

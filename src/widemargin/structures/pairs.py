@@ -2,17 +2,22 @@
 
 Pairs that are not given have no features, and nothing can link them directly. `ItemPairs` is what structures ask of
 such documents, however they keep their features; `Documents` has them as sparse rows.
+
+The parts of a document are its pairs. It has pairs of its own, so its size is its number.
 """
 
-from typing import NamedTuple, Protocol, Self
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.sparse import Draft, Rows, coalesce, distinct_entries, new_table, with_room
+from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, distinct_entries, new_table, with_room
 from widemargin.decoders.kruskal import Flags
 from widemargin.errors import DataError
+from widemargin.structures.flat import Flat, Numbers, Parts, Scores
+from widemargin.structures.parts import Features
 from widemargin.structures.support import distinct, runs
 
 
@@ -46,24 +51,8 @@ class ItemPairs(Protocol):
     def layout(self) -> Layout:
         """Items and pairs."""
 
-    @property
-    def work(self) -> FloatVector:
-        """The estimated decoding time of each document in microseconds."""
-
-    def checked(self, n_weights: int) -> Self:
-        """The same documents, after a look at everything that kernels trust."""
-
-    def scores(self, w: FloatVector, batch: IntVector) -> FloatVector:
-        """⟨w, x⟩ of the pairs of the batch's documents, document after document."""
-
-    def differences(self, batch: IntVector, gold: Flags, links: Flags) -> Rows:
-        """Σ x over the gold links less Σ x over the other ones, for each document of the batch, entries coalesced.
-
-        `gold` has an entry per pair of all documents, `links` one per pair of the batch, document after document.
-        """
-
-    def support(self, batch: IntVector) -> LongMatrix:
-        """The weights that the scores of the batch's documents read."""
+    def checked(self, n_weights: int) -> Features:
+        """The features of all pairs, after a look at everything that kernels trust."""
 
 
 class Documents(NamedTuple):
@@ -79,55 +68,49 @@ class Documents(NamedTuple):
     features: Rows
 
     @property
-    def n_documents(self) -> int:
-        """The number of documents."""
-        return len(self.items) - 1
-
-    @property
     def layout(self) -> Layout:
         """Items and pairs."""
         return Layout(self.items, self.pairs, self.first, self.second)
 
+    def checked(self, n_weights: int) -> "PairRows":
+        """The features of all pairs."""
+        return PairRows(self, n_weights)
+
+
+class PairRows:
+    """Features of pairs as sparse rows (`structures.parts.Features`)."""
+
+    def __init__(self, documents: Documents, n_weights: int) -> None:
+        items, pairs, first, second, features = documents
+        n_pairs = len(first)
+        if not (len(items) == len(pairs) and items[0] == pairs[0] == 0 and pairs[-1] == n_pairs == len(second)):
+            raise DataError("items and pairs must have an end for each document, and first and second an item per pair")
+        if len(features.indptr) != n_pairs + 1:
+            raise DataError(f"there are {n_pairs} pairs, but {len(features.indptr) - 1} rows of features")
+        if (np.diff(items) < 0).any() or (np.diff(pairs) < 0).any():
+            raise DataError("items and pairs must ascend")
+        if not ((first >= 0) & (first < second) & (second < documents.layout.for_pairs(np.diff(items)))).all():
+            raise DataError("pairs must be numbers of items of their document, the smaller one first")
+        if len(features.indices) and not 0 <= features.indices.min() <= features.indices.max() < n_weights:
+            raise DataError(f"features has an index outside 0 … {n_weights - 1}")
+        self.n_weights, self.pairs, self.rows = n_weights, pairs, distinct_entries(features, n_weights)
+        self.sizes = np.arange(len(items) - 1)
+        # About a nanosecond to look up a weight, and forty to decide about a pair.
+        entries = np.diff(features.indptr[pairs])
+        self.work: FloatVector = (1.2 * entries + 40.0 * np.diff(pairs) + 50.0 * np.diff(items)) / 1000
+
+    def scores(self, w: FloatVector, batch: IntVector, room: Scores) -> Scores:
+        """Add the scores of pairs."""
+        _add_scores(self.pairs, self.rows, w, batch, room.starts, room.own)
+        return room
+
+    def gather(self, batch: IntVector, parts: Parts) -> Rows:
+        """The rows of pairs, times their coefficients."""
+        return _gather(self.pairs, self.rows, batch, parts)
+
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the features in the batch's documents."""
-        return runs(distinct(self.features, self.pairs, batch), 1, 0)
-
-    def checked(self, n_weights: int) -> "Documents":
-        """The documents with distinct entries in every row; kernels trust them from here on."""
-        return checked(self, n_weights)
-
-    def scores(self, w: FloatVector, batch: IntVector) -> FloatVector:
-        """⟨w, x⟩ of the pairs of the batch's documents, document after document."""
-        return _scores(self, w, batch)
-
-    def differences(self, batch: IntVector, gold: Flags, links: Flags) -> Rows:
-        """Features of gold links less those of other ones (`ItemPairs`)."""
-        return link_differences(self, batch, gold, links)
-
-    @property
-    def work(self) -> FloatVector:
-        """The estimated decoding time of each document in microseconds."""
-        # About a nanosecond to look up a weight, and forty to decide about a pair.
-        entries = self.features.indptr[self.pairs[1:]] - self.features.indptr[self.pairs[:-1]]
-        work: FloatVector = (1.2 * entries + 40.0 * np.diff(self.pairs) + 50.0 * np.diff(self.items)) / 1000
-        return work
-
-
-def checked(documents: Documents, n_features: int) -> Documents:
-    """The documents with distinct entries in every row; kernels trust them from here on."""
-    items, pairs, first, second, features = documents
-    n_pairs = len(first)
-    if not (len(items) == len(pairs) and items[0] == pairs[0] == 0 and pairs[-1] == n_pairs == len(second)):
-        raise DataError("items and pairs must have an end for each document, and first and second an item per pair")
-    if len(features.indptr) != n_pairs + 1:
-        raise DataError(f"there are {n_pairs} pairs, but {len(features.indptr) - 1} rows of features")
-    if (np.diff(items) < 0).any() or (np.diff(pairs) < 0).any():
-        raise DataError("items and pairs must ascend")
-    if not ((first >= 0) & (first < second) & (second < documents.layout.for_pairs(np.diff(items)))).all():
-        raise DataError("pairs must be numbers of items of their document, the smaller one first")
-    if len(features.indices) and not 0 <= features.indices.min() <= features.indices.max() < n_features:
-        raise DataError(f"features has an index outside 0 … {n_features - 1}")
-    return documents._replace(features=distinct_entries(features, n_features))
+        return runs(distinct(self.rows, self.pairs, batch), 1, 0)
 
 
 @kernel
@@ -145,78 +128,65 @@ def _score(features: Rows, row: int, w: FloatVector) -> float:
 
 
 @kernel
-def pair_scores(documents: Documents, w: FloatVector, i: int, scores: FloatVector) -> None:
-    """scores[p] = ⟨w, x⟩ for the pairs p of document i, counted from its first."""
-    begin = documents.pairs[i]
-    for pair in range(begin, documents.pairs[i + 1]):
-        scores[pair - begin] = _score(documents.features, pair, w)
+def _add_scores(
+    pairs: LongVector, features: Rows, w: FloatVector, batch: IntVector, starts: LongVector, own: FloatVector
+) -> None:
+    for k in range(len(batch)):
+        begin = pairs[batch[k]]
+        for pair in range(begin, pairs[batch[k] + 1]):
+            own[starts[k] + pair - begin] += _score(features, pair, w)
 
 
 @kernel
-def _scores(documents: Documents, w: FloatVector, batch: IntVector) -> FloatVector:
-    scores = np.empty(count_in(documents.pairs, batch))
-    at = 0
-    for i in batch:
-        n = documents.pairs[i + 1] - documents.pairs[i]
-        pair_scores(documents, w, i, scores[at : at + n])
-        at += n
-    return scores
-
-
-@kernel
-def count_in(indptr: LongVector, batch: IntVector) -> int:
-    """How many items, or pairs, the batch's documents have together."""
-    count = 0
-    for i in batch:
-        count += indptr[i + 1] - indptr[i]
-    return count
-
-
-@kernel
-def link_counts(layout: Layout, batch: IntVector, inside: BoolVector, links: Flags) -> LongMatrix:
-    """For each document of the batch, how many of its links lie inside clusters, and how many across.
-
-    `inside` has an entry per pair of all documents, `links` one per pair of the batch, document after document.
-    """
-    counts = np.zeros((len(batch), 2), dtype=np.int64)
-    at = 0
-    for position in range(len(batch)):
-        begin, end = layout.pairs[batch[position]], layout.pairs[batch[position] + 1]
-        right = total = 0
-        for pair in range(begin, end):
-            total += links[at + pair - begin]
-            right += links[at + pair - begin] * inside[pair]
-        counts[position, 0], counts[position, 1] = right, total - right
-        at += end - begin
-    return counts
-
-
-@kernel
-def link_differences(documents: Documents, batch: IntVector, gold: Flags, links: Flags) -> Rows:
-    """Σ x over the gold links less Σ x over the other ones, for each document of the batch, entries coalesced.
-
-    `gold` has an entry per pair of all documents, `links` one per pair of the batch, document after document.
-    """
-    features = documents.features
+def _gather(pairs: LongVector, features: Rows, batch: IntVector, parts: Parts) -> Rows:
+    # Rows are short once their entries are coalesced, so there is only room for one that is not.
     draft = Draft(np.empty(64, dtype=np.int32), np.empty(64), new_table(32))
-    indptr = np.zeros(len(batch) + 1, dtype=np.int64)
-    at, write = documents.pairs[0], features.indptr[0]
-    for position in range(len(batch)):
-        begin, end = documents.pairs[batch[position]], documents.pairs[batch[position] + 1]
-        count = 0
-        for pair in range(begin, end):
-            if gold[pair] != links[at + pair - begin]:
-                count += features.indptr[pair + 1] - features.indptr[pair]
+    indptr, write = np.zeros(len(batch) + 1, dtype=np.int64), parts.indptr[0]
+    for k in range(len(batch)):
+        begin, count = pairs[batch[k]], 0
+        for j in range(parts.indptr[k], parts.indptr[k + 1]):
+            pair = begin + parts.numbers[j]
+            count += features.indptr[pair + 1] - features.indptr[pair]
         draft = with_room(draft, write, count)
         fill = write
-        for pair in range(begin, end):
-            sign = float(gold[pair]) - float(links[at + pair - begin])
-            if sign != 0.0:
-                for k in range(features.indptr[pair], features.indptr[pair + 1]):
-                    draft.indices[fill] = features.indices[k]
-                    draft.values[fill] = sign * features.values[k] if len(features.values) > 0 else sign
-                    fill += 1
+        for j in range(parts.indptr[k], parts.indptr[k + 1]):
+            pair, value = begin + parts.numbers[j], parts.values[j]
+            for entry in range(features.indptr[pair], features.indptr[pair + 1]):
+                draft.indices[fill] = features.indices[entry]
+                draft.values[fill] = value * features.values[entry] if len(features.values) > 0 else value
+                fill += 1
         write = coalesce(draft.indices, draft.values, write, fill, write, draft.table)
-        at += end - begin
-        indptr[position + 1] = write
+        indptr[k + 1] = write
     return Rows(indptr, draft.indices[:write].copy(), draft.values[:write].copy())
+
+
+@kernel
+def _numbers(indptr: LongVector, flags: Flags) -> LongVector:
+    """The numbers of the pairs that have a flag, in their places; −1 in all others."""
+    numbers = np.full(len(flags), -1, dtype=np.int64)
+    for k in range(len(indptr) - 1):
+        for j in range(indptr[k], indptr[k + 1]):
+            if flags[j] != 0:
+                numbers[j] = j - indptr[k]
+    return numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Linked(Flat):
+    """Structures whose outputs are sets of pairs."""
+
+    layout: Layout
+
+    def n_own(self, documents: LongVector) -> LongVector:
+        """The number of pairs."""
+        n_pairs: LongVector = self.layout.pairs[documents + 1] - self.layout.pairs[documents]
+        return n_pairs
+
+    def flags(self, documents: LongVector, outputs: Any) -> Flags:
+        """1 for the pairs of an output, 0 for all others, document after document."""
+        raise NotImplementedError
+
+    def parts(self, documents: LongVector, outputs: Any) -> Numbers:
+        """The pairs of an output."""
+        indptr = boundaries(self.n_own(documents))
+        return Numbers(indptr, _numbers(indptr, self.flags(documents, outputs)))

@@ -7,41 +7,19 @@ An output y of example i is a 0/1 vector z(y) over the numbers 0 … m_i − 1 o
 θ = F_i w, its error ⟨c_i, z(y)⟩. Parts that all examples score alike, such as pairs of neighbouring labels, are stored
 once and counted.
 
-`Scores` are the θ of a batch: a named tuple of arrays, in which example k has `sizes[k]` rows from `starts[k]` on. So
-some examples of a batch are the same arrays with other `starts` and `sizes`, and padded tensors need no copy. A tuple
-that has more arrays with an entry for each example has a method `some` for that. Outputs
-are laid end to end, in the order of `starts`, in a form that the structure knows.
+`Scores` are the θ of a batch, one flat vector (`structures.flat`). Outputs are laid end to end, in the order of the
+examples, in a form that the structure knows.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Outputs
 from widemargin.core.sparse import Rows
-
-Scores: TypeAlias = Any
-"""θ of a batch, a named tuple with `starts` and `sizes`; each structure has its own."""
-
-Counts: TypeAlias = Any
-"""A number for every part of a batch, such as its probability; each structure has its own."""
-
-
-def some(scores: Scores, places: LongVector) -> Scores:
-    """The scores of the examples at these places of a batch."""
-    if hasattr(scores, "some"):
-        return scores.some(places)
-    return scores._replace(starts=scores.starts[places], sizes=scores.sizes[places])
-
-
-class Parts(NamedTuple):
-    """Sparse coefficients: example k of a batch has values[indptr[k]:indptr[k + 1]] at these numbers of its parts."""
-
-    indptr: LongVector
-    numbers: LongVector
-    values: FloatVector
+from widemargin.structures.flat import Counts, Numbers, Parts, Scores
 
 
 class Sums(NamedTuple):
@@ -62,30 +40,21 @@ class Best(NamedTuple):
 class Structure(Protocol):
     """What outputs are, on the part scores of a batch. No method changes the scores that it is given.
 
-    These three and `lengths` are what every structure has. Others have some of the abilities below, and examples
-    offer what follows from them (`structures.examples`).
+    This is what every structure has. Others have some of the abilities below, and examples offer what follows from them
+    (`structures.examples`).
     """
 
-    def room(self, sizes: LongVector) -> Scores:
-        """Room for the scores of examples of these sizes; what features or costs do not fill in is not read."""
-
-    def best(self, scores: Scores) -> Outputs:
-        """argmax_y ⟨θ, z(y)⟩ of each example."""
-
-    def total(self, scores: Scores, outputs: Outputs) -> FloatVector:
-        """⟨θ, z(y)⟩ of an output of each example."""
-
-    def change(self, sizes: LongVector, gold: Outputs, outputs: Outputs) -> Parts:
-        """z(gold) − z(output) of each example; equal parts may be left out, or cancel."""
-
-    def plus(self, room: Scores, scores: Scores) -> Scores:
-        """The scores of the same examples, added to costs that fill the room; what is shared is that of the scores."""
+    def n_own(self, sizes: LongVector) -> LongVector:
+        """How many parts of its own an example of each size has."""
 
     def lengths(self, sizes: LongVector) -> LongVector:
         """How many entries the output of an example of each size has."""
 
-    def entries(self, sizes: LongVector) -> LongVector:
-        """How many numbers `room` takes for an example of each size."""
+    def best(self, scores: Scores) -> Outputs:
+        """argmax_y ⟨θ, z(y)⟩ of each example."""
+
+    def parts(self, sizes: LongVector, outputs: Outputs) -> Numbers:
+        """The numbers of the parts of an output of each example: where z(y) is 1."""
 
 
 class HasBestK(Protocol):
@@ -103,9 +72,6 @@ class HasSums(Protocol):
 
     def own(self, counts: Counts) -> FloatMatrix:
         """The counts of the parts that are not shared, as `through` has them."""
-
-    def residual(self, counts: Counts, gold: Outputs) -> Counts:
-        """z(gold) − counts, written over the counts."""
 
 
 class HasSample(Protocol):
@@ -158,31 +124,43 @@ class HasPositions(Protocol):
 class Features(Protocol):
     """θ = F w: the linear map from weights to part scores, and its transpose. It knows nothing of decoding."""
 
-    n_weights: int
-    sizes: LongVector
-    """How large each example is."""
+    @property
+    def n_weights(self) -> int:
+        """The length of w."""
+
+    @property
+    def sizes(self) -> LongVector:
+        """How large each example is."""
 
     @property
     def work(self) -> FloatVector | None:
         """The estimated decoding time of each example in microseconds (`core.examples.Examples`)."""
 
-    def scores(self, w: Any, batch: IntVector, room: Scores) -> Scores:
+    def scores(self, w: Any, batch: IntVector, room: Any) -> Any:
         """Add F_i w to the room of each example, which holds its costs or zeros, and fill in what is shared."""
 
     def gather(self, batch: IntVector, parts: Parts) -> Rows:
         """F_iᵀ z for sparse coefficients z, a row for each example, coalesced."""
 
-    def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
-        """F_iᵀ z for a coefficient of every part."""
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights that the scores of the batch read, as disjoint runs [begin, end), a row each."""
+
+
+class SparseFeatures(Features, Protocol):
+    """Features of structures with positions."""
 
     def most_entries(self) -> FloatVector:
         """How many entries Fᵀ(z(gold) − z(y)) may have for each example."""
 
+
+class SummableFeatures(Features, Protocol):
+    """Features of structures that can be summed over."""
+
+    def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
+        """F_iᵀ z for a coefficient of every part."""
+
     def summed(self, batches: Sequence[IntVector]) -> "Summed | None":
         """Room for Σ_i c_i F_iᵀ z_i over all examples of these batches; None if rows are as good."""
-
-    def support(self, batch: IntVector) -> LongMatrix:
-        """The weights that the scores of the batch read, as disjoint runs [begin, end), a row each."""
 
 
 class Summed(Protocol):
@@ -196,15 +174,19 @@ class Summed(Protocol):
 
 
 class Costs(Protocol):
-    """Errors as costs of parts: Δ(y) = ⟨c_i, z(y)⟩."""
+    """Errors as costs of parts: Δ(y) = ⟨c_i, z(y)⟩, plus a constant of the example if `errors` says so."""
 
-    def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
+    def fill(self, batch: IntVector, scales: FloatVector, room: Any) -> None:
         """Write each example's costs, times its scale, over the scores of its own parts; zeros where the scale is 0."""
 
     def errors(self, batch: IntVector, outputs: Outputs) -> FloatVector:
         """Δ of the batch's outputs."""
 
-    def whole(self) -> "tuple[Costs, float]":
+
+class CountableCosts(Costs, Protocol):
+    """Costs of structures that find the worst output."""
+
+    def whole(self) -> "tuple[CountableCosts, float]":
         """The costs as whole multiples of a unit, and the unit; raise if there is none."""
 
     def most(self) -> FloatVector:

@@ -4,6 +4,7 @@
 
 A *structure* (`Chain`, `Segments`, `DependencyTrees`, `Constituents`, `Classes`, `Oracle`) knows what parts there are,
 finds the best outputs and, where this can be done, sums over all of them. A *loss* is written once, for all structures.
+`FlatStructure` takes any other structure of `widemargin.structures`.
 """
 
 try:
@@ -11,24 +12,31 @@ try:
 except ImportError as error:
     raise ImportError("widemargin.torch needs PyTorch: pip install '.[torch]' in a checkout") from error
 
-from widemargin.torch.chain import Chain
 from widemargin.torch.classes import Classes
-from widemargin.torch.constituents import Constituents
-from widemargin.torch.dependencies import DependencyTrees
+from widemargin.torch.flat import FlatStructure
 from widemargin.torch.linear_chain import LinearChain
-from widemargin.torch.losses import Loss, Perceptron, SlackScaling, SquaredHinge, StructuredHinge
+from widemargin.torch.losses import (
+    Likelihood,
+    Loss,
+    Perceptron,
+    SlackScaling,
+    SoftmaxMargin,
+    SquaredHinge,
+    StructuredHinge,
+)
 from widemargin.torch.oracle import Oracle
 from widemargin.torch.predict_optimise import PerturbedFenchelYoung, SPOPlus
 from widemargin.torch.scored import Scored
-from widemargin.torch.segments import Segments
-from widemargin.torch.smooth import Likelihood, SoftmaxMargin
+from widemargin.torch.sequences import Chain, Segments
 from widemargin.torch.structure import Structure
+from widemargin.torch.trees import Constituents, DependencyTrees
 
 __all__ = [
     "Chain",
     "Classes",
     "Constituents",
     "DependencyTrees",
+    "FlatStructure",
     "Likelihood",
     "LinearChain",
     "Loss",

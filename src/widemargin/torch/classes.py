@@ -2,17 +2,14 @@
 
 from typing import ClassVar
 
-import numpy as np
-
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
+from widemargin._types import AnyArray, LongVector
 from widemargin.errors import DataError
 from widemargin.structures import classes
-from widemargin.torch.decoding import Batch
-from widemargin.torch.flat import Flat
-from widemargin.torch.tensors import Arrays, Tensors, check_shape, doubles
+from widemargin.torch.flat import Extents, Padded
+from widemargin.torch.tensors import Arrays, Tensors, check_shape
 
 
-class Classes(Flat):
+class Classes(Padded):
     """One of L classes for each example.
 
     Scores are one tensor (B, L), outputs (B,) numbers of classes.
@@ -31,32 +28,30 @@ class Classes(Flat):
         check_shape(self.names[0], scores[0], "B", "L")
         return scores
 
-    def longest(self, scores: Tensors) -> int:
+    def longest(self, scores: Tensors | Arrays) -> int:
         """One class an example."""
         return 1
 
-    def check(self, batch: Batch, outputs: AnyArray, name: str) -> None:
+    def structure(self, scores: Arrays) -> classes.Classes:
+        """One of L classes."""
+        return classes.Classes(scores[0].shape[1])
+
+    def extents(self, scores: Arrays, lengths: LongVector) -> Extents:
+        """All classes."""
+        return ((),)
+
+    def codes(self, scores: Arrays, outputs: AnyArray) -> AnyArray:
+        """A row of one class for each example."""
+        return outputs[..., None]
+
+    def shown(self, scores: Arrays, codes: AnyArray) -> AnyArray:
+        """The class itself."""
+        return codes[..., 0]
+
+    def check(self, scores: Tensors, lengths: LongVector, outputs: AnyArray, name: str) -> None:
         """Raise if these are not a class for each example."""
-        scores = batch.scores[0]
-        if outputs.shape != (len(scores),):
-            raise DataError(f"{name} must have the shape ({len(scores)},), not {outputs.shape}")
-        if len(outputs) and not 0 <= outputs.min() <= outputs.max() < scores.shape[1]:
-            wrong = next(each for each in outputs.tolist() if not 0 <= each < scores.shape[1])
-            raise DataError(f"{name} has the class {wrong}, but there are {scores.shape[1]} classes")
-
-    def flat(self, batch: Batch) -> tuple[classes.Classes, classes.ClassScores]:
-        """A row for each example."""
-        scores, ones = doubles(batch.scores[0]), np.ones(len(batch.lengths), dtype=np.int64)
-        return classes.Classes(scores.shape[1]), classes.ClassScores(np.arange(len(ones)), ones, scores)
-
-    def shaped(self, batch: Batch, counts: FloatMatrix) -> Arrays:
-        """The probabilities of classes."""
-        return (counts,)
-
-    def inside(self, structure: classes.Classes, batch: Batch) -> AnyArray:
-        """There is no padding."""
-        return np.ones(len(batch.lengths), dtype=bool)
-
-    def add_counts(self, lengths: LongVector, outputs: AnyArray, weights: FloatVector, into: Arrays) -> None:
-        """Add each weight to its class."""
-        into[0][np.arange(len(outputs)), outputs] += weights
+        B, L = scores[0].shape
+        if outputs.shape != (B,):
+            raise DataError(f"{name} must have the shape ({B},), not {outputs.shape}")
+        for wrong in outputs[(outputs < 0) | (outputs >= L)][:1]:
+            raise DataError(f"{name} has the class {wrong}, but there are {L} classes")

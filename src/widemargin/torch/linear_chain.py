@@ -3,10 +3,9 @@
 import torch
 
 from widemargin.errors import WidemarginError
-from widemargin.torch.chain import Chain
-from widemargin.torch.losses import Loss, Reduction, reduced
+from widemargin.torch.losses import Likelihood, Loss, Reduction, reduced
 from widemargin.torch.scored import Scored
-from widemargin.torch.smooth import Likelihood
+from widemargin.torch.sequences import Chain
 from widemargin.torch.tensors import Tensors
 
 

@@ -1,12 +1,15 @@
-"""Margin losses, each written once for all structures.
+"""Losses, each written once for all structures.
 
-    hinge          ξ = max_y score(y) + Δ(y) − score(gold)               (Tsochantaridis et al. 2005, margin scaling)
-    squared hinge  ξ²
-    slack          max_y Δ(y) (1 + score(y) − score(gold))               (the same, slack scaling)
-    perceptron     max_y score(y) − score(gold)                          (Collins 2002)
+    hinge           ξ = max_y score(y) + Δ(y) − score(gold)              (Tsochantaridis et al. 2005, margin scaling)
+    squared hinge   ξ²
+    slack           max_y Δ(y) (1 + score(y) − score(gold))              (the same, slack scaling)
+    perceptron      max_y score(y) − score(gold)                         (Collins 2002)
+    likelihood      log Σ_y exp(score(y)) − score(gold)                  (a CRF: Lafferty et al. 2001)
+    softmax-margin  log Σ_y exp(score(y) + Δ(y)) − score(gold)           (Gimpel & Smith 2010)
 
 Δ(y) is the sum of the costs of y's parts, by default the number of parts that gold does not have. A subgradient is the
-part counts of the maximising y minus those of gold, times 1, 2ξ, Δ(y) and 1.
+part counts of the maximising y minus those of gold, times 1, 2ξ, Δ(y) and 1. The gradients of the last two, which are
+smooth, are expected part counts minus those of gold.
 """
 
 from abc import ABC, abstractmethod
@@ -18,8 +21,8 @@ import torch
 from widemargin._types import AnyArray
 from widemargin.decoders.hull import new_corners, next_scales
 from widemargin.errors import WidemarginError
-from widemargin.torch.decoding import Decoding
 from widemargin.torch.scored import Scored, Scores
+from widemargin.torch.structure import Structure
 
 Reduction: TypeAlias = Literal["mean", "sum", "token_mean", "none"]
 Costs: TypeAlias = torch.Tensor | float | None
@@ -55,7 +58,7 @@ class Reduced(torch.nn.Module):
         example.
     """
 
-    def __init__(self, structure: Decoding, *, reduction: Reduction = "mean") -> None:
+    def __init__(self, structure: Structure, *, reduction: Reduction = "mean") -> None:
         super().__init__()
         check_reduction(reduction)
         self.structure, self.reduction = structure, reduction
@@ -136,7 +139,7 @@ class SlackScaling(Loss):
         How many λ are tried at most.
     """
 
-    def __init__(self, structure: Decoding, *, reduction: Reduction = "mean", most_decodes: int = 12) -> None:
+    def __init__(self, structure: Structure, *, reduction: Reduction = "mean", most_decodes: int = 12) -> None:
         super().__init__(structure, reduction=reduction)
         self.most_decodes = most_decodes
 
@@ -169,3 +172,20 @@ class SlackScaling(Loss):
             if not len(active):
                 break
         return worst
+
+
+class Likelihood(Loss):
+    """−log p(gold), with p(y) proportional to exp(score(y)); costs are ignored."""
+
+    def of_examples(self, scored: Scored, gold: AnyArray, costs: Costs) -> torch.Tensor:
+        """The loss of each example, (B,)."""
+        return scored.log_partition() - scored.gold_score(gold)
+
+
+class SoftmaxMargin(Loss):
+    """The same with each part's cost added to its score: likely outputs should be nearly right ones."""
+
+    def of_examples(self, scored: Scored, gold: AnyArray, costs: Costs) -> torch.Tensor:
+        """The loss of each example, (B,)."""
+        augmented = scored.plus(scored.costs(gold, costs))
+        return augmented.log_partition() - augmented.gold_score(gold)

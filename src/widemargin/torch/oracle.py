@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
+import torch
 
 from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.errors import DataError
-from widemargin.torch.decoding import Batch
 from widemargin.torch.structure import Structure
-from widemargin.torch.tensors import Arrays, Tensors, check_shape, doubles
+from widemargin.torch.tensors import Arrays, Batch, Tensors, check_shape, doubles, lengths_of
 
 
 class Oracle(Structure):
@@ -20,7 +20,6 @@ class Oracle(Structure):
     solve
         Called with the scores of one example, a float64 vector, −inf where something is not allowed; returns y.
 
-    >>> import torch
     >>> two_of_three = Oracle(lambda scores: scores > np.sort(scores)[0])
     >>> two_of_three.decode(torch.tensor([[3.0, 1.0, 2.0]]))
     tensor([[1, 0, 1]])
@@ -39,14 +38,15 @@ class Oracle(Structure):
         check_shape(self.names[0], scores[0], "B", "d")
         return scores
 
-    def longest(self, scores: Tensors) -> int:
+    def lengths(self, scores: Tensors, mask: torch.Tensor | None) -> LongVector:
         """Examples have no padding."""
-        return 1
+        return lengths_of(mask, len(scores[0]), 1)
 
-    def check(self, batch: Batch, outputs: AnyArray, name: str) -> None:
+    def check(self, scores: Tensors, lengths: LongVector, outputs: AnyArray, name: str) -> None:
         """Raise if the outputs have another shape than the scores."""
-        if outputs.shape != batch.scores[0].shape:
-            raise DataError(f"{name} must have the shape {batch.scores[0].shape} of the scores, not {outputs.shape}")
+        shape = tuple(scores[0].shape)
+        if outputs.shape != shape:
+            raise DataError(f"{name} must have the shape {shape} of the scores, not {outputs.shape}")
 
     def best(self, batch: Batch) -> AnyArray:
         """What `solve` finds."""

@@ -18,9 +18,9 @@ import torch
 
 from widemargin._types import AnyArray
 from widemargin.errors import WidemarginError
-from widemargin.torch.decoding import Decoding
 from widemargin.torch.losses import Costs, Loss, Reduced, Reduction, reduced
 from widemargin.torch.scored import Scored, Scores
+from widemargin.torch.structure import Structure
 
 
 class SPOPlus(Reduced):
@@ -75,7 +75,7 @@ class PerturbedFenchelYoung(Loss):
 
     def __init__(
         self,
-        structure: Decoding,
+        structure: Structure,
         *,
         reduction: Reduction = "mean",
         sigma: float = 1.0,

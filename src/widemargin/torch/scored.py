@@ -6,24 +6,33 @@
 These two are the only functions that autograd has to be told about.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
 
 from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.torch.decoding import Batch, Decoding
-from widemargin.torch.tensors import Arrays, Tensors, array_of, check_finite, indices_of, lengths_of, tensor_of
+from widemargin.torch.tensors import (
+    Arrays,
+    Batch,
+    Tensors,
+    array_of,
+    arrays_of,
+    check_finite,
+    indices_of,
+    tensor_of,
+    tensors_of,
+    zeros_like,
+)
+
+if TYPE_CHECKING:
+    from widemargin.torch.structure import Structure
 
 Scores: TypeAlias = torch.Tensor | Tensors
-
-
-def _batch(scores: Sequence[torch.Tensor], lengths: LongVector) -> Batch:
-    return Batch(tuple(map(array_of, scores)), lengths)
 
 
 class _Difference(torch.autograd.Function):
@@ -31,10 +40,15 @@ class _Difference(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, structure: Decoding, batch: Batch, one: AnyArray | None, gold: AnyArray | None, *scores: torch.Tensor
+        ctx: Any,
+        structure: "Structure",
+        batch: Batch,
+        one: AnyArray | None,
+        gold: AnyArray | None,
+        *scores: torch.Tensor,
     ) -> torch.Tensor:
         ctx.structure, ctx.lengths, ctx.outputs = structure, batch.lengths, (one, gold)
-        ctx.likes = [each.detach() for each in scores]
+        ctx.likes = tuple(each.detach() for each in scores)
         totals = np.zeros(len(batch.lengths)) if one is None else structure.totals(batch, one)
         if gold is not None:
             gold_totals = structure.totals(batch, gold)
@@ -46,11 +60,11 @@ class _Difference(torch.autograd.Function):
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
         _check_first_derivative()
         weights = gradient.detach().cpu().double().numpy()
-        counts = tuple(np.zeros(each.shape, array_of(each[:0]).dtype) for each in ctx.likes)
+        counts = zeros_like(ctx.likes)
         for output, signed in zip(ctx.outputs, (weights, -weights), strict=True):
             if output is not None:
                 ctx.structure.add_counts(ctx.lengths, output, signed, counts)
-        return None, None, None, None, *map(tensor_of, counts, ctx.likes)
+        return None, None, None, None, *tensors_of(counts, ctx.likes)
 
 
 def _check_first_derivative() -> None:
@@ -66,66 +80,70 @@ def _check_allowed(gold_totals: FloatVector) -> None:
         raise DataError(f"the gold output of example {forbidden[0]} has a part that is not allowed or scores −inf")
 
 
-class _LogPartition(torch.autograd.Function):
-    """log Σ_y exp(score(y)) of each example."""
+class _Counted(torch.autograd.Function):
+    """Totals of the examples whose gradients are these counts; those of shared scores have a dimension for examples."""
 
     @staticmethod
-    def forward(ctx: Any, structure: Decoding, batch: Batch, *scores: torch.Tensor) -> torch.Tensor:
-        with structure.timed():
-            totals, ctx.expectations = structure.sums(batch)
-        ctx.likes = [each.detach() for each in scores]
+    def forward(
+        ctx: Any,
+        structure: "Structure",
+        lengths: LongVector,
+        totals: FloatVector,
+        counts: Arrays,
+        *scores: torch.Tensor,
+    ) -> torch.Tensor:
+        ctx.structure, ctx.lengths, ctx.counts = structure, lengths, counts
+        ctx.likes = tuple(each.detach() for each in scores)
         return tensor_of(totals, scores[0])
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
         _check_first_derivative()
         gradients = []
-        for expected, like in zip(ctx.expectations, ctx.likes, strict=True):
-            expectation = tensor_of(expected, like)
+        for count, like in zip(tensors_of(ctx.counts, ctx.likes), ctx.likes, strict=True):
             weights = gradient.to(like.dtype)
-            if expectation.dim() > like.dim():
-                gradients.append(torch.tensordot(weights, expectation, dims=1))
+            if count.dim() > like.dim():
+                gradients.append(torch.tensordot(weights, count, dims=1))
             else:
-                gradients.append(expectation * weights.reshape(-1, *[1] * (like.dim() - 1)))
-        return None, None, *gradients
+                gradients.append(count * ctx.structure.spread(weights, ctx.lengths, like.dim()))
+        return None, None, None, None, *gradients
 
 
 _difference: Callable[..., torch.Tensor] = _Difference.apply
-_log_partition: Callable[..., torch.Tensor] = _LogPartition.apply
+counted: Callable[..., torch.Tensor] = _Counted.apply
 
 
 @dataclass(frozen=True)
 class Scored:
     """The scores of a batch under a structure; losses need nothing else."""
 
-    structure: Decoding
+    structure: "Structure"
     scores: Tensors
     lengths: LongVector
 
     @classmethod
     def of(
         cls,
-        structure: Decoding,
+        structure: "Structure",
         scores: Scores,
         mask: torch.Tensor | None = None,
         allowed: torch.Tensor | None = None,
     ) -> "Scored":
         """Checked scores, with those of parts that are not allowed replaced by −inf."""
         tensors = structure.prepared(scores if isinstance(scores, tuple) else (scores,))
-        first = tensors[0]
-        scored = cls(structure, tensors, lengths_of(mask, len(first), structure.longest(tensors)))
-        for name, array in zip(structure.names, scored.batch.scores, strict=False):
-            check_finite(array, name)
+        scored = cls(structure, tensors, structure.lengths(tensors, mask))
+        for name, tensor in zip(structure.names, tensors, strict=False):
+            check_finite(tensor, name)
         if allowed is None:
             return scored
         if allowed.dtype != torch.bool:
             raise DataError(f"allowed must be a tensor of truth values, not {allowed.dtype}")
-        return scored._with(first.masked_fill(~scored._shaped(allowed, "allowed"), -torch.inf))
+        return scored._with(tensors[0].masked_fill(~scored._shaped(allowed, "allowed"), -torch.inf))
 
     @cached_property
     def batch(self) -> Batch:
         """The same as arrays."""
-        return _batch(self.scores, self.lengths)
+        return Batch(arrays_of(self.scores), self.lengths)
 
     @property
     def device(self) -> torch.device:
@@ -147,7 +165,7 @@ class Scored:
     def checked(self, outputs: torch.Tensor, name: str = "gold") -> AnyArray:
         """Outputs as an array; raise if they are no outputs of this batch."""
         array = indices_of(outputs, name)
-        self.structure.check(self.batch, array, name)
+        self.structure.check(self.scores, self.lengths, array, name)
         return array
 
     def best(self) -> AnyArray:
@@ -169,11 +187,13 @@ class Scored:
 
     def log_partition(self) -> torch.Tensor:
         """log Σ_y exp(score(y)) of each example."""
-        return _log_partition(self.structure, self.batch, *self.scores)
+        with self.structure.timed():
+            totals, expectations = self.structure.sums(self.batch)
+        return counted(self.structure, self.lengths, totals, expectations, *self.scores)
 
     def wrong(self, gold: AnyArray) -> torch.Tensor:
         """The costs by which outputs differ from gold ones: 1 for each part of the first tensor that gold has not."""
-        counts: Arrays = tuple(np.zeros(each.shape, array_of(each[:0]).dtype) for each in self.scores)
+        counts = zeros_like(self.scores)
         self.structure.add_counts(self.lengths, gold, np.full(len(self.lengths), -1.0), counts)
         counts[0][...] += 1.0
         return tensor_of(counts[0], self.scores[0])
@@ -186,13 +206,12 @@ class Scored:
 
     def errors(self, outputs: AnyArray, costs: torch.Tensor) -> FloatVector:
         """The sum of the costs of each output's parts."""
-        rest = tuple(np.zeros_like(each) for each in self.batch.scores[1:])
-        return self.structure.totals(Batch((array_of(costs), *rest), self.lengths), outputs)
+        return self.structure.totals(Batch((array_of(costs), *zeros_like(self.scores[1:])), self.lengths), outputs)
 
     def per_example(self, values: AnyArray) -> torch.Tensor:
         """A number for each example, in a shape that multiplies the scores of its parts."""
         first = self.scores[0]
-        return tensor_of(values, first).reshape(-1, *[1] * (first.dim() - 1))
+        return self.structure.spread(tensor_of(values, first), self.lengths, first.dim())
 
     def _with(self, first: torch.Tensor) -> "Scored":
         return replace(self, scores=(first, *self.scores[1:]))

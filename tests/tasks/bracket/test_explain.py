@@ -11,11 +11,10 @@ from widemargin.errors import WidemarginError
 from widemargin.report.explain import reasons
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.examples import BracketExamples
-from widemargin.tasks.bracket.explain import SpanExplainer
+from widemargin.tasks.bracket.explain import SpanExplainer, nodes_of
 from widemargin.tasks.bracket.features import DEFAULT_BRACKET_TEMPLATES
 from widemargin.tasks.bracket.linear import count_weights
 from widemargin.tasks.bracket.model import Bracketer
-from widemargin.tasks.bracket.votes import nodes_of
 from widemargin.text.columns import Column, Columns
 from widemargin.text.trees import Tree
 
@@ -143,7 +142,7 @@ def test_what_would_take_too_long_or_too_much_memory_is_refused(parser, monkeypa
     """The limits here are just above what parsing takes."""
     X = Columns({"word": Column.of(["a"] * 400), "pos": Column.of(["NN"] * 400)}, boundaries([400]))
     examples = parser.examples(X)
-    value = {"SECONDS": 1.01e-6 * examples.work[0], "BYTES": 1.01 * examples.chart_bytes(3)[0]}[limit]
+    value = {"SECONDS": 1.01e-6 * examples.work[0], "BYTES": 1.01 * examples.chart_bytes(6)[0]}[limit]
     monkeypatch.setattr(limits, f"MOST_{limit}", value)
     with pytest.raises(WidemarginError, match=f"sentence 1 would .* for explaining, which .* {reason}"):
         SpanExplainer(parser, X)

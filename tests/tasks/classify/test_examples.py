@@ -12,13 +12,17 @@ from helpers import STRUCTURES, all_cuts, as_dicts, classes, label_sets, rows
 from widemargin.core import limits
 from widemargin.core.examples import ErrorCounts, KBest, Marginals, Positions
 from widemargin.core.problem import Problem
-from widemargin.core.sparse import dots
+from widemargin.core.sparse import Rows, dots
 from widemargin.decoders.subsets import MOST_LISTED, search_subsets, subset_scores, subset_sums
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.objectives import Softmax
-from widemargin.tasks.classify.classes import ClassExamples
-from widemargin.tasks.classify.multilabel import TABLE, EnumeratedMultilabel, SearchedMultilabel, multilabel_kind
-from widemargin.tasks.classify.pairs import pair_differences
+from widemargin.structures.label_sets import TABLE, ListedSets, SearchedSets
+from widemargin.tasks.classify.examples import (
+    ClassExamples,
+    EnumeratedMultilabel,
+    SearchedMultilabel,
+    multilabel_kind,
+)
 
 pytestmark = pytest.mark.interpreted
 
@@ -94,7 +98,7 @@ def test_the_worst_output_under_slack_scaling_is_found(name):
 def test_the_violators_are_the_worst_outputs_of_each_position(name):
     small = STRUCTURES[name]()
     examples = small.examples
-    costs = examples.costs.costs if name.startswith("classes") else examples.costs
+    costs = examples.costs.costs
     for w in drawn_weights(small):
         errors, psi = examples.violators(w, everything(small))
         found = iter(zip(errors, as_dicts(psi), strict=True))
@@ -127,8 +131,10 @@ def test_many_examples_are_decoded_in_parts():
     small = label_sets(3, TABLE // 2**n_labels + 5, n_labels, pairwise=True)
     w = drawn_weights(small)[0]
     together = small.examples.decode(w, everything(small))
-    single, pairs = small.examples.single(w, everything(small)), small.examples.pairs(w)
-    values = (single * together).sum(axis=1) + np.einsum("ij,jk,ik->i", together, pairs, together) / 2
+    scores = small.examples.scored(w, everything(small)).scores
+    single, pairs = scores.own.reshape(-1, n_labels), np.zeros((n_labels, n_labels))
+    pairs[np.triu_indices(n_labels, 1)] = scores.shared
+    values = (single * together).sum(axis=1) + np.einsum("ij,jk,ik->i", together, pairs, together)
     np.testing.assert_allclose(values, [subset_scores(row[None], pairs).max() for row in single])
 
 
@@ -143,7 +149,7 @@ def test_what_is_offered_depends_on_what_can_be_listed():
     with pytest.raises(UnsupportedError, match="Marginals"):
         Problem(searched, Softmax(), loss="hinge")
     with pytest.raises(DataError, match="14 labels are most"):
-        EnumeratedMultilabel(searched.linear.features, 4, MOST_LISTED + 1)
+        ListedSets(MOST_LISTED + 1)
 
 
 def test_wrong_arrays_are_refused():
@@ -174,9 +180,17 @@ def test_features_that_occur_twice_are_summed():
 
 def test_examples_without_gold_can_be_decoded():
     small = classes(1, 5)
-    bare = ClassExamples(small.examples.linear.features, 5, 3)
+    bare = ClassExamples(small.examples.features.rows, 5, 3)
     w = drawn_weights(small)[0]
     assert np.array_equal(bare.decode(w, everything(small)), small.examples.decode(w, everything(small)))
+
+
+def number(part, n_labels):
+    """The number of a label, or of a pair of labels."""
+    if isinstance(part, int):
+        return part
+    j, k = part
+    return n_labels + j * n_labels - j * (j + 1) // 2 + k - j - 1
 
 
 def test_pairs_of_sets_take_the_room_of_their_members_alone():
@@ -187,10 +201,12 @@ def test_pairs_of_sets_take_the_room_of_their_members_alone():
         row[rng.choice(n_labels, 4, replace=False)] = 1
     others[2] = sets[2]
     others[3] = 0
-    for i, entries in enumerate(as_dicts(pair_differences(sets, others))):
-        own, other = (set(combinations(np.flatnonzero(row).tolist(), 2)) for row in (sets[i], others[i]))
+    change = SearchedSets(n_labels).change(np.ones(60, dtype=np.int64), sets, others)
+    for i, entries in enumerate(as_dicts(Rows(*change))):
+        own, other = (np.flatnonzero(row).tolist() for row in (sets[i], others[i]))
+        own, other = ({*own, *combinations(own, 2)}, {*other, *combinations(other, 2)})
         signed = dict.fromkeys(own - other, 1.0) | dict.fromkeys(other - own, -1.0)
-        assert entries == {j * n_labels - j * (j + 1) // 2 + k - j - 1: sign for (j, k), sign in signed.items()}
+        assert entries == {number(part, n_labels): sign for part, sign in signed.items()}
 
 
 def test_too_many_pairs_are_refused_and_single_labels_are_not(monkeypatch):

@@ -91,7 +91,7 @@ def test_decoding_completing_and_differences_are_those_of_enumeration(seed, size
 def test_forests_are_a_sound_structure(binary, share):
     documents, clusters = random_documents(3, [4, 3, 0, 1, 4, 2], given=share, binary=binary)
     examples = ForestExamples(documents, 5, clusters, penalty=0.5)
-    check_structure(examples, enumerate_outputs=lambda i: forests_of(documents, i), gold=examples.completions)
+    check_structure(examples, enumerate_outputs=lambda i: forests_of(documents, i), gold=examples.gold)
 
 
 def test_correlation_is_a_sound_structure_that_proves_nothing():

@@ -10,9 +10,8 @@ from widemargin.core.examples import BLOCK, FirstCompletions, Latent, Marginals,
 from widemargin.core.sparse import expanded
 from widemargin.errors import DataError
 from widemargin.structures.forest import ForestExamples
-from widemargin.tasks.coreference.examples import AntecedentExamples, link_boundaries
-from widemargin.tasks.coreference.marginals import posteriors
-from widemargin.tasks.coreference.truth import ErrorCosts
+from widemargin.tasks.coreference.examples import AntecedentExamples, ErrorCosts, link_boundaries
+from widemargin.tasks.coreference.links import Links
 from widemargin.testing import check_structure
 
 pytestmark = pytest.mark.interpreted
@@ -40,7 +39,7 @@ def test_decoding_completing_and_differences_are_those_of_enumeration(seed, size
     guessed, first = examples.guess(rng), examples.first_completions()
     completed = examples.completed(guessed)
     for m in range(examples.n_examples):
-        scores = {int(y[0]): phi(examples.links, m, int(y[0])) @ w for y in choices(examples, m)}
+        scores = {int(y[0]): phi(examples.features, m, int(y[0])) @ w for y in choices(examples, m)}
         errors = {back: error_of(examples, m, back) for back in scores}
         (decoded,) = examples.decode(w, one(m), error_scale=scale)
         best = max(scores[back] + scale * errors[back] for back in scores)
@@ -54,7 +53,7 @@ def test_decoding_completing_and_differences_are_those_of_enumeration(seed, size
         for back in scores:
             differences = completed.difference(one(m), one(back))
             assert differences.errors[0] == errors[back]
-            wanted = phi(examples.links, m, guessed[m]) - phi(examples.links, m, back)
+            wanted = phi(examples.features, m, guessed[m]) - phi(examples.features, m, back)
             np.testing.assert_allclose(expanded(differences.psi, examples.n_weights)[0], wanted)
             assert len(set(differences.psi.indices)) == len(differences.psi.indices)
 
@@ -70,28 +69,27 @@ def test_sums_are_those_of_enumeration(seed, sizes, most, scale):
     batch = every.astype(np.int32)
     single = completed.expectation(w, batch, error_scale=scale)
     summed = examples.expectation_over_completions(w, batch, error_scale=scale)
-    shares = posteriors(examples.links.keys, w, batch)
+    shares, _ = examples.probabilities(w, batch)
     for m in range(examples.n_examples):
         backs = [int(y[0]) for y in choices(examples, m)]
-        X = np.array([phi(examples.links, m, back) for back in backs])
+        X = np.array([phi(examples.features, m, back) for back in backs])
         errors = np.array([error_of(examples, m, back) for back in backs])
         p = np.exp(X @ w + scale * errors)
         plain = np.exp(X @ w)
-        chosen = backs.index(completed.completions[m])
+        chosen = backs.index(completed.gold[m])
         q = np.where(errors == 0.0, plain, 0.0)
         for found, gold in ((single, np.eye(len(backs))[chosen]), (summed, q / q.sum())):
             reached = plain[chosen] if found is single else q.sum()
             assert found.errors[m] == pytest.approx(np.log(p.sum() / reached), abs=1e-12)
             np.testing.assert_allclose(expanded(found.psi, len(w))[m], (gold - p / p.sum()) @ X, atol=1e-12)
-        begin, end = shares.indptr[m : m + 2]
-        in_order = dict(zip(shares.indices[begin:end], shares.values[begin:end], strict=True))
-        np.testing.assert_allclose([in_order[back] for back in backs], plain / plain.sum())
+        end = int(examples.sizes[: m + 1].sum())
+        np.testing.assert_allclose([shares[end - 1 - back] for back in backs], plain / plain.sum())
 
 
 def test_the_structure_is_sound():
     examples = random_mentions(1, [3, 0, 4], most=2)
     check_structure(examples.completed(examples.guess(np.random.default_rng(1))))
-    check_structure(ForestExamples(examples.links, examples.n_weights, examples.entities))
+    check_structure(ForestExamples(Links(examples.keys), examples.n_weights, examples.entities))
 
 
 def test_only_read_weights_matter():
@@ -101,7 +99,7 @@ def test_only_read_weights_matter():
     for begin, end in examples.support(batch):
         assert not read[begin:end].any()
         read[begin:end] = True
-    needed = sum(phi(examples.links, int(m), k) for m in batch for k in range(1, int(m) % 5 + 1))
+    needed = sum(phi(examples.features, int(m), k) for m in batch for k in range(1, int(m) % 5 + 1))
     blocks = (needed > 0).reshape(-1, BLOCK).any(axis=1)
     assert np.array_equal(read, np.repeat(blocks, BLOCK))
 
@@ -120,11 +118,11 @@ def test_forests_take_the_same_links(seed, sizes, most):
             phi(links, int(shift + b), int(b - a))
             for a, b in zip(links.layout.first[begin:end], links.layout.second[begin:end], strict=True)
         ]
-        scores = links.scores(w, one(i))
+        scores = links.scores_of_all(w)[begin:end]
         np.testing.assert_allclose(scores, [row @ w for row in rows])
         outputs = np.random.default_rng(seed).integers(0, 2, end - begin).astype(np.int8)
         psi = expanded(forest.difference(one(i), outputs).psi, n)[0]
-        gold = forest.completions[begin:end]
+        gold = forest.gold[begin:end]
         signs = gold.astype(float) - outputs
         np.testing.assert_allclose(psi, signs @ np.reshape(rows, (-1, n)), atol=1e-12)
     with pytest.raises(DataError, match="a table of 16, but there are 4 weights"):

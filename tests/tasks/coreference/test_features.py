@@ -141,7 +141,7 @@ def test_votes_are_the_features_of_the_link_and_have_their_names():
         "head=same",
         "mention:type|head|sentences=noun|same|2",
     ]
-    scores = extractor.links([document]).scores(w, np.zeros(1, dtype=np.int32))
+    scores = extractor.links([document]).scores_of_all(w)
     at = int(votes.keys.pairs[AGAIN + 1]) - (AGAIN - KING)
     assert option.score == pytest.approx(scores[at])
 
@@ -150,8 +150,7 @@ def test_fewer_antecedents_are_the_closest():
     document = text(head=heads())
     few, all_ = (LinkExtractor(TEMPLATES, 12, most).links([document]) for most in (2, None))
     w = np.random.default_rng(0).normal(size=1 << 12)
-    one = np.zeros(1, dtype=np.int32)
-    scores, every = few.scores(w, one), all_.scores(w, one)
+    scores, every = few.scores_of_all(w), all_.scores_of_all(w)
     known = {(int(a), int(b)): score for a, b, score in zip(all_.layout.first, all_.layout.second, every, strict=True)}
     for a, b, score in zip(few.layout.first, few.layout.second, scores, strict=True):
         assert b - a <= 2
@@ -173,9 +172,9 @@ def test_templates_that_are_not_understood():
 def test_empty_documents_have_no_links():
     nothing = Mentions({"word": ["a"]}, np.zeros(1, dtype=np.int64), [])
     links = LinkExtractor(hash_bits=8).links([nothing, text(), nothing])
-    assert links.n_mentions == len(SPANS)
+    assert links.keys.documents[-1] == len(SPANS)
     assert np.diff(links.layout.pairs).tolist() == [0, 21, 0]
-    assert LinkExtractor(hash_bits=8).links([]).n_mentions == 0
+    assert LinkExtractor(hash_bits=8).links([]).keys.documents[-1] == 0
     with pytest.raises(DataError, match="document 0 must be Mentions"):
         LinkExtractor(hash_bits=8).links([["a"]])
     for wrong, message in (
@@ -203,4 +202,4 @@ def test_documents_that_would_take_too_much_memory_are_refused(monkeypatch):
     monkeypatch.setattr("widemargin.core.limits.MOST_BYTES", 2000)
     with pytest.raises(UnsupportedError, match=r"document 1 would need .* GB for comparing mentions"):
         LinkExtractor(TEMPLATES, 8).links([text()])
-    assert LinkExtractor(TEMPLATES, 8, 1).links([text()]).n_mentions == len(SPANS)
+    assert LinkExtractor(TEMPLATES, 8, 1).links([text()]).keys.documents[-1] == len(SPANS)

@@ -29,7 +29,7 @@ def objective(examples, w, scale):
     total = 0.5 * w @ w
     for m in range(examples.n_examples):
         backs = [int(y[0]) for y in choices(examples, m)]
-        scores = np.array([phi(examples.links, m, back) @ w for back in backs])
+        scores = np.array([phi(examples.features, m, back) @ w for back in backs])
         errors = np.array([error_of(examples, m, back) for back in backs])
         total += C * (logsumexp(scores + scale * errors) - logsumexp(scores[errors == 0.0]))
     return total

@@ -6,10 +6,9 @@ import pytest
 from widemargin.data.treebanks import treebank
 from widemargin.report.explain import Question
 from widemargin.tasks.parse.compile import compile_trees
-from widemargin.tasks.parse.explain import ArcExplainer
+from widemargin.tasks.parse.explain import ArcExplainer, ArcVotes
 from widemargin.tasks.parse.model import Parser
 from widemargin.tasks.parse.parameters import ParserParameters
-from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.tasks.training import Data
 
 pytestmark = pytest.mark.interpreted
@@ -32,7 +31,7 @@ def test_margins_are_the_differences_of_votes(parser):
         X = BANK.columns.alone(i)
         (words,), (arcs,) = X.sequences("word"), parser.predict(X)
         explainer = ArcExplainer(ArcVotes(parser.extractor, X, parser.w, parser.labels), words, arcs, parser.labels)
-        found = explainer.margins(parser.examples(X).arc_scores(parser.w, 0))
+        found = explainer.margins(parser.examples(X).part_scores(parser.w, 0))
         for token, (arc, (other, margin)) in enumerate(zip(arcs, found, strict=True), 1):
             best = explainer.alternative(token)
             assert explainer.option(token, other).score == pytest.approx(explainer.option(token, best).score)

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.trees import folded
 from widemargin.core.sparse import boundaries, dots
-from widemargin.structures.dependencies import grandparents_of, siblings_of
 from widemargin.tasks.parse.examples import TreeExamples, Trees
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.parse.keys import GROUPS, TURNS, step_of, turn_of
@@ -78,14 +76,10 @@ def test_scores_are_sums_of_the_weights_of_features(drawn, seed):
     examples = TreeExamples(trees, X.indptr, keys)
     w = np.random.default_rng(seed).normal(size=trees.n_weights)
     for i, n in enumerate(examples.lengths.tolist()):
-        scores, slow = examples.arc_scores(w, i), Slow(keys, w, int(X.indptr[i]))
-        arcs, best = folded(scores, 0)
-        siblings, grandparents = siblings_of(scores, 0), grandparents_of(scores, 0)
+        (arcs, siblings, grandparents), slow = examples.part_scores(w, i), Slow(keys, w, int(X.indptr[i]))
         for h in range(n + 1):
             for m in set(range(1, n + 1)) - {h}:
-                labels = slow.labels(h, m)
-                assert labels[best[h, m]] == pytest.approx(labels.max())
-                assert arcs[h, m] == pytest.approx(slow.arc(h, m) + labels.max())
+                assert arcs[h, m] == pytest.approx(slow.arc(h, m) + slow.labels(h, m))
                 for s in range(h, m, 1 if m > h else -1):
                     if s > 0 or h == 0:
                         assert siblings[h, s, m] == pytest.approx(slow.sibling(h, s, m))

@@ -10,7 +10,7 @@ from helpers.trees import is_projective, trees
 from widemargin import DependencyParser, load
 from widemargin.core.examples import count_unreachable
 from widemargin.core.sparse import boundaries
-from widemargin.tasks.parse.crossing import crossing
+from widemargin.tasks.parse.examples import crossing
 
 X = [["a", "b", "c", "d"], ["c", "a", "b", "d"], ["b", "a"]]
 CROSSING = [(3, "x"), (4, "x"), (0, "root"), (3, "x")]

@@ -12,7 +12,7 @@ from helpers.segmentations import random_segmentation
 from widemargin import Constraints, Segmenter
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.margins import segment_margin
-from widemargin.tasks.segment.constrained import ConstrainedSegments
+from widemargin.tasks.segment.predict import ConstrainedSegments
 from widemargin.tasks.segment.spans import segments_of
 from widemargin.text.spans import Span
 

@@ -300,8 +300,9 @@ def test_sequences_of_weight_zero_are_left_out():
 def by_label(model):
     """The weights with labels in alphabetical order: training numbers them by frequency."""
     order = np.argsort(model.tagger_.labels)
-    emission, transition, begin, end, *_ = model.tagger_.chain.parts(model.solution_.w)
-    return np.concatenate([emission[:, order].ravel(), transition[order][:, order].ravel(), begin[order], end[order]])
+    parts = model.tagger_.chain.parts(model.solution_.w)
+    pairs = parts.transition[order][:, order].ravel()
+    return np.concatenate([parts.emission[:, order].ravel(), pairs, parts.begin[order], parts.end[order]])
 
 
 def test_a_weight_of_two_is_the_sequence_twice():

@@ -49,6 +49,17 @@ def test_decode_equals_brute_force_on_real_scores(seed, scale):
             assert model.score(w, i, labels) + scale * model.error(i, labels) == pytest.approx(model.best(w, i, scale))
 
 
+@pytest.mark.parametrize("conditional", [0, 2])
+def test_scores_that_are_kept_decode_like_weights(conditional):
+    examples = random_chain(0, [4, 3, 0, 5], n_labels=3, per_position=5, conditional=conditional).compiled()
+    w = np.random.default_rng(0).normal(size=examples.n_weights)
+    batch, some = np.array([3, 0, 2, 1], dtype=np.int32), np.array([1, 3], dtype=np.int32)
+    kept = examples.scored(w, batch)
+    for scale in (0.0, 2.0):
+        found = examples.decode(kept, some, error_scale=scale)
+        assert np.array_equal(found, examples.decode(w, some, error_scale=scale))
+
+
 @given(chains().filter(lambda model: model.binary), st.data())
 def test_decode_obeys_infinite_weights(model, data):
     examples, w = model.compiled(), weights(data, model, st.one_of(small, st.just(-np.inf)))
@@ -77,7 +88,7 @@ def test_the_parts_of_the_weights_are_where_the_model_reads_them(model):
     w = np.arange(shape.n_weights, dtype=np.float64)
     parts = shape.parts(w)
     assert parts.flat().tolist() == parts.thinned().flat().tolist() == w.tolist()
-    for part in parts[:5]:
+    for part in parts[:3]:
         assert np.shares_memory(part, w) or part.size == 0
     for i, gold in enumerate(model.gold):
         total = sum(

@@ -19,9 +19,8 @@ from widemargin.errors import DataError
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import Auto
 from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.examples import ChainExamples, PartialChainExamples
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.partial import PartialChainExamples
 from widemargin.tasks.training import Data
 
 

@@ -15,12 +15,11 @@ import numpy as np
 
 from widemargin._types import FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.core.cut_store import BYTES_PER_ENTRY
-from widemargin.core.examples import Scale, per_example
 from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.constituents import Constituents
-from widemargin.structures.examples import WithSums, WithThrough
+from widemargin.structures.examples import WithBestK, WithSums, WithThrough
 from widemargin.structures.node_costs import NodeCosts
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.linear import BracketFeatures
@@ -29,7 +28,7 @@ from widemargin.tasks.bracket.slots import BracketKeys
 ERRORS = ("spans", "productions")
 
 
-class BracketExamples(WithThrough, WithSums):
+class BracketExamples(WithBestK, WithThrough, WithSums):
     """Sentences with their gold trees (or without, for prediction only), compiled to arrays.
 
     Parameters
@@ -69,12 +68,12 @@ class BracketExamples(WithThrough, WithSums):
             raise WidemarginError(f"missing_cost must be above 0, not {missing_cost!r}")
         if error not in ERRORS:
             raise WidemarginError(f"there is no error {error!r}; there are {' and '.join(map(repr, ERRORS))}")
-        structure = Constituents(bracketing.n_labels, by_productions=error == "productions")
+        structure = Constituents(bracketing.n_labels, halves=True, by_productions=error == "productions")
         costs = np.full(bracketing.n_labels, float(missing_cost))
         costs[1 : len(bracketing.chains)] = 1.0
         places = boundaries(structure.lengths(sizes))
-        errors = NodeCosts(places, gold, costs, by_productions=structure.by_productions)
-        super().__init__(structure, BracketFeatures(bracketing, hash_bits, indptr, keys), errors, gold)
+        features = BracketFeatures(bracketing, hash_bits, indptr, keys)
+        super().__init__(structure, features, NodeCosts(structure, places, gold, costs), gold)
         self._check_lengths(f"{source}, sentence")
 
     def _check_lengths(self, place: str) -> None:
@@ -86,8 +85,8 @@ class BracketExamples(WithThrough, WithSums):
             place,
         )
         check_memory(
-            self.chart_bytes(3),
-            "parsing, which keeps three scores for each span and label",
+            self.chart_bytes(6),
+            "parsing, which keeps six scores for each span and label",
             "Split the sentence, or leave it out",
             place,
         )
@@ -106,28 +105,9 @@ class BracketExamples(WithThrough, WithSums):
         entries = np.minimum(slots * L + 2 * L**2, self.n_weights)
         return self.sum_bytes() + 16 * slots + BYTES_PER_ENTRY * entries
 
-    def decode(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> IntMatrix:
-        """The nodes of the best trees of the batch, end to end; the charts are large, so none is copied."""
-        scales = per_example(error_scale, batch)
-        found = [
-            self.structure.best(self._scores(w, batch[at], scales[at]), overwrite=True) for at in self._pieces(batch)
-        ]
-        return np.concatenate(found)
-
-    def decode_best(self, w: Any, batch: IntVector, k: int, *, error_scale: Scale = 0.0) -> tuple[IntVector, IntMatrix]:
-        """The batch with each example repeated per tree, and the nodes of the `k` best, best first, end to end."""
-        repeated, _, nodes = self.best(w, batch, k, error_scale=error_scale)
-        return repeated, nodes
-
-    def best(
-        self, w: Any, batch: IntVector, k: int, *, error_scale: Scale = 0.0
-    ) -> tuple[IntVector, FloatVector, IntMatrix]:
-        """The same with what the trees score."""
-        scales = per_example(error_scale, batch)
-        found = [
-            self.structure.best_k(self._scores(w, batch[at], scales[at]), k, overwrite=True)
-            for at in self._pieces(batch)
-        ]
+    def best(self, w: Any, batch: IntVector, k: int) -> tuple[IntVector, FloatVector, IntMatrix]:
+        """The batch with each example repeated per tree, and the scores and nodes of the `k` best, best first."""
+        found = [self.structure.best_k(self._plain(w, each), k) for each in self.pieces(batch)]
         counts, totals, nodes = map(np.concatenate, zip(*found, strict=True))
         return np.repeat(batch, counts), totals, nodes
 

@@ -4,9 +4,13 @@ A constituent cannot stand by itself, so trees are compared: the predicted tree,
 constituent, or that lacks a predicted one. The parts of only one and of only the other tree are the two options to be
 weighed (`report.explain`); the difference of their scores is that of the trees, and never negative. One inside and one
 outside pass tell what the best trees with all nodes score (`decoders.cky_outside`).
+
+The votes for all nodes of a tree add up to its score (`tasks.bracket.linear`). Templates vote by what they find at a
+span and at the halves into which it is split, rules by the labels of the halves, all with the label of the node itself.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,16 +22,96 @@ from widemargin.decoders.cky_outside import new_outer, outside, tree_through
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
 from widemargin.structures.constituents import parts_of
-from widemargin.tasks.bracket.features import parse_bracket_templates
+from widemargin.tasks.bracket.features import SEQUENCES, STEPS, BracketHasher, parse_bracket_templates
+from widemargin.tasks.bracket.linear import BracketWeights
 from widemargin.tasks.bracket.model import Bracketer
-from widemargin.tasks.bracket.votes import Node, SpanVotes, nodes_of
+from widemargin.tasks.bracket.slots import LEFT, RIGHT, SPAN, BracketKeys, new_slots, part_slots
+from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
+from widemargin.text.roles import RoleTemplate, spell_roles
+from widemargin.text.templates import Atom, Atoms
 
 Place = tuple[int, int, int]
 """Begin, end and label of a node."""
 
 ONLY = np.zeros(1, dtype=np.int32)
-NOTHING = np.empty((0, 0))
+
+
+class Node(NamedTuple):
+    """The words begin … end − 1 with a label; of several words, also the split and the labels of both halves."""
+
+    begin: int
+    end: int
+    label: int
+    split: int = 0
+    left: int = 0
+    right: int = 0
+
+    @property
+    def is_split(self) -> bool:
+        """Whether there is more than one word."""
+        return self.end - self.begin > 1
+
+
+def nodes_of(rows: Sequence[Sequence[int]]) -> list[Node]:
+    """The nodes of a tree from its rows (begin, end, label) in preorder."""
+    found = []
+    for r, (begin, end, label) in enumerate(rows):
+        if end - begin == 1:
+            found.append(Node(begin, end, label))
+            continue
+        _, split, left = rows[r + 1]
+        found.append(Node(begin, end, label, split, left, rows[r + 2 * (split - begin)][2]))
+    return found
+
+
+class SpanVotes:
+    """Who votes for a constituent in one sentence: features by name, with their weights.
+
+    Parameters
+    ----------
+    templates : the templates of the features of nodes
+    sentence : columns of this sentence alone
+    weights : the weights of the model
+    names : the names of all labels
+    """
+
+    def __init__(
+        self, templates: Sequence[RoleTemplate], sentence: Columns, weights: BracketWeights, names: Sequence[str]
+    ) -> None:
+        self._weights, self._names = weights, names
+        self._mask = len(weights.table) - len(names)
+        self._atoms = Atoms(sentence, Resources())
+        self._keys = [(template, BracketHasher([template]).keys(sentence)) for template in templates]
+
+    def votes(self, node: Node) -> list[tuple[str, float]]:
+        """All votes for a node: features, ``template=values``, and their weights."""
+        table, rules, label = *self._weights, node.label
+        found = []
+        for template, keys in self._keys:
+            for slot, begin, end in self._slot(keys, node):
+                found.append((self._spelt(template, node, begin, end), float(table[slot + label])))
+        if node.is_split:
+            for side, (name, half) in enumerate((("left half", node.left), ("right half", node.right))):
+                found.append((f"{name}={self._names[half]}", float(rules[side, half, label])))
+        return found
+
+    def _slot(self, keys: BracketKeys, node: Node) -> Iterator[tuple[int, int, int]]:
+        """The slot of the one template of `keys`, and the span that it looks at; nothing where there is no split."""
+        slots, parts = new_slots(keys), [(SPAN, node.begin, node.end)]
+        if node.is_split:
+            parts += [(LEFT, node.begin, node.split), (RIGHT, node.split, node.end)]
+        for kind, begin, end in parts:
+            for slot in slots[: part_slots(keys, kind, begin, end, self._mask, slots)].tolist():
+                yield slot, begin, end
+
+    def _spelt(self, template: RoleTemplate, node: Node, begin: int, end: int) -> str:
+        measured = {"length": str(STEPS[np.searchsorted(STEPS, end - begin, side="right") - 1])}
+        for name in set(SEQUENCES).intersection(template.measures):
+            codes, _, values = self._atoms.part(Atom(*SEQUENCES[name], 0))
+            measured[name] = " ".join(values[code] or "" for code in codes[begin:end].tolist())
+        tokens: dict[str, int | str] = {"first": node.begin, "last": node.end - 1, "split": node.split}
+        return spell_roles(self._atoms, template, tokens, measured)
 
 
 class SpanExplainer:
@@ -40,9 +124,10 @@ class SpanExplainer:
         self._n_chains = len(parser.bracketing.chains)
         self._names = parser.bracketing.names
         self._voters = SpanVotes(parse_bracket_templates(parser.texts), sentence, weights, self._names)
-        scores = examples.scored(weights, ONLY).scores
-        self._parts = parts_of(scores, 0, NOTHING)
-        self._filled = parts_of(scores._replace(charts=scores.charts.copy()), 0, NOTHING)
+        scores: Any = examples.scored(weights, ONLY).scores
+        all_scored = np.empty((0, len(self._names)))
+        self._parts = parts_of(scores, 0, all_scored)
+        self._filled = parts_of(scores._replace(own=scores.own.copy()), 0, all_scored)
         rows = np.empty((2 * self.n_tokens - 1, 3), dtype=np.int32)
         self._score = best_tree(self.n_tokens, self._filled, no_marks(), rows)
         self.nodes = nodes_of(rows.tolist())

@@ -23,12 +23,21 @@ from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import Draft, Rows, coalesce, new_table, with_room
 from widemargin.decoders.charts import cell, ends_of
-from widemargin.structures.constituents import ConstituentCounts, ConstituentScores
-from widemargin.structures.parts import Parts
+from widemargin.structures.constituents import TreeScores, parts_of
+from widemargin.structures.flat import Counts, Parts
 from widemargin.structures.rows import add_rows
 from widemargin.structures.support import Found, block_runs, note, nothing_found
 from widemargin.tasks.bracket.binary import Bracketing
-from widemargin.tasks.bracket.slots import BracketKeys, PairKeys, new_slots, pair_slots, part_slots, single_slots
+from widemargin.tasks.bracket.slots import (
+    BracketKeys,
+    Listed,
+    PairKeys,
+    list_slots,
+    new_slots,
+    pair_slots,
+    part_slots,
+    single_slots,
+)
 
 WORD, LONGER, TOP = range(3)
 NEGLIGIBLE = 1e-13
@@ -82,25 +91,24 @@ def _add_scores(
     table: FloatVector,
     allowed: BoolMatrix,
     batch: IntVector,
-    scores: ConstituentScores,
+    scores: TreeScores,
 ) -> None:
-    """Add the scores of spans, and write those of halves."""
+    """Add the scores of spans and halves."""
     slots, n_labels, mask = new_slots(keys), layout.n_labels, layout.mask
-    spans, lefts, rights = scores.charts[0], scores.charts[1], scores.charts[2]
+    all_scored = np.empty((0, n_labels))
     for k in range(len(batch)):
-        begin, n, row = indptr[batch[k]], scores.sizes[k], scores.starts[k]
+        begin, n, parts = indptr[batch[k]], scores.sizes[k], parts_of(scores, k, all_scored)
         first = _single_scores(table, keys.first, begin, n, layout)
         last = _single_scores(table, keys.last, begin, n, layout)
         split = _single_scores(table, keys.split, begin, n, layout)
         for u in range(1, n + 1):
             for t in range(u):  # one row after the other
-                at = row + cell(t, u)
+                at = cell(t, u)
                 kind = WORD if u - t == 1 else TOP if u - t == n else LONGER
-                span, left, right = spans[at], lefts[at], rights[at]
+                span, left, right = parts.span[at], parts.left[at], parts.right[at]
                 for label in range(n_labels):
                     span[label] += first[t, label] + last[u - 1, label]
-                    left[label] = split[u, label] if u < n else 0.0
-                    right[label] = 0.0
+                    left[label] += split[u, label] if u < n else 0.0
                 _add_pair(table, keys, keys.spans, begin + t, begin + u, mask, slots, span)
                 if u < n:
                     _add_pair(table, keys, keys.lefts, begin + t, begin + u, mask, slots, left)
@@ -134,31 +142,21 @@ def _gather(indptr: LongVector, keys: BracketKeys, layout: Layout, batch: IntVec
     return Rows(psi, draft.indices[:end], draft.values[:end])
 
 
-class Listed(NamedTuple):
-    """Features of a sentence: the slot of each, and the number of its row of coefficients.
-
-    Rows are numbered through: all of the charts of `counts`, then those of first words, of last words and of splits.
-    """
-
-    slots: IntVector
-    rows: IntVector
-
-
 @kernel
-def _sum_singles(n: int, begin: int, charts: FloatMatrix, singles: FloatMatrix) -> None:
+def _sum_singles(n: int, rows: FloatMatrix, singles: FloatMatrix) -> None:
     """Sum the rows of spans by first and by last word, and those of left halves by the word after them."""
-    n_labels = singles.shape[1]
+    n_labels, n_cells = singles.shape[1], cell(0, n + 1)
     for t in range(3 * n):
         for label in range(n_labels):
             singles[t, label] = 0.0
     for u in range(1, n + 1):
         for t in range(u):
-            first, last, span = singles[t], singles[n + u - 1], charts[0, begin + cell(t, u)]
+            first, last, span = singles[t], singles[n + u - 1], rows[cell(t, u)]
             for label in range(n_labels):
                 first[label] += span[label]
                 last[label] += span[label]
             if u < n:
-                split, left = singles[2 * n + u], charts[1, begin + cell(t, u)]
+                split, left = singles[2 * n + u], rows[n_cells + cell(t, u)]
                 for label in range(n_labels):
                     split[label] += left[label]
 
@@ -169,31 +167,6 @@ def _matters(row: FloatVector) -> bool:
     for label in range(len(row)):
         largest = max(largest, abs(row[label]))
     return largest > NEGLIGIBLE
-
-
-@kernel
-def _list_pairs(
-    keys: BracketKeys, pairs: PairKeys, begin: int, n: int, mask: int, rows: FloatMatrix, place: int,
-    listed: Listed, m: int,
-) -> int:  # fmt: skip
-    """Append the features of a chart, which begins at row `place`, as far as their rows matter."""
-    for u in range(1, n + 1):
-        for t in range(u):
-            row = place + cell(t, u)
-            if pairs.begin.shape[1] > 0 and _matters(rows[row]):
-                for _ in range(pair_slots(keys, pairs, begin + t, begin + u, mask, listed.slots[m:])):
-                    listed.rows[m] = row
-                    m += 1
-    return m
-
-
-@kernel
-def _list_singles(keys: IntMatrix, begin: int, n: int, mask: int, place: int, listed: Listed, m: int) -> int:
-    for t in range(n):
-        for _ in range(single_slots(keys, begin + t, mask, listed.slots[m:])):
-            listed.rows[m] = place + t
-            m += 1
-    return m
 
 
 @kernel
@@ -209,12 +182,12 @@ def _append(row: FloatVector, offset: int, n: int, draft: Draft, write: int) -> 
 
 @kernel
 def _append_listed(
-    listed: Listed, m: int, rows: FloatMatrix, singles: FloatMatrix, draft: Draft, write: int
+    listed: Listed, rows: FloatMatrix, singles: FloatMatrix, draft: Draft, write: int
 ) -> tuple[Draft, int]:
     """Append the sums of rows by weight: that of a feature lies at the weights from its slot on."""
     n_labels, at = rows.shape[1], 0
     window = np.zeros(n_labels)
-    for k in np.argsort(listed.slots[:m]):
+    for k in np.argsort(listed.slots):
         slot, number = listed.slots[k], listed.rows[k]
         shift = min(slot - at, n_labels)
         if shift > 0:
@@ -229,29 +202,20 @@ def _append_listed(
 
 
 @kernel
-def _gather_counts(
-    indptr: LongVector, keys: BracketKeys, layout: Layout, batch: IntVector, counts: ConstituentCounts
-) -> Rows:
-    n_labels, mask, n_rows = layout.n_labels, layout.mask, counts.charts.shape[1]
-    rows = counts.charts.reshape(3 * n_rows, n_labels)
+def _gather_counts(indptr: LongVector, keys: BracketKeys, layout: Layout, batch: IntVector, counts: Counts) -> Rows:
+    n_labels = layout.n_labels
     psi, write = np.zeros(len(batch) + 1, dtype=np.int64), 0
     draft = Draft(np.empty(1024, dtype=np.int32), np.empty(1024), new_table(1))
-    of_pairs = keys.spans.begin.shape[1] + keys.lefts.begin.shape[1] + keys.rights.begin.shape[1]
-    of_tokens = keys.first.shape[1] + keys.last.shape[1] + keys.split.shape[1]
     for k in range(len(batch)):
-        begin, n, place = indptr[batch[k]], counts.sizes[k], counts.starts[k]
-        singles, size = np.empty((3 * n, n_labels)), cell(0, n + 1) * of_pairs + n * of_tokens
-        _sum_singles(n, place, counts.charts, singles)
-        listed = Listed(np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32))
-        m = _list_pairs(keys, keys.spans, begin, n, mask, rows, place, listed, 0)
-        m = _list_pairs(keys, keys.lefts, begin, n, mask, rows, n_rows + place, listed, m)
-        m = _list_pairs(keys, keys.rights, begin, n, mask, rows, 2 * n_rows + place, listed, m)
-        m = _list_singles(keys.first, begin, n, mask, 3 * n_rows, listed, m)
-        m = _list_singles(keys.last, begin, n, mask, 3 * n_rows + n, listed, m)
-        m = _list_singles(keys.split, begin, n, mask, 3 * n_rows + 2 * n, listed, m)
-        draft, write = _append_listed(listed, m, rows, singles, draft, write)
-        rules = counts.rules[k].reshape(2 * n_labels * n_labels)
-        draft, write = _append(rules, layout.rules, len(rules), draft, write)
+        n, place, n_cells = counts.sizes[k], counts.starts[k], cell(0, counts.sizes[k] + 1)
+        rows = counts.own[place : place + 3 * n_cells * n_labels].reshape(3 * n_cells, n_labels)
+        singles, wanted = np.empty((3 * n, n_labels)), np.empty(len(rows), dtype=np.bool_)
+        _sum_singles(n, rows, singles)
+        for row in range(len(rows)):
+            wanted[row] = _matters(rows[row])
+        listed = list_slots(keys, indptr[batch[k]], n, layout.mask, wanted)
+        draft, write = _append_listed(listed, rows, singles, draft, write)
+        draft, write = _append(counts.shared[k], layout.rules, counts.shared.shape[1], draft, write)
         psi[k + 1] = write
     return Rows(psi, draft.indices[:write], draft.values[:write])
 
@@ -259,19 +223,13 @@ def _gather_counts(
 @kernel
 def _reads(indptr: LongVector, keys: BracketKeys, layout: Layout, batch: IntVector, found: Found) -> int:
     """Find the weights of all features of the batch, and of all rules; return how many blocks there are."""
-    slots, mask, width = new_slots(keys), layout.mask, layout.n_labels
+    width = layout.n_labels
     count = note(layout.rules, 2 * width**2, found, 0)
     for i in batch:
-        begin, end = indptr[i], indptr[i + 1]
-        for single in (keys.first, keys.last, keys.split):
-            for t in range(begin, end):
-                for s in range(single_slots(single, t, mask, slots)):
-                    count = note(int(slots[s]), width, found, count)
-        for pairs in (keys.spans, keys.lefts, keys.rights):
-            for t in range(begin, end):
-                for u in range(t + 1, end + 1):
-                    for s in range(pair_slots(keys, pairs, t, u, mask, slots)):
-                        count = note(int(slots[s]), width, found, count)
+        begin, n = indptr[i], indptr[i + 1] - indptr[i]
+        every = np.ones(3 * cell(0, n + 1), dtype=np.bool_)
+        for slot in list_slots(keys, begin, n, layout.mask, every).slots:
+            count = note(int(slot), width, found, count)
     return count
 
 
@@ -319,10 +277,10 @@ class BracketFeatures:
         table, rules = np.split(w, [self.layout.rules])
         return BracketWeights(table, rules.reshape(self.limits.shape))
 
-    def scores(self, w: FloatVector | BracketWeights, batch: IntVector, room: ConstituentScores) -> ConstituentScores:
+    def scores(self, w: FloatVector | BracketWeights, batch: IntVector, room: TreeScores) -> TreeScores:
         """Add the scores of features, and −∞ for what no tree may have."""
         weights = self.weights(w)
-        scores = room._replace(rules=weights.rules + self.limits)
+        scores = room._replace(shared=(weights.rules + self.limits).ravel())
         _add_scores(self.indptr, self.keys, self.layout, weights.table, self.allowed, batch, scores)
         return scores
 
@@ -330,7 +288,7 @@ class BracketFeatures:
         """Feature vectors of sparse coefficients."""
         return _gather(self.indptr, self.keys, self.layout, batch, parts)
 
-    def gather_counts(self, batch: IntVector, counts: ConstituentCounts) -> Rows:
+    def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
         """Feature vectors of coefficients for all parts."""
         return _gather_counts(self.indptr, self.keys, self.layout, batch, counts)
 

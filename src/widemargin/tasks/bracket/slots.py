@@ -7,7 +7,8 @@ between. With a key x_t per token, the sequence from i to j has the key
     Σ_{i ≤ t < j} x_t r^(i − t)  =  (S_j − S_i) r^i,   S_j = Σ_{t < j} x_t r^(−t)   (mod 2³¹, r odd)
 
 so that it costs two differences and a product whatever its length. Every feature is enumerated here: those of a token,
-of a pair, and all those of a part. Whoever scores, gathers or explains parts asks these kernels.
+of a pair, all those of a part, and all those of a sentence. Whoever scores, gathers or explains parts asks these
+kernels.
 """
 
 from typing import NamedTuple
@@ -15,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.decoders.charts import cell
 
 MODULUS_MASK = 2**31 - 1
 SPAN, LEFT, RIGHT = range(3)
@@ -102,3 +104,38 @@ def new_slots(keys: BracketKeys) -> IntVector:
     singles = keys.first.shape[1] + keys.last.shape[1] + keys.split.shape[1]
     pairs = keys.spans.begin.shape[1] + keys.lefts.begin.shape[1] + keys.rights.begin.shape[1]
     return np.empty(singles + pairs, dtype=np.int32)
+
+
+class Listed(NamedTuple):
+    """Features of a sentence: the slot of each, and the number of its row.
+
+    Rows are numbered through: those of spans, of left and right halves, of first words, of last words and of splits.
+    """
+
+    slots: IntVector
+    rows: IntVector
+
+
+@kernel
+def list_slots(keys: BracketKeys, begin: int, n: int, mask: int, wanted: BoolVector) -> Listed:
+    """The features of the n tokens from `begin` on: of `wanted` spans and halves, and of every token, once each."""
+    of_tokens = keys.first.shape[1] + keys.last.shape[1] + keys.split.shape[1]
+    size, n_cells, m = n * of_tokens, cell(0, n + 1), 0
+    for row in range(len(wanted)):
+        pairs = keys.spans if row < n_cells else keys.lefts if row < 2 * n_cells else keys.rights
+        size += pairs.begin.shape[1] if wanted[row] else 0
+    slots, rows, row = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32), 0
+    for pairs in (keys.spans, keys.lefts, keys.rights):
+        for u in range(1, n + 1):
+            for t in range(u):
+                for _ in range(pair_slots(keys, pairs, begin + t, begin + u, mask, slots[m:]) if wanted[row] else 0):
+                    rows[m] = row
+                    m += 1
+                row += 1
+    for single in (keys.first, keys.last, keys.split):
+        for t in range(n):
+            for _ in range(single_slots(single, begin + t, mask, slots[m:])):
+                rows[m] = row
+                m += 1
+            row += 1
+    return Listed(slots, rows)

@@ -17,15 +17,13 @@ from widemargin.core.solution import Solution
 from widemargin.core.sparse import Matrix, Rows, binary, taken
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
-from widemargin.structures.linear import LinearScores
-from widemargin.tasks.classify.classes import ClassExamples
-from widemargin.tasks.classify.labels import class_numbers, indicators, listed_labels, set_costs
+from widemargin.structures.label_rows import LabelRows
+from widemargin.tasks.classify.examples import ClassExamples, multilabel_kind
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
-from widemargin.tasks.classify.multilabel import multilabel_kind
 from widemargin.tasks.classify.parameters import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.survey import Survey, widened
 from widemargin.tasks.training import Compiled, Data
-from widemargin.text.labels import cost_matrix, fixed_labels, joined, label_weights
+from widemargin.text.labels import cost_matrix, fixed_labels, joined, label_weights, values_by_label
 from widemargin.text.matrices import MatrixExtractor, as_matrix, warn_of_scales
 
 if TYPE_CHECKING:
@@ -90,13 +88,13 @@ def compile_classes(
         score = _accuracy(dev, right, parameters.n_jobs)
     return Compiled(
         examples,
-        partial(_model, Classifier, known, extractor, examples.linear),
+        partial(_model, Classifier, known, extractor, examples.features),
         known,
         score,
         "accuracy",
         weight,
         piecewise=True,
-        matched=partial(_matched, known, extractor, examples.linear),
+        matched=partial(_matched, known, extractor, examples.features),
     )
 
 
@@ -128,13 +126,13 @@ def compile_sets(
         score = _f1(dev, indicators(data.dev[1], known)[1], parameters.n_jobs)
     return Compiled(
         examples,
-        partial(_model, MultilabelModel, known, extractor, examples.linear),
+        partial(_model, MultilabelModel, known, extractor, examples.features),
         known,
         score,
         "f1",
         data.sample_weight,
         piecewise=True,
-        matched=partial(_matched, known, extractor, examples.linear),
+        matched=partial(_matched, known, extractor, examples.features),
     )
 
 
@@ -142,7 +140,7 @@ def _model(
     kind: type[M],
     labels: list[Any],
     extractor: MatrixExtractor,
-    linear: LinearScores,
+    linear: LabelRows,
     solution: Solution,
     summary: dict[str, Any],
 ) -> M:
@@ -158,7 +156,7 @@ def _labels_after(after: LinearModel, classes: Sequence[Any] | None, found: Sequ
     return sorted(joined(after.labels, found) if fixed is None else fixed)
 
 
-def _matched(labels: list[Any], extractor: MatrixExtractor, linear: LinearScores, model: LinearModel) -> "Matched":
+def _matched(labels: list[Any], extractor: MatrixExtractor, linear: LabelRows, model: LinearModel) -> "Matched":
     """The weights of another classifier, as far as labels and columns are the same."""
     from widemargin.tasks.warm import Matched, moved, places  # seldom needed
 
@@ -243,3 +241,100 @@ def _f1(examples: Examples, gold: IntMatrix, n_jobs: int | None) -> Score:
         return float(2.0 * (predicted * gold).sum() / max(predicted.sum() + gold.sum(), 1))
 
     return score
+
+
+def class_numbers(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntVector]:
+    """The classes in ascending order, and every example's class number; `labels`, if given, must hold all of them.
+
+    >>> class_numbers(["spam", "ham", "spam"])
+    (['ham', 'spam'], array([1, 0, 1], dtype=int32))
+    """
+    given = np.asarray(y)
+    if given.ndim != 1:
+        raise DataError(f"y must be one class per example, not an array of the shape {given.shape}")
+    if not len(given):
+        raise DataError("there is no example to learn from")
+    distinct, numbers = np.unique(given, return_inverse=True)
+    found = distinct.tolist()
+    if labels is None:
+        return found, numbers.astype(np.int32)
+    return labels, _known(found, labels)[numbers]
+
+
+def indicators(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntMatrix]:
+    """The labels, and a row of indicators per example; `labels`, if given, must hold all of them.
+
+    `y` is a matrix of 0 and 1, dense, sparse or as lists, whose labels are then the numbers of its columns; or a list
+    with the labels of each example, strings or whole numbers.
+
+    >>> indicators([["b"], [], ["a", "b"]])[1].tolist()
+    [[0, 1], [0, 0], [1, 1]]
+    """
+    matrix = _matrix(y)
+    if matrix is None:
+        return _listed(y, labels)
+    if matrix.ndim != 2 or not np.isin(matrix, (0, 1)).all():
+        raise DataError(
+            "Only binary classification is supported, label by label: y must be a matrix of 0 and 1 with a row per "
+            "example, or a list of lists of labels"
+        )
+    if labels is not None and len(labels) != matrix.shape[1]:
+        raise DataError(f"y has {matrix.shape[1]} columns, but there are {len(labels)} labels")
+    return list(range(matrix.shape[1])) if labels is None else labels, matrix.astype(np.int32)
+
+
+def listed_labels(y: Any) -> list[Any]:
+    """The labels in lists of labels; none for a matrix, whose columns are those that are known."""
+    return [] if _matrix(y) is not None else indicators(y)[0]
+
+
+def _matrix(y: Any) -> AnyArray | None:
+    """`y` as an array if it is one, or a list of lists that looks like one; None for lists of labels."""
+    if hasattr(y, "toarray"):
+        y = y.toarray()
+    if isinstance(y, np.ndarray):
+        return y if y.dtype != object else None
+    rows = list(y)
+    alike = len({len(row) for row in rows if isinstance(row, list | tuple | np.ndarray)}) == 1
+    if not alike or not all(isinstance(row, list | tuple | np.ndarray) for row in rows):
+        return None
+    return np.array(rows) if all(value in (0, 1) for row in rows for value in row) else None
+
+
+def _listed(y: Any, labels: list[Any] | None) -> tuple[list[Any], IntMatrix]:
+    for i, each in enumerate(y):
+        if isinstance(each, str | bytes) or not hasattr(each, "__iter__"):
+            raise DataError(f"y[{i}] must be a list of labels, not {each!r:.60}")
+    sets = [list(each) for each in y]
+    flat = [label for each in sets for label in each]
+    if {type(label) for label in flat} not in ({str}, {int}):
+        raise DataError("labels must be all strings or all whole numbers, and there must be at least one")
+    found = sorted(set(flat))
+    chosen = found if labels is None else labels
+    numbers = dict(zip(found, _known(found, chosen).tolist(), strict=True))
+    matrix = np.zeros((len(sets), len(chosen)), dtype=np.int32)
+    for row, each in zip(matrix, sets, strict=True):
+        row[[numbers[label] for label in each]] = 1
+    return chosen, matrix
+
+
+def set_costs(costs: Mapping[Any, float] | None, labels: list[Any]) -> FloatVector | None:
+    """The cost of getting each label wrong; None for plain counting.
+
+    >>> set_costs({"b": 2.0}, ["a", "b"])
+    array([1., 2.])
+    """
+    if costs is None:
+        return None
+    if not isinstance(costs, Mapping):
+        raise DataError(f"costs must be a dict of {{label: cost}}, not {costs!r:.60}")
+    return values_by_label(costs, labels, "costs")
+
+
+def _known(found: list[Any], labels: list[Any]) -> IntVector:
+    """The numbers that the `found` labels have in `labels`."""
+    number = {label: k for k, label in enumerate(labels)}
+    for label in found:
+        if label not in number:
+            raise DataError(f"the label {label!r} is not among the classes, which the first call fixed")
+    return np.array([number[label] for label in found], dtype=np.int32)

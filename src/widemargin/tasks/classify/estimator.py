@@ -16,8 +16,7 @@ from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongMatrix
 from widemargin.core.solution import Solution
 from widemargin.errors import WidemarginError
 from widemargin.tasks.abilities import AnsweringEstimator, NamedEstimator
-from widemargin.tasks.classify.compile import compile_classes, compile_sets
-from widemargin.tasks.classify.labels import indicators
+from widemargin.tasks.classify.compile import compile_classes, compile_sets, indicators
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.classify.parameters import ClassifierParameters, MultilabelParameters
 from widemargin.tasks.constraints import Constraints

@@ -22,13 +22,12 @@ from widemargin.files.raw import RawText, Source
 from widemargin.files.svmlight import cut
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.structures.examples import WithSums
 from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Corpus, Model, Reading, Tally
 from widemargin.tasks.calibration import Judged, Tempered
-from widemargin.tasks.classify.classes import ClassExamples
-from widemargin.tasks.classify.evaluation import class_counts, counted_evaluation
-from widemargin.tasks.classify.files import read_svmlight
-from widemargin.tasks.classify.multilabel import MultilabelExamples, multilabel_kind
+from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples, multilabel_kind
+from widemargin.tasks.classify.files import class_counts, counted_evaluation, read_svmlight
 from widemargin.tasks.constraints import Constraints, check_possible
 from widemargin.tasks.margins import Margins
 from widemargin.tasks.probabilities import Probable, above_least, tempered
@@ -343,7 +342,10 @@ class MultilabelModel(LinearModel, Probable):
         w, found = tempered(self.w, self.beta), []
         for part in in_shares(X):
             examples = self.examples(part)
-            found.append(examples.label_probabilities(w, np.arange(examples.n_examples, dtype=np.int32)))
+            if not isinstance(examples, WithSums):
+                n = len(self.labels)
+                raise UnsupportedError(f"the sets of {n} labels with pairs are too many to be summed over")
+            found.append(examples.probabilities(w, np.arange(examples.n_examples, dtype=np.int32))[0])
         return np.concatenate(found)
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Any]]:

@@ -21,7 +21,7 @@ from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.structures.forest import ForestExamples
-from widemargin.structures.pairs import Documents, pair_scores
+from widemargin.structures.pairs import Documents
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.cluster.correlation import CorrelationExamples
 from widemargin.tasks.cluster.evaluation import cluster_evaluation
@@ -69,7 +69,10 @@ class ClusterModel(Model):
 
     def examples(self, X: Any) -> ForestExamples | CorrelationExamples:
         """Documents as examples to be decoded."""
-        return DECODERS[self.decoder](self.extractor.transform(X), self.extractor.n_features)
+        return self._compiled(self.extractor.transform(X))
+
+    def _compiled(self, documents: Documents) -> ForestExamples | CorrelationExamples:
+        return DECODERS[self.decoder](documents, self.extractor.n_features)
 
     def predict(self, X: Any, n_threads: int = 1) -> list[list[int]]:
         """The cluster of every item, numbered from 0 in each document, in the order of first items."""
@@ -89,7 +92,7 @@ class ClusterModel(Model):
         none, ends = np.empty(0, dtype=np.int32), np.zeros(2, dtype=np.int64)
         rows = Rows(np.zeros(1, dtype=np.int64), none, np.empty(0))
         documents = Documents(np.arange(2, dtype=np.int64), ends, none, none, rows)
-        predicted(DECODERS[self.decoder](documents, len(self.weights)), self.weights)
+        predicted(self._compiled(documents), self.weights)
 
     # With files at hand.
 
@@ -131,14 +134,13 @@ class ClusterModel(Model):
         """The links of a document, or with a span i:j, what speaks for linking two of its items and against it."""
         if question.token is not None or question.head is not None or question.label is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for two items by --span I:J")
-        examples, one = self.examples(X), np.zeros(1, dtype=np.int32)
-        documents: Any = examples.documents
-        scores = np.empty(len(documents.first))
-        pair_scores(documents, self.weights, 0, scores)
+        documents, one = self.extractor.transform(X), np.zeros(1, dtype=np.int32)
+        examples = self._compiled(documents)
+        scores = examples.scored(self.weights, one).scores.own
         items = described_items(X[0], int(documents.items[-1]))
         if question.span is None:
             outputs: Any = examples.decode(self.weights, one)
-            joined = outputs if isinstance(examples, ForestExamples) else documents.layout.within(outputs)
+            joined = examples.structure.flags(examples.sizes, outputs)
             found = sorted(np.flatnonzero(joined).tolist(), key=lambda pair: -scores[pair])
             return listed((_pair(documents, items, pair), float(scores[pair]), "apart") for pair in found)
         i, j = sorted(question.span)
@@ -183,7 +185,7 @@ def predicted(examples: ForestExamples | CorrelationExamples, w: FloatVector, n_
     """The predicted clusters of all documents."""
     outputs = np.concatenate(predict(examples, w, n_threads))
     clusters = examples.trees(np.arange(examples.n_examples, dtype=np.int32), outputs)
-    return split(clusters.tolist(), examples.documents.layout.items)
+    return split(clusters.tolist(), examples.layout.items)
 
 
 def _pair(documents: Documents, items: Sequence[str], pair: int) -> str:

@@ -14,7 +14,7 @@ from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.coreference.entities import entity_numbers, entity_scores, has_singletons
-from widemargin.tasks.coreference.examples import AntecedentExamples
+from widemargin.tasks.coreference.examples import NEW, AntecedentExamples, ErrorCosts
 from widemargin.tasks.coreference.features import (
     DEFAULT_TEMPLATES,
     LinkExtractor,
@@ -24,7 +24,6 @@ from widemargin.tasks.coreference.features import (
 from widemargin.tasks.coreference.links import Links
 from widemargin.tasks.coreference.model import DECODERS, CoreferenceModel, predicted
 from widemargin.tasks.coreference.parameters import CoreferenceParameters
-from widemargin.tasks.coreference.truth import NEW, ErrorCosts
 from widemargin.tasks.training import Compiled, Data, chosen
 from widemargin.tasks.trees import checked_bits
 
@@ -85,7 +84,7 @@ def _examples(
     parameters: CoreferenceParameters, links: Links, entities: IntVector
 ) -> AntecedentExamples | ForestExamples:
     if parameters.decoder == "forest":
-        return ForestExamples(links, links.keys.mask + 1, entities, penalty=parameters.link_penalty)
+        return ForestExamples(links, links.n_weights, entities, penalty=parameters.link_penalty)
     costs = ErrorCosts(parameters.false_anaphor, parameters.false_new, parameters.wrong_link)
     return AntecedentExamples(links, entities, costs=costs)
 
@@ -95,7 +94,7 @@ def antecedents_of(examples: AntecedentExamples, given: Any) -> IntVector:
 
     Mentions are counted from 0 in their document. Antecedents must be right, and None is so only where none is.
     """
-    documents, pairs = examples.links.keys.documents, examples.links.keys.pairs
+    documents = examples.keys.documents
     if len(given) != len(documents) - 1:
         raise DataError(f"there are {len(documents) - 1} documents, but {len(given)} lists of antecedents")
     outputs = np.zeros(examples.n_examples, dtype=np.int32)
@@ -104,13 +103,10 @@ def antecedents_of(examples: AntecedentExamples, given: Any) -> IntVector:
         if len(antecedents) != end - begin:
             raise DataError(f"document {i} has {end - begin} mentions, but {len(antecedents)} antecedents")
         for number, antecedent in enumerate(antecedents):
-            m = begin + number
             back = NEW if antecedent is None else number - antecedent
-            reach = int(pairs[m + 1] - pairs[m])
-            right = back == NEW if not examples.truth.anaphoric[m] else 0 < back <= reach
-            if not right or (back != NEW and not examples.truth.right[pairs[m + 1] - back]):
+            if not examples.is_right(begin + number, back):
                 raise DataError(f"document {i}: {antecedent!r:.60} is no right antecedent of mention {number}")
-            outputs[m] = back
+            outputs[begin + number] = back
     return outputs
 
 

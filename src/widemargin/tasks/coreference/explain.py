@@ -36,7 +36,7 @@ class LinkVotes:
         self.document, self.w = document, w
         links = extractor.links([document])
         self.keys, self.templates = links.keys, extractor.in_order
-        self.scores = links.scores(w, np.zeros(1, dtype=np.int32))
+        self.scores = links.scores_of_all(w)
         self._described = described(document)
         self._atoms = Atoms(mention_columns([document], [self._described]), Resources())
 

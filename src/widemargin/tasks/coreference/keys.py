@@ -62,11 +62,11 @@ def score_pair(keys: LinkKeys, m: int, pair: int, w: FloatVector) -> float:
 
 
 @kernel
-def link_scores(keys: LinkKeys, m: int, w: FloatVector, scores: FloatVector) -> None:
-    """The scores of all links of mention m, that to the closest antecedent last."""
+def add_link_scores(keys: LinkKeys, m: int, w: FloatVector, scores: FloatVector) -> None:
+    """Add the scores of all links of mention m, that to the closest antecedent last."""
     alone = score_alone(keys, m, w)
     for pair in range(keys.pairs[m], keys.pairs[m + 1]):
-        scores[pair - keys.pairs[m]] = alone + score_pair(keys, m, pair, w)
+        scores[pair - keys.pairs[m]] += alone + score_pair(keys, m, pair, w)
 
 
 @kernel

@@ -5,6 +5,7 @@ Model files call its structure ``coreference``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
@@ -22,12 +23,10 @@ from widemargin.report.explain import Explanation, Question
 from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.coreference.entities import entity_evaluation, entity_scores
-from widemargin.tasks.coreference.examples import AntecedentExamples
+from widemargin.tasks.coreference.examples import NEW, AntecedentExamples
 from widemargin.tasks.coreference.features import LinkExtractor
 from widemargin.tasks.coreference.files import cut, read_texts
-from widemargin.tasks.coreference.marginals import posteriors
 from widemargin.tasks.coreference.pictures import text_lines, text_page
-from widemargin.tasks.coreference.truth import NEW
 from widemargin.tasks.strongest import Part
 from widemargin.tasks.trees import HASH_BITS, packed_weights, stored_weights
 from widemargin.text.columns import split
@@ -95,9 +94,7 @@ class CoreferenceModel(Model):
     def examples(self, X: Any) -> "AntecedentExamples | ForestExamples":
         """Documents as examples to be decoded."""
         links = self.extractor.links(X)
-        return (
-            AntecedentExamples(links) if self.decoder == "antecedents" else ForestExamples(links, links.keys.mask + 1)
-        )
+        return AntecedentExamples(links) if self.decoder == "antecedents" else ForestExamples(links, links.n_weights)
 
     def predict(self, X: Any, n_threads: int = 1) -> list[list[int]]:
         """The entity of every mention, numbered from 0 in each document, in the order of first mentions."""
@@ -107,7 +104,7 @@ class CoreferenceModel(Model):
         """The antecedent of every mention, as its number in the document from 0 on; None if it starts an entity."""
         examples = self._antecedents(X)
         outputs = np.concatenate(predict(examples, self.weights, n_threads))
-        documents = examples.links.keys.documents
+        documents = examples.keys.documents
         place = np.arange(len(outputs)) - np.repeat(documents[:-1], np.diff(documents)) - outputs
         found = [None if back == NEW else at for at, back in zip(place.tolist(), outputs.tolist(), strict=True)]
         return split(found, documents)
@@ -120,12 +117,13 @@ class CoreferenceModel(Model):
         examples = self._antecedents(X)
         if not self.probabilistic:
             raise UnsupportedError("the model was not trained by likelihood, so its scores are no probabilities")
-        keys, found = examples.links.keys, []
-        for begin, end in zip(keys.documents[:-1].tolist(), keys.documents[1:].tolist(), strict=True):
-            shares = posteriors(keys, self.weights, np.arange(begin, end, dtype=np.int32))
+        found = []
+        for begin, end in pairwise(examples.keys.documents.tolist()):
+            shares, _ = examples.probabilities(self.weights, np.arange(begin, end, dtype=np.int32))
             matrix: FloatMatrix = np.zeros((end - begin, end - begin))
-            row = np.repeat(np.arange(end - begin), np.diff(shares.indptr))
-            matrix[row, row - shares.indices] = shares.values
+            n_choices = examples.sizes[begin:end]
+            row = np.repeat(np.arange(end - begin), n_choices)
+            matrix[row, row + 1 - np.repeat(np.cumsum(n_choices), n_choices) + np.arange(len(row))] = shares
             found.append(matrix)
         return found
 
@@ -220,6 +218,6 @@ def predicted(examples: AntecedentExamples | ForestExamples, w: FloatVector, n_t
     """The predicted entities of all documents."""
     outputs = np.concatenate(predict(examples, w, n_threads))
     if isinstance(examples, AntecedentExamples):
-        return split(examples.entities_of(outputs).tolist(), examples.links.keys.documents)
+        return split(examples.entities_of(outputs).tolist(), examples.keys.documents)
     entities = examples.trees(np.arange(examples.n_examples, dtype=np.int32), outputs)
     return split(entities.tolist(), examples.layout.items)

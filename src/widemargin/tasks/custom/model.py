@@ -20,6 +20,7 @@ from widemargin.files.raw import Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.structures.custom_latent import pair
 from widemargin.structures.custom_positions import custom_examples
+from widemargin.structures.examples import PartExamples
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.strongest import Part, strongest
 
@@ -55,6 +56,8 @@ class CustomModel(Model):
             return [structure.decode(x, self.weights) for x in X]
         examples = examples_of(structure, X, None, len(self.weights))
         parts = predict(examples, self.weights, n_threads)
+        if isinstance(examples, PartExamples):
+            return np.split(np.concatenate(parts), np.cumsum(examples.lengths)[:-1]) if len(X) else []
         outputs = [
             output for part in parts for output in (examples.listed(part) if isinstance(examples, Listed) else part)
         ]

@@ -8,25 +8,25 @@ with the right head and the wrong label, each times its cost. The structure is `
 is `tasks.parse.tree_features`.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.cut_store import BYTES_PER_ENTRY
-from widemargin.core.examples import Differences, Scale
+from widemargin.core.examples import Scale, per_example
 from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import sums
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.arc_costs import ArcCosts
-from widemargin.structures.dependencies import KINDS, WITH_GRANDPARENTS, ArcScores, Dependencies, Order
+from widemargin.structures.dependencies import KINDS, WITH_GRANDPARENTS, Dependencies, Order, Sentence, sentence_of
 from widemargin.structures.dependency_sums import SummedDependencies, dependencies
 from widemargin.structures.examples import PartExamples, Scored, WithBestK, WithPositions, WithSums
-from widemargin.structures.parts import Costs, Counts
-from widemargin.tasks.parse.crossing import crossing
+from widemargin.structures.flat import Counts
+from widemargin.structures.parts import Costs
 from widemargin.tasks.parse.keys import STEPS, TreeKeys
 from widemargin.tasks.parse.tree_features import TreeFeatures
 
@@ -124,6 +124,8 @@ class TreeExamples(WithBestK, WithPositions):
     """
 
     features: TreeFeatures
+    costs: ArcCosts
+    structure: Dependencies
 
     def __init__(
         self,
@@ -146,14 +148,14 @@ class TreeExamples(WithBestK, WithPositions):
         trees.check_lengths(lengths, source)
         self.trees, self.heads = trees, np.empty(0, dtype=np.int32) if heads is None else heads
         gold = self._checked(lengths, labels)
-        costs = ArcCosts(indptr, gold, trees.n_labels, np.array([head_cost, label_cost], dtype=np.float64))
+        structure = trees.structure
+        costs = ArcCosts(indptr, gold, structure, np.array([head_cost, label_cost], dtype=np.float64))
         features = TreeFeatures(
-            indptr, keys, trees.hash_bits, trees.n_labels, trees.n_weights, self.heads, _microseconds(trees, lengths)
+            indptr, keys, trees.hash_bits, structure, trees.n_weights, self.heads, _microseconds(trees, lengths)
         )
         features.check()
-        super().__init__(trees.structure, features, costs, gold)
-        # Only the best labels of arcs are kept where no other is asked for: that takes less time than to write them.
-        self._folded = PartExamples(replace(self.structure, folded=True), features, costs, gold)
+        super().__init__(structure, features, costs, gold)
+        self._unlabelled = PartExamples(replace(structure, n_labels=1), features, costs, gold)
 
     def _checked(self, lengths: LongVector, labels: IntVector | None) -> IntVector:
         """The codes of the gold arcs; raise unless every index is within bounds: kernels do not check."""
@@ -168,14 +170,21 @@ class TreeExamples(WithBestK, WithPositions):
         return codes
 
     def decode(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
-        """The best trees of the batch, end to end."""
+        """The best trees of the batch, end to end; of the labels of an arc, only the best is ever kept."""
         if isinstance(w, Scored):
             return super().decode(w, batch, error_scale=error_scale)
-        return self._folded.decode(w, batch, error_scale=error_scale)
+        scales, structure, found = per_example(error_scale, batch), self._unlabelled.structure, []
+        for at in self._unlabelled._pieces(batch):
+            scores = structure.room(self.sizes[batch[at]])
+            scores.own[:] = 0.0
+            labels = self.features.best_labels(w, batch[at], self.costs, scales[at], scores)
+            found.append(_with_labels(scores.sizes, structure.best(scores), labels, self.trees.n_labels))
+        return np.concatenate(found)
 
-    def arc_scores(self, w: FloatVector, i: int) -> ArcScores:
-        """The part scores of one sentence, folded."""
-        return self._folded.scored(w, np.array([i], dtype=np.int32)).scores
+    def part_scores(self, w: FloatVector, i: int) -> Sentence:
+        """The part scores of one sentence."""
+        scores = self.scored(w, np.array([i], dtype=np.int32)).scores
+        return sentence_of(scores, 0, self.trees.n_labels, self.structure.kind)
 
     def unreachable(self) -> dict[str, BoolVector]:
         """The gold trees that decoding cannot return (`core.examples.Unreachable`)."""
@@ -210,30 +219,16 @@ class SummedTreeExamples(WithSums, TreeExamples):
         losses, beyond = np.maximum(log_z - total, 0.0), np.flatnonzero(self._beyond[batch])
         losses[beyond] = np.logaddexp(log_z[beyond] - total[beyond], 0.0)
         counts = self.structure.residual(counts, gold)
+        ends = counts.starts + self.structure.n_own(counts.sizes)
         for k in beyond.tolist():
-            factor, size = -np.expm1(-losses[k]), int(counts.widths[k])
-            counts.arcs[counts.starts[k] :][: size**2] *= factor
-            counts.labels[counts.starts[k] :][: size**2] *= factor
-            counts.siblings[counts.triples[k] :][: size**3] *= factor
+            counts.own[counts.starts[k] : ends[k]] *= -np.expm1(-losses[k])
         return losses, counts
-
-    def _expected(self, w: Any, batch: IntVector, error_scale: float, costs: Costs) -> Differences:
-        losses = []
-
-        def counted() -> Iterator[tuple[IntVector, Counts]]:
-            for piece in self.pieces(batch):
-                loss, counts = self.losses(w, piece, error_scale, costs)
-                losses.append(loss)
-                yield piece, counts
-
-        psi = self.features.gather_pieces(batch, counted())
-        return Differences(np.concatenate(losses), psi)
 
     def labelled(self, w: FloatVector, i: int) -> FloatMatrix:
         """(n + 1, n + 1, labels) the probabilities of the arcs of one sentence with all labels, by head, then token."""
         scores = self.scored(w, np.array([i], dtype=np.int32)).scores
-        size = int(self.lengths[i]) + 1
-        return self.structure.own(self.structure.sums(scores, over=True).counts).reshape(size, size, -1)
+        counts, size = self.structure.sums(scores, over=True).counts, int(self.lengths[i]) + 1
+        return counts.own[: size * size * self.trees.n_labels].reshape(size, size, -1)
 
     def expectation_bytes(self) -> FloatVector:
         """What `expectation` may take: sums over all trees, and the entries of ψ."""
@@ -258,6 +253,15 @@ def tree_examples(trees: Trees, *parts: Any, **options: Any) -> TreeExamples:
     return (TreeExamples if trees.grandparents else SummedTreeExamples)(trees, *parts, **options)
 
 
+def _with_labels(sizes: LongVector, heads: IntVector, labels: IntVector, n_labels: int) -> IntVector:
+    """The codes of arcs from these heads; the labels are those of all arcs, sentence after sentence."""
+    size, rows, ends = np.repeat(sizes + 1, sizes), (sizes + 1) ** 2, np.cumsum(sizes)
+    modifiers = np.arange(1, len(heads) + 1) - np.repeat(ends - sizes, sizes)
+    chosen = labels[np.repeat(np.cumsum(rows) - rows, sizes) + heads * size + modifiers]
+    codes: IntVector = heads * np.int32(n_labels) + chosen
+    return codes
+
+
 def _microseconds(trees: Trees, lengths: LongVector) -> FloatVector:
     """Measured: about half a microsecond an arc, 20 nanoseconds a pair of siblings, and 30 a chain of two arcs."""
     work: FloatVector = 0.5 * lengths * (lengths + 1.0)
@@ -266,3 +270,38 @@ def _microseconds(trees: Trees, lengths: LongVector) -> FloatVector:
     if trees.grandparents:
         work += 0.03 * lengths**3 + 1e-3 * NANOSECONDS_GRANDSIBLINGS * lengths**4.0
     return work
+
+
+def crossing(indptr: LongVector, heads: IntVector) -> BoolVector:
+    """Whether any two arcs of each tree cross; sentences begin at `indptr`, heads count from 1, and 0 is the root.
+
+    The root is left of all words, so a word that hangs on it may not be inside another arc.
+
+    >>> crossing(np.array([0, 3, 6, 9]), np.array([2, 0, 2, 3, 0, 2, 0, 1, 2]))
+    array([False,  True, False])
+    """
+    # Every sentence has a place for its root before its words.
+    roots = np.repeat(indptr[:-1] + np.arange(len(indptr) - 1), np.diff(indptr))
+    words = np.arange(len(heads)) + 1 + np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    left, right = np.minimum(words, roots + heads), np.maximum(words, roots + heads)
+    order = np.lexsort((-right, left))
+    across = np.empty(len(heads), dtype=np.bool_)
+    across[order] = _across(left[order], right[order])
+    return sums(across, indptr) > 0
+
+
+@kernel
+def _across(left: LongVector, right: LongVector) -> BoolVector:
+    """Whether each arc ends after an arc that it begins in; sorted by left ends, then from the longest to the shortest.
+
+    The arcs that the current one begins in are on a stack. Up to the first crossing they are nested, and only the
+    innermost need be looked at.
+    """
+    across, stack, depth = np.zeros(len(left), dtype=np.bool_), np.empty(len(left), dtype=np.int64), 0
+    for k in range(len(left)):
+        while depth > 0 and stack[depth - 1] <= left[k]:
+            depth -= 1
+        across[k] = depth > 0 and stack[depth - 1] < right[k]
+        stack[depth] = right[k]
+        depth += 1
+    return across

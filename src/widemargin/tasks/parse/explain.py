@@ -4,19 +4,145 @@ Scores are those of single arcs, with the rest of the tree as it is. Where a mod
 is the one that it has, or would have, in the predicted tree. Its grandparent is the head that its head has there; it is
 left out if it is between the two, where no projective tree has it. A tree is chosen as a whole, so one of its arcs may
 well score less than another arc that did not fit in.
+
+Hashed features have no names in a model, but for a given sentence they can be spelt again: every template with the
+values that it finds there. The votes for an arc add up to its score,
+
+    arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)  [+ grandparent(g, h, m)]]
+
+so that they tell why the arc was chosen, and not another (`tasks.parse.examples`).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from widemargin._types import FloatVector, LongMatrix
+from widemargin._types import FloatVector, IntVector, LongMatrix
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
-from widemargin.structures.dependencies import ArcScores, fold, grandparents_of, siblings_of
-from widemargin.tasks.parse.votes import ArcVotes
+from widemargin.structures.dependencies import Sentence
+from widemargin.tasks.parse.features import MEASURES, OUTSIDE, ArcExtractor
+from widemargin.tasks.parse.keys import (
+    GROUPS,
+    LABEL,
+    TURNS,
+    TreeData,
+    arc_slots,
+    between,
+    grandparent_slots,
+    label_slots,
+    sibling_slots,
+    slot_room,
+    step_of,
+)
+from widemargin.text.attributes import Resources
+from widemargin.text.columns import Columns
+from widemargin.text.roles import RoleTemplate, spell_roles
+from widemargin.text.templates import Atoms
 from widemargin.text.trees import Arc
+
+
+class _Feature(NamedTuple):
+    template: RoleTemplate
+    at: int
+    nodes: dict[str, int]
+    step: int
+    labelled: bool
+    distant: bool = False
+
+    @property
+    def distance(self) -> str:
+        """The value of the distance that this feature may be combined with."""
+        return TURNS[self.step] if "grandparent" in self.template.roles else MEASURES["distance"][self.step]
+
+
+class ArcVotes:
+    """The votes in one sentence.
+
+    Parameters
+    ----------
+    extractor : the extractor of the features of arcs
+    sentence : columns of this sentence alone
+    w : the weights
+    labels : the labels that arcs may have
+    """
+
+    def __init__(self, extractor: ArcExtractor, sentence: Columns, w: FloatVector, labels: Sequence[str]) -> None:
+        self.n_tokens = sentence.n_tokens
+        self._extractor, self._w, self._labels = extractor, w, labels
+        self._data = TreeData(sentence.indptr, extractor.keys(sentence), (1 << extractor.hash_bits) - 1, len(labels), 0)
+        self._atoms = Atoms(sentence, Resources())
+
+    def scores(self, head: int, modifier: int, sibling: int = 0, grandparent: int | None = None) -> FloatVector:
+        """The score of an arc with each of the labels.
+
+        The token `sibling` is the next towards the head, 0 for none; `grandparent` is the head of the head, 0 for the
+        root, None for none.
+        """
+        scores = np.zeros(len(self._labels))
+        for feature in self._features(head, modifier, sibling, grandparent):
+            end = len(self._labels) if feature.labelled else 1
+            scores += self._w[feature.at : feature.at + end]
+        return scores
+
+    def biases(self, head: int, modifier: int) -> FloatVector:
+        """The part of the scores that depends on the direction and the distance of an arc, not on its tokens."""
+        scores = np.zeros(len(self._labels))
+        for feature in self._features(head, modifier, 0, None):
+            if feature.labelled and not feature.template.columns_read:
+                scores += self._w[feature.at : feature.at + len(self._labels)]
+        return scores
+
+    def votes(
+        self, head: int, modifier: int, label: int, sibling: int = 0, grandparent: int | None = None
+    ) -> list[tuple[str, float]]:
+        """All votes for an arc with a label: features, ``template=values``, and their weights."""
+        return [
+            (self._spelt(feature, label), float(self._w[feature.at + label * feature.labelled]))
+            for feature in self._features(head, modifier, sibling, grandparent)
+        ]
+
+    def _features(self, head: int, modifier: int, sibling: int, grandparent: int | None) -> Iterator[_Feature]:
+        data, (slots, tokens) = self._data, slot_room(self._data, self.n_tokens)
+        n_between = between(data.keys, 0, head, modifier, tokens)
+        count = arc_slots(data, 0, head, modifier, tokens, n_between, slots)
+        groups = [("arc", 0), *(("between", token) for token in tokens[:n_between].tolist())]
+        yield from self._named(slots[:count], groups, head, modifier)
+        count = sibling_slots(data, 0, head, sibling or head, modifier, slots)
+        yield from self._named(slots[:count], [("sibling", sibling)], head, modifier)
+        if grandparent is not None:
+            count = grandparent_slots(data, 0, head, modifier, grandparent, slots)
+            yield from self._named(slots[:count], [("grandparent", grandparent)], head, modifier)
+        count = label_slots(data, 0, head, modifier, slots)
+        yield from self._named(slots[:count], [(name, 0) for name in GROUPS[LABEL:]], head, modifier)
+
+    def _named(
+        self, slots: IntVector, groups: Iterable[tuple[str, int]], head: int, modifier: int
+    ) -> Iterator[_Feature]:
+        """The features that have these weights, by the groups that they are in, each with its third token."""
+        read = iter(slots.tolist())
+        for name, other in groups:
+            nodes = {"head": head, "modifier": modifier, "between": other, "sibling": other, "grandparent": other}
+            for template in self._extractor.groups[name]:
+                slot = next(read)
+                if name.startswith("label"):
+                    yield _Feature(template, slot, nodes, step_of(head, modifier), labelled=True)
+                    continue
+                distant = next(read)
+                step = distant - slot - 1
+                yield _Feature(template, slot, nodes, step, labelled=False)
+                yield _Feature(template, distant, nodes, step, labelled=False, distant=True)
+
+    def _spelt(self, feature: _Feature, label: int) -> str:
+        tokens = {role: node - 1 if node else OUTSIDE[role] for role, node in feature.nodes.items()}
+        measured = {name: values[feature.step] for name, values in MEASURES.items()}
+        measured |= {"label": self._labels[label], "distance": feature.distance}
+        template = feature.template
+        for measure in ("label",) * feature.labelled + ("distance",) * feature.distant:
+            template = replace(template, text=f"{template.text}|{measure}", measures=(*template.measures, measure))
+        return spell_roles(self._atoms, template, tokens, measured)
 
 
 @dataclass(frozen=True)
@@ -67,25 +193,22 @@ class ArcExplainer:
             raise WidemarginError(f"the arc {self.spelt(token, chosen)} is the one chosen; name another")
         return max(candidates, key=candidates.__getitem__)
 
-    def margins(self, scores: ArcScores) -> list[tuple[Arc, float]]:
+    def margins(self, scores: Sentence) -> list[tuple[Arc, float]]:
         """For every token the best arc from another head, and how much more the chosen arc scores.
 
         `scores` are the part scores of the sentence, which compiled code has summed up for all arcs at once.
         """
-        size = len(self.arcs) + 1
-        arcs, best = np.empty((size, size)), np.empty((size, size), dtype=np.int32)
-        fold(scores, 0, arcs, best)
+        arcs, best = scores.arcs.max(axis=2), scores.arcs.argmax(axis=2)
         np.fill_diagonal(arcs, -np.inf)
         # Only triples that a tree can have are scored; the room of the others holds anything.
         rows, columns = np.nonzero(~np.eye(len(arcs), dtype=bool) & (np.arange(len(arcs)) > 0))
         if len(scores.siblings):
-            arcs[rows, columns] += siblings_of(scores, 0)[rows, self._siblings()[rows, columns], columns]
+            arcs[rows, columns] += scores.siblings[rows, self._siblings()[rows, columns], columns]
         if len(scores.grandparents):
-            chains = grandparents_of(scores, 0)
             for head, token in zip(rows.tolist(), columns.tolist(), strict=True):
                 grandparent = self._grandparent(head, token)
                 if grandparent is not None:
-                    arcs[head, token] += chains[head, token, grandparent]
+                    arcs[head, token] += scores.grandparents[head, token, grandparent]
         found = []
         for token, chosen in enumerate(self.arcs, 1):
             arcs[chosen.head, token] = -np.inf

@@ -41,7 +41,7 @@ class ParseFiles(Files):
 
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """Attachment scores."""
-        from widemargin.tasks.parse.evaluation import tree_evaluation
+        from widemargin.tasks.parse.metrics import tree_evaluation
 
         X = gold.document.columns
         right, found = (arc_lists(corpus.y, X.indptr) for corpus in (gold, predicted))

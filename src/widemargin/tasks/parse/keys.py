@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntMatrix, IntVector, LongVector
+from widemargin._types import IntMatrix, IntVector, LongVector
 
 STEPS = ("root", "1", "2", "3", "4", "5+", "10+", "-1", "-2", "-3", "-4", "-5+", "-10+")
 DIRECTIONS = ("root", *["right"] * 6, *["left"] * 6)
@@ -62,12 +62,16 @@ class TreeKeys(NamedTuple):
 
 
 class TreeData(NamedTuple):
-    """The features of sentences, whose tokens begin at `indptr`; slots are taken modulo `mask` + 1."""
+    """The features of sentences, whose tokens begin at `indptr`; slots are taken modulo `mask` + 1.
+
+    `n_triples` says which triples have scores: 1 for siblings, 2 for grandparents as well.
+    """
 
     indptr: LongVector
     keys: TreeKeys
     mask: int
     n_labels: int
+    n_triples: int
 
 
 @kernel
@@ -112,17 +116,30 @@ def direction_of(step: int) -> int:
 def group_slots(
     data: TreeData, group: int, head: int, modifier: int, other: int, step: int, slots: IntVector, count: int
 ) -> int:
-    """Write the slots of a group's features after the first `count`; return where they end.
+    """Write the weights of a group's features after the first `count`; return where they end.
 
-    `head`, `modifier` and `other` are rows of keys, 0 where the group does not look at them.
+    A feature without labels has two: the one that always counts, then that of the step. Of one with labels the slot is
+    written, from which on it has a weight for each label. `head`, `modifier` and `other` are rows of keys, 0 where the
+    group does not look at them.
     """
-    keys, begin, end = data.keys, data.keys.edges[group], data.keys.edges[group + 1]
+    keys, mask, labelled = data.keys, data.mask, group >= LABEL
     h, m, o, s = np.uint64(head), np.uint64(modifier), np.uint64(other), np.uint64(step)
-    for column in range(begin, end):
+    for column in range(keys.edges[group], keys.edges[group + 1]):
         t = np.uint64(column)
-        key = keys.head[h, t] + keys.modifier[m, t] + keys.other[o, t] + keys.measure[s, t]
-        slots[np.uint64(count + column - begin)] = key & data.mask
-    return count + end - begin
+        slot = (keys.head[h, t] + keys.modifier[m, t] + keys.other[o, t] + keys.measure[s, t]) & mask
+        slots[np.uint64(count)] = slot
+        if not labelled:
+            slots[np.uint64(count + 1)] = slot + 1 + step
+        count += 1 if labelled else 2
+    return count
+
+
+@kernel
+def slot_room(data: TreeData, longest: int) -> tuple[IntVector, LongVector]:
+    """Room for the slots of a part, and for the tokens between two, in sentences of at most this length."""
+    edges = data.keys.edges
+    most = 2 * edges[LABEL_MODIFIER + 1] + 2 * (edges[BETWEEN + 1] - edges[BETWEEN]) * longest
+    return np.empty(most, dtype=np.int32), np.empty(longest + 1, dtype=np.int64)
 
 
 @kernel
@@ -152,7 +169,7 @@ def between(keys: TreeKeys, first: int, h: int, m: int, found: LongVector) -> in
 
 @kernel
 def arc_slots(data: TreeData, first: int, h: int, m: int, found: LongVector, n_between: int, slots: IntVector) -> int:
-    """Write the slots of an arc whatever its label; `found` are the tokens `between`. Return how many there are."""
+    """Write the weights of an arc whatever its label; `found` are the tokens `between`. Return how many there are."""
     head, step = row_of(first, h), step_of(h, m)
     count = group_slots(data, ARC, head, first + m, 0, step, slots, 0)
     for k in range(n_between):
@@ -185,46 +202,19 @@ def token_slots(data: TreeData, first: int, node: int, direction: int, group: in
 
 @kernel
 def sibling_slots(data: TreeData, first: int, h: int, s: int, m: int, slots: IntVector) -> int:
-    """Write the slots of a modifier and its sibling `s`, which is `h` where there is none; their step is step_of(s, m).
+    """Write the weights of a modifier and its sibling `s`, which is `h` where there is none; return how many there are.
 
-    Return how many there are.
+    Their step is that from the sibling.
     """
     other = 0 if s == h else first + s
-    return group_slots(data, SIBLING, row_of(first, h), first + m, other, 0, slots, 0)
+    return group_slots(data, SIBLING, row_of(first, h), first + m, other, step_of(s, m), slots, 0)
 
 
 @kernel
 def grandparent_slots(data: TreeData, first: int, h: int, m: int, g: int, slots: IntVector) -> int:
-    """Write the slots of a modifier, its head, a token, and its grandparent; their step is `turn_of` them.
+    """Write the weights of a modifier, its head, a token, and its grandparent; return how many there are.
 
-    Return how many there are.
+    Their step is the turn of the chain.
     """
-    return group_slots(data, GRANDPARENT, first + h, first + m, row_of(first, g), 0, slots, 0)
-
-
-@kernel
-def steps_from(node: int, n: int, steps: LongVector) -> None:
-    """Write the steps from a node to the tokens 1 … n of its sentence."""
-    for m in range(1, n + 1):
-        steps[m] = step_of(node, m)
-
-
-@kernel
-def add_arcs(
-    keys: TreeKeys,
-    t: int,
-    key: int,
-    modifier: int,
-    steps: LongVector,
-    w: FloatVector,
-    mask: int,
-    row: FloatVector,
-) -> None:
-    """Add the weights of a template's features to a row of arcs, whose modifiers have the rows from `modifier` on.
-
-    `key` is the sum of the keys of all other roles. Sums that do not wait for one another let fetches overlap.
-    """
-    for m in range(len(row)):
-        slot = np.uint64((key + keys.modifier[np.uint64(modifier + m), np.uint64(t)]) & mask)
-        step = np.uint64(1 + steps[np.uint64(m)])
-        row[np.uint64(m)] += w[slot] + w[slot + step]
+    step = turn_of(g, h > m, m)
+    return group_slots(data, GRANDPARENT, first + h, first + m, row_of(first, g), step, slots, 0)

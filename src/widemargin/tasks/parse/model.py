@@ -21,12 +21,11 @@ from widemargin.report.svg import Picture
 from widemargin.structures.dependencies import KINDS
 from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, as_dependencies
-from widemargin.tasks.parse.evaluation import counted_evaluation, tree_counts
 from widemargin.tasks.parse.examples import TreeExamples, Trees, tree_examples
-from widemargin.tasks.parse.explain import ArcExplainer
+from widemargin.tasks.parse.explain import ArcExplainer, ArcVotes
 from widemargin.tasks.parse.features import ArcExtractor
+from widemargin.tasks.parse.metrics import counted_evaluation, tree_counts
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
-from widemargin.tasks.parse.votes import ArcVotes
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, strongest
 from widemargin.tasks.trees import HASH_BITS, TreeModel, packed_weights, shown_tags, stored_weights
@@ -116,7 +115,7 @@ class Parser(TreeModel):
         found: list[list[Arc]] = []
         structure = replace(self.trees, order=1).structure
         for parts in self.probabilities(self.settled(X), n_threads):
-            scores = structure.room(np.array([len(parts) - 1]))._replace(arcs=parts.reshape(-1, len(self.labels)))
+            scores = structure.room(np.array([len(parts) - 1]))._replace(own=parts.ravel())
             heads, labels = np.divmod(structure.best(scores), len(self.labels))
             found.append([Arc(h, self.labels[label]) for h, label in zip(heads.tolist(), labels.tolist(), strict=True)])
         return found
@@ -210,7 +209,8 @@ class Parser(TreeModel):
         explainer = ArcExplainer(ArcVotes(self.extractor, X, self.w, self.labels), words, arcs, self.labels)
         token = question.token
         if token is None:
-            parts = zip(arcs_lines(words, arcs), explainer.margins(self.examples(X).arc_scores(self.w, 0)), strict=True)
+            margins = explainer.margins(self.examples(X).part_scores(self.w, 0))
+            parts = zip(arcs_lines(words, arcs), margins, strict=True)
             return listed(
                 (line, margin, explainer.spelt(t, other)) for t, (line, (other, margin)) in enumerate(parts, 1)
             )

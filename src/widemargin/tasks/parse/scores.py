@@ -12,7 +12,8 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.decoders.highest import highest
-from widemargin.structures.dependencies import ArcScores, grandparents_of, siblings_of
+from widemargin.structures.arc_costs import cost_row
+from widemargin.structures.flat import Scores, longest_of
 from widemargin.structures.rows import add_rows
 from widemargin.tasks.parse.keys import (
     ARC,
@@ -24,15 +25,42 @@ from widemargin.tasks.parse.keys import (
     SIBLING,
     TreeData,
     TreeKeys,
-    add_arcs,
     direction_of,
     group_slots,
     row_of,
+    slot_room,
     step_of,
-    steps_from,
     token_slots,
     turn_of,
 )
+
+
+@kernel
+def _steps_from(node: int, n: int, steps: LongVector) -> None:
+    """Write the steps from a node to the tokens 1 … n of its sentence."""
+    for m in range(1, n + 1):
+        steps[m] = step_of(node, m)
+
+
+@kernel
+def _add_arcs(
+    keys: TreeKeys,
+    t: int,
+    key: int,
+    modifier: int,
+    steps: LongVector,
+    w: FloatVector,
+    mask: int,
+    row: FloatVector,
+) -> None:
+    """Add the weights of a template's features to a row of arcs, whose modifiers have the rows from `modifier` on.
+
+    `key` is the sum of the keys of all other roles. Sums that do not wait for one another let fetches overlap.
+    """
+    for m in range(len(row)):
+        slot = np.uint64((key + keys.modifier[np.uint64(modifier + m), np.uint64(t)]) & mask)
+        step = np.uint64(1 + steps[np.uint64(m)])
+        row[np.uint64(m)] += w[slot] + w[slot + step]
 
 
 @kernel
@@ -58,9 +86,9 @@ def _add_between(
         for node in range(1, n):
             key = keys.head[head, t] + keys.other[first + node, t]
             if node > h and nearest[0, node] <= h:
-                add_arcs(keys, t, key, first + node + 1, steps[node + 1 :], w, data.mask, row[node + 1 :])
+                _add_arcs(keys, t, key, first + node + 1, steps[node + 1 :], w, data.mask, row[node + 1 :])
             elif node < h and nearest[1, node] >= h:
-                add_arcs(keys, t, key, first + 1, steps[1:node], w, data.mask, row[1:node])
+                _add_arcs(keys, t, key, first + 1, steps[1:node], w, data.mask, row[1:node])
 
 
 @kernel
@@ -70,9 +98,9 @@ def _arcs_from(
     """Write the scores of the arcs from h whatever their labels."""
     keys, n = data.keys, len(row) - 1
     row[:] = 0.0
-    steps_from(h, n, steps)
+    _steps_from(h, n, steps)
     for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
-        add_arcs(keys, t, int(keys.head[row_of(first, h), t]), first + 1, steps[1:], w, data.mask, row[1:])
+        _add_arcs(keys, t, int(keys.head[row_of(first, h), t]), first + 1, steps[1:], w, data.mask, row[1:])
     if keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]:
         _add_between(data, w, first, h, nearest, steps, row)
 
@@ -102,23 +130,23 @@ def _add_labels(
 
 
 @kernel
-def _sibling_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
-    """scores[h, s, m] of all modifiers m of h whose next sibling towards h is s; h itself where there is none."""
+def _add_siblings(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
+    """Add to scores[h, s, m] of all modifiers m of h whose next sibling towards h is s; h itself where none is."""
     steps, whatever_head = np.empty(n + 1, dtype=np.int64), np.empty((2, n + 1))
     for s in range(n + 1):
-        steps_from(s, n, steps)
+        _steps_from(s, n, steps)
         # Without a sibling, next to the head s; and with the sibling s.
         for row, other in zip(whatever_head, (0, first + s)):  # noqa: B905 — Numba knows no `strict`
             row[:] = 0.0
             for t in range(keys.edges[SIBLING], keys.sibling_head):
-                add_arcs(keys, t, int(keys.other[other, t]), first + 1, steps[1:], w, mask, row[1:])
+                _add_arcs(keys, t, int(keys.other[other, t]), first + 1, steps[1:], w, mask, row[1:])
         for h in range(n + 1) if s > 0 else range(1):
             row, other = scores[h, s], 0 if s == h else first + s
             low, high = 1 if s <= h else s + 1, n + 1 if s >= h else s
-            row[low:high] = whatever_head[0 if s == h else 1, low:high]
+            row[low:high] += whatever_head[0 if s == h else 1, low:high]
             for t in range(keys.sibling_head, keys.edges[SIBLING + 1]):
                 key = keys.head[row_of(first, h), t] + keys.other[other, t]
-                add_arcs(keys, t, key, first + low, steps[low:high], w, mask, row[low:high])
+                _add_arcs(keys, t, key, first + low, steps[low:high], w, mask, row[low:high])
 
 
 @kernel
@@ -144,8 +172,8 @@ def _add_chains(
 
 
 @kernel
-def _grandparent_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
-    """scores[h, m, g] of all chains of words h and m with a grandparent g outside of them."""
+def _add_grandparents(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
+    """Add to scores[h, m, g] of all chains of words h and m with a grandparent g outside of them."""
     begin, with_head, end = keys.edges[GRANDPARENT], keys.grandparent_head, keys.edges[GRANDPARENT + 1]
     others = _grandparent_keys(keys, first, n)
     turns, whatever_head = np.empty(n + 1, dtype=np.int64), np.empty(n + 1)
@@ -159,7 +187,8 @@ def _grandparent_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n
                 _add_chains(key, others[t - begin], turns, w, mask, whatever_head, 0, n + 1)
             for h in range(m + 1, n + 1) if head_after else range(1, m):
                 low, high, row = min(h, m), max(h, m) + 1, scores[h, m]
-                row[:low], row[high:] = whatever_head[:low], whatever_head[high:]
+                row[:low] += whatever_head[:low]
+                row[high:] += whatever_head[high:]
                 for t in range(with_head, end):
                     key = int(keys.head[first + h, t] + keys.modifier[first + m, t])
                     _add_chains(key, others[t - begin], turns, w, mask, row, 0, low)
@@ -167,35 +196,49 @@ def _grandparent_scores(keys: TreeKeys, w: FloatVector, mask: int, first: int, n
 
 
 @kernel
-def add_scores(data: TreeData, w: FloatVector, batch: IntVector, longest: int, scores: ArcScores) -> None:
-    """Add the scores of a batch to its costs, which `structures.arc_costs` has filled in."""
-    keys, all_arcs, labels = data.keys, scores.arcs, scores.labels
-    nodes, slots = np.empty((6 * (longest + 1), data.n_labels)), np.empty(keys.edges[LABEL_MODIFIER + 1], np.int32)
-    arcs, steps, row = np.empty(longest + 1), np.empty(longest + 1, dtype=np.int64), np.empty(data.n_labels)
-    has_between = keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]
+def add_scores(
+    data: TreeData,
+    w: FloatVector,
+    batch: IntVector,
+    scores: Scores,
+    gold: IntVector,
+    costs: FloatVector,
+    scales: FloatVector,
+    labels: IntVector,
+) -> None:
+    """Add the scores of a batch to its costs, which `structures.arc_costs` has filled in.
+
+    With room for `labels`, trees have scores of their arcs with the best label alone, costs included, which is written
+    there. Sums over labels that are not kept take less time than those that are.
+    """
+    keys, folded, n_labels, longest = data.keys, len(labels) > 0, data.n_labels, longest_of(scores.sizes)
+    nodes, (slots, _) = np.empty((6 * (longest + 1), n_labels)), slot_room(data, 0)
+    arcs, steps, row = np.empty(longest + 1), np.empty(longest + 1, dtype=np.int64), np.empty(n_labels)
+    has_between, read = keys.edges[BETWEEN] < keys.edges[BETWEEN + 1], 0
     for k in range(len(batch)):
-        first, n = data.indptr[batch[k]], scores.sizes[k]
+        first, n, own = data.indptr[batch[k]], scores.sizes[k], scores.own[scores.starts[k] :]
+        size = n + 1
         nearest = _same_values(keys, first, n if has_between else 0)
         _node_labels(data, w, first, n, slots, nodes)
-        for h in range(n + 1):
-            _arcs_from(data, w, first, h, nearest, steps[: n + 1], arcs[: n + 1])
-            for m in range(1, n + 1):
-                at = scores.starts[k] + h * (n + 1) + m
+        for h in range(size):
+            _arcs_from(data, w, first, h, nearest, steps[:size], arcs[:size])
+            for m in range(1, size):
                 if h == m:
                     continue
-                if len(labels) == 0:
-                    for label in range(data.n_labels):
-                        all_arcs[at, label] += arcs[m]
-                    _add_labels(data, w, first, h, m, nodes, slots, all_arcs[at])
+                arc = h * size + m
+                if not folded:
+                    kept = own[arc * n_labels : (arc + 1) * n_labels]
+                    for label in range(n_labels):
+                        kept[label] += arcs[m]
+                    _add_labels(data, w, first, h, m, nodes, slots, kept)
                     continue
-                for label in range(data.n_labels):
-                    row[label] = all_arcs[at, 0]
-                if labels[at] >= 0:
-                    row[labels[at]] = 0.0
+                cost_row(gold[first + m - 1] if scales[k] != 0.0 else -1, h, costs, scales[k], row)
                 _add_labels(data, w, first, h, m, nodes, slots, row)
-                labels[at] = highest(row)
-                all_arcs[at, 0] = arcs[m] + row[labels[at]]
-        if len(scores.siblings) > 0:
-            _sibling_scores(keys, w, data.mask, first, n, siblings_of(scores, k))
-        if len(scores.grandparents) > 0:
-            _grandparent_scores(keys, w, data.mask, first, n, grandparents_of(scores, k))
+                best = highest(row)
+                labels[read + arc], own[arc] = best, arcs[m] + row[best]
+        read += size * size
+        own = own[size * size * (1 if folded else n_labels) :]
+        if data.n_triples > 0:
+            _add_siblings(keys, w, data.mask, first, n, own[: size**3].reshape(size, size, size))
+        if data.n_triples > 1:
+            _add_grandparents(keys, w, data.mask, first, n, own[size**3 : 2 * size**3].reshape(size, size, size))

@@ -14,17 +14,21 @@ when its brackets descend with D. Grades say nothing about the order of document
 is hidden as well, and completed: better grades first, and each grade by score.
 """
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from widemargin._jit import kernel
+from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import Rows, boundaries, sums
 from widemargin.decoders.top import top_k
-from widemargin.tasks.rank.documents import QueryExamples
-from widemargin.tasks.rank.regression import regression_weights
+from widemargin.tasks.rank.examples import QueryExamples
+
+DAMPING = 1.0
+"""As a share of the root of the mean squared length of the centred rows."""
+MOST_STEPS = 200
 
 
 @kernel
@@ -79,6 +83,9 @@ class PositionExamples(QueryExamples):
     """Queries whose outputs are the first documents of a ranking.
 
     An output is the numbers of min(k, number of documents) documents, counted within the query, best first.
+
+    They are no examples of parts (`structures.parts`): the parts would be documents at places, with the score D_r s_d,
+    and the sort is exact only for scores of this form. Free scores would need an assignment problem.
 
     Parameters
     ----------
@@ -157,7 +164,7 @@ class PositionExamples(QueryExamples):
         return self._complete(rng.random(len(self.grades)), np.arange(self.n_examples, dtype=np.int32))
 
     def first_completions(self) -> IntVector:
-        """By the weights of a regression on gains (`regression`)."""
+        """By the weights of a regression on gains."""
         w = regression_weights(self.features, self.n_weights, self.indptr, self.gains)
         return self.complete(w, np.arange(self.n_examples, dtype=np.int32))
 
@@ -179,3 +186,39 @@ class PositionExamples(QueryExamples):
     def _gains(self, batch: IntVector, outputs: IntVector) -> FloatVector:
         out_ends = boundaries(self.n_chosen[batch])
         return _gains_of(outputs, out_ends, self.gains, self.indptr, batch, self.discounts)
+
+
+def regression_weights(features: Rows, n_features: int, indptr: LongVector, gains: FloatVector) -> FloatVector:
+    """Weights to begin with: a ridge regression on gains, in which each query counts the same.
+
+        min_v Σ_q 1/n_q Σ_d (⟨v, x_d − x̄_q⟩ − (G_d − Ḡ_q))² + damping² ‖v‖²
+
+    Latent rankings need a good beginning: from random ones, training usually ends at w = 0 (Yu & Joachims, §5.3). They
+    begin with a classifier for which each document counts as one over the number n_q of its query's documents. This is
+    its least-squares form, with the means of each query taken off, because no ranking depends on them. LSMR solves it
+    without ever forming products of features, and gives the same result every time.
+    """
+    from scipy import sparse  # slow to import, and needed once a training
+    from scipy.sparse.linalg import LinearOperator, lsmr
+
+    lengths = np.diff(indptr)
+    n_documents, roots = len(gains), np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
+    X: Any = sparse.csr_array((features.values, features.indices, features.indptr), shape=(n_documents, n_features))
+    Xt = X.T.tocsr()
+
+    def centred(values: FloatVector) -> FloatVector:
+        flat = values.ravel()
+        return flat - np.repeat(sums(flat, indptr) / np.maximum(lengths, 1), lengths)
+
+    def product(v: FloatVector) -> FloatVector:
+        return roots * centred(X @ v.ravel())
+
+    def transposed(u: FloatVector) -> FloatVector:
+        found: FloatVector = Xt @ centred(roots * u.ravel())
+        return found
+
+    operator = LinearOperator((n_documents, n_features), matvec=product, rmatvec=transposed, dtype=np.float64)
+    size = float(np.sqrt((roots**2 * sums(features.values**2, features.indptr)).sum() / max(n_features, 1)))
+    with one_blas_thread():
+        found: FloatVector = lsmr(operator, roots * centred(gains), damp=DAMPING * size, maxiter=MOST_STEPS)[0]
+    return found

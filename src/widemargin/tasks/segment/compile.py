@@ -9,15 +9,16 @@ import numpy as np
 from widemargin._types import BoolVector, IntVector
 from widemargin.core.solution import Solution
 from widemargin.tasks.partial import counting, unknown_in
-from widemargin.tasks.segment.examples import SegmentExamples
+from widemargin.tasks.segment.costs import Known
+from widemargin.tasks.segment.examples import PartialSegmentExamples, SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
-from widemargin.tasks.segment.known import Known
 from widemargin.tasks.segment.labels import (
     Penalties,
     as_labels,
     as_spans,
     bio_names,
     count_tokens,
+    encode_partial,
     encode_segments,
     longest_spans,
     max_lengths,
@@ -25,8 +26,6 @@ from widemargin.tasks.segment.labels import (
 )
 from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.parameters import SegmenterParameters
-from widemargin.tasks.segment.partial import PartialSegmentExamples
-from widemargin.tasks.segment.partial_labels import encode_partial
 from widemargin.tasks.segment.spans import gold_lengths
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 from widemargin.tasks.survey import Survey, refuse_latent

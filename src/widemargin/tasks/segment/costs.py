@@ -5,7 +5,15 @@ Against the gold segments (t', u', y'), the segment (t, u, y) costs
     L(t, u, y) = M[y', y]                             where (t, u) is the gold segment (t, u, y')
                = p[y] + Σ r[y'] over t ≤ t' ≤ u       where it is none
 
-Where labels are known in part, a segment that gold may have is no error (`tasks.segment.partial`).
+Where labels are known in part, of each token a set of codes is given, one of which is right. A segmentation fits if all
+its codes are in these sets. The error does not depend on how gold is completed:
+
+    L(t, u, y) = 0                         where a segmentation that fits may have the segment (t, u, y)
+               = M[y', y]                  where (t, u, y') is certain
+               = p[y] + Σ r over t … u     otherwise
+
+r is due at the first known token of what is certainly a segment, for the label that costs least. If all is known, this
+is the usual error.
 """
 
 from functools import cached_property
@@ -14,15 +22,78 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
+from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.core.examples import whole_costs
 from widemargin.core.sparse import sums
-from widemargin.structures.segments import SegmentScores
-from widemargin.tasks.segment.known import Known
+from widemargin.structures.flat import Scores
+from widemargin.structures.segments import table_of
 from widemargin.tasks.segment.spans import gold_lengths
 
 NO_REACH: IntMatrix = np.empty((0, 0), dtype=np.int32)
 NO_BEGINS: BoolVector = np.empty(0, dtype=np.bool_)
+
+
+class Known(NamedTuple):
+    """Everything known about the gold segments (`tasks.segment.spans` has their codes).
+
+    Parameters
+    ----------
+    allowed : (n, 2L) the codes that each token may have
+    given : whether anything is known of each token
+    lengths : the length of the segment that certainly begins at a token with a certain label and end, 0 elsewhere
+    reach : (n, L) how many tokens a segment from a token on may have at most
+    begins : (n + 1,) whether a segment may begin at a token, or end before it
+    """
+
+    allowed: BoolMatrix
+    given: BoolVector
+    lengths: IntVector
+    reach: IntMatrix
+    begins: BoolVector
+
+    @classmethod
+    def of(cls, indptr: LongVector, allowed: BoolMatrix, given: BoolVector) -> "Known":
+        """All that follows from the codes that tokens may have."""
+        n, width = allowed.shape
+        reach, lengths = np.zeros((n, width // 2), dtype=np.int32), np.zeros(n, dtype=np.int32)
+        _extents(indptr, allowed, allowed.sum(axis=1) == 1, reach, lengths)
+        return cls(allowed, given, lengths, reach, np.append(allowed[:, 1::2].any(axis=1), True))
+
+    @property
+    def codes(self) -> IntVector:
+        """A code that each token may have: where a segment is certain, the only one of its first token."""
+        return self.allowed.argmax(axis=1).astype(np.int32)
+
+    def missed(self, recall: FloatVector) -> FloatVector:
+        """The penalty of missing what certainly is a segment at each token: the least that its label may have.
+
+        It is due at the first token that is known of a segment.
+        """
+        of_codes = np.where(self.allowed, np.repeat(recall, 2), np.inf)
+        return np.where(self.given & self.begins[:-1], of_codes.min(axis=1, initial=np.inf), 0.0)
+
+
+@kernel
+def _extents(indptr: LongVector, allowed: BoolMatrix, sure: BoolVector, reach: IntMatrix, lengths: IntVector) -> None:
+    """How many tokens segments may have, and the lengths of certain ones; `sure` tokens have a single code."""
+    n_labels = reach.shape[1]
+    running, certain = np.zeros(n_labels, dtype=np.int32), np.zeros(n_labels, dtype=np.int32)
+    for i in range(len(indptr) - 1):
+        # From the back: running counts the tokens that may go on with a segment, certain those that have to until
+        # another token has to begin, −1 if it is not certain where that is.
+        for label in range(n_labels):
+            running[label] = certain[label] = 0
+        for t in range(indptr[i + 1] - 1, indptr[i] - 1, -1):
+            for label in range(n_labels):
+                go_on, begin = allowed[t, 2 * label], allowed[t, 2 * label + 1]
+                reach[t, label] = 1 + running[label] if begin else 0
+                if begin and sure[t] and certain[label] >= 0:
+                    lengths[t] = 1 + certain[label]
+                if not go_on:
+                    running[label] = certain[label] = 0
+                else:
+                    running[label] += 1
+                    certain[label] = certain[label] + 1 if sure[t] and certain[label] >= 0 else -1
 
 
 class CostTables(NamedTuple):
@@ -35,6 +106,7 @@ class CostTables(NamedTuple):
     """
 
     indptr: LongVector
+    longest: int
     codes: IntVector
     lengths: IntVector
     missed: FloatVector
@@ -55,16 +127,17 @@ def _cost(tables: CostTables, t: int, d: int, label: int, missed: float) -> floa
 
 
 @kernel
-def _fill(tables: CostTables, batch: IntVector, scales: FloatVector, scores: SegmentScores) -> None:
-    longest, n_labels = scores.segment.shape[1:]
+def _fill(tables: CostTables, batch: IntVector, scales: FloatVector, scores: Scores) -> None:
+    n_labels = len(tables.precision)
     for k in range(len(batch)):
         n, scale = scores.sizes[k], scales[k]
+        segment = table_of(scores.own, scores.starts[k], n, tables.longest, n_labels)
         first = tables.indptr[batch[k]] if scale != 0.0 else 0  # without gold, there are no tables
         for t in range(n):
             missed = 0.0
-            for d in range(min(longest, n - t)):
-                row = scores.segment[scores.starts[k] + t, d]
-                if scale == 0.0:
+            for d in range(segment.shape[1]):
+                row = segment[t, d]
+                if scale == 0.0 or t + d >= n:  # what no output has is filled in too, since whole examples are added
                     for label in range(n_labels):
                         row[label] = 0.0
                     continue
@@ -99,6 +172,7 @@ class SegmentCosts:
     Parameters
     ----------
     indptr : (n + 1,) where each sequence begins among the tokens
+    longest : the most tokens that any segment may have
     gold : the gold code of each token; empty without gold
     precision : (L,) error of a wrong segment, by its label
     recall : (L,) error of missing a gold segment, by its label
@@ -109,6 +183,7 @@ class SegmentCosts:
     def __init__(
         self,
         indptr: LongVector,
+        longest: int,
         gold: IntVector,
         precision: FloatVector,
         recall: FloatVector,
@@ -122,9 +197,9 @@ class SegmentCosts:
         else:
             codes, lengths, reach, begins = known.codes, known.lengths, known.reach, known.begins
             missed = known.missed(recall)
-        self.tables = CostTables(indptr, codes, lengths, missed, precision, confusion, reach, begins)
+        self.tables = CostTables(indptr, longest, codes, lengths, missed, precision, confusion, reach, begins)
 
-    def fill(self, batch: IntVector, scales: FloatVector, room: SegmentScores) -> None:
+    def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
         """Write the costs of segments, times each example's scale."""
         _fill(self.tables, batch, scales, room)
 
@@ -143,7 +218,7 @@ class SegmentCosts:
         penalties, unit = whole_costs(np.concatenate([own.precision, self.recall, own.confusion.ravel()]))
         precision, recall, confusion = np.split(penalties.astype(np.float64), [n, 2 * n])
         given = precision, recall, confusion.reshape(n, n)
-        return SegmentCosts(own.indptr, own.codes, *given, self.known), unit
+        return SegmentCosts(own.indptr, own.longest, own.codes, *given, self.known), unit
 
     def most(self) -> FloatVector:
         """The error if each token is a wrong segment, and all gold segments are missed."""

@@ -8,20 +8,22 @@ the weights, `spans` how spans are numbered and outputs written: an int32 code p
 where a segment begins.
 """
 
+from typing import Any
+
 import numpy as np
 
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_rows
 from widemargin.core.cut_store import BYTES_PER_ENTRY
-from widemargin.core.sparse import NO_ROWS, Rows, taken
-from widemargin.structures.examples import WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
+from widemargin.core.sparse import NO_ROWS, Rows, sums, taken
+from widemargin.errors import DataError
+from widemargin.structures.examples import Partial, WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
 from widemargin.structures.segments import Segments
-from widemargin.tasks.segment.check import check
-from widemargin.tasks.segment.costs import SegmentCosts
-from widemargin.tasks.segment.known import Known
+from widemargin.tasks.partial import association
+from widemargin.tasks.segment.costs import Known, SegmentCosts
 from widemargin.tasks.segment.scores import NO_LIMITS, Limits, SegmentFeatures
-from widemargin.tasks.segment.spans import span_boundaries
-from widemargin.tasks.segment.weights import Segmentation
+from widemargin.tasks.segment.spans import gold_lengths, span_boundaries
+from widemargin.tasks.segment.weights import INSIDE, ROLES, Segmentation
 
 
 class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
@@ -38,7 +40,7 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
     recall : (L,) error of missing a gold segment, by its label; None for ones
     confusion : (L, L) error of the column's label on a gold segment with the row's; None counts wrong ones
     limits : which segments are possible; None for all that are not too long
-    known : what is known of the gold segments, if not all (`tasks.segment.partial`)
+    known : what is known of the gold segments, if not all
     """
 
     features: SegmentFeatures
@@ -68,8 +70,8 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
         penalties = {name: np.ascontiguousarray(each, dtype=np.float64) for name, each in penalties.items()}
         limits = NO_LIMITS if limits is None else Limits(*map(np.ascontiguousarray, limits))
         rows = SegmentFeatures(shape, indptr, features, segment_features or NO_ROWS, limits)
-        check(rows, gold, penalties)
-        costs = SegmentCosts(indptr, gold, **penalties, known=known)
+        _check(rows, gold, penalties)
+        costs = SegmentCosts(indptr, shape.longest, gold, **penalties, known=known)
         super().__init__(Segments(n_labels, shape.longest), rows, costs, gold)
 
     @property
@@ -120,3 +122,169 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
             spans = span_boundaries(places, int(lengths.max(initial=0)))[places]
             parts += parts_of_rows(spans, taken(own.segment_rows, short), segment_features)
         return digests_of_parts([lengths.astype(np.int64), *penalties, *own.limits, len(parts)], *parts)
+
+
+class PartialSegmentExamples(Partial, SegmentExamples):
+    """Sequences with sets of codes for their tokens: what is unknown is latent (Yu & Joachims 2009).
+
+    The best completion is decoded like any output, with an error of −∞ for segments that do not fit.
+
+    Parameters
+    ----------
+    shape, indptr, features, segment_features : as for `SegmentExamples`
+    allowed : (n, 2L) the codes that each token may have
+    given : whether anything is known of each token
+    penalties : `precision`, `recall` and `confusion` of `SegmentExamples`
+    """
+
+    def __init__(
+        self,
+        shape: Segmentation,
+        indptr: LongVector,
+        features: Rows,
+        segment_features: Rows | None,
+        allowed: BoolMatrix,
+        given: BoolVector,
+        **penalties: Any,
+    ) -> None:
+        if allowed.shape != (len(given), 2 * shape.n_labels) or len(given) != indptr[-1]:
+            raise DataError(f"allowed must have {2 * shape.n_labels} codes for each of the {indptr[-1]} tokens")
+        # No token goes on with the segment of another sequence.
+        allowed = allowed.copy()
+        allowed[indptr[:-1][np.diff(indptr) > 0], 0::2] = False
+        self.known, self._penalties = Known.of(indptr, allowed, given), penalties
+        super().__init__(shape, indptr, features, segment_features, known=self.known, **penalties)
+        nothing = self.known._replace(given=np.zeros_like(given), lengths=np.zeros_like(self.known.lengths))
+        free, n_labels = np.zeros(shape.n_labels), shape.n_labels
+        self.limits = SegmentCosts(
+            indptr,
+            shape.longest,
+            self.gold,
+            np.full(n_labels, -np.inf),
+            free,
+            np.zeros((n_labels, n_labels)),
+            nothing,
+        )
+        self.gold = self.complete(np.zeros(self.n_weights), self._everything)
+        for t in np.flatnonzero(~allowed[np.arange(len(given)), self.gold])[:1]:
+            i = int(np.searchsorted(indptr, t, side="right")) - 1
+            raise DataError(f"no segmentation of sequence {i} complies with its labels and the lengths of segments")
+
+    @property
+    def _everything(self) -> IntVector:
+        return np.arange(self.n_examples, dtype=np.int32)
+
+    @property
+    def informative(self) -> BoolVector:
+        """Whether anything is known of each sequence."""
+        return sums(self.known.given, self.indptr) > 0
+
+    @property
+    def _labels(self) -> BoolMatrix:
+        """The labels that the segment of each token may have."""
+        labels: BoolMatrix = self.known.allowed[:, 0::2] | self.known.allowed[:, 1::2]
+        return labels
+
+    @property
+    def n_unknown(self) -> int:
+        """The number of tokens that may be in segments of several labels."""
+        return int(np.count_nonzero(self._labels.sum(axis=1) > 1))
+
+    def completed(self, completions: IntVector) -> SegmentExamples:
+        """The same sequences with these gold codes; errors are counted by what is known, as before."""
+        known, own = self.known, self.features
+        if len(completions) != len(known.given) or not np.all(known.allowed[np.arange(len(completions)), completions]):
+            raise DataError("completions must have one of its codes for every token")
+        given = (self.shape, self.indptr, own.rows, own.segment_rows, completions)
+        return SegmentExamples(*given, known=known, **self._penalties)
+
+    def guess(self, rng: np.random.Generator) -> IntVector:
+        """The best segmentations that fit, by weights drawn at random."""
+        return self.complete(rng.normal(size=self.n_weights), self._everything)
+
+    def first_completions(self) -> IntVector:
+        """The best segmentations that fit, by how often features and labels of tokens go together."""
+        allowed, truth = np.unique(self._labels, axis=0, return_inverse=True)
+        w = np.zeros(self.n_weights)
+        parts = self.shape.parts(w)
+        roles = parts.roles.reshape(-1, ROLES, self.shape.n_labels)
+        roles[:, INSIDE] = association(
+            self.features.rows, self.shape.n_features, truth.ravel().astype(np.int32), allowed
+        )
+        parts.length[:] = -1.0  # rather one long segment than several short ones
+        return self.complete(w, self._everything)
+
+
+def _check(features: SegmentFeatures, gold: IntVector, penalties: dict[str, Any]) -> None:
+    """Raise unless every index is within bounds, and gold within the lengths and limits: kernels do not check."""
+    shape = features.shape
+    for name, what, rows, n, width in (
+        ("features", "tokens", features.rows, int(features.indptr[-1]), shape.n_features),
+        (
+            "segment_features",
+            "candidate spans",
+            features.segment_rows,
+            int(features.spans[-1]),
+            shape.n_segment_features,
+        ),
+    ):
+        if name == "segment_features" and width == 0:
+            continue
+        if len(rows.indptr) != n + 1 or rows.indptr[-1] != len(rows.indices):
+            raise DataError(f"there are {n} {what}, but {len(rows.indptr) - 1} rows of {name}")
+        if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < width:
+            raise DataError(f"{name} has an index outside 0 … {width - 1}")
+    _check_penalties(shape.n_labels, penalties)
+    _check_limits(features)
+    if len(gold):
+        _check_gold(features, gold)
+
+
+def _check_penalties(n_labels: int, penalties: dict[str, Any]) -> None:
+    for name, penalty in penalties.items():
+        form = (n_labels, n_labels) if name == "confusion" else (n_labels,)
+        if penalty.shape != form or not np.all(np.isfinite(penalty) & (penalty >= 0)):
+            raise DataError(f"{name} must be an array of the shape {form}, finite and not negative")
+    if np.diagonal(penalties["confusion"]).any():
+        raise DataError("confusion must have zeros for right labels")
+
+
+def _check_limits(features: SegmentFeatures) -> None:
+    n, n_labels = int(features.indptr[-1]), features.shape.n_labels
+    for name, form in (("inside", (n, n_labels)), ("begin", (n, n_labels)), ("breaks", (n,))):
+        limit = getattr(features.limits, name)
+        if len(limit) and limit.shape != form:
+            raise DataError(f"the limit {name} has the shape {limit.shape}, not {form}")
+
+
+def _check_gold(features: SegmentFeatures, gold: IntVector) -> None:
+    shape, indptr, limits = features.shape, features.indptr, features.limits
+    n = int(indptr[-1])
+    if not (len(gold) == n and 0 <= gold.min() <= gold.max() < 2 * shape.n_labels):
+        raise DataError(f"gold must hold {n} codes from 0 to {2 * shape.n_labels - 1}")
+    firsts = indptr[:-1][np.diff(indptr) > 0]
+    inside = np.flatnonzero(gold & 1 == 0)
+    if not np.all(gold[firsts] & 1) or np.any(gold[inside] >> 1 != gold[inside - 1] >> 1):
+        raise DataError("gold has a token that neither begins a segment nor goes on with the one before it")
+    labels, lengths = gold >> 1, gold_lengths(gold)
+    long = np.flatnonzero(lengths > np.array(shape.max_lengths)[labels])
+    if len(long):
+        t = int(long[0])
+        raise DataError(
+            f"example {_example(indptr, t)} has a gold segment of {lengths[t]} tokens with the label "
+            f"{labels[t]}, whose segments may have {shape.max_lengths[labels[t]]}"
+        )
+    tokens = np.arange(n)
+    against = np.zeros(n, dtype=bool)
+    if len(limits.inside):
+        against |= ~limits.inside[tokens, labels]
+    if len(limits.begin):
+        against |= (gold & 1 == 1) & ~limits.begin[tokens, labels]
+    if len(limits.breaks):
+        against |= (gold & 1 == 0) & limits.breaks
+    if against.any():
+        raise DataError(f"example {_example(indptr, int(np.argmax(against)))} has a gold segment against the limits")
+
+
+def _example(indptr: LongVector, token: int) -> int:
+    return int(np.searchsorted(indptr, token, side="right")) - 1

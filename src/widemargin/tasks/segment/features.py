@@ -18,18 +18,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin._types import AnyArray, BoolVector, IntVector, KeyVector, LongVector
+from widemargin._jit import kernel
+from widemargin._types import AnyArray, BoolVector, IntVector, KeyMatrix, KeyVector, LongVector
 from widemargin.core.header import many, one_of
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
+from widemargin.structures.chain import grown
 from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
-from widemargin.tasks.segment.span_rows import SpanPlan, span_rows
 from widemargin.tasks.segment.spans import span_boundaries
-from widemargin.text.alphabet import Alphabet
+from widemargin.text.alphabet import Alphabet, number_of
 from widemargin.text.columns import Columns
 from widemargin.text.extractor import selected, stored_alphabet
-from widemargin.text.hashing import combine, hash_strings, rolled
+from widemargin.text.hashing import combine, combined, hash_strings, rolled
 from widemargin.text.lexicons import Lexicon, Words
 from widemargin.text.shared import Vocabulary
 from widemargin.text.template_extractor import TemplateExtractor
@@ -41,6 +42,55 @@ LEVELS = (0.5, 0.75, 1.0)
 """How similar a span and a lexicon entry must be for each feature of similarity."""
 
 _ATTRIBUTES = {"string": "value", "lower": "lower", "shape": "shape", "ends": "lower"}
+
+
+class SpanPlan(NamedTuple):
+    """Features of spans as arrays: the seed of each, which column of keys it reads, and whether only the ends count."""
+
+    seeds: KeyVector
+    places: IntVector
+    only_ends: BoolVector
+
+
+@kernel
+def _span_rows(
+    tokens: IntVector,
+    indptr: LongVector,
+    first: int,
+    last: int,
+    longest: int,
+    n_spans: int,
+    keys: KeyMatrix,
+    seeds: KeyVector,
+    places: IntVector,
+    only_ends: BoolVector,
+    slots: KeyVector,
+    numbers: IntVector,
+    size: int,
+) -> tuple[LongVector, IntVector]:
+    """The features of the `n_spans` candidate spans of the sequences first:last, in the order of the plan.
+
+    `keys[tokens[t]]` are the keys of token t. The key of a run of words is that of `text.hashing.rolled`.
+    """
+    n, write, span = len(seeds), indptr[0], indptr[0]
+    ends, features = np.zeros(n_spans + 1, dtype=np.int64), np.empty(n_spans + n, dtype=np.int32)
+    runs = np.empty(n, dtype=np.uint64)
+    for i in range(first, last):
+        for t in range(indptr[i], indptr[i + 1]):
+            for d in range(min(longest, indptr[i + 1] - t)):
+                features = grown(features, write, n)
+                for k in range(n):
+                    key = keys[tokens[t + d], places[k]]
+                    if d > 0:
+                        key = combined(runs[k], key)
+                    if d == 0 or not only_ends[k]:
+                        runs[k] = key
+                    if d > 0 or not only_ends[k]:
+                        features[write] = number_of(combined(seeds[k], key), slots, numbers, size)
+                        write += features[write] >= 0
+                span += 1
+                ends[span] = write
+    return ends, features[:write]
 
 
 class SegmentRows(NamedTuple):
@@ -225,7 +275,7 @@ class SegmentExtractor:
     def segment_rows(self, found: ReadSegments, first: int, last: int, spans: LongVector) -> Rows:
         """The features of the candidate spans of the sequences first:last, which `spans` numbers."""
         tokens, longest, n_spans = found.tokens, found.longest, int(spans[-1])
-        ends, numbers = span_rows(
+        ends, numbers = _span_rows(
             tokens.tokens, found.indptr, first, last, longest, n_spans, tokens.keys, *self._plan, *self.index.table
         )
         if not self.lexicons or not n_spans:

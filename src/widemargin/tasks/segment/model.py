@@ -20,12 +20,16 @@ from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.margins import segment_margin
 from widemargin.tasks.probabilities import LEAST
-from widemargin.tasks.segment.constrained import ConstrainedSegments
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
 from widemargin.tasks.segment.labels import as_labels, bio_names, decode_segments
-from widemargin.tasks.segment.predict import SegmentPredictor
-from widemargin.tasks.segment.risk import least_risk, likely_segments, token_probabilities
+from widemargin.tasks.segment.predict import (
+    ConstrainedSegments,
+    SegmentPredictor,
+    least_risk,
+    likely_segments,
+    token_probabilities,
+)
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 from widemargin.tasks.strongest import Part, by_name_and_label, label_parts, strongest, strongest_by_label
 from widemargin.tasks.tokens import TokenModel

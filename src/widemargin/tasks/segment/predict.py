@@ -1,28 +1,43 @@
-"""Segments of new sequences: what a trained segmenter is asked most, without the checks and gold of training."""
+"""Segments of new sequences: the best ones, the best that comply with constraints, and those of minimum risk.
 
+If a wrong segment costs 1 and a missed one 1, and tokens outside cost nothing, a segmentation y costs on average
+
+    Σ over its segments of (1 − p) + Σ over all others of p   =   a constant − Σ over its segments of (2p − 1)
+
+so the best one for these sums, as scores of its segments, is that of minimum risk.
+"""
+
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from widemargin._types import IntVector
+from widemargin._types import BoolVector, FloatMatrix, IntVector, LongVector
+from widemargin.core.sparse import taken
 from widemargin.structures.examples import PartExamples
 from widemargin.structures.segments import Segments
+from widemargin.tasks.constrained import Constrained
+from widemargin.tasks.constraints import Constraints, Windows, numbers_of
 from widemargin.tasks.segment.costs import SegmentCosts
+from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import ReadSegments, SegmentExtractor
-from widemargin.tasks.segment.scores import SegmentFeatures
+from widemargin.tasks.segment.labels import decode_segments
+from widemargin.tasks.segment.scores import Limits, SegmentFeatures
 from widemargin.tasks.segment.weights import Segmentation, SegmentWeights
 from widemargin.text.inputs import as_columns
+from widemargin.text.spans import Span
 
 NO_GOLD: IntVector = np.empty(0, dtype=np.int32)
-NO_COSTS = SegmentCosts(np.zeros(1, dtype=np.int64), NO_GOLD, np.empty(0), np.empty(0), np.empty((0, 0)))
 
 
 class SegmentPredictor:
-    """The segmentations that a model gives to sequences, as codes."""
+    """The segmentations that a model gives to sequences, as codes, without the checks and gold of training."""
 
     def __init__(self, extractor: SegmentExtractor, weights: SegmentWeights, shape: Segmentation) -> None:
         self.extractor, self.weights, self.shape = extractor, weights, shape
         self.longest, self._structure = shape.longest, Segments(shape.n_labels, shape.longest)
+        free = np.zeros(shape.n_labels)
+        self._costs = SegmentCosts(np.zeros(1, dtype=np.int64), shape.longest, NO_GOLD, free, free, np.diag(free))
 
     def looked_up(self, X: Any) -> ReadSegments:
         """Sequences with their strings looked up."""
@@ -31,7 +46,7 @@ class SegmentPredictor:
     def label(self, found: ReadSegments, first: int, last: int) -> IntVector:
         """The codes of the sequences first:last, end to end."""
         features = SegmentFeatures(self.shape, *found.features(first, last))
-        examples = PartExamples(self._structure, features, NO_COSTS, NO_GOLD)
+        examples = PartExamples(self._structure, features, self._costs, NO_GOLD)
         codes: IntVector = examples.decode(self.weights, np.arange(last - first, dtype=np.int32))
         return codes
 
@@ -41,3 +56,92 @@ class SegmentPredictor:
         # Measured: a nanosecond for 6 label pairs, 8 for each label of a span, 100 for its features.
         n_labels = len(self.weights.begin)
         return 0.5 + n_labels**2 / 6000 + self.longest * (8 * n_labels + 100) / 1000
+
+
+class ConstrainedSegments(Constrained[SegmentExamples]):
+    """Sequences to be cut into segments under constraints.
+
+    Labels are those of segments: the types of spans, and ``"O"`` for tokens outside, each of which is a segment of its
+    own. Spans cannot be marked improperly, so `bio` forbids nothing.
+    """
+
+    def __init__(
+        self, examples: SegmentExamples, weights: SegmentWeights, labels: Sequence[str], constraints: Constraints
+    ) -> None:
+        super().__init__(labels, constraints, examples.indptr)
+        numbers_of(constraints.at_most_one, self.number)
+        self.weights = weights._replace(
+            transition=np.where(constraints.possible_pairs(self.number), weights.transition, -np.inf)
+        )
+        self.examples = _limited(examples, self._limits(examples.lengths.tolist()))
+
+    def within(self, i: int, windows: Windows) -> SegmentExamples:
+        """Sequence i alone, with spans of some types beginning only in their windows."""
+        limits = Limits(*(part[self.indptr[i] : self.indptr[i + 1]] for part in self.examples.features.limits))
+        begin = limits.begin.copy()
+        for type_, (low, high) in windows.items():
+            begin[:low, self.number[type_]] = begin[high + 1 :, self.number[type_]] = False
+        return _limited(self.examples, limits._replace(begin=begin), only=i)
+
+    def spans(self, codes: IntVector) -> list[Span]:
+        """The spans of one decoded sequence."""
+        return decode_segments(codes, self.labels, np.array([0, len(codes)]))[0]
+
+    def _limits(self, lengths: list[int]) -> Limits:
+        inside = self.constraints.possible_labels(lengths, self.number)
+        begin, breaks = np.ones_like(inside), np.zeros(len(inside), dtype=bool)
+        for i, span in self.constraints.forced_spans(lengths):
+            first, last = self.indptr[i] + span.start, self.indptr[i] + span.end
+            [label] = numbers_of([span.type], self.number)
+            inside[first:last, np.arange(len(self.labels)) != label] = False
+            begin[first + 1 : last] = False
+            breaks[first] = True
+            if span.end < lengths[i]:
+                breaks[last] = True
+        return Limits(inside, begin, breaks)
+
+
+def _limited(examples: SegmentExamples, limits: Limits, only: int | None = None) -> SegmentExamples:
+    """The examples, or a single one, under limits."""
+    own = examples.features
+    indptr = own.indptr if only is None else own.indptr[only : only + 2]
+    tokens, spans = np.arange(indptr[0], indptr[-1]), np.arange(own.spans[indptr[0]], own.spans[indptr[-1]])
+    segment_rows = taken(own.segment_rows, spans) if examples.shape.n_segment_features else None
+    return SegmentExamples(examples.shape, indptr - indptr[0], taken(own.rows, tokens), segment_rows, limits=limits)
+
+
+def _table(rows: FloatMatrix, n: int, longest: int) -> FloatMatrix:
+    """(n, ≤ longest, L) probabilities from a row for each candidate span; −1 beyond the end of the sequence."""
+    table = np.full((n, min(longest, n), rows.shape[1]), -1.0)
+    table[np.add.outer(np.arange(n), np.arange(table.shape[1])) < n] = rows
+    return table
+
+
+def token_probabilities(rows: FloatMatrix, n: int, longest: int) -> FloatMatrix:
+    """For each of n tokens, the probability that it is in a segment with each label.
+
+    >>> token_probabilities(np.array([[0.25], [0.75], [0.25]]), 2, 2)  # the first token, both, the second
+    array([[1.],
+           [1.]])
+    """
+    table, found = np.maximum(_table(rows, n, longest), 0.0), np.zeros((n, rows.shape[1]))
+    reaching = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]  # segments from t on that hold the token t + d
+    for d in range(table.shape[1]):
+        found[d:] += reaching[: n - d, d]
+    return found
+
+
+def likely_segments(rows: FloatMatrix, n: int, longest: int, least: float) -> Iterator[tuple[int, int, int, float]]:
+    """Start, end, label and probability of the segments that are at least that probable, in order."""
+    table = _table(rows, n, longest)
+    for t, d, label in np.argwhere(table >= max(least, 0.0)).tolist():
+        yield t, t + d + 1, label, float(table[t, d, label])
+
+
+def least_risk(structure: Segments, rows: list[FloatMatrix], sizes: LongVector, inside: BoolVector) -> IntVector:
+    """The codes of the segmentations of minimum risk, end to end; labels that are not `inside` cost nothing."""
+    room, n = structure.room(sizes), len(inside)
+    gains = np.concatenate([*rows, np.empty((0, n))])
+    gains = np.where(gains > 0.0, np.where(inside, 2.0 * gains - 1.0, 0.0), -np.inf)
+    room.own[structure.candidates(room.starts, sizes)] = gains
+    return structure.best(room._replace(shared=np.zeros(n * (n + 2))))

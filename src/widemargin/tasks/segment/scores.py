@@ -35,10 +35,9 @@ from widemargin.core.sparse import (
     new_table,
     with_room,
 )
-from widemargin.structures.chain import longest_of
+from widemargin.structures.flat import Counts, Parts, Scores, longest_of
 from widemargin.structures.label_rows import append, append_features, count_features, sum_by_feature
-from widemargin.structures.parts import Parts
-from widemargin.structures.segments import SegmentCounts, SegmentScores
+from widemargin.structures.segments import table_of
 from widemargin.structures.support import distinct, runs
 from widemargin.tasks.segment.spans import span_boundaries
 from widemargin.tasks.segment.weights import BEGIN, END, INSIDE, ROLES, Segmentation, SegmentWeights
@@ -109,8 +108,8 @@ def _token_scores(data: SegmentData, weights: SegmentWeights, first: int, tokens
 
 
 @kernel
-def _add_scores(data: SegmentData, weights: SegmentWeights, batch: IntVector, scores: SegmentScores) -> None:
-    n_labels, longest = len(weights.begin), scores.segment.shape[1]
+def _add_scores(data: SegmentData, weights: SegmentWeights, batch: IntVector, scores: Scores) -> None:
+    longest, n_labels = weights.length.shape
     tokens, running = np.empty((longest_of(scores.sizes), ROLES * n_labels)), np.empty(n_labels)
     some, of_spans = len(data.segment_rows.indptr) > 1, data.segment_rows.indptr
     lengths = np.empty((longest, n_labels))
@@ -119,7 +118,7 @@ def _add_scores(data: SegmentData, weights: SegmentWeights, batch: IntVector, sc
             lengths[d, label] = weights.length[d, label] if d < data.max_lengths[label] else -np.inf
     for k in range(len(batch)):
         first, n = data.indptr[batch[k]], scores.sizes[k]
-        segment = scores.segment[scores.starts[k] : scores.starts[k] + n]
+        segment = table_of(scores.own, scores.starts[k], n, longest, n_labels)
         _token_scores(data, weights, first, tokens[:n])
         for t in range(n):
             for label in range(n_labels):
@@ -175,12 +174,13 @@ def _gather(data: SegmentData, longest: int, n_labels: int, batch: IntVector, pa
     draft = Draft(np.empty(64 * len(batch), dtype=np.int32), np.empty(64 * len(batch)), new_table(64))
     for k in range(len(batch)):
         first, n = data.indptr[batch[k]], data.indptr[batch[k] + 1] - data.indptr[batch[k]]
-        at_pairs, begin, end = n * longest * n_labels, parts.indptr[k], parts.indptr[k + 1]
+        widest = min(longest, n)
+        at_pairs, begin, end = n * widest * n_labels, parts.indptr[k], parts.indptr[k + 1]
         room = end - begin
         for j in range(begin, end):
             if parts.numbers[j] < at_pairs:
                 span = parts.numbers[j] // n_labels
-                room += _room(data, first, span // longest, span % longest)
+                room += _room(data, first, span // widest, span % widest)
         draft = with_room(draft, indptr[k], room)
         write = indptr[k]
         for j in range(begin, end):
@@ -191,7 +191,7 @@ def _gather(data: SegmentData, longest: int, n_labels: int, batch: IntVector, pa
                 write += 1
                 continue
             span, label = number // n_labels, number % n_labels
-            t, d = span // longest, span % longest
+            t, d = span // widest, span % widest
             roles[t, BEGIN * n_labels + label] += value
             roles[t + d, END * n_labels + label] += value
             for s in range(t, t + d + 1):
@@ -222,7 +222,7 @@ def _add(row: FloatVector, out: FloatVector) -> None:
 
 
 @kernel
-def _sum_parts(segments: FloatMatrix, spans: FloatMatrix, roles: FloatMatrix, lengths: FloatMatrix) -> int:
+def _sum_parts(segments: FloatMatrix, spans: FloatMatrix, roles: FloatMatrix, lengths: FloatVector) -> int:
     """Sum coefficients of segments by tokens in their roles and by lengths; list those of spans, return how many."""
     n, longest, n_labels = segments.shape
     for t in range(n):
@@ -230,7 +230,7 @@ def _sum_parts(segments: FloatMatrix, spans: FloatMatrix, roles: FloatMatrix, le
             roles[t, k] = 0.0
     for d in range(longest):
         for label in range(n_labels):
-            lengths[d, label] = 0.0
+            lengths[d * n_labels + label] = 0.0
     row, onward = 0, np.empty(n_labels)
     for t in range(n):
         for label in range(n_labels):
@@ -241,7 +241,7 @@ def _sum_parts(segments: FloatMatrix, spans: FloatMatrix, roles: FloatMatrix, le
             part = segments[t, d]
             for label in range(n_labels):
                 spans[row + d, label] = part[label]
-            _add(part, lengths[d])
+            _add(part, lengths[d * n_labels : (d + 1) * n_labels])
             _add(part, onward)
             _add(part, roles[t + d, END * n_labels : (END + 1) * n_labels])
             _add(onward, roles[t + d, INSIDE * n_labels : (INSIDE + 1) * n_labels])
@@ -251,8 +251,7 @@ def _sum_parts(segments: FloatMatrix, spans: FloatMatrix, roles: FloatMatrix, le
 
 
 @kernel
-def _gather_counts(data: SegmentData, batch: IntVector, counts: SegmentCounts) -> Rows:
-    _, longest, L = counts.segments.shape
+def _gather_counts(data: SegmentData, longest: int, L: int, batch: IntVector, counts: Counts) -> Rows:
     room, most = count_features(data.rows, data.indptr, batch)
     room_spans, most_spans = count_features(data.segment_rows, data.spans[data.indptr], batch)
     room = room * ROLES * L + room_spans * L + len(batch) * (longest + L + 2) * L
@@ -260,13 +259,13 @@ def _gather_counts(data: SegmentData, batch: IntVector, counts: SegmentCounts) -
     table, names = new_table(max(most, most_spans)), np.empty(max(most, most_spans), dtype=np.int32)
     sums, span_sums = np.empty((most, ROLES * L)), np.empty((most_spans, L))
     n_tokens = longest_of(counts.sizes)
-    roles, lengths, spans = np.empty((n_tokens, ROLES * L)), np.empty((longest, L)), np.empty((n_tokens * longest, L))
+    roles, lengths, spans = np.empty((n_tokens, ROLES * L)), np.empty(longest * L), np.empty((n_tokens * longest, L))
     write = psi.indptr[0]
     for k in range(len(batch)):
-        first, row, n = data.indptr[batch[k]], counts.starts[k], counts.sizes[k]
+        first, n = data.indptr[batch[k]], counts.sizes[k]
         if n > 0:
-            own = roles[:n]
-            n_spans = _sum_parts(counts.segments[row : row + n], spans, own, lengths)
+            own, segments = roles[:n], table_of(counts.own, counts.starts[k], n, longest, L)
+            n_spans = _sum_parts(segments, spans, own, lengths)
             n_distinct = sum_by_feature(data.rows, first, own, table, names, sums)
             write = append_features(names, sums, n_distinct, data.indptr[0], psi, write)
             if most_spans > 0:
@@ -274,11 +273,8 @@ def _gather_counts(data: SegmentData, batch: IntVector, counts: SegmentCounts) -
                     data.segment_rows, data.spans[first], spans[:n_spans], table, names, span_sums
                 )
                 write = append_features(names, span_sums, n_distinct, data.at_segment, psi, write)
-            at_begin = data.at_transition + L * L
-            write = append(lengths.reshape(lengths.size), data.at_length, psi, write)
-            write = append(counts.pairs[k].reshape(L * L), data.at_transition, psi, write)
-            write = append(own[0, BEGIN * L : (BEGIN + 1) * L], at_begin, psi, write)
-            write = append(own[n - 1, END * L : (END + 1) * L], at_begin + L, psi, write)
+            write = append(lengths[: segments.shape[1] * L], data.at_length, psi, write)
+            write = append(counts.shared[k], data.at_transition, psi, write)
         psi.indptr[k + 1] = write
     return Rows(psi.indptr, psi.indices[:write], psi.values[:write])
 
@@ -340,20 +336,19 @@ class SegmentFeatures:
             return np.zeros(len(self.sizes), dtype=np.int64)
         return np.diff(self.segment_rows.indptr[self.spans[self.indptr]])
 
-    def scores(self, w: FloatVector | SegmentWeights, batch: IntVector, room: SegmentScores) -> SegmentScores:
+    def scores(self, w: FloatVector | SegmentWeights, batch: IntVector, room: Scores) -> Scores:
         """Add the scores of features; transitions are the weights themselves."""
         weights = w if isinstance(w, SegmentWeights) else self.shape.parts(w)
-        scores = room._replace(transition=weights.transition, begin=weights.begin, end=weights.end)
-        _add_scores(self._data, weights, batch, scores)
-        return scores
+        _add_scores(self._data, weights, batch, room)
+        return room._replace(shared=weights.shared())
 
     def gather(self, batch: IntVector, parts: Parts) -> Rows:
         """Feature vectors of sparse coefficients."""
         return _gather(self._data, self.shape.longest, self.shape.n_labels, batch, parts)
 
-    def gather_counts(self, batch: IntVector, counts: SegmentCounts) -> Rows:
+    def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
         """Feature vectors of coefficients for all parts."""
-        return _gather_counts(self._data, batch, counts)
+        return _gather_counts(self._data, self.shape.longest, self.shape.n_labels, batch, counts)
 
     def most_entries(self) -> FloatVector:
         """How many entries ψ of each sequence may have.

@@ -99,6 +99,10 @@ class SegmentWeights(NamedTuple):
             compressed(self.segment),
         )
 
+    def shared(self) -> FloatVector:
+        """The scores of the parts that all sequences share: transitions, first and last labels."""
+        return np.concatenate([self.transition.ravel(), self.begin, self.end])
+
     def flat(self) -> FloatVector:
         """The flat weight vector."""
         n_labels = len(self.begin)

@@ -71,6 +71,9 @@ def gold_extract(extract: Extract, limits: Limits) -> Gold:
 class ExtractExamples:
     """Inputs to summarise.
 
+    Sentences and concepts would be parts, but their best set may be cut short with a bound, and every input has every
+    feature: the layer of parts knows neither bounds nor dense features.
+
     Outputs are lists of `decoders.coverage.Found`, one for each input.
 
     Parameters

@@ -13,13 +13,13 @@ from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError
 from widemargin.tasks.survey import Survey, refuse_latent
-from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.examples import ChainExamples, PartialChainExamples
 from widemargin.tasks.tag.first_pass import check_passes, guessed
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.passes import FirstPass
 from widemargin.tasks.tag.scheme import check_scheme, learnt
-from widemargin.tasks.tag.weights import ChainShape, ChainWeights
+from widemargin.tasks.tag.weights import ChainShape, ChainWeights, joined
 from widemargin.tasks.token_scores import dev_score, metric_for
 from widemargin.tasks.training import Compiled, Data, chosen
 from widemargin.text.attributes import Resources
@@ -194,9 +194,7 @@ def _matched(labels: list[Any], extractor: Extractor, model: Tagger) -> "Matched
     )
     numbers = ChainWeights(
         moved(own.emission, emission, codes),
-        moved(own.transition, codes, codes),
-        moved(own.begin, codes),
-        moved(own.end, codes),
+        joined(moved(own.transition, codes, codes), moved(own.begin, codes), moved(own.end, codes)),
         moved(own.conditional, conditional, codes, codes),
     )
     return Matched(w, numbers.flat().astype(np.int64), (codes, emission, conditional))
@@ -236,8 +234,6 @@ def _examples(
 ) -> ChainExamples:
     indptr, rows, transition_rows = features.indptr, features.rows, features.transition_rows
     if encoded is not None and len(encoded.sets):
-        from widemargin.tasks.tag.partial import PartialChainExamples  # seldom needed
-
         return PartialChainExamples(
             chain, indptr, rows, encoded.known, encoded.sets, costs=costs, transition_features=transition_rows
         )

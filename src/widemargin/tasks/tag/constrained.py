@@ -29,10 +29,7 @@ def limited_weights(weights: ChainWeights, limits: ChainLimits) -> ChainWeights:
     """Thinned weights with one more feature for each set."""
     thin, (sets, labels) = weights.thin_emission, np.nonzero(~limits.sets)
     sizes = np.bincount(sets, minlength=len(limits.sets))
-    return weights._replace(
-        transition=np.where(limits.pairs, weights.transition, -np.inf),
-        begin=np.where(limits.begins, weights.begin, -np.inf),
-        end=np.where(limits.ends, weights.end, -np.inf),
+    return weights.limited(limits.pairs, limits.begins, limits.ends)._replace(
         thin_emission=Rows(
             np.concatenate([thin.indptr, thin.indptr[-1] + np.cumsum(sizes)]),
             np.concatenate([thin.indices, labels.astype(np.int32)]),

@@ -13,7 +13,7 @@ import numpy as np
 from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import ChainFile, Weights, read_lcrf
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.weights import ChainWeights
+from widemargin.tasks.tag.weights import ChainWeights, joined
 from widemargin.text.records import RecordExtractor
 
 SUMMARY: dict[str, Any] = {"trained_by": "CRFsuite", "objective": "likelihood", "parameters": {}}
@@ -30,9 +30,8 @@ def tagger_of(file: ChainFile, name: str) -> Tagger:
     """The tagger that a file with this name describes."""
     extractor = RecordExtractor.of_alphabet(file.alphabet(name), partial(list, file.attributes))
     n = len(file.labels)
-    weights = ChainWeights(
-        np.empty((0, n)), file.table(), np.zeros(n), np.zeros(n), np.empty((0, n, n)), thin_emission=file.rows()
-    )
+    shared = joined(file.table(), np.zeros(n), np.zeros(n))
+    weights = ChainWeights(np.empty((0, n)), shared, np.empty((0, n, n)), thin_emission=file.rows())
     return Tagger(list(file.labels), extractor, weights, summary={**SUMMARY})
 
 

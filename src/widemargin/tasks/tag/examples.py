@@ -5,19 +5,21 @@
 x_t are the features of position t, z_t its optional features on the transition into it. The weights are one flat
 vector that holds, in this order, W (features × labels), T (labels × labels), begin, end and G. The error of a sequence
 is Σ_t costs[truth_t, y_t], by default the number of wrong labels; truth_t is the gold label, or what is known of it
-(`tasks.tag.partial`). The structure is `structures.chain`, the linear map is `tasks.tag.features`.
+(`PartialChainExamples`). The structure is `structures.chain`, the linear map is `tasks.tag.features`.
 """
 
 from typing import ClassVar
 
 import numpy as np
 
-from widemargin._types import FloatMatrix, IntVector, LongVector
+from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_rows
-from widemargin.core.sparse import NO_ROWS, Rows
+from widemargin.core.sparse import NO_ROWS, Rows, sums
+from widemargin.errors import DataError
 from widemargin.structures.chain import Chain
-from widemargin.structures.examples import WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
+from widemargin.structures.examples import Partial, WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
 from widemargin.structures.label_costs import LabelCosts
+from widemargin.tasks.partial import LabelCounts, association
 from widemargin.tasks.tag.features import ChainFeatures
 from widemargin.tasks.tag.weights import ChainShape
 
@@ -89,3 +91,104 @@ class ChainExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
         if self.shape.n_transition_features:
             parts += parts_of_rows(places, own.transition_rows, transition_features)
         return digests_of_parts([self.costs.costs[np.ix_(old, old)], len(parts)], *parts)
+
+
+class PartialChainExamples(Partial, ChainExamples):
+    """Sequences with sets of labels for their positions: what is unknown is latent (Yu & Joachims 2009).
+
+    For each position a set of labels is given, one of which is right: a single label where it is known, all labels
+    where nothing is. Errors are counted against the sets, whatever labels complete them,
+
+        Δ(ŷ) = Σ_t min over labels a of the set of t of cost[a, ŷ_t],
+
+    which is 0 wherever ŷ_t is in the set. The best completion is decoded like any output, with an error of −∞ for
+    labels outside the sets.
+
+    Parameters
+    ----------
+    shape, indptr, features, transition_features : as for `ChainExamples`
+    known : for each position its label, or, from L on, a row of `sets`
+    sets : (K, L) the labels of each set; none is empty
+    costs : (L, L) as for `ChainExamples`
+    """
+
+    def __init__(
+        self,
+        shape: ChainShape,
+        indptr: LongVector,
+        features: Rows,
+        known: IntVector,
+        sets: BoolMatrix,
+        *,
+        costs: FloatMatrix | None = None,
+        transition_features: Rows | None = None,
+    ) -> None:
+        if sets.shape != (len(sets), shape.n_labels) or not np.all(sets.any(axis=1)):
+            raise DataError(f"sets of labels must be rows of {shape.n_labels} truth values, at least one of them true")
+        self.allowed: BoolMatrix = np.concatenate([np.eye(shape.n_labels, dtype=bool), sets])
+        if len(known) and not 0 <= known.min() <= known.max() < len(self.allowed):
+            raise DataError(f"there are {len(self.allowed)} labels and sets, but known has a number beyond them")
+        costs = 1.0 - np.eye(shape.n_labels) if costs is None else costs
+        least = [costs[each].min(axis=0) for each in sets]
+        some = self.allowed.argmax(axis=1).astype(np.int32)[known]
+        super().__init__(
+            shape,
+            indptr,
+            features,
+            some,
+            costs=np.concatenate([costs, np.reshape(least, (-1, shape.n_labels))]),
+            truth=known,
+            transition_features=transition_features,
+        )
+        self.limits = LabelCosts(indptr, known, np.where(self.allowed, 0.0, -np.inf))
+
+    @property
+    def informative(self) -> BoolVector:
+        """Whether anything is known of each sequence: whether any of its outputs has an error."""
+        matters = np.any(self.costs.costs, axis=1)[self.costs.truth]
+        return sums(matters, self.indptr) > 0
+
+    @property
+    def n_unknown(self) -> int:
+        """The number of positions whose label is not known exactly."""
+        return int(np.count_nonzero(self.costs.truth >= self.shape.n_labels))
+
+    def completed(self, completions: IntVector) -> ChainExamples:
+        """The same sequences with these gold labels; errors are counted against the sets as before."""
+        truth = self.costs.truth
+        if len(completions) != len(truth) or not np.all(self.allowed[truth, completions]):
+            raise DataError("completions must have a label of its set for every position")
+        return ChainExamples(
+            self.shape,
+            self.indptr,
+            self.features.rows,
+            completions,
+            costs=self.costs.costs,
+            truth=truth,
+            transition_features=self.features.transition_rows,
+        )
+
+    def guess(self, rng: np.random.Generator) -> IntVector:
+        """A label of its set for every position, each equally likely."""
+        sizes, labels = self.allowed.sum(axis=1), np.nonzero(self.allowed)[1]
+        known = self.costs.truth
+        drawn = (rng.random(len(known)) * sizes[known]).astype(np.int64)
+        return labels[(np.cumsum(sizes) - sizes)[known] + drawn].astype(np.int32)
+
+    def first_completions(self) -> IntVector:
+        """The best completions by naive Bayes, whose probabilities are counted where something is known."""
+        everything = np.arange(self.n_examples, dtype=np.int32)
+        return self.complete(self._naive_bayes(), everything)
+
+    def _naive_bayes(self) -> FloatVector:
+        """W[f, l] = log p(l | f) / p(l) and T[k, l] = log p(l | k)."""
+        shape, truth, n = self.shape, self.costs.truth, self.shape.n_labels
+        w = np.zeros(shape.n_weights)
+        parts = shape.parts(w)
+        parts.emission[:] = association(self.features.rows, shape.n_features, truth, self.allowed)
+        counts = LabelCounts(truth, self.allowed)
+        after = np.ones(len(truth), dtype=bool)
+        after[self.indptr[:-1][self.sizes > 0]] = False
+        places = np.flatnonzero(after & (np.roll(truth, 1) < n))
+        parts.transition[:] = counts.likely(places, truth[places - 1], n)
+        return w

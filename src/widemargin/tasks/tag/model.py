@@ -41,7 +41,7 @@ from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.passes import GUESS, NEARBY, FirstPass, Guessed
 from widemargin.tasks.tag.predict import TagPredictor
 from widemargin.tasks.tag.scheme import BIOES, given, given_label, learnt, translated, well_formed
-from widemargin.tasks.tag.weights import ChainShape, ChainWeights
+from widemargin.tasks.tag.weights import ChainShape, ChainWeights, joined
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
 from widemargin.text.extractor import Extractor
@@ -351,11 +351,9 @@ class Tagger(TokenModel[ChainExamples]):
         labels, extractor = stored.header["labels"], restore(stored.part("features"))
         n, m = len(labels), extractor.n_transition_features
         shapes = {"transition": (n, n), "begin": (n,), "end": (n,), "conditional": (m, n, n)}
-        weights = ChainWeights(
-            np.empty((0, n)),
-            **{part: stored.tensor(f"weights.{part}", np.float64, shapes[part]) for part in DENSE},
-            thin_emission=stored.rows("weights.emission", extractor.n_features, n),
-        )
+        *shared, conditional = (stored.tensor(f"weights.{part}", np.float64, shapes[part]) for part in DENSE)
+        emission = stored.rows("weights.emission", extractor.n_features, n)
+        weights = ChainWeights(np.empty((0, n)), joined(*shared), conditional, emission)
         ChainShape(n, extractor.n_features, m)
         first = _restored_first(stored, extractor)
         scheme = stored.header.get("scheme", "given")

@@ -54,13 +54,16 @@ def _label(
     labels: IntVector,
 ) -> None:
     """Write the best labels of the sequences; `own[tokens[t]]` are scores of t that its features leave out, if any."""
-    n_labels, longest = len(weights.begin), 1
+    n_labels, longest = weights.emission.shape[1], 1
     for i in range(len(indptr) - 1):
         longest = max(longest, indptr[i + 1] - indptr[i])
     conditional = len(weights.conditional) > 0
     flat = weights.conditional.reshape(len(weights.conditional), n_labels * n_labels)
     emission, arrival = np.empty((longest, n_labels)), np.empty((longest, n_labels))
-    shared = weights.transition.reshape(1, n_labels, n_labels)
+    at_begin = n_labels * n_labels
+    at_end = at_begin + n_labels
+    shared = weights.shared[:at_begin].reshape(1, n_labels, n_labels)
+    begin, end = weights.shared[at_begin:at_end], weights.shared[at_end:]
     transition = np.empty((longest, n_labels, n_labels)) if conditional else shared
     reach = reach_of(transition)
     for i in range(len(indptr) - 1):
@@ -78,7 +81,7 @@ def _label(
         if n > 0:
             out = labels[first : first + n]
             scores = emission[:n]
-            viterbi(scores, transition[:n], reach, weights.begin, weights.end, scores, arrival, out)
+            viterbi(scores, transition[:n], reach, begin, end, scores, arrival, out)
 
 
 class TagPredictor:
@@ -88,7 +91,7 @@ class TagPredictor:
         self.extractor, self.first = extractor, first
         self.weights = weights.thinned() if len(weights.emission) else weights
         self._reader: Any = extractor
-        n_labels = len(weights.begin)
+        n_labels = weights.emission.shape[1]
         if isinstance(extractor, TemplateExtractor) and n_labels <= MOST_LABELS:
             self._reader = extractor.reader(partial(_own_scores, self.weights.thin_emission, n_labels))
 
@@ -113,4 +116,4 @@ class TagPredictor:
     @property
     def token_work(self) -> float:
         """About how many microseconds a token takes; measured: a nanosecond for 6 label pairs."""
-        return 0.5 + len(self.weights.begin) ** 2 / 6000
+        return 0.5 + self.weights.emission.shape[1] ** 2 / 6000

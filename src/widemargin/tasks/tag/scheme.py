@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.constraints import Constraints
 from widemargin.text.labels import as_sequences
@@ -61,11 +59,7 @@ def well_formed(weights: ChainWeights, labels: Sequence[str]) -> ChainWeights:
     marks = SpanLabels(labels)
     if not marks.having("OS").any():
         return weights
-    return weights._replace(
-        transition=np.where(marks.pairs(), weights.transition, -np.inf),
-        begin=np.where(marks.begins(), weights.begin, -np.inf),
-        end=np.where(marks.ends(), weights.end, -np.inf),
-    )
+    return weights.limited(marks.pairs(), marks.begins(), marks.ends())
 
 
 def translated(constraints: Constraints, labels: Sequence[str]) -> Constraints:

@@ -19,8 +19,7 @@ from widemargin._threads import run
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences
 from widemargin.core.sparse import Rows, coalesce, new_table, transposed
-from widemargin.structures.chain import ChainCounts
-from widemargin.structures.parts import Parts
+from widemargin.structures.flat import Counts, Parts
 from widemargin.structures.support import distinct
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.features import ChainFeatures, SummedFeatures
@@ -62,12 +61,10 @@ class SelectedChain(ChainShape):
     def parts(self, w: FloatVector) -> ChainWeights:
         """The parts of `w`; those of W are views of it."""
         L, n_states = self.n_labels, len(self.states.indices)
-        transition, zero = np.zeros(L * L), np.zeros(L)
-        transition[self.pairs] = w[n_states:]
+        shared = np.zeros(L * (L + 2))
+        shared[self.pairs] = w[n_states:]
         emission = self.states._replace(values=w[:n_states])
-        return ChainWeights(
-            np.empty((0, L)), transition.reshape(L, L), zero, zero, np.empty((0, L, L)), thin_emission=emission
-        )
+        return ChainWeights(np.empty((0, L)), shared, np.empty((0, L, L)), thin_emission=emission)
 
     def examples(self, indptr: LongVector, features: Rows, gold: IntVector) -> "SelectedChainExamples":
         """Sequences for this chain (`ChainExamples`)."""
@@ -117,18 +114,23 @@ def _room(indptr: LongVector, features: Rows, states: Rows, batch: IntVector, n_
 
 @kernel
 def _gather_counts(
-    indptr: LongVector, features: Rows, states: Rows, pairs: LongVector, batch: IntVector, counts: ChainCounts
+    indptr: LongVector,
+    features: Rows,
+    states: Rows,
+    pairs: LongVector,
+    n_labels: int,
+    batch: IntVector,
+    counts: Counts,
 ) -> Rows:
     """The entries of chosen weights."""
-    n_labels = counts.labels.shape[1]
     room, most = _room(indptr, features, states, batch, len(pairs))
     psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
     table, end = new_table(most), psi.indptr[0]
     for position in range(len(batch)):
-        first, row, n = indptr[batch[position]], counts.starts[position], counts.sizes[position]
+        first, begin, n = indptr[batch[position]], counts.starts[position], counts.sizes[position]
         write = end
         for t in range(n):
-            labels = counts.labels[row + t]
+            labels = counts.own[begin + t * n_labels : begin + (t + 1) * n_labels]
             for k in range(features.indptr[first + t], features.indptr[first + t + 1]):
                 value = features.values[k] if len(features.values) > 0 else 1.0
                 feature = features.indices[k]
@@ -137,7 +139,7 @@ def _gather_counts(
                     write += 1
         for j in range(len(pairs) if n > 0 else 0):
             psi.indices[write] = len(states.indices) + j
-            psi.values[write] = counts.pairs[position, pairs[j] // n_labels, pairs[j] % n_labels]
+            psi.values[write] = counts.shared[position, pairs[j]]
             write += 1
         end = coalesce(psi.indices, psi.values, end, write, end, table)
         psi.indptr[position + 1] = end
@@ -154,9 +156,10 @@ class SelectedFeatures(ChainFeatures):
         shape = self.shape
         return _select(super().gather(batch, parts), shape.n_labels, shape.states, shape.numbers)
 
-    def gather_counts(self, batch: IntVector, counts: ChainCounts) -> Rows:
+    def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
         """Feature vectors of coefficients for all parts."""
-        return _gather_counts(self.indptr, self.rows, self.shape.states, self.shape.pairs, batch, counts)
+        shape = self.shape
+        return _gather_counts(self.indptr, self.rows, shape.states, shape.pairs, shape.n_labels, batch, counts)
 
     def summed(self, batches: Sequence[IntVector]) -> "SelectedSums":
         """Sums over all sequences."""

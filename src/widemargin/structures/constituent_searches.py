@@ -1,0 +1,148 @@
+"""Searches over the binary trees of a batch: the k best, those through a node, and the worst at each position."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
+from widemargin.decoders.charts import Marks, TreeParts, cell, mark_of, new_parts, no_marks, tree_score
+from widemargin.decoders.cky import fill, split_scores
+from widemargin.decoders.cky_kbest import cky_kbest
+from widemargin.decoders.cky_outside import OuterScores, new_outer, outside, tree_through
+from widemargin.structures.constituents import TreeScores, copy_of, marks_of, parts_of, spans_of
+from widemargin.structures.flat import longest_of
+
+
+@kernel
+def best_trees(
+    scores: TreeScores, nothing: FloatMatrix, k: int, n_nodes: int
+) -> tuple[IntVector, FloatVector, IntMatrix]:
+    """How many trees each sentence has, at most k; the scores and nodes of all, end to end."""
+    n_labels, halves = nothing.shape[1], len(nothing) == 0
+    room = new_parts(longest_of(scores.sizes), n_labels)
+    counts, totals = np.ones(len(scores.sizes), dtype=np.int32), np.empty(len(scores.sizes) * k)
+    nodes, write, found = np.empty((n_nodes * k, 3), dtype=np.int32), 0, 0
+    for number in range(len(scores.sizes)):
+        n = scores.sizes[number]
+        if n > 0:
+            size = 2 * n - 1
+            parts, marks = copy_of(parts_of(scores, number, nothing), room), marks_of(scores, number, n_labels, halves)
+            out = nodes[write : write + k * size].reshape(k, size, 3)
+            counts[number] = cky_kbest(n, parts, marks, out, totals[found : found + k])
+            write += counts[number] * size
+        else:
+            totals[found] = 0.0
+        found += counts[number]
+    return counts, totals[:found], nodes[:write]
+
+
+@kernel
+def through_nodes(scores: TreeScores, nothing: FloatMatrix, best: FloatMatrix) -> None:
+    """Write for each span a row of scores: the best tree's with each label there."""
+    longest, write = longest_of(scores.sizes), 0
+    room, outer = new_parts(longest, best.shape[1]), new_outer(longest, best.shape[1])
+    for k in range(len(scores.sizes)):
+        n = scores.sizes[k]
+        if n > 0:
+            parts = parts_of(scores, k, nothing)
+            filled = copy_of(parts, room)
+            fill(n, filled, no_marks())
+            outside(n, parts, filled, outer)
+            for at in range(len(parts.span)):
+                for label in range(best.shape[1]):
+                    best[write, label] = outer.nodes[at, label] + filled.span[at, label]
+                write += 1
+
+
+class Worst(NamedTuple):
+    """For each position: L_c (1 − ⟨w, ψ⟩) of the worst tree, and the node that it has there."""
+
+    values: FloatVector
+    nodes: IntMatrix
+
+
+@kernel
+def _consider(
+    c: int, i: int, j: int, above: FloatVector, first: FloatVector, second: FloatVector, costs: FloatVector,
+    skipped: int, gold_score: float, worst: Worst,
+) -> None:  # fmt: skip
+    """Compare the nodes i … j with all labels but `skipped`; their trees score above + first + second."""
+    for label in range(len(above)):
+        value = costs[label] * (1.0 + (above[label] + first[label] + second[label] - gold_score))
+        if value > worst.values[c] and label != skipped:
+            worst.values[c] = value
+            worst.nodes[c, 0], worst.nodes[c, 1], worst.nodes[c, 2] = i, j, label
+
+
+@kernel
+def _find_worst(
+    n: int, costs: FloatMatrix, gold_score: float, parts: TreeParts, filled: TreeParts, outer: OuterScores, marks: Marks
+) -> Worst:
+    """The worst trees that are wrong; right productions are marked with −inf if only these are right."""
+    n_labels = parts.span.shape[1]
+    worst = Worst(np.zeros(2 * n - 1), np.zeros((2 * n - 1, 3), dtype=np.int32))
+    above, nothing, splits = np.empty(n_labels), np.zeros(n_labels), np.empty(n)
+    for j in range(1, n + 1):
+        for i in range(j):
+            at, mark = cell(i, j), mark_of(i, j, marks)
+            marked = marks.productions[mark, 1] if mark >= 0 else -1
+            for label in range(n_labels):
+                above[label] = outer.nodes[at, label] + parts.span[at, label]
+            if j - i == 1:
+                _consider(2 * i, i, j, above, nothing, nothing, costs[at], marked, gold_score, worst)
+            for k in range(i + 1, j):
+                first, second = filled.left[cell(i, k)], filled.right[cell(k, j)]
+                _consider(2 * k - 1, i, j, above, first, second, costs[at], marked, gold_score, worst)
+            if mark >= 0:
+                split_scores(i, j, marked, filled, marks, splits)
+                for k in range(i + 1, j):
+                    value = costs[at, marked] * (1.0 + (above[marked] + splits[k - i - 1] - gold_score))
+                    if value > worst.values[2 * k - 1]:
+                        worst.values[2 * k - 1] = value
+                        at_gap = worst.nodes[2 * k - 1]
+                        at_gap[0], at_gap[1], at_gap[2] = i, j, marked
+    return worst
+
+
+@kernel
+def _with_room(nodes: IntMatrix, used: int, wanted: int) -> IntMatrix:
+    """The nodes with room for `wanted` more after the first `used`."""
+    if len(nodes) >= used + wanted:
+        return nodes
+    larger = np.empty((2 * (used + wanted), 3), dtype=np.int32)
+    larger[:used] = nodes[:used]
+    return larger
+
+
+@kernel
+def violating_trees(
+    scores: TreeScores, costs: TreeScores, nothing: FloatMatrix, gold: IntMatrix
+) -> tuple[FloatVector, IntMatrix]:
+    """The error at each position, 0 where there is no violator, and the nodes of the violators, end to end."""
+    n_labels, longest = nothing.shape[1], longest_of(scores.sizes)
+    room, outer, errors = new_parts(longest, n_labels), new_outer(longest, n_labels), np.zeros(len(gold))
+    nodes, read, write = np.empty((64, 3), dtype=np.int32), 0, 0
+    for k in range(len(scores.sizes)):
+        n = scores.sizes[k]
+        if n == 0:
+            continue
+        size, parts, of_nodes = 2 * n - 1, parts_of(scores, k, nothing), spans_of(costs, k, n_labels)
+        filled = copy_of(parts, room)
+        fill(n, filled, no_marks())
+        outside(n, parts, filled, outer)
+        productions = marks_of(costs, k, n_labels, len(nothing) == 0).productions
+        marks = Marks(productions, np.full(len(productions), -np.inf))
+        gold_score = tree_score(gold[read : read + size], parts, no_marks())
+        worst = _find_worst(n, of_nodes, gold_score, parts, filled, outer, marks)
+        nodes = _with_room(nodes, write, size * size)
+        for c in range(size):
+            if worst.values[c] > 0.0:
+                begin, end, label = worst.nodes[c, 0], worst.nodes[c, 1], worst.nodes[c, 2]
+                errors[read + c] = of_nodes[cell(begin, end), label]
+                split = (c + 1) // 2 if end - begin > 1 else 0
+                out = nodes[write : write + size]
+                tree_through(n, begin, end, label, split, parts, filled, outer, marks, out)
+                write += size
+        read += size
+    return errors, nodes[:write]

@@ -1,0 +1,192 @@
+"""Flat part scores: what follows from the numbers of an output's parts, written once for all structures.
+
+    total     ⟨θ, z(y)⟩                      the scores of the parts of an output, added up
+    change    z(gold) − z(y)                 +1 for the parts of gold, −1 for those of the output
+    residual  z(gold) − counts               the slope of a likelihood
+    plus      θ + c                          scores added to costs
+
+Example k of a batch has `n_own` parts of its own, whose scores are own[starts[k]:starts[k] + n_own]. They have the
+numbers 0 … n_own − 1. The parts that all examples share, such as pairs of neighbouring labels, have the numbers from
+there on, and their scores are `shared`.
+
+`starts` say where an example begins. So some examples of a batch are the same scores with other `starts` and `sizes`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatMatrix, FloatVector, LongVector
+
+
+class Scores(NamedTuple):
+    """θ of a batch: the own parts of all examples, and the parts that they share; costs have nothing `shared`."""
+
+    starts: LongVector
+    sizes: LongVector
+    own: FloatVector
+    shared: FloatVector
+
+
+class Counts(NamedTuple):
+    """A number for every part of a batch, such as its probability; `shared` has a row for each example."""
+
+    starts: LongVector
+    sizes: LongVector
+    own: FloatVector
+    shared: FloatMatrix
+
+
+class Numbers(NamedTuple):
+    """The parts of outputs: example k has numbers[indptr[k]:indptr[k + 1]], in which −1 is no part.
+
+    Where two outputs of an example agree, they have the same part at the same place. So comparing place by place finds
+    most of what they share.
+    """
+
+    indptr: LongVector
+    numbers: LongVector
+
+
+class Parts(NamedTuple):
+    """Sparse coefficients: example k of a batch has values[indptr[k]:indptr[k + 1]] at these numbers of its parts."""
+
+    indptr: LongVector
+    numbers: LongVector
+    values: FloatVector
+
+
+NOTHING: FloatVector = np.empty(0)
+
+
+def some(scores: Scores, places: LongVector) -> Scores:
+    """The scores of the examples at these places of a batch."""
+    return scores._replace(starts=scores.starts[places], sizes=scores.sizes[places])
+
+
+@kernel
+def _plus(starts: LongVector, own: FloatVector, n_own: LongVector, others: LongVector, other: FloatVector) -> None:
+    for k in range(len(starts)):
+        target, source = own[starts[k] : starts[k] + n_own[k]], other[others[k] : others[k] + n_own[k]]
+        for p in range(len(target)):
+            target[p] += source[p]
+
+
+@kernel
+def _total(
+    starts: LongVector,
+    own: FloatVector,
+    shared: FloatVector,
+    n_own: LongVector,
+    indptr: LongVector,
+    numbers: LongVector,
+    totals: FloatVector,
+) -> None:
+    for k in range(len(starts)):
+        total = 0.0
+        for j in range(indptr[k], indptr[k + 1]):
+            number = numbers[j]
+            if number >= n_own[k]:
+                total += shared[number - n_own[k]] if len(shared) > 0 else 0.0
+            elif number >= 0:
+                total += own[starts[k] + number]
+        totals[k] = total
+
+
+@kernel
+def _change(indptr: LongVector, gold: LongVector, numbers: LongVector) -> tuple[LongVector, LongVector, FloatVector]:
+    found, values = np.empty(2 * len(gold), dtype=np.int64), np.empty(2 * len(gold))
+    ends, write = np.zeros(len(indptr), dtype=np.int64), 0
+    for k in range(len(indptr) - 1):
+        for j in range(indptr[k], indptr[k + 1]):
+            if gold[j] == numbers[j]:
+                continue
+            if gold[j] >= 0:
+                found[write], values[write] = gold[j], 1.0
+                write += 1
+            if numbers[j] >= 0:
+                found[write], values[write] = numbers[j], -1.0
+                write += 1
+        ends[k + 1] = write
+    return ends, found[:write], values[:write]
+
+
+@kernel
+def _residual(
+    starts: LongVector,
+    own: FloatVector,
+    shared: FloatMatrix,
+    n_own: LongVector,
+    indptr: LongVector,
+    numbers: LongVector,
+) -> None:
+    for k in range(len(starts)):
+        counts, common = own[starts[k] : starts[k] + n_own[k]], shared[k]
+        for p in range(len(counts)):
+            counts[p] = -counts[p]
+        for p in range(len(common)):
+            common[p] = -common[p]
+        for j in range(indptr[k], indptr[k + 1]):
+            number = numbers[j]
+            if number >= n_own[k]:
+                common[number - n_own[k]] += 1.0
+            elif number >= 0:
+                counts[number] += 1.0
+
+
+@kernel
+def longest_of(sizes: LongVector) -> int:
+    """The largest size, at least 1."""
+    longest = 1
+    for size in sizes:
+        longest = max(longest, size)
+    return longest
+
+
+class Flat:
+    """What every structure gets from the numbers of its parts; it brings `n_own`, `parts` and its searches."""
+
+    __slots__ = ()
+
+    @property
+    def n_shared(self) -> int:
+        """How many parts all examples share."""
+        return 0
+
+    def n_own(self, sizes: LongVector) -> LongVector:
+        """How many parts of its own an example of each size has."""
+        raise NotImplementedError
+
+    def parts(self, sizes: LongVector, outputs: Any) -> Numbers:
+        """The parts of an output of each example."""
+        raise NotImplementedError
+
+    def room(self, sizes: LongVector) -> Any:
+        """Room for the scores of examples of these sizes; what features or costs do not fill in is not read."""
+        n_own = self.n_own(sizes)
+        ends = np.cumsum(n_own)
+        return Scores(ends - n_own, sizes, np.empty(ends[-1] if len(ends) else 0), NOTHING)
+
+    def plus(self, costs: Any, scores: Any) -> Any:
+        """The scores of the same examples, added to costs and written over them; what is shared is that of scores."""
+        _plus(costs.starts, costs.own, self.n_own(costs.sizes), scores.starts, scores.own)
+        return costs._replace(shared=scores.shared)
+
+    def total(self, scores: Any, outputs: Any) -> FloatVector:
+        """⟨θ, z(y)⟩ of an output of each example."""
+        n_own, totals = self.n_own(scores.sizes), np.empty(len(scores.sizes))
+        parts = self.parts(scores.sizes, outputs)
+        _total(scores.starts, scores.own, scores.shared, n_own, parts.indptr, parts.numbers, totals)
+        return totals
+
+    def change(self, sizes: LongVector, gold: Any, outputs: Any) -> Parts:
+        """z(gold) − z(output); a part of gold is followed by that of the output at its place."""
+        right = self.parts(sizes, gold)
+        return Parts(*_change(right.indptr, right.numbers, self.parts(sizes, outputs).numbers))
+
+    def residual(self, counts: Counts, gold: Any) -> Counts:
+        """z(gold) − counts, written over the counts."""
+        parts = self.parts(counts.sizes, gold)
+        _residual(counts.starts, counts.own, counts.shared, self.n_own(counts.sizes), parts.indptr, parts.numbers)
+        return counts

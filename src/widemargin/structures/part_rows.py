@@ -1,0 +1,153 @@
+"""Features and costs of any structure of parts: a sparse row of features, and a cost, for each part.
+
+    θ_p = ⟨w, x_p⟩ for the own part p,   Δ(y) = Σ over the own parts p of y of costs[p]
+
+The rows and costs of all examples stand end to end, in the order of the numbers of parts. Parts that examples share
+have weights of their own, the last ones. This is all that a structure of your own needs, next to itself.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.examples import whole_costs
+from widemargin.core.sparse import Rows, boundaries, coalesce, new_table, sums
+from widemargin.errors import DataError
+from widemargin.structures.flat import Counts, Flat, Parts, Scores
+from widemargin.structures.support import distinct, runs
+
+
+@kernel
+def _add_scores(
+    places: LongVector, rows: Rows, w: FloatVector, batch: IntVector, starts: LongVector, own: FloatVector
+) -> None:
+    for k in range(len(batch)):
+        shift = starts[k] - places[batch[k]]
+        for row in range(places[batch[k]], places[batch[k] + 1]):
+            total = 0.0
+            for j in range(rows.indptr[row], rows.indptr[row + 1]):
+                total += w[rows.indices[j]] * (rows.values[j] if len(rows.values) > 0 else 1.0)
+            own[row + shift] += total
+
+
+@kernel
+def _gather(places: LongVector, rows: Rows, n_weights: int, n_shared: int, batch: IntVector, parts: Parts) -> Rows:
+    room = most = places[0]
+    for k in range(len(batch)):
+        size, begin, n_own = places[0], places[batch[k]], places[batch[k] + 1] - places[batch[k]]
+        for j in range(parts.indptr[k], parts.indptr[k + 1]):
+            row, own = begin + parts.numbers[j], parts.numbers[j] < n_own
+            size += rows.indptr[row + 1] - rows.indptr[row] if own else 1
+        room, most = room + size, max(most, size)
+    table, end = new_table(most), places[0]
+    psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
+    for k in range(len(batch)):
+        write, begin, n_own = end, places[batch[k]], places[batch[k] + 1] - places[batch[k]]
+        for j in range(parts.indptr[k], parts.indptr[k + 1]):
+            number, value = parts.numbers[j], parts.values[j]
+            if number >= n_own:
+                psi.indices[write], psi.values[write] = n_weights - n_shared + number - n_own, value
+                write += 1
+                continue
+            for entry in range(rows.indptr[begin + number], rows.indptr[begin + number + 1]):
+                x = rows.values[entry] if len(rows.values) > 0 else 1.0
+                psi.indices[write], psi.values[write] = rows.indices[entry], value * x
+                write += 1
+        end = coalesce(psi.indices, psi.values, end, write, end, table)
+        psi.indptr[k + 1] = end
+    return Rows(psi.indptr, psi.indices[:end], psi.values[:end])
+
+
+class PartFeatures:
+    """A row of features for each own part of each example (`structures.parts.Features`).
+
+    Parameters
+    ----------
+    structure : what outputs are
+    sizes : how large each example is
+    rows : the features of all own parts, example after example
+    n_features : how many features there are; parts that all examples share have a weight each, after theirs
+    """
+
+    work = None
+
+    def __init__(self, structure: Flat, sizes: LongVector, rows: Rows, n_features: int) -> None:
+        self.sizes, self.rows, self.n_shared = sizes, rows, structure.n_shared
+        self.n_weights = n_features + self.n_shared
+        self.places = boundaries(structure.n_own(sizes))
+        if len(rows.indptr) - 1 != self.places[-1]:
+            raise DataError(f"there are {self.places[-1]} own parts, but {len(rows.indptr) - 1} rows of features")
+        if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < n_features:
+            raise DataError(f"the rows have an index outside 0 … {n_features - 1}")
+
+    def scores(self, w: FloatVector, batch: IntVector, room: Scores) -> Scores:
+        """Add the scores of features; shared parts score their weights."""
+        _add_scores(self.places, self.rows, w, batch, room.starts, room.own)
+        return room._replace(shared=w[self.n_weights - self.n_shared :])
+
+    def gather(self, batch: IntVector, parts: Parts) -> Rows:
+        """Feature vectors of sparse coefficients."""
+        return _gather(self.places, self.rows, self.n_weights, self.n_shared, batch, parts)
+
+    def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
+        """Feature vectors of coefficients for all parts."""
+        n_own = np.diff(self.places)[batch]
+        rows = [
+            np.concatenate([counts.own[begin : begin + n], shared])
+            for begin, n, shared in zip(counts.starts, n_own, counts.shared, strict=True)
+        ]
+        indptr = boundaries(n_own + self.n_shared)
+        numbers = np.arange(indptr[-1]) - np.repeat(indptr[:-1], np.diff(indptr))
+        return self.gather(batch, Parts(indptr, numbers, np.concatenate(rows)))
+
+    def most_entries(self) -> FloatVector:
+        """All entries of an example."""
+        return np.diff(self.rows.indptr[self.places]) + float(self.n_shared)
+
+    def summed(self, batches: Sequence[IntVector]) -> None:
+        """None: rows are as good."""
+        return
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights of the batch's features, and those of shared parts."""
+        shared = np.array([[self.n_weights - self.n_shared, self.n_weights]])
+        return np.concatenate([runs(distinct(self.rows, self.places, batch), 1, 0), shared[: self.n_shared]])
+
+
+class PartCosts:
+    """A cost for each own part of each example (`structures.parts.Costs`).
+
+    Parameters
+    ----------
+    structure : what outputs are
+    sizes : how large each example is
+    costs : of all own parts, example after example; 0 for those of gold
+    """
+
+    def __init__(self, structure: Flat, sizes: LongVector, costs: FloatVector) -> None:
+        self.structure, self.sizes, self.costs = structure, sizes, costs
+        self.places = boundaries(structure.n_own(sizes))
+        if len(costs) != self.places[-1] or not np.all(np.isfinite(costs) & (costs >= 0.0)):
+            raise DataError(f"costs must be {self.places[-1]} numbers from 0 on, one for each own part")
+
+    def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
+        """Write the costs of the own parts, times each example's scale."""
+        n_own = np.diff(self.places)[batch]
+        shift = np.repeat(self.places[batch] - room.starts, n_own) + np.arange(len(room.own))
+        np.multiply(np.repeat(scales, n_own), self.costs[shift], out=room.own)
+
+    def errors(self, batch: IntVector, outputs: IntVector) -> FloatVector:
+        """The costs of the parts of outputs."""
+        scores = Scores(self.places[batch], self.sizes[batch], self.costs, np.empty(0))
+        return self.structure.total(scores, outputs)
+
+    def whole(self) -> tuple["PartCosts", float]:
+        """The costs in units."""
+        costs, unit = whole_costs(self.costs)
+        return PartCosts(self.structure, self.sizes, costs.astype(np.float64)), unit
+
+    def most(self) -> FloatVector:
+        """The error with all parts, which no output can exceed."""
+        return sums(self.costs, self.places)
