@@ -164,9 +164,10 @@ def test_sets_of_labels(pairwise):
     classifier = MultilabelClassifier(objective="likelihood", pairwise=pairwise).fit(X, y)
     model = classifier.model_
     examples, batch = model.examples(X), np.arange(3, dtype=np.int32)
-    single, pairs = examples.single(model.w, batch), examples.pairs(model.w) if pairwise else np.zeros((2, 2))
+    scores = examples.scored(model.w, batch).scores
+    single, pair = scores.own.reshape(3, 2), scores.shared.sum() if pairwise else 0.0
     sets = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    weights = np.exp(single @ sets.T + [pairs[0, 1] * a * b for a, b in sets])
+    weights = np.exp(single @ sets.T + [pair * a * b for a, b in sets])
     assert np.allclose(classifier.predict_proba(X), weights @ sets / weights.sum(axis=1, keepdims=True))
     risk = [list(np.array(model.labels)[row > 0.5]) for row in classifier.predict_proba(X)]
     assert model.predict_minimum_risk(X) == risk

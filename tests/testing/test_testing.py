@@ -113,7 +113,9 @@ class Greedy(Chains):
 
     def decode(self, w, batch, *, error_scale=0.0):
         if isinstance(w, Scored):
-            w = w._replace(scores=w.scores._replace(transition=0.0 * w.scores.transition))
+            shared = w.scores.shared.copy()
+            shared[: self.shape.n_labels**2] = 0.0
+            w = w._replace(scores=w.scores._replace(shared=shared))
         else:
             w = w.copy()
             self.shape.parts(w).transition[:] = 0.0

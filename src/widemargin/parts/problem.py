@@ -20,6 +20,7 @@ from widemargin.core.evidence import UNIT, Evidence
 from widemargin.core.examples import Examples
 from widemargin.core.objective import Objective
 from widemargin.core.problem import Problem
+from widemargin.core.visits import SumVisit, Visit, Wants
 from widemargin.parts.messages import NOTHING, Change, Look, Seen, Sums
 from widemargin.parts.team import Team
 
@@ -87,10 +88,10 @@ class PartedProblem(Problem):
                 found[k] = seen.loss
         return self.regulariser(w) + self.C * total, self.bound(together(sums, self.n_weights))
 
-    def _pass_slacks(self, w: FloatVector) -> Iterator[tuple[IntVector, FloatVector]]:
-        """Parts with their L_k at `w`."""
+    def visits(self, w: FloatVector, wants: Wants = "slacks") -> Iterator[Visit]:
+        """Parts with their L_k at `w`; their cuts stay where they are."""
         for k, seen in self._seen(w, proves=False):
-            yield np.array([k], dtype=np.int32), np.array([seen.loss])
+            yield SumVisit(np.array([k], dtype=np.int32), np.array([seen.loss]), np.empty(0), w)
 
     def _seen(self, w: FloatVector, *, proves: bool) -> Iterator[tuple[int, Seen]]:
         """What parts see at `w`; L_k at the common weights is kept, since in rounds they see it only nearby."""

@@ -239,7 +239,7 @@ class ListedSets(_Positions):
         return (numbers[..., None] >> np.arange(self.n_labels) & 1).astype(np.int32)
 
     def _numbers(self, sets: IntMatrix) -> LongVector:
-        return sets.astype(np.int64) @ (1 << np.arange(self.n_labels))
+        return (sets.astype(np.int64) << np.arange(self.n_labels)).sum(axis=1)
 
 
 class SearchedSets(_Sets):
