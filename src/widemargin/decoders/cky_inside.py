@@ -16,7 +16,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.decoders.charts import Marks, TreeParts, cell, mark_of
-from widemargin.decoders.forward_backward import exponentials, log_sum
+from widemargin.decoders.log_sums import exponentials, log_sum
 
 SMALLEST = 1e-280
 LOG_SMALLEST = log(SMALLEST)

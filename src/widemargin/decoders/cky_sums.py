@@ -24,7 +24,7 @@ from widemargin.decoders.cky_inside import (
     marked_splits,
     right_change,
 )
-from widemargin.decoders.forward_backward import exponentials
+from widemargin.decoders.log_sums import exponentials
 
 NEGLIGIBLE = 1e-30
 """Less probable spans are left out of the outside pass. In a trained model, these are most spans."""

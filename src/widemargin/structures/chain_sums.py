@@ -8,7 +8,7 @@ that Σ_l α_t[l] = 1 and Σ_l α_n-1[l] β_n-1[l] = 1. Then (Rabiner 1989, §V.
     p(y_t = l) = α_t[l] β_t[l],   p(y_t-1 = k, y_t = l) = α_t-1[k] T[k, l] e_t[l] β_t[l] / c_t,   log Z = Σ log c_t
 
 plus the divisors. What underflows on the way, at most 10⁻³⁰⁰, is multiplied by some β in a probability. So the sums of
-a sequence are right if no β is large; otherwise `decoders.forward_backward` computes them again from logarithms. The
+a sequence are right if no β is large; otherwise `decoders.semimarkov_sums` computes them again from logarithms. The
 exponentials of a whole batch are NumPy's, which are vectorised.
 """
 
@@ -17,11 +17,13 @@ from math import inf, log, nan
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
-from widemargin.decoders.forward_backward import exponentials, extend_sums, forward_backward, log_sum
+from widemargin._types import AnyArray, FloatMatrix, FloatVector
+from widemargin.decoders.log_sums import extend_sums
+from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
 from widemargin.structures.chain import sequence_of
 from widemargin.structures.flat import Counts, Scores, longest_of
 from widemargin.structures.parts import Sums
+from widemargin.structures.segments import segmented_of
 
 LARGEST = 1e270  # of β
 SMALLEST = 1e-300  # of c, so that 1 / c is finite
@@ -104,10 +106,9 @@ def _put_ends(counts: Counts, n_labels: int) -> None:
 @kernel
 def _by_logarithms(scores: Scores, n_labels: int, k: int, counts: Counts) -> float:
     """The sums of sequence k with any scores."""
-    one, shape = sequence_of(scores, k, n_labels), (scores.sizes[k], n_labels)
-    forward, backward = np.empty(shape), np.empty(shape)
-    labels, pairs = _labels_of(counts, k, n_labels), _pairs_of(counts, k, n_labels)
-    return forward_backward(one.emission, one.transition, one.begin, one.end, forward, backward, labels, pairs)
+    one, n, room = segmented_of(scores, k, 1, n_labels), scores.sizes[k], new_segment_sums(scores.sizes[k], n_labels)
+    labels = _labels_of(counts, k, n_labels).reshape(n, 1, n_labels)
+    return semimarkov_sums(one, room, labels, _pairs_of(counts, k, n_labels))
 
 
 @kernel
@@ -270,49 +271,3 @@ def _times(table: FloatMatrix, counts: FloatMatrix) -> None:
     for k in range(table.shape[0]):
         for label in range(table.shape[1]):
             counts[k, label] *= table[k, label]
-
-
-@kernel
-def draw_one(terms: FloatVector, uniform: float) -> int:
-    """A place drawn with the probabilities exp(term), up to a factor; the last possible one where rounding decides."""
-    total, last = 0.0, 0
-    top = exponentials(terms, terms)
-    for k in range(len(terms)):
-        total += terms[k]
-        last = k if terms[k] > 0.0 or top == -inf else last
-    threshold, total = uniform * total, 0.0
-    for k in range(len(terms)):
-        total += terms[k]
-        if total > threshold:
-            return k
-    return last
-
-
-@kernel
-def sample_chains(scores: Scores, n_labels: int, uniforms: FloatMatrix, outputs: IntMatrix) -> None:
-    """Write a draw of every sequence to each row of `outputs`: a forward pass, then labels from the last to the first.
-
-    `uniforms`, of the same shape, holds a random number between 0 and 1 for each label to be drawn.
-    """
-    longest, write = longest_of(scores.sizes), 0
-    forward, terms = np.empty((longest, n_labels)), np.empty(n_labels)
-    for k in range(len(scores.sizes)):
-        n, one = scores.sizes[k], sequence_of(scores, k, n_labels)
-        rows, tables = one.emission, one.transition
-        for t in range(n):
-            for label in range(n_labels):
-                forward[t, label] = one.begin[label]
-                if t > 0:
-                    for p in range(n_labels):
-                        terms[p] = forward[t - 1, p] + tables[0 if len(tables) == 1 else t, p, label]
-                    forward[t, label] = log_sum(terms)
-                forward[t, label] += rows[t, label]
-        for sample in range(len(outputs)):
-            for t in range(n - 1, -1, -1):
-                for label in range(n_labels):
-                    after = one.end[label]
-                    if t < n - 1:
-                        after = tables[0 if len(tables) == 1 else t + 1, label, outputs[sample, write + t + 1]]
-                    terms[label] = forward[t, label] + after
-                outputs[sample, write + t] = draw_one(terms, uniforms[sample, write + t])
-        write += n

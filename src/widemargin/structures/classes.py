@@ -38,17 +38,17 @@ class Classes(Flat):
         """The class."""
         return Numbers(np.arange(len(sizes) + 1), outputs.astype(np.int64))
 
-    def _rows(self, scores: Scores) -> FloatMatrix:
-        """A row of scores for each example."""
+    def own(self, scores: Scores | Counts) -> FloatMatrix:
+        """A row for each example."""
         return scores.own[scores.starts[:, None] + np.arange(self.n_labels)]
 
     def best(self, scores: Scores) -> IntVector:
         """The best classes; the lowest in a tie."""
-        return self._rows(scores).argmax(axis=1).astype(np.int32)
+        return self.own(scores).argmax(axis=1).astype(np.int32)
 
     def best_k(self, scores: Scores, k: int) -> Best:
         """The k best classes; forbidden ones only if there is no other."""
-        rows = self._rows(scores)
+        rows = self.own(scores)
         order = np.argsort(-rows, axis=1, kind="stable")[:, :k]
         totals = np.take_along_axis(rows, order, axis=1)
         kept = totals > -np.inf
@@ -57,11 +57,13 @@ class Classes(Flat):
 
     def through(self, scores: Scores) -> FloatMatrix:
         """The scores themselves."""
-        return self._rows(scores)
+        return self.own(scores)
 
     def worst(self, scores: Scores, costs: Scores, unit: float, gold: IntVector) -> IntVector:
         """The worst class under slack scaling."""
-        return self._worst(scores, self._rows(costs), gold)
+        rows = self.own(scores)
+        values = self.own(costs) * (1.0 + rows - rows[np.arange(len(gold)), gold][:, None])
+        return np.where(values.max(axis=1) > 0.0, values.argmax(axis=1), gold).astype(np.int32)
 
     def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
         """A number for each class."""
@@ -69,18 +71,13 @@ class Classes(Flat):
 
     def violators(self, scores: Scores, costs: Scores, gold: IntVector) -> tuple[FloatVector, IntVector]:
         """The worst classes of slack scaling, since an example has a single position."""
-        worst = self._worst(scores, self._rows(costs), gold)
-        errors = self._rows(costs)[np.arange(len(gold)), worst]
+        worst = self.worst(scores, costs, 1.0, gold)
+        errors = self.own(costs)[np.arange(len(gold)), worst]
         return errors, worst[errors > 0.0]
-
-    def _worst(self, scores: Scores, costs: FloatMatrix, gold: IntVector) -> IntVector:
-        rows = self._rows(scores)
-        values = costs * (1.0 + rows - rows[np.arange(len(gold)), gold][:, None])
-        return np.where(values.max(axis=1) > 0.0, values.argmax(axis=1), gold).astype(np.int32)
 
     def sums(self, scores: Scores) -> Sums:
         """Logarithms of sums, and probabilities."""
-        rows = self._rows(scores)
+        rows = self.own(scores)
         top = rows.max(axis=1, keepdims=True)
         exponentials = np.exp(rows - np.where(top == -np.inf, 0.0, top))
         mass = exponentials.sum(axis=1, keepdims=True)
@@ -95,7 +92,3 @@ class Classes(Flat):
         ends = np.cumsum(self.own(self.sums(scores).counts), axis=1)
         drawn = rng.random((n, len(ends), 1)) * ends[:, -1:]
         return (drawn >= ends).sum(axis=2, dtype=np.int32)
-
-    def own(self, counts: Counts) -> FloatMatrix:
-        """A row for each example."""
-        return counts.own.reshape(-1, self.n_labels)

@@ -8,7 +8,7 @@ from widemargin.decoders.charts import TreeParts, cell, no_marks
 from widemargin.decoders.cky import put_halves
 from widemargin.decoders.cky_inside import Tables, exponentiated, inside_sums, new_inside
 from widemargin.decoders.cky_sums import marked_inside_outside
-from widemargin.structures.chain_sums import draw_one
+from widemargin.decoders.log_sums import draw_one
 from widemargin.structures.constituents import TreeScores, marks_of, parts_of
 from widemargin.structures.flat import Counts, longest_of
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 
 
 class Scores(NamedTuple):
@@ -133,6 +133,16 @@ def _residual(
                 common[number - n_own[k]] += 1.0
             elif number >= 0:
                 counts[number] += 1.0
+
+
+@kernel
+def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
+    """The outputs with room for `wanted` more entries after the first `used`."""
+    if used + wanted <= len(outputs):
+        return outputs
+    larger = np.empty(2 * (used + wanted), dtype=np.int32)
+    larger[:used] = outputs[:used]
+    return larger
 
 
 @kernel

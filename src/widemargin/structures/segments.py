@@ -9,28 +9,20 @@ The own parts of a sequence of n tokens with L labels are its segments of up to 
 that run beyond the end of the sequence have a number, but no output has them. All sequences share the pairs of
 neighbouring labels (k L + l), then the first label and the last one.
 
-The recursions are those of `decoders.semimarkov`. Here they run over a batch.
+The recursions are those of `decoders.semimarkov`. Here they run over a batch. Chains of labels are segmentations into
+single tokens (`structures.chain`), so all but their best labels and their sums is found here as well (`SemiMarkov`).
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
-from widemargin.decoders.semimarkov import semimarkov
+from widemargin.decoders.semimarkov import Segmented, semimarkov
 from widemargin.structures.flat import Counts, Flat, Numbers, Scores, longest_of
 from widemargin.structures.parts import Best, Sums
-
-
-class Segmented(NamedTuple):
-    """The scores of one sequence: `segment` is (n, m, L), entries beyond the end of the sequence mean nothing."""
-
-    segment: FloatMatrix
-    transition: FloatMatrix
-    begin: FloatVector
-    end: FloatVector
 
 
 @kernel
@@ -42,14 +34,26 @@ def table_of(own: FloatVector, start: int, n: int, longest: int, n_labels: int) 
 
 @kernel
 def segmented_of(scores: Scores, k: int, longest: int, n_labels: int) -> Segmented:
-    """The scores of sequence k."""
-    at_begin = n_labels * n_labels
-    return Segmented(
-        table_of(scores.own, scores.starts[k], scores.sizes[k], longest, n_labels),
-        scores.shared[:at_begin].reshape(n_labels, n_labels),
-        scores.shared[at_begin : at_begin + n_labels],
-        scores.shared[at_begin + n_labels :],
-    )
+    """The scores of sequence k; if pairs are not shared, each token has a table of its own behind the segments."""
+    n, at_ends = scores.sizes[k], len(scores.shared) - 2 * n_labels
+    segment = table_of(scores.own, scores.starts[k], n, longest, n_labels)
+    transition = scores.shared[:at_ends].reshape(at_ends // n_labels**2, n_labels, n_labels)
+    if at_ends == 0:
+        begin = scores.starts[k] + segment.size
+        transition = scores.own[begin : begin + n * n_labels**2].reshape(n, n_labels, n_labels)
+    begin_scores, end_scores = scores.shared[at_ends : at_ends + n_labels], scores.shared[at_ends + n_labels :]
+    return Segmented(segment, transition, begin_scores, end_scores)
+
+
+@kernel
+def _places(starts: LongVector, sizes: LongVector, longest: int, n_labels: int, out: LongVector) -> None:
+    write = 0
+    for k in range(len(sizes)):
+        n, most = sizes[k], min(longest, sizes[k])
+        for t in range(n):
+            for d in range(min(most, n - t)):
+                out[write] = starts[k] + (t * most + d) * n_labels
+                write += 1
 
 
 @kernel
@@ -60,7 +64,7 @@ def _best(scores: Scores, longest: int, n_labels: int, outputs: IntVector) -> No
         n = scores.sizes[k]
         if n > 0:
             one, out = segmented_of(scores, k, longest, n_labels), outputs[write : write + n]
-            semimarkov(one.segment, one.transition, one.begin, one.end, arrival, best, out)
+            semimarkov(one, arrival, best, out)
         write += n
 
 
@@ -90,23 +94,13 @@ def _parts(sizes: LongVector, longest: int, n_labels: int, outputs: IntVector) -
     return indptr, numbers[:write]
 
 
-@dataclass(frozen=True, slots=True)
-class Segments(Flat):
-    """Segmentations into segments of up to `longest` tokens."""
+class SemiMarkov(Flat):
+    """Sequences of labelled segments of up to `longest` tokens: their positions are the candidate spans."""
 
+    __slots__ = ()
     counts_errors: ClassVar[bool] = True
-
     n_labels: int
     longest: int
-
-    def n_own(self, sizes: LongVector) -> LongVector:
-        """A score for each first token, length and label."""
-        return sizes * np.minimum(sizes, self.longest) * self.n_labels
-
-    @property
-    def n_shared(self) -> int:
-        """Pairs, first and last labels."""
-        return self.n_labels * (2 + self.n_labels)
 
     def lengths(self, sizes: LongVector) -> LongVector:
         """A code for each token."""
@@ -123,13 +117,92 @@ class Segments(Flat):
         >>> Segments(1, 2).candidates(np.array([0, 6]), np.array([3, 1])).ravel().tolist()
         [0, 1, 2, 3, 4, 6]
         """
-        token = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        most = np.repeat(np.minimum(sizes, self.longest), sizes)
-        width = np.minimum(most, np.repeat(sizes, sizes) - token)
-        d = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)
-        first = np.repeat(starts, sizes) + token * most * self.n_labels
-        places: LongMatrix = (np.repeat(first, width) + d * self.n_labels)[:, None] + np.arange(self.n_labels)
-        return places
+        places = np.empty(self.positions(sizes).sum(), dtype=np.int64)
+        _places(starts, sizes, self.longest, self.n_labels, places)
+        rows: LongMatrix = places[:, None] + np.arange(self.n_labels)
+        return rows
+
+    def own(self, counts: Counts) -> FloatMatrix:
+        """A row for each candidate span."""
+        return counts.own[self.candidates(counts.starts, counts.sizes)]
+
+    def codes(self, outputs: IntVector) -> IntVector:
+        """Outputs as codes, in an array of their own."""
+        return outputs.copy()
+
+    def outputs(self, codes: IntVector) -> IntVector:
+        """Codes as outputs."""
+        return codes
+
+    def best_k(self, scores: Scores, k: int) -> Best:
+        """The k best segmentations."""
+        from widemargin.structures.segment_searches import best_segmentations  # all but decoding is loaded when needed
+
+        counts, totals, codes = best_segmentations(scores, self.longest, self.n_labels, k)
+        return Best(counts, totals, self.outputs(codes))
+
+    def through(self, scores: Scores) -> FloatMatrix:
+        """For each candidate span, by first token and length, the best score with each label there."""
+        from widemargin.structures.segment_searches import through_segments
+
+        best = np.empty((self.positions(scores.sizes).sum(), self.n_labels))
+        through_segments(scores, self.longest, best)
+        return best
+
+    def violators(self, scores: Scores, costs: Scores, gold: IntVector) -> tuple[FloatVector, IntVector]:
+        """The worst segmentations that are wrong at each candidate span (Sarawagi & Gupta 2008, §4.3)."""
+        from widemargin.structures.segment_searches import violating_segmentations
+
+        errors, gold_scores = np.zeros(self.positions(scores.sizes).sum()), self.total(scores, gold)
+        codes = violating_segmentations(scores, costs, self.longest, self.n_labels, gold_scores, errors)
+        return errors, self.outputs(codes)
+
+    def best_wrong(self, scores: Scores, costs: Scores, gold: IntVector) -> IntVector:
+        """The best segmentations that have an error."""
+        from widemargin.structures.segment_searches import best_wrong_segmentations
+
+        codes = self.codes(gold)
+        best_wrong_segmentations(scores, costs, self.longest, self.n_labels, codes)
+        return self.outputs(codes)
+
+    def worst(self, scores: Scores, costs: Scores, unit: float, gold: IntVector) -> IntVector:
+        """The worst segmentations under slack scaling; the error is a dimension of the recursion."""
+        from widemargin.structures.segment_searches import worst_segmentations
+
+        codes, gold_scores = self.codes(gold), self.total(scores, gold)
+        worst_segmentations(scores, costs, self.longest, self.n_labels, unit, gold_scores, codes)
+        return self.outputs(codes)
+
+    def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
+        """What `worst` takes: two tables of the best score for each token, label and error."""
+        return 16.0 * sizes * self.n_labels * (most + 1.0)
+
+    def sample(self, scores: Scores, n: int, rng: np.random.Generator) -> IntMatrix:
+        """Forward filtering, backward sampling."""
+        from widemargin.structures.segment_sums import sample_segmentations
+
+        codes = np.empty((n, scores.sizes.sum()), dtype=np.int32)
+        # A number for the label of each segment, and one for its length unless all have one token.
+        uniforms = np.asarray(rng.random((*codes.shape, min(self.longest, 2))))
+        sample_segmentations(scores, self.longest, self.n_labels, uniforms, codes)
+        return self.outputs(codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Segments(SemiMarkov):
+    """Segmentations into segments of up to `longest` tokens."""
+
+    n_labels: int
+    longest: int
+
+    def n_own(self, sizes: LongVector) -> LongVector:
+        """A score for each first token, length and label."""
+        return sizes * np.minimum(sizes, self.longest) * self.n_labels
+
+    @property
+    def n_shared(self) -> int:
+        """Pairs, first and last labels."""
+        return self.n_labels * (2 + self.n_labels)
 
     def parts(self, sizes: LongVector, outputs: IntVector) -> Numbers:
         """Segments, pairs of neighbouring labels, first and last labels."""
@@ -141,47 +214,6 @@ class Segments(Flat):
         _best(scores, self.longest, self.n_labels, outputs)
         return outputs
 
-    def best_k(self, scores: Scores, k: int) -> Best:
-        """The k best segmentations."""
-        from widemargin.structures.segment_searches import best_segmentations  # all but decoding is loaded when needed
-
-        return Best(*best_segmentations(scores, self.longest, self.n_labels, k))
-
-    def through(self, scores: Scores) -> FloatMatrix:
-        """For each candidate span, by first token and length, the best score with each label there."""
-        from widemargin.structures.segment_searches import through_segments
-
-        best = np.empty((self.positions(scores.sizes).sum(), self.n_labels))
-        through_segments(scores, self.longest, best)
-        return best
-
-    def best_wrong(self, scores: Scores, costs: Scores, gold: IntVector) -> IntVector:
-        """The best segmentations that have an error."""
-        from widemargin.structures.segment_searches import best_wrong_segmentations
-
-        outputs = np.empty(len(gold), dtype=np.int32)
-        best_wrong_segmentations(scores, costs, self.longest, self.n_labels, gold, outputs)
-        return outputs
-
-    def worst(self, scores: Scores, costs: Scores, unit: float, gold: IntVector) -> IntVector:
-        """The worst segmentations under slack scaling; the error is a dimension of the recursion."""
-        from widemargin.structures.segment_searches import worst_segmentations
-
-        outputs = np.empty(len(gold), dtype=np.int32)
-        worst_segmentations(scores, costs, self.longest, self.n_labels, unit, gold, outputs)
-        return outputs
-
-    def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
-        """What `worst` takes: two tables of the best score for each token, label and error."""
-        return 16.0 * sizes * self.n_labels * (most + 1.0)
-
-    def violators(self, scores: Scores, costs: Scores, gold: IntVector) -> tuple[FloatVector, IntVector]:
-        """The worst segmentations that are wrong at each candidate span (Sarawagi & Gupta 2008, §4.3.2)."""
-        from widemargin.structures.segment_searches import violating_segmentations
-
-        errors = np.zeros(self.positions(scores.sizes).sum())
-        return errors, violating_segmentations(scores, costs, self.longest, self.n_labels, gold, errors)
-
     def sums(self, scores: Scores) -> Sums:
         """Semi-Markov forward–backward."""
         from widemargin.structures.segment_sums import segment_sums  # most segmenters are trained without probabilities
@@ -192,16 +224,3 @@ class Segments(Flat):
         counts = Counts(scores.starts, scores.sizes, room(len(scores.own)), shared)
         segment_sums(scores, self.longest, self.n_labels, log_z, counts)
         return Sums(log_z, counts)
-
-    def sample(self, scores: Scores, n: int, rng: np.random.Generator) -> IntMatrix:
-        """Forward filtering, backward sampling."""
-        from widemargin.structures.segment_sums import sample_segmentations
-
-        outputs = np.empty((n, scores.sizes.sum()), dtype=np.int32)
-        uniforms = np.asarray(rng.random((*outputs.shape, 2)))
-        sample_segmentations(scores, self.longest, self.n_labels, uniforms, outputs)
-        return outputs
-
-    def own(self, counts: Counts) -> FloatMatrix:
-        """A row for each candidate span."""
-        return counts.own[self.candidates(counts.starts, counts.sizes)]
