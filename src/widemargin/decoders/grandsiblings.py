@@ -2,8 +2,8 @@
 
     score(tree) = Σ_m scores[head(m), m] + sibling[head(m), s(m), m] + Σ_(m not at the root) grand[h(m), m, h(h(m))]
 
-where s(m) is the sibling before m, as in `siblings`, and h(m) = head(m). The tables are those of Model 1 of Koo &
-Collins (2010): whatever has a head in `siblings` has the head of that head, g, as well.
+where s(m) is the sibling before m, as in `eisner`, and h(m) = head(m). The tables are those of Model 1 of Koo &
+Collins (2010): whatever has a head in `eisner` has the head of that head, g, as well.
 
     halves[h, e, g]   the best half tree with head h, which hangs on g, that reaches from h to e; halves[h, h, g] = 0
     between[i, j, g]  max over i ≤ k < j of halves[i, k, g] + halves[j, k+1, g]: i and j both hang on g
@@ -211,7 +211,7 @@ def grandsiblings(
 
     Parameters
     ----------
-    scores, sibling, single_root, heads : as in `siblings`
+    scores, sibling, single_root, heads : as in `eisner`
     grand : (n + 1, n + 1, n + 1) array of heads × modifiers × grandparents, read only where head and modifier are words
         and the grandparent is outside of them; −inf forbids a chain of two arcs
     chart : scratch space for n words or more

@@ -9,7 +9,7 @@ its labelled arcs ((h S + m) K + l), its siblings ((h S + s) S + m) and its gran
 Nothing but its own score depends on the label of an arc. So labels are chosen, or summed over, before any tree is
 decoded.
 
-The recursions are those of `decoders`: Eisner, siblings, grandsiblings, arborescence. Here they run over a batch.
+The recursions are those of `decoders`: Eisner, grandsiblings, arborescence. Here they run over a batch.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
+from widemargin.decoders.eisner import sibling_of
 from widemargin.decoders.highest import highest
-from widemargin.decoders.siblings import sibling_of
 from widemargin.decoders.tree_kbest import (
     GRANDSIBLINGS,
     NON_PROJECTIVE,
