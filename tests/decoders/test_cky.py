@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.bracketed import SIZES, charts, labelled, marked_score, score, shapes
-from widemargin.decoders.charts import TreeParts, cell, mark_tree, no_marks
-from widemargin.decoders.cky import best_tree, cky, fill
+from widemargin.decoders.cky import TreeParts, best_tree, cell, cky, fill, mark_tree, no_marks
 
 pytestmark = pytest.mark.interpreted
 

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.bracketed import SIZES, charts, labelled, marked_score
-from widemargin.decoders.charts import TreeParts, mark_tree, no_marks
-from widemargin.decoders.cky import best_tree
-from widemargin.decoders.cky_kbest import cky_kbest
+from widemargin.decoders.cky import TreeParts, best_tree, mark_tree, no_marks
+from widemargin.decoders.cky_searches import cky_kbest
 
 pytestmark = pytest.mark.interpreted
 

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.bracketed import SIZES, charts, labelled, productions, score
-from widemargin.decoders.charts import TreeParts, cell, mark_tree, no_marks
-from widemargin.decoders.cky import fill
-from widemargin.decoders.cky_outside import new_outer, outside, tree_through
+from widemargin.decoders.cky import TreeParts, cell, fill, mark_tree, no_marks
+from widemargin.decoders.cky_searches import new_outer, outside, tree_through
 
 pytestmark = pytest.mark.interpreted
 

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.bracketed import SIZES, charts, labelled, marked_score, parts_of, score
-from widemargin.decoders.charts import TreeParts, mark_tree, new_parts
-from widemargin.decoders.cky_inside import new_inside
-from widemargin.decoders.cky_sums import inside_outside, marked_inside_outside
+from widemargin.decoders.cky import TreeParts, mark_tree, new_parts
+from widemargin.decoders.cky_sums import inside_outside, marked_inside_outside, new_inside
 
 pytestmark = pytest.mark.interpreted
 

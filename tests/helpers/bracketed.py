@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from widemargin.decoders.charts import cell
+from widemargin.decoders.cky import cell
 from widemargin.files.brackets import columns_of
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.examples import BracketExamples

@@ -1,7 +1,10 @@
-"""Classes: the simplest structure, one of L labels for a whole example (Crammer & Singer 2001).
+"""One label for a whole example: classes (Crammer & Singer 2001), and choices, whose number differs by example.
 
 The parts of an example are its L labels, and an output is one of them. All outputs can be listed, so each ability is a
 line on the matrix of all scores.
+
+Choices are numbered from the last part back: choice k of n is part n − 1 − k, so that parts may lie in memory as they
+are found. Of equal choices the first wins.
 """
 
 from dataclasses import dataclass
@@ -9,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.structures.flat import Counts, Flat, Numbers, Scores
 from widemargin.structures.parts import Best, Sums
@@ -92,3 +96,63 @@ class Classes(Flat):
         ends = np.cumsum(self.own(self.sums(scores).counts), axis=1)
         drawn = rng.random((n, len(ends), 1)) * ends[:, -1:]
         return (drawn >= ends).sum(axis=2, dtype=np.int32)
+
+
+@kernel
+def _best(starts: LongVector, sizes: LongVector, own: FloatVector) -> IntVector:
+    outputs = np.zeros(len(sizes), dtype=np.int32)
+    for k in range(len(sizes)):
+        scores = own[starts[k] : starts[k] + sizes[k]]
+        best = scores[len(scores) - 1]
+        for choice in range(1, len(scores)):
+            if scores[len(scores) - 1 - choice] > best:
+                best = scores[len(scores) - 1 - choice]
+                outputs[k] = choice
+    return outputs
+
+
+@kernel
+def _sums(starts: LongVector, sizes: LongVector, own: FloatVector) -> tuple[FloatVector, FloatVector]:
+    log_z, shares, write = np.empty(len(sizes)), np.empty(sizes.sum()), 0
+    for k in range(len(sizes)):
+        scores, p = own[starts[k] : starts[k] + sizes[k]], shares[write : write + sizes[k]]
+        highest, total = scores.max(), 0.0
+        for choice in range(len(p)):
+            p[choice] = np.exp(scores[choice] - highest)
+            total += p[choice]
+        for choice in range(len(p)):
+            p[choice] /= total
+        log_z[k] = highest + np.log(total)
+        write += sizes[k]
+    return log_z, shares
+
+
+@dataclass(frozen=True, slots=True)
+class Choices(Flat):
+    """One choice for each example; its size is the number of choices, at least 1."""
+
+    def lengths(self, sizes: LongVector) -> LongVector:
+        """One choice."""
+        return np.ones_like(sizes)
+
+    def n_own(self, sizes: LongVector) -> LongVector:
+        """A score for each choice."""
+        return sizes
+
+    def parts(self, sizes: LongVector, outputs: IntVector) -> Numbers:
+        """The choice."""
+        return Numbers(np.arange(len(sizes) + 1), sizes - 1 - outputs)
+
+    def best(self, scores: Scores) -> IntVector:
+        """The best choices; the first in a tie."""
+        return _best(scores.starts, scores.sizes, scores.own)
+
+    def sums(self, scores: Scores) -> Sums:
+        """Logarithms of sums, and probabilities; some choice of each example must be possible."""
+        log_z, shares = _sums(scores.starts, scores.sizes, scores.own)
+        starts = np.cumsum(scores.sizes) - scores.sizes
+        return Sums(log_z, Counts(starts, scores.sizes, shares, np.empty((len(log_z), 0))))
+
+    def own(self, counts: Counts) -> FloatVector:
+        """A number for each choice, example after example."""
+        return counts.own

@@ -23,9 +23,9 @@ from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import sums
 from widemargin.decoders.kruskal import Flags, components, spanning_forest
+from widemargin.structures.costs import KindCosts
 from widemargin.structures.examples import WithLimits
 from widemargin.structures.flat import NOTHING, Scores
-from widemargin.structures.kind_costs import KindCosts
 from widemargin.structures.pairs import ItemPairs, Layout, Linked
 
 

@@ -179,7 +179,7 @@ class SemiMarkov(Flat):
 
     def sample(self, scores: Scores, n: int, rng: np.random.Generator) -> IntMatrix:
         """Forward filtering, backward sampling."""
-        from widemargin.structures.segment_sums import sample_segmentations
+        from widemargin.structures.segment_searches import sample_segmentations
 
         codes = np.empty((n, scores.sizes.sum()), dtype=np.int32)
         # A number for the label of each segment, and one for its length unless all have one token.
@@ -216,7 +216,7 @@ class Segments(SemiMarkov):
 
     def sums(self, scores: Scores) -> Sums:
         """Semi-Markov forward–backward."""
-        from widemargin.structures.segment_sums import segment_sums  # most segmenters are trained without probabilities
+        from widemargin.structures.segment_searches import segment_sums
 
         # Room between sequences belongs to none.
         room = np.empty if self.n_own(scores.sizes).sum() == len(scores.own) else np.zeros
