@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.bracketed import SIZES, charts, labelled, marked_score
-from widemargin.decoders.cky import TreeParts, best_tree, mark_tree, no_marks
+from helpers.bracketed import SIZES, charts, labelled, mark_tree, marked_score
+from widemargin.decoders.cky import TreeParts, best_tree, no_marks
 from widemargin.decoders.cky_searches import cky_kbest
 
 pytestmark = pytest.mark.interpreted

@@ -46,6 +46,14 @@ class TreeParts(NamedTuple):
     right_rule: FloatMatrix
 
 
+class Charts(NamedTuple):
+    """Numbers of nodes, of left halves and of right ones, in charts of the same shape as `TreeParts.span`."""
+
+    nodes: FloatMatrix
+    first: FloatMatrix
+    second: FloatMatrix
+
+
 class Marks(NamedTuple):
     """The marked productions, a row for every span as `cell` numbers them; no rows if none is marked at all.
 
@@ -68,16 +76,17 @@ def cell(i: int, j: int) -> int:
 
 
 @kernel
+def new_charts(n: int, n_labels: int) -> Charts:
+    """Charts for a sentence of up to `n` words."""
+    shape = n * (n + 1) // 2, n_labels
+    return Charts(np.empty(shape), np.empty(shape), np.empty(shape))
+
+
+@kernel
 def new_parts(n: int, n_labels: int) -> TreeParts:
     """Room for the parts of a sentence of `n` words."""
-    n_cells = n * (n + 1) // 2
-    return TreeParts(
-        np.empty((n_cells, n_labels)),
-        np.empty((n_cells, n_labels)),
-        np.empty((n_cells, n_labels)),
-        np.empty((n_labels, n_labels)),
-        np.empty((n_labels, n_labels)),
-    )
+    span, left, right = new_charts(n, n_labels)
+    return TreeParts(span, left, right, np.empty((n_labels, n_labels)), np.empty((n_labels, n_labels)))
 
 
 @kernel
@@ -149,15 +158,6 @@ def put_marks(nodes: IntMatrix, extra: FloatVector, marks: Marks) -> None:
             marks.productions[at, 0], marks.productions[at, 1] = k, label
             marks.productions[at, 2], marks.productions[at, 3] = nodes[r + 1, 2], nodes[r + 2 * (k - i), 2]
             marks.extra[at] = extra[label]
-
-
-@kernel
-def mark_tree(nodes: IntMatrix, extra: FloatVector) -> Marks:
-    """The productions of a tree, marked with these scores."""
-    n_cells = cell(0, nodes[0, 1] + 1)
-    marks = Marks(np.zeros((n_cells, 4), dtype=np.int32), np.zeros(n_cells))
-    put_marks(nodes, extra, marks)
-    return marks
 
 
 @kernel
@@ -357,17 +357,3 @@ def best_tree(n: int, parts: TreeParts, marks: Marks, nodes: IntMatrix) -> float
     nodes[0, 0], nodes[0, 1], nodes[0, 2] = 0, n, label
     unfold(parts, marks, nodes, 0, 2 * n - 1, np.empty(max(n, len(top))))
     return top[label]
-
-
-@kernel
-def cky(
-    n: int,
-    span: FloatMatrix,
-    left: FloatMatrix,
-    right: FloatMatrix,
-    left_rule: FloatMatrix,
-    right_rule: FloatMatrix,
-    nodes: IntMatrix,
-) -> float:
-    """The best tree as `best_tree` finds it, without marked productions."""
-    return best_tree(n, TreeParts(span, left, right, left_rule, right_rule), no_marks(), nodes)

@@ -28,6 +28,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 from widemargin.decoders.cky import (
+    Charts,
     Marks,
     TreeParts,
     cell,
@@ -178,21 +179,6 @@ def cky_kbest(n: int, parts: TreeParts, marks: Marks, trees: IntMatrix, totals: 
     return found
 
 
-class OuterScores(NamedTuple):
-    """Charts of the same shape as `TreeParts.span`: of nodes, of left halves and of right halves."""
-
-    nodes: FloatMatrix
-    first: FloatMatrix
-    second: FloatMatrix
-
-
-@kernel
-def new_outer(n: int, n_labels: int) -> OuterScores:
-    """Charts for a sentence of up to `n` words."""
-    n_cells = n * (n + 1) // 2
-    return OuterScores(np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)))
-
-
 @kernel
 def _take_best_parent(half: FloatVector, part: FloatVector, rule: FloatMatrix, outer: FloatVector) -> None:
     """outer[p] = max(outer[p], max over l of half[l] + part[l] + rule[p, l])."""
@@ -212,7 +198,7 @@ def _raise(row: FloatVector, above: FloatVector, beside: FloatVector) -> None:
 
 
 @kernel
-def outside(n: int, parts: TreeParts, filled: TreeParts, outer: OuterScores) -> None:
+def outside(n: int, parts: TreeParts, filled: TreeParts, outer: Charts) -> None:
     """Fill in the outer scores from long spans to short ones.
 
     Parameters
@@ -256,7 +242,7 @@ def _best_parent(half: FloatVector, part: FloatVector, rules: FloatVector) -> tu
 
 @kernel
 def _climb(
-    n: int, i: int, j: int, label: int, parts: TreeParts, filled: TreeParts, outer: OuterScores, path: IntMatrix
+    n: int, i: int, j: int, label: int, parts: TreeParts, filled: TreeParts, outer: Charts, path: IntMatrix
 ) -> int:
     """Write the nodes above (i, j, label) to `path`, from this node up to the top; return how many there are."""
     size = 0
@@ -299,7 +285,7 @@ def tree_through(
     split: int,
     parts: TreeParts,
     filled: TreeParts,
-    outer: OuterScores,
+    outer: Charts,
     marks: Marks,
     nodes: IntMatrix,
 ) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.decoders.cky import Marks, TreeParts, cell, mark_of, no_marks
+from widemargin.decoders.cky import Charts, Marks, TreeParts, cell, mark_of
 from widemargin.decoders.log_sums import exponentials, log_sum
 
 SMALLEST = 1e-280
@@ -43,21 +43,6 @@ class Tables(NamedTuple):
 
     left: Rules
     right: Rules
-
-
-class InsideScores(NamedTuple):
-    """Charts of the same shape as `TreeParts.span`."""
-
-    inside: FloatMatrix
-    first: FloatMatrix
-    second: FloatMatrix
-
-
-@kernel
-def new_inside(n: int, n_labels: int) -> InsideScores:
-    """Scratch charts for a sentence of up to `n` words."""
-    n_cells = n * (n + 1) // 2
-    return InsideScores(np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)), np.empty((n_cells, n_labels)))
 
 
 @kernel
@@ -140,15 +125,15 @@ def _change(inside: FloatVector, rules: Rules, parent: int, child: int, extra: f
 
 
 @kernel
-def right_change(j: int, mark: int, tables: Tables, scratch: InsideScores, marks: Marks, terms: FloatVector) -> float:
+def right_change(j: int, mark: int, tables: Tables, scratch: Charts, marks: Marks, terms: FloatVector) -> float:
     """How much the sum over right halves changes by the mark, if the left half is as marked."""
     k, label, right = marks.productions[mark, 0], marks.productions[mark, 1], marks.productions[mark, 3]
-    return _change(scratch.inside[cell(k, j)], tables.right, label, right, marks.extra[mark], terms)
+    return _change(scratch.nodes[cell(k, j)], tables.right, label, right, marks.extra[mark], terms)
 
 
 @kernel
 def marked_splits(
-    i: int, j: int, mark: int, tables: Tables, scratch: InsideScores, marks: Marks, terms: FloatVector
+    i: int, j: int, mark: int, tables: Tables, scratch: Charts, marks: Marks, terms: FloatVector
 ) -> FloatVector:
     """first[i, k, l] + second[k, j, l] for every k, where l and one of the splits are marked."""
     marked, label, left = marks.productions[mark, 0], marks.productions[mark, 1], marks.productions[mark, 2]
@@ -156,12 +141,12 @@ def marked_splits(
     for k in range(i + 1, j):
         scores[k - i - 1] = scratch.first[cell(i, k), label] + scratch.second[cell(k, j), label]
     change = right_change(j, mark, tables, scratch, marks, terms)
-    scores[marked - i - 1] += _change(scratch.inside[cell(i, marked)], tables.left, label, left, change, terms)
+    scores[marked - i - 1] += _change(scratch.nodes[cell(i, marked)], tables.left, label, left, change, terms)
     return scores
 
 
 @kernel
-def inside_sums(n: int, parts: TreeParts, tables: Tables, marks: Marks, scratch: InsideScores) -> float:
+def inside_sums(n: int, parts: TreeParts, tables: Tables, marks: Marks, scratch: Charts) -> float:
     """Fill in the charts from short spans to long ones, and return log Z."""
     inside, first, second = scratch
     n_labels = inside.shape[1]
@@ -245,14 +230,14 @@ def _share_splits(
     j: int,
     part: FloatVector,
     nodes: FloatVector,
-    scratch: InsideScores,
+    scratch: Charts,
     halves: TreeParts,
     marked: int,
     totals: FloatVector,
 ) -> None:
     """Hand the probabilities `nodes` of the labels of i … j down to the halves of its splits; not that of `marked`."""
     n_labels = len(nodes)
-    row = scratch.inside[cell(i, j)]
+    row = scratch.nodes[cell(i, j)]
     for label in range(n_labels):
         totals[label] = row[label] - part[label] if nodes[label] > 0.0 and label != marked else inf
     for k in range(i + 1, j):
@@ -299,7 +284,7 @@ def _share_marked(
     parts: TreeParts,
     tables: Tables,
     marks: Marks,
-    scratch: InsideScores,
+    scratch: Charts,
     posteriors: TreeParts,
     by_themselves: FloatMatrix,
     terms: FloatVector,
@@ -314,7 +299,7 @@ def _share_marked(
     if node == 0.0:
         return
     splits = marked_splits(i, j, mark, tables, scratch, marks, terms)
-    total = scratch.inside[cell(i, j), label] - parts.span[cell(i, j), label]
+    total = scratch.nodes[cell(i, j), label] - parts.span[cell(i, j), label]
     for k in range(i + 1, j):
         share = node * exp(splits[k - i - 1] - total)
         one, other = cell(i, k), cell(k, j)
@@ -323,20 +308,18 @@ def _share_marked(
             posteriors.right[other, label] += share
         elif share > 0.0:
             change = right_change(j, mark, tables, scratch, marks, terms)
-            inside, nodes, counts = scratch.inside[one], posteriors.span[one], posteriors.left_rule
+            inside, nodes, counts = scratch.nodes[one], posteriors.span[one], posteriors.left_rule
             both = _share_labels(share, inside, tables.left, label, left, change, nodes, counts, terms)
             posteriors.right[other, label] += max(share - both, 0.0)
             by_themselves[mark, 0], by_themselves[mark, 1] = share, both
-            inside, nodes, counts = scratch.inside[other], posteriors.span[other], posteriors.right_rule
+            inside, nodes, counts = scratch.nodes[other], posteriors.span[other], posteriors.right_rule
             right, extra = marks.productions[mark, 3], marks.extra[mark]
             if both > 0.0:
                 _share_labels(both, inside, tables.right, label, right, extra, nodes, counts, terms)
 
 
 @kernel
-def marked_inside_outside(
-    n: int, parts: TreeParts, marks: Marks, posteriors: TreeParts, scratch: InsideScores
-) -> float:
+def inside_outside(n: int, parts: TreeParts, marks: Marks, posteriors: TreeParts, scratch: Charts) -> float:
     """Write the probability of every part, of rules the expected number, to `posteriors`, and return log Z.
 
     Scores may be −inf; if no tree is possible, log Z = −inf, and everything else is 0.
@@ -347,7 +330,7 @@ def marked_inside_outside(
     parts : the scores, which are only read
     marks : the marked productions
     posteriors : the output, of the same shapes as `parts`
-    scratch : from `new_inside`, for at least `n` words
+    scratch : charts for at least `n` words
     """
     n_cells, n_labels = n * (n + 1) // 2, parts.span.shape[1]
     tables = Tables(exponentiated(parts.left_rule), exponentiated(parts.right_rule))
@@ -356,14 +339,14 @@ def marked_inside_outside(
     posteriors.left_rule[:], posteriors.right_rule[:] = 0.0, 0.0
     if total == -inf:
         return total
-    nodes, row = posteriors.span, scratch.inside[cell(0, n)]
+    nodes, row = posteriors.span, scratch.nodes[cell(0, n)]
     for label in range(n_labels):
         nodes[cell(0, n), label] = exp(row[label] - total)
     one, other, by_themselves = np.empty(n_labels), np.empty(n_labels), np.zeros((len(marks.extra), 2))
     for j in range(n, 0, -1):
         for i in range(j):
             at, mark = cell(i, j), mark_of(i, j, marks)
-            row = scratch.inside[at]
+            row = scratch.nodes[at]
             if j < n and _matters(posteriors.left[at]):
                 halves, half, counts = posteriors.left[at], scratch.first[at], posteriors.left_rule
                 _share_children(row, tables.left, parts.left[at], half, halves, nodes[at], counts, one, other)
@@ -389,9 +372,3 @@ def _add_halves(n: int, marks: Marks, by_themselves: FloatMatrix, posteriors: Tr
                 k, label = marks.productions[mark, 0], marks.productions[mark, 1]
                 posteriors.left[cell(i, k), label] += by_themselves[mark, 0]
                 posteriors.right[cell(k, j), label] += by_themselves[mark, 1]
-
-
-@kernel
-def inside_outside(n: int, parts: TreeParts, posteriors: TreeParts, scratch: InsideScores) -> float:
-    """The same without marked productions."""
-    return marked_inside_outside(n, parts, no_marks(), posteriors, scratch)

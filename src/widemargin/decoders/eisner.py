@@ -72,14 +72,6 @@ def inside(chart: Chart, i: int, j: int) -> tuple[float, float, float]:
 
 
 @kernel
-def _complete(chart: Chart, i: int, j: int, right: float, left: float, onward: float, back: float) -> None:
-    """Enter the best ways to attach j to i (`onward`) and i to j (`back`), and the halves, given their other maxima."""
-    chart.arcs[i, j], chart.arcs[j, i] = onward, back
-    chart.halves[i, j] = chart.ended[j, i] = onward if onward > right else right
-    chart.halves[j, i] = chart.ended[i, j] = back if back > left else left
-
-
-@kernel
 def _attached(chart: Chart, sibling: FloatMatrix, i: int, j: int) -> tuple[float, float]:
     """arcs[i, j] and arcs[j, i], without the scores of the arcs; −inf for the root, which hangs on nothing."""
     arcs_i, arcs_j = chart.arcs[i], chart.arcs[j]
@@ -110,8 +102,10 @@ def _fill(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, chart: C
             if second:
                 chart.between[i, j] = chart.between[j, i] = facing
                 onward, back = _attached(chart, sibling, i, j)
-            back = scores[j, i] + back if i > 0 else -np.inf
-            _complete(chart, i, j, right, left, scores[i, j] + onward, back)
+            onward, back = scores[i, j] + onward, scores[j, i] + back if i > 0 else -np.inf
+            chart.arcs[i, j], chart.arcs[j, i] = onward, back
+            chart.halves[i, j] = chart.ended[j, i] = onward if onward > right else right
+            chart.halves[j, i] = chart.ended[i, j] = back if back > left else left
     if single_root:
         for m in range(1, n):
             chart.halves[0, m] = -np.inf

@@ -49,38 +49,29 @@ def new_grand_chart(n: int) -> GrandChart:
 @kernel
 def _tables(chart: GrandChart, n: int) -> GrandTables:
     """The tables of a sentence of n words, without gaps: short sentences stay in the processor's cache."""
-    size, cube = n + 1, (n + 1) ** 3
-    return GrandTables(
-        chart.room[:cube].reshape(size, size, size),
-        chart.room[cube : 2 * cube].reshape(size, size, size),
-        chart.room[2 * cube : 3 * cube].reshape(size, size, size),
-    )
+    size = n + 1
+    tables = chart.room[: 3 * size**3].reshape(3, size, size, size)
+    return GrandTables(tables[0], tables[1], tables[2])
 
 
 @kernel
 def _raise(best: FloatVector, row: FloatVector, more: float, i: int, j: int) -> None:
     """best[g] = max(best[g], row[g] + more) for every g outside of i … j."""
-    for number in range(i):
-        g = np.uint64(number)
-        score = row[g] + more
-        best[g] = score if score > best[g] else best[g]
-    for number in range(j + 1, len(best)):
-        g = np.uint64(number)
-        score = row[g] + more
-        best[g] = score if score > best[g] else best[g]
+    for first, end in ((0, i), (j + 1, len(best))):
+        for number in range(first, end):
+            g = np.uint64(number)
+            score = row[g] + more
+            best[g] = score if score > best[g] else best[g]
 
 
 @kernel
 def _raise_both(best: FloatVector, one: FloatVector, other: FloatVector, i: int, j: int) -> None:
     """best[g] = max(best[g], one[g] + other[g]) for every g outside of i … j."""
-    for number in range(i):
-        g = np.uint64(number)
-        score = one[g] + other[g]
-        best[g] = score if score > best[g] else best[g]
-    for number in range(j + 1, len(best)):
-        g = np.uint64(number)
-        score = one[g] + other[g]
-        best[g] = score if score > best[g] else best[g]
+    for first, end in ((0, i), (j + 1, len(best))):
+        for number in range(first, end):
+            g = np.uint64(number)
+            score = one[g] + other[g]
+            best[g] = score if score > best[g] else best[g]
 
 
 @kernel

@@ -23,7 +23,7 @@ from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sum
 from widemargin.structures.chain import sequence_of
 from widemargin.structures.flat import Counts, Scores, longest_of
 from widemargin.structures.parts import Sums
-from widemargin.structures.segments import segmented_of
+from widemargin.structures.segments import segmented_of, table_of
 
 LARGEST = 1e270  # of β
 SMALLEST = 1e-300  # of c, so that 1 / c is finite
@@ -85,29 +85,22 @@ def _pairs_of(counts: Counts, k: int, n_labels: int) -> FloatMatrix:
 
 
 @kernel
-def _labels_of(counts: Counts, k: int, n_labels: int) -> FloatMatrix:
-    """Room for the labels of sequence k."""
-    n, begin = counts.sizes[k], counts.starts[k]
-    return counts.own[begin : begin + n * n_labels].reshape(n, n_labels)
-
-
-@kernel
 def _put_ends(counts: Counts, n_labels: int) -> None:
     """First and last labels are those of the first and the last position."""
     at_begin = counts.shared.shape[1] - 2 * n_labels
     for k in range(len(counts.sizes)):
         if counts.sizes[k] > 0:
-            labels, shared = _labels_of(counts, k, n_labels), counts.shared[k]
+            labels, shared = table_of(counts.own, counts.starts[k], counts.sizes[k], 1, n_labels), counts.shared[k]
             for label in range(n_labels):
-                shared[at_begin + label] = labels[0, label]
-                shared[at_begin + n_labels + label] = labels[len(labels) - 1, label]
+                shared[at_begin + label] = labels[0, 0, label]
+                shared[at_begin + n_labels + label] = labels[-1, 0, label]
 
 
 @kernel
 def _by_logarithms(scores: Scores, n_labels: int, k: int, counts: Counts) -> float:
     """The sums of sequence k with any scores."""
     one, n, room = segmented_of(scores, k, 1, n_labels), scores.sizes[k], new_segment_sums(scores.sizes[k], n_labels)
-    labels = _labels_of(counts, k, n_labels).reshape(n, 1, n_labels)
+    labels = table_of(counts.own, counts.starts[k], n, 1, n_labels)
     return semimarkov_sums(one, room, labels, _pairs_of(counts, k, n_labels))
 
 
@@ -199,16 +192,6 @@ def _backward(
 
 
 @kernel
-def _transposed(tables: FloatMatrix) -> FloatMatrix:
-    turned = np.empty(tables.shape)
-    for t in range(tables.shape[0]):
-        for k in range(tables.shape[1]):
-            for label in range(tables.shape[2]):
-                turned[t, label, k] = tables[t, k, label]
-    return turned
-
-
-@kernel
 def _add_pairs(alpha: FloatMatrix, arrivals: FloatMatrix, counts: FloatMatrix) -> None:
     """counts[k, l] = Σ_{t>0} α_t-1[k] arrivals_t[l], four t at a time; t past the end count as zero."""
     n, n_labels = alpha.shape
@@ -245,7 +228,7 @@ def _sums(exponentials: Scores, n_labels: int, tops: FloatVector, log_z: FloatVe
         if np.isnan(log_z[k]):
             continue
         if by_position or len(turned) == 0:
-            turned = _transposed(one.transition)
+            turned = np.ascontiguousarray(one.transition.transpose(0, 2, 1))
         mass, largest = _backward(own, turned, one.end, alpha, c, beta)
         if not largest < LARGEST:
             log_z[k] = nan
@@ -258,9 +241,9 @@ def _sums(exponentials: Scores, n_labels: int, tops: FloatVector, log_z: FloatVe
         else:
             _add_pairs(alpha[:n], own, pairs[0])
             _times(one.transition[0], pairs[0])
-        labels = _labels_of(counts, k, n_labels)
+        labels = table_of(counts.own, counts.starts[k], n, 1, n_labels)
         for t in range(n):
-            row = labels[t]
+            row = labels[t, 0]
             for label in range(n_labels):
                 row[label] = alpha[t, label] * beta[t, label]
             _scale(row)  # the sum is 1 up to rounding; a label without alternative has a probability of exactly 1

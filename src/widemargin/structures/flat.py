@@ -137,10 +137,10 @@ def _residual(
 
 @kernel
 def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
-    """The outputs with room for `wanted` more entries after the first `used`."""
+    """The outputs, entries or rows of them, with room for `wanted` more after the first `used`."""
     if used + wanted <= len(outputs):
         return outputs
-    larger = np.empty(2 * (used + wanted), dtype=np.int32)
+    larger = np.empty((2 * (used + wanted), *outputs.shape[1:]), dtype=np.int32)
     larger[:used] = outputs[:used]
     return larger
 

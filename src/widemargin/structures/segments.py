@@ -46,17 +46,6 @@ def segmented_of(scores: Scores, k: int, longest: int, n_labels: int) -> Segment
 
 
 @kernel
-def _places(starts: LongVector, sizes: LongVector, longest: int, n_labels: int, out: LongVector) -> None:
-    write = 0
-    for k in range(len(sizes)):
-        n, most = sizes[k], min(longest, sizes[k])
-        for t in range(n):
-            for d in range(min(most, n - t)):
-                out[write] = starts[k] + (t * most + d) * n_labels
-                write += 1
-
-
-@kernel
 def _best(scores: Scores, longest: int, n_labels: int, outputs: IntVector) -> None:
     shape, write = (longest_of(scores.sizes), n_labels), 0
     arrival, best = np.empty(shape), np.empty(shape)
@@ -117,10 +106,13 @@ class SemiMarkov(Flat):
         >>> Segments(1, 2).candidates(np.array([0, 6]), np.array([3, 1])).ravel().tolist()
         [0, 1, 2, 3, 4, 6]
         """
-        places = np.empty(self.positions(sizes).sum(), dtype=np.int64)
-        _places(starts, sizes, self.longest, self.n_labels, places)
-        rows: LongMatrix = places[:, None] + np.arange(self.n_labels)
-        return rows
+        token = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        most = np.repeat(np.minimum(sizes, self.longest), sizes)
+        width = np.minimum(most, np.repeat(sizes, sizes) - token)
+        d = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)
+        first = np.repeat(starts, sizes) + token * most * self.n_labels
+        places: LongMatrix = (np.repeat(first, width) + d * self.n_labels)[:, None] + np.arange(self.n_labels)
+        return places
 
     def own(self, counts: Counts) -> FloatMatrix:
         """A row for each candidate span."""

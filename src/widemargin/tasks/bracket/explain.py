@@ -16,8 +16,8 @@ import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.core.limits import check_memory, check_time
-from widemargin.decoders.cky import best_tree, cell, no_marks
-from widemargin.decoders.cky_searches import new_outer, outside, tree_through
+from widemargin.decoders.cky import best_tree, cell, new_charts, no_marks
+from widemargin.decoders.cky_searches import outside, tree_through
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
 from widemargin.structures.constituents import parts_of
@@ -130,7 +130,7 @@ class SpanExplainer:
         rows = np.empty((2 * self.n_tokens - 1, 3), dtype=np.int32)
         self._score = best_tree(self.n_tokens, self._filled, no_marks(), rows)
         self.nodes = nodes_of(rows.tolist())
-        self._outer = new_outer(self.n_tokens, len(self._names))
+        self._outer = new_charts(self.n_tokens, len(self._names))
         outside(self.n_tokens, self._parts, self._filled, self._outer)
         # The best tree with a node scores what is outside of it and what is inside.
         self._through: FloatMatrix = self._outer.nodes + self._filled.span
