@@ -9,8 +9,9 @@ from hypothesis.extra.numpy import arrays
 from helpers.chain_scores import coarse, fine
 from helpers.segment_scores import everything, part_scores, score
 from helpers.segmentations import candidate_spans
-from widemargin.decoders.semimarkov import Segmented, both_passes, new_passes, semimarkov
+from widemargin.decoders.semimarkov import both_passes, new_passes, semimarkov
 from widemargin.decoders.semimarkov_searches import errors_forward, semimarkov_kbest, trace_error, write_through
+from widemargin.decoders.viterbi import Segmented
 from widemargin.tasks.segment.spans import segments_of
 
 pytestmark = pytest.mark.interpreted

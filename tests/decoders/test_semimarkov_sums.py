@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from helpers.chain_scores import coarse, fine
 from helpers.segment_scores import everything, part_scores, score
-from widemargin.decoders.semimarkov import Segmented
 from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
+from widemargin.decoders.viterbi import Segmented
 from widemargin.structures.segments import Segments
 from widemargin.tasks.segment.spans import segments_of
 

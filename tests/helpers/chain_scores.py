@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from widemargin.decoders.semimarkov import Segmented
-from widemargin.decoders.viterbi import reach_of, viterbi
+from widemargin.decoders.viterbi import Segmented, reach_of, viterbi
 
 coarse = st.sampled_from([0.0, 0.0, 1.0, 1.0, -1.0, 2.0, -2.0, -np.inf])
 

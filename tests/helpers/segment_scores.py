@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from helpers.segmentations import segmentations
-from widemargin.decoders.semimarkov import Segmented
+from widemargin.decoders.viterbi import Segmented
 
 
 @st.composite

@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 torch = pytest.importorskip("torch")
 
-from widemargin.decoders.semimarkov import Segmented  # noqa: E402
 from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums  # noqa: E402
+from widemargin.decoders.viterbi import Segmented  # noqa: E402
 from widemargin.errors import DataError, WidemarginError  # noqa: E402
 from widemargin.torch import Chain, Likelihood, LinearChain, StructuredHinge  # noqa: E402
 from widemargin.torch.scored import Scored  # noqa: E402

@@ -23,21 +23,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector
-from widemargin.decoders.viterbi import extend
-
-
-class Segmented(NamedTuple):
-    """The part scores of one sequence.
-
-    segment : (n, m, L) array, n ≥ 1; entries [t, d] beyond the end of the sequence, t + d ≥ n, are ignored
-    transition : (n, L, L) array, or (1, L, L) when all tokens share one; entry [t] leads to a segment that begins at t
-    begin, end : (L,) arrays
-    """
-
-    segment: FloatMatrix
-    transition: FloatMatrix
-    begin: FloatVector
-    end: FloatVector
+from widemargin.decoders.viterbi import Segmented, extend
 
 
 class Passes(NamedTuple):

@@ -21,7 +21,8 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
-from widemargin.decoders.semimarkov import Passes, Segmented, last_length, previous_label, step_to, write_segment
+from widemargin.decoders.semimarkov import Passes, last_length, previous_label, step_to, write_segment
+from widemargin.decoders.viterbi import Segmented
 
 
 @kernel

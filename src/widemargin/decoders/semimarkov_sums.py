@@ -18,7 +18,8 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.decoders.log_sums import NEGLIGIBLE, exponentials, extend_sums, log_sum
-from widemargin.decoders.semimarkov import Passes, Segmented, new_passes, step_to
+from widemargin.decoders.semimarkov import Passes, new_passes, step_to
+from widemargin.decoders.viterbi import Segmented
 
 
 class SegmentSums(NamedTuple):

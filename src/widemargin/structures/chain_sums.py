@@ -12,18 +12,18 @@ a sequence are right if no β is large; otherwise `decoders.semimarkov_sums` com
 exponentials of a whole batch are NumPy's, which are vectorised.
 """
 
+from itertools import pairwise
 from math import inf, log, nan
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, FloatMatrix, FloatVector
+from widemargin._types import FloatMatrix, FloatVector
 from widemargin.decoders.log_sums import extend_sums
 from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
-from widemargin.structures.chain import sequence_of
+from widemargin.structures.chain import segmented_of, sequence_of, table_of
 from widemargin.structures.flat import Counts, Scores, longest_of
 from widemargin.structures.parts import Sums
-from widemargin.structures.segments import segmented_of, table_of
 
 LARGEST = 1e270  # of β
 SMALLEST = 1e-300  # of c, so that 1 / c is finite
@@ -39,38 +39,25 @@ def chain_sums(scores: Scores, n_labels: int) -> Sums:
     # Room between sequences belongs to none.
     n_own = scores.sizes.sum() * (n_labels * (1 + n_labels) if by_position else n_labels)
     room = np.empty if n_own == len(scores.own) and not by_position else np.zeros
-    log_z, counts = (
-        np.empty(n),
-        Counts(scores.starts, scores.sizes, room(len(scores.own)), np.zeros((n, len(scores.shared)))),
-    )
+    shared = np.zeros((n, len(scores.shared)))
+    log_z, counts = np.empty(n), Counts(scores.starts, scores.sizes, room(len(scores.own)), shared)
     factors, tops = room(len(scores.own)), np.empty(n)
     _shift(scores, n_labels, factors, tops)
     np.exp(factors, out=factors)
-    table, begin, end = (
-        np.empty((0, n_labels, n_labels)),
-        scores.shared[at_ends : at_ends + n_labels],
-        scores.shared[at_ends + n_labels :],
-    )
-    if not by_position:
-        table, top = _exponentials(scores.shared[:at_ends].reshape(1, n_labels, n_labels))
-        tops += top * (scores.sizes - 1)
-    begin, begin_top = _exponentials(begin)
-    end, end_top = _exponentials(end)
-    tops += begin_top + end_top
-    exponentials = Scores(scores.starts, scores.sizes, factors, np.concatenate([table.ravel(), begin, end]))
+    common, ends = scores.shared.copy(), (0, at_ends, at_ends + n_labels, len(scores.shared))
+    once = np.ones(n)
+    for (first, end), times in zip(pairwise(ends), (scores.sizes - 1.0, once, once), strict=True):
+        top = common[first:end].max(initial=-inf)
+        top = top if top > -inf else 0.0  # where all are forbidden
+        common[first:end] = np.exp(common[first:end] - top)
+        tops += top * times
+    exponentials = Scores(scores.starts, scores.sizes, factors, common)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed again
         _sums(exponentials, n_labels, tops, log_z, counts)
     for k in np.flatnonzero(np.isnan(log_z)).tolist():
         log_z[k] = _by_logarithms(scores, n_labels, k, counts)
     _put_ends(counts, n_labels)
     return Sums(log_z, counts)
-
-
-def _exponentials(scores: AnyArray) -> tuple[AnyArray, float]:
-    """exp(score − the largest), and the largest; where all are forbidden, zeros and 0."""
-    top = float(scores.max())
-    top = top if top > -np.inf else 0.0
-    return np.exp(scores - top), top
 
 
 @kernel

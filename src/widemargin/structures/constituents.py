@@ -35,7 +35,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.core.examples import whole_costs
 from widemargin.decoders.cky import Marks, TreeParts, best_tree, cell, new_parts, put_marks, tree_score
-from widemargin.structures.flat import Counts, Flat, Numbers, longest_of
+from widemargin.structures.flat import Counts, Flat, Numbers, leading, longest_of
 from widemargin.structures.parts import Best, Sums
 
 NO_MARKS = Marks(np.empty((0, 4), dtype=np.int32), np.empty(0))
@@ -230,11 +230,7 @@ class Constituents(Flat):
         """Inside–outside."""
         from widemargin.structures.constituent_searches import sum_trees
 
-        n = len(scores.sizes)
-        # Room between sentences belongs to none.
-        room = np.empty if self.n_own(scores.sizes).sum() == len(scores.own) else np.zeros
-        counts = Counts(scores.starts, scores.sizes, room(len(scores.own)), np.empty((n, len(scores.shared))))
-        log_z = np.empty(n)
+        log_z, counts = np.empty(len(scores.sizes)), self.no_counts(scores)
         sum_trees(scores, self._nothing(scores.sizes), log_z, counts)
         return Sums(log_z, counts)
 
@@ -249,8 +245,7 @@ class Constituents(Flat):
 
     def own(self, counts: Counts) -> FloatMatrix:
         """A row for each span: the probability that it is a node with each label."""
-        rows = [counts.own[spans] for spans in self._spans(counts.starts, counts.sizes)]
-        return np.concatenate([*rows, np.empty(0)]).reshape(-1, self.n_labels)
+        return leading(counts, counts.sizes * (counts.sizes + 1) // 2 * self.n_labels, self.n_labels)
 
     def least_risk(self, scores: TreeScores) -> IntMatrix:
         """The trees with the fewest wrong nodes to be expected (Goodman 1996): argmax Σ over nodes of P(i, j, l).
@@ -259,15 +254,11 @@ class Constituents(Flat):
         constituents that exclude each other, it has the one that more of the trees have.
         """
         counts, own = self.sums(scores).counts, np.zeros(len(scores.own))
-        for spans in self._spans(scores.starts, scores.sizes):
+        for begin, n in zip(scores.starts, scores.sizes, strict=True):
+            spans = slice(begin, begin + n * (n + 1) // 2 * self.n_labels)
             own[spans] = counts.own[spans]
         own[scores.own == -np.inf] = -np.inf  # what is forbidden stays so
         return self.best(scores._replace(own=own, shared=np.where(scores.shared > -np.inf, 0.0, -np.inf)))
-
-    def _spans(self, starts: LongVector, sizes: LongVector) -> list[slice]:
-        """Where the nodes of each sentence are among the own parts of all."""
-        ends = starts + sizes * (sizes + 1) // 2 * self.n_labels
-        return [slice(begin, end) for begin, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
 @kernel

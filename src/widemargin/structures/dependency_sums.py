@@ -19,7 +19,7 @@ from widemargin.decoders.eisner_sums import eisner_sums, new_sum_chart
 from widemargin.decoders.matrix_tree import matrix_tree, new_elimination
 from widemargin.decoders.tree_kbest import GRANDSIBLINGS, NON_PROJECTIVE
 from widemargin.structures.dependencies import Dependencies, sentence_of
-from widemargin.structures.flat import Counts, Scores, longest_of
+from widemargin.structures.flat import Counts, Scores, leading, longest_of
 from widemargin.structures.parts import Sums
 
 
@@ -83,9 +83,7 @@ class SummedDependencies(Dependencies):
 
     def own(self, counts: Counts) -> FloatMatrix:
         """A row for each arc, by head, then by modifier, with its labels."""
-        ends = counts.starts + (counts.sizes + 1) ** 2 * self.n_labels
-        rows = [counts.own[at:end] for at, end in zip(counts.starts.tolist(), ends.tolist(), strict=True)]
-        return np.concatenate([*rows, np.empty(0)]).reshape(-1, self.n_labels)
+        return leading(counts, (counts.sizes + 1) ** 2 * self.n_labels, self.n_labels)
 
 
 def dependencies(n_labels: int, kind: int, single_root: bool) -> Dependencies:

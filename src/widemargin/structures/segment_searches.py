@@ -9,11 +9,12 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 from widemargin.decoders.log_sums import draw_one
-from widemargin.decoders.semimarkov import Passes, Segmented, both_passes, new_passes, step_to, write_segment
+from widemargin.decoders.semimarkov import Passes, both_passes, new_passes, step_to, write_segment
 from widemargin.decoders.semimarkov_searches import errors_forward, semimarkov_kbest, trace_error, write_through
 from widemargin.decoders.semimarkov_sums import forward_sums, new_segment_sums, semimarkov_sums
+from widemargin.decoders.viterbi import Segmented
+from widemargin.structures.chain import segmented_of, table_of
 from widemargin.structures.flat import Counts, Scores, grown, longest_of
-from widemargin.structures.segments import segmented_of, table_of
 
 
 @kernel

@@ -17,7 +17,7 @@ from widemargin.decoders.kruskal import Flags, agglomerate
 from widemargin.structures.costs import KindCosts
 from widemargin.structures.examples import PartExamples
 from widemargin.structures.flat import Scores
-from widemargin.structures.pairs import Documents, Layout, Linked
+from widemargin.structures.forest import Documents, Layout, Linked
 
 PERCENT = 100.0
 
