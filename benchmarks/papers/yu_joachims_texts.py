@@ -20,7 +20,7 @@ from widemargin.clusterings import clustering_scores, mitre_loss, pair_loss
 from widemargin.core.latent import fit_latent
 from widemargin.core.rounds import Rounds
 from widemargin.solvers import SOLVERS
-from widemargin.structures.pairs import Documents
+from widemargin.structures.forest import Documents
 from widemargin.tasks.cluster.compile import cluster_numbers
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.files import read_documents

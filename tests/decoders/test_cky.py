@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.bracketed import SIZES, charts, labelled, marked_score, score, shapes
-from widemargin.decoders.charts import TreeParts, cell, mark_tree, no_marks
-from widemargin.decoders.cky import best_tree, cky, fill
+from helpers.bracketed import SIZES, charts, labelled, mark_tree, marked_score, score, shapes
+from widemargin.decoders.cky import TreeParts, best_tree, cell, fill, no_marks
 
 pytestmark = pytest.mark.interpreted
 
@@ -21,7 +20,7 @@ def test_the_best_of_all_trees(size, kind, seed):
     parts = charts(np.random.default_rng(seed), n, n_labels, kind)
     best = max(score(tree, *parts) for tree in labelled(n, n_labels))
     nodes = np.empty((2 * n - 1, 3), dtype=np.int32)
-    found = cky(n, *(part.copy() for part in parts), nodes)
+    found = best_tree(n, TreeParts(*(part.copy() for part in parts)), no_marks(), nodes)
     assert found == pytest.approx(best)
     assert tuple(map(tuple, nodes[:, :2].tolist())) in shapes(0, n)
     if best > -np.inf:

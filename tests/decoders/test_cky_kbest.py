@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.bracketed import SIZES, charts, labelled, marked_score
-from widemargin.decoders.charts import TreeParts, mark_tree, no_marks
-from widemargin.decoders.cky import best_tree
-from widemargin.decoders.cky_kbest import cky_kbest
+from helpers.bracketed import SIZES, charts, labelled, mark_tree, marked_score
+from widemargin.decoders.cky import TreeParts, best_tree, no_marks
+from widemargin.decoders.cky_searches import cky_kbest
 
 pytestmark = pytest.mark.interpreted
 

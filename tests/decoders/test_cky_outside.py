@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.bracketed import SIZES, charts, labelled, productions, score
-from widemargin.decoders.charts import TreeParts, cell, mark_tree, no_marks
-from widemargin.decoders.cky import fill
-from widemargin.decoders.cky_outside import new_outer, outside, tree_through
+from helpers.bracketed import SIZES, charts, labelled, mark_tree, productions, score
+from widemargin.decoders.cky import TreeParts, cell, fill, new_charts, no_marks
+from widemargin.decoders.cky_searches import outside, tree_through
 
 pytestmark = pytest.mark.interpreted
 
@@ -23,7 +22,7 @@ def test_the_best_tree_through_every_node(size, kind, seed):
     n, n_labels = size
     rng = np.random.default_rng(seed)
     parts = TreeParts(*charts(rng, n, n_labels, kind))
-    filled, outer, every = TreeParts(*(part.copy() for part in parts)), new_outer(*size), labelled(*size)
+    filled, outer, every = TreeParts(*(part.copy() for part in parts)), new_charts(*size), labelled(*size)
     fill(n, filled, no_marks())
     outside(n, parts, filled, outer)
     best = {}
@@ -48,7 +47,7 @@ def test_the_best_tree_through_a_node_but_not_its_production(size, seed):
     n, n_labels = size
     rng = np.random.default_rng(seed)
     parts, every = TreeParts(*charts(rng, n, n_labels, "real")), labelled(*size)
-    filled, outer = TreeParts(*(part.copy() for part in parts)), new_outer(*size)
+    filled, outer = TreeParts(*(part.copy() for part in parts)), new_charts(*size)
     fill(n, filled, no_marks())
     outside(n, parts, filled, outer)
     marked = every[rng.integers(len(every))]

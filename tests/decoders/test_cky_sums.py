@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.bracketed import SIZES, charts, labelled, marked_score, parts_of, score
-from widemargin.decoders.charts import TreeParts, mark_tree, new_parts
-from widemargin.decoders.cky_inside import new_inside
-from widemargin.decoders.cky_sums import inside_outside, marked_inside_outside
+from helpers.bracketed import SIZES, charts, labelled, mark_tree, marked_score, parts_of, score
+from widemargin.decoders.cky import TreeParts, new_charts, new_parts, no_marks
+from widemargin.decoders.cky_sums import inside_outside
 
 pytestmark = pytest.mark.interpreted
 
@@ -41,7 +40,7 @@ def test_sums_over_all_trees(size, kind, scale, seed):
     parts = TreeParts(*(scale * part for part in charts(np.random.default_rng(seed), *size, kind)))
     before = [part.copy() for part in parts]
     posteriors, trees = new_parts(*size), labelled(*size)
-    found = inside_outside(size[0], parts, posteriors, new_inside(*size))
+    found = inside_outside(size[0], parts, no_marks(), posteriors, new_charts(*size))
     compare(found, posteriors, *summed(trees, [score(tree, *parts) for tree in trees], parts))
     for part, same in zip(parts, before, strict=True):
         np.testing.assert_array_equal(part, same)
@@ -53,5 +52,5 @@ def test_sums_with_marked_productions(size, kind, scale, seed):
     parts, trees = TreeParts(*(scale * part for part in charts(rng, *size, kind))), labelled(*size)
     marked, extra = trees[rng.integers(len(trees))], scale * rng.choice([-np.inf, -2.0, -1.0, 0.5, 3.0], size[1])
     marks, posteriors = mark_tree(np.array(marked, dtype=np.int32), extra), new_parts(*size)
-    found = marked_inside_outside(size[0], parts, marks, posteriors, new_inside(*size))
+    found = inside_outside(size[0], parts, marks, posteriors, new_charts(*size))
     compare(found, posteriors, *summed(trees, [marked_score(tree, parts, marked, extra) for tree in trees], parts))

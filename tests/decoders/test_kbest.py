@@ -8,21 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import random_chain
-from helpers.chain_scores import coarse, decode, fine, part_scores, score
-from widemargin.decoders.kbest import kbest
+from helpers.chain_scores import coarse, decode, fine, part_scores, score, segmented
+from widemargin.decoders.semimarkov_searches import semimarkov_kbest
 
 pytestmark = pytest.mark.interpreted
 
 
 def best(parts, k, spare=0):
     """The sequences found, and their scores."""
-    emission, transition, begin, end = parts
-    n, n_labels = emission.shape
-    prefixes = np.full((n + spare, n_labels, k), np.nan)
-    origins = np.full((n + 1 + spare, n_labels, k), -7, dtype=np.int32)
-    labels, totals = np.full((k, n), -1, dtype=np.int32), np.full(k, np.nan)
-    found = kbest(emission, transition, begin, end, k, prefixes, origins, labels, totals)
-    return labels[:found].tolist(), totals[:found].tolist()
+    codes, totals = np.full((k + spare, len(parts[0])), -1, dtype=np.int32), np.full(k, np.nan)
+    found = semimarkov_kbest(segmented(*parts), k, codes, totals)
+    return (codes[:found] >> 1).tolist(), totals[:found].tolist()
 
 
 def everything(parts):
@@ -53,7 +49,7 @@ def test_equals_enumeration_on_any_scores(parts, k):
 
 
 @given(part_scores(coarse), st.integers(1, 5), st.integers(1, 4))
-def test_fewer_are_the_first_of_more_and_scratch_space_may_be_dirty(parts, k, more):
+def test_fewer_are_the_first_of_more_and_there_may_be_room_for_more(parts, k, more):
     labels, totals = best(parts, k)
     assert (labels, totals) == best(parts, k, spare=2)
     others, _ = best(parts, k + more)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.clusters import forests, partitions
-from widemargin.decoders.agglomerative import agglomerate
-from widemargin.decoders.kruskal import components, spanning_forest
+from widemargin.decoders.kruskal import agglomerate, components, spanning_forest
 
 pytestmark = pytest.mark.interpreted
 

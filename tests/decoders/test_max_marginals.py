@@ -8,17 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import random_chain
-from helpers.chain_scores import coarse, fine, part_scores, score
-from widemargin.decoders.max_marginals import max_passes
+from helpers.chain_scores import coarse, fine, part_scores, score, segmented
+from widemargin.decoders.semimarkov import both_passes, new_passes
 
 pytestmark = pytest.mark.interpreted
 
 
 def passes(parts, spare=0):
+    """The best scores up to each label, its own included, and after it."""
     n, n_labels = parts[0].shape
-    forward, backward = np.full((n + spare, n_labels), np.nan), np.full((n + spare, n_labels), np.nan)
-    max_passes(*parts, forward, backward)
-    return forward[:n], backward[:n]
+    tables = new_passes(n + spare, n_labels)
+    for table in tables:
+        table[:] = np.nan
+    both_passes(segmented(*parts), tables)
+    return tables.best[:n], tables.departure[:n]
 
 
 def enumerated(parts):

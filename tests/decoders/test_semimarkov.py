@@ -9,10 +9,10 @@ from hypothesis.extra.numpy import arrays
 from helpers.chain_scores import coarse, fine
 from helpers.segment_scores import everything, part_scores, score
 from helpers.segmentations import candidate_spans
-from widemargin.decoders.semimarkov import backward, forward, max_marginals, segmentation_score, semimarkov
-from widemargin.decoders.semimarkov_errors import errors_forward, trace_error
-from widemargin.decoders.semimarkov_kbest import semimarkov_kbest
-from widemargin.tasks.segment.spans import encode, segments_of
+from widemargin.decoders.semimarkov import both_passes, new_passes, semimarkov
+from widemargin.decoders.semimarkov_searches import errors_forward, semimarkov_kbest, trace_error, write_through
+from widemargin.decoders.viterbi import Segmented
+from widemargin.tasks.segment.spans import segments_of
 
 pytestmark = pytest.mark.interpreted
 
@@ -21,13 +21,13 @@ def decode(parts, spare=0):
     n, _, n_labels = parts[0].shape
     arrival, best = (np.full((n + spare, n_labels), np.nan) for _ in range(2))
     codes = np.full(n, -1, dtype=np.int32)
-    total = semimarkov(*parts, arrival, best, codes)
+    total = semimarkov(parts, arrival, best, codes)
     return total, segments_of(codes)
 
 
 def kbest(parts, k):
     codes, totals = np.full((k, len(parts[0])), -1, dtype=np.int32), np.full(k, np.nan)
-    found = semimarkov_kbest(*parts, k, codes, totals)
+    found = semimarkov_kbest(parts, k, codes, totals)
     return [segments_of(each) for each in codes[:found]], totals[:found].tolist()
 
 
@@ -42,7 +42,6 @@ def test_equals_brute_force_with_ties_and_infinities(parts, spare):
     scored = [(score(each, *parts), each) for each in everything(parts)]
     best = max(value for value, _ in scored)
     assert total == best == score(segments, *parts)
-    assert segmentation_score(*parts, encode(segments)) == best
     if best > -np.inf:
         assert segments == min((each for value, each in scored if value == best), key=from_the_end)
 
@@ -56,7 +55,7 @@ def test_equals_brute_force_on_any_scores(parts):
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_where_all_is_forbidden_every_token_is_a_segment(n):
-    parts = np.full((n, 3, 2), -np.inf), np.zeros((2, 2)), np.zeros(2), np.zeros(2)
+    parts = Segmented(np.full((n, 3, 2), -np.inf), np.zeros((1, 2, 2)), np.zeros(2), np.zeros(2))
     singles = [(t, t, 0) for t in range(n)]
     assert decode(parts) == (-np.inf, singles)
     assert kbest(parts, 3) == ([singles], [-np.inf])
@@ -82,31 +81,35 @@ def test_the_best_on_any_scores(parts, k):
 
 
 def marginals(parts):
-    """The max-marginals of all candidate spans."""
-    segment, transition, begin, end = parts
-    n, longest, n_labels = segment.shape
-    arrival, best, departure, onset = (np.full((n, n_labels), np.nan) for _ in range(4))
-    forward(segment, transition, begin, arrival, best)
-    backward(segment, transition, end, departure, onset)
-    found = {}
+    """The max-marginals of all candidate spans, and the best segmentations that hold them."""
+    n, longest, n_labels = parts.segment.shape
+    passes = new_passes(n, n_labels)
+    both_passes(parts, passes)
+    found, neighbours = {}, np.full((2, n, n_labels, 2), -1, dtype=np.int32)
     for t, u in candidate_spans(n, longest):
-        row = np.full(n_labels, np.nan)
-        max_marginals(segment, arrival, departure, t, u - t, row)
-        found |= {(t, u, label): value for label, value in enumerate(row.tolist())}
+        row = passes.arrival[t] + parts.segment[t, u - t] + passes.departure[u]
+        for label, value in enumerate(row.tolist()):
+            codes = np.full(n, -1, dtype=np.int32)
+            write_through(parts, passes, neighbours, t, u - t, label, codes)
+            found[t, u, label] = value, segments_of(codes)
     return found
 
 
 @given(part_scores(coarse))
 def test_max_marginals_are_the_best_that_hold_a_segment(parts):
-    for segment, value in marginals(parts).items():
+    for segment, (value, output) in marginals(parts).items():
         assert value == max(score(each, *parts) for each in everything(parts) if segment in each)
+        assert segment in output
+        assert score(output, *parts) == value
 
 
 @given(part_scores(fine))
 def test_max_marginals_on_any_scores(parts):
-    for segment, value in marginals(parts).items():
+    for segment, (value, output) in marginals(parts).items():
         best = max(score(each, *parts) for each in everything(parts) if segment in each)
         assert value == pytest.approx(best, rel=1e-12, abs=1e-9)
+        assert segment in output
+        assert score(output, *parts) == pytest.approx(best, rel=1e-12, abs=1e-9)
 
 
 @given(part_scores(coarse), st.data())
@@ -116,7 +119,7 @@ def test_the_best_for_each_error(parts, data):
     free = np.zeros(n_labels)
     errors = data.draw(arrays(np.float64, segment.shape, elements=st.integers(0, 3).map(float), fill=st.nothing()))
     arrival, best = (np.full((n, n_labels, 3 * n + 1), np.nan) for _ in range(2))
-    errors_forward(segment, errors, transition, begin, arrival, best)
+    errors_forward(parts, errors, arrival, best)
     expected, codes = {}, np.empty(n, dtype=np.int32)
     for each in everything(parts):
         case = each[-1][2], int(sum(errors[t, u - t, y] for t, u, y in each))
@@ -126,7 +129,7 @@ def test_the_best_for_each_error(parts, data):
             value = expected.get((label, e), -np.inf)
             assert best[n - 1, label, e] == value
             if value > -np.inf:
-                trace_error(segment, errors, transition, arrival, best, label, e, codes)
+                trace_error(parts, errors, arrival, best, e, label, codes)
                 found = segments_of(codes)
                 assert score(found, segment, transition, begin, free) == value
                 assert (found[-1][2], sum(errors[t, u - t, y] for t, u, y in found)) == (label, e)

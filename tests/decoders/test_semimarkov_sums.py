@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from helpers.chain_scores import coarse, fine
 from helpers.segment_scores import everything, part_scores, score
 from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
+from widemargin.decoders.viterbi import Segmented
 from widemargin.structures.segments import Segments
 from widemargin.tasks.segment.spans import segments_of
 
@@ -22,10 +23,10 @@ def sums(parts, spare=0):
     """log Z, the probabilities of segments, and the expected pairs of labels."""
     n, _, n_labels = parts[0].shape
     scratch = new_segment_sums(n + spare, n_labels)
-    for table in scratch:
+    for table in (*scratch.passes, scratch.room):
         table[...] = np.nan
-    segments, pairs = np.full(parts[0].shape, np.nan), np.full((n_labels, n_labels), np.nan)
-    return semimarkov_sums(*parts, scratch, segments, pairs), segments, pairs
+    segments, pairs = np.full(parts[0].shape, np.nan), np.full(parts[1].shape, np.nan)
+    return semimarkov_sums(Segmented(*parts), scratch, segments, pairs), segments, pairs
 
 
 def brute_force(parts):
@@ -39,7 +40,7 @@ def brute_force(parts):
         for t, u, y in each:
             segments[t, u - t, y] += p
         for one, other in pairwise(each):
-            pairs[one[2], other[2]] += p
+            pairs[0 if len(pairs) == 1 else other[0], one[2], other[2]] += p
     return totals.max() + np.log(weights.sum()), segments, pairs
 
 
@@ -67,10 +68,10 @@ def test_equals_brute_force_where_probabilities_underflow(parts):
 
 def test_probabilities_are_the_derivatives_of_log_z():
     rng = np.random.default_rng(0)
-    parts = rng.normal(size=(7, 3, 4)), rng.normal(size=(4, 4)), rng.normal(size=4), rng.normal(size=4)
+    parts = rng.normal(size=(7, 3, 4)), rng.normal(size=(1, 4, 4)), rng.normal(size=4), rng.normal(size=4)
     _, segments, pairs = sums(parts)
     first, last = segments[0].sum(axis=0), sum(segments[6 - d, d] for d in range(3))
-    cases = [(0, (2, 1, 3), segments), (1, (1, 2), pairs), (2, (3,), first), (3, (0,), last)]
+    cases = [(0, (2, 1, 3), segments), (1, (0, 1, 2), pairs), (2, (3,), first), (3, (0,), last)]
     for part, at, found in cases:
         totals = []
         for change in (-1e-5, 1e-5):
@@ -85,7 +86,7 @@ def test_long_sequences(scale):
     """Every token is in one segment, and one more segment begins than there are pairs."""
     rng = np.random.default_rng(0)
     n, longest, n_labels = 60, 5, 3
-    parts = scale * rng.normal(size=(n, longest, n_labels)), *(rng.normal(size=s) for s in ((3, 3), 3, 3))
+    parts = scale * rng.normal(size=(n, longest, n_labels)), *(rng.normal(size=s) for s in ((1, 3, 3), 3, 3))
     total, segments, pairs = sums(parts)
     assert np.isfinite(total)
     covered = np.zeros(n)
@@ -99,11 +100,11 @@ def test_long_sequences(scale):
 def test_one_narrow_way_has_all_the_probability():
     """Each step along it is unlikely: the product of both would be too small a number to be exact."""
     segment = np.array([[[0.0, -370.0]], [[0.0, 0.0]]])
-    transition, end = np.array([[0.0, -np.inf], [-np.inf, -370.0]]), np.array([-np.inf, 0.0])
+    transition, end = np.array([[[0.0, -np.inf], [-np.inf, -370.0]]]), np.array([-np.inf, 0.0])
     total, segments, pairs = sums((segment, transition, np.zeros(2), end))
     assert total == pytest.approx(-740.0, rel=1e-12)
     assert np.allclose(segments[:, 0], [[0.0, 1.0], [0.0, 1.0]])
-    assert np.allclose(pairs, [[0.0, 0.0], [0.0, 1.0]])
+    assert np.allclose(pairs, [[[0.0, 0.0], [0.0, 1.0]]])
 
 
 def test_samples_are_as_frequent_as_probable():
@@ -114,7 +115,7 @@ def test_samples_are_as_frequent_as_probable():
     scores.own[:] = rng.normal(size=len(scores.own))
     drawn = structure.sample(scores, n, rng)
     for own, begin, size in ((scores.own[:12].reshape(3, 2, 2), 0, 3), (scores.own[12:].reshape(1, 1, 2), 3, 1)):
-        parts = own, shared[:4].reshape(2, 2), shared[4:6], shared[6:]
+        parts = own, shared[:4].reshape(1, 2, 2), shared[4:6], shared[6:]
         found = [segments_of(codes[begin : begin + size]) for codes in drawn]
         every = everything(parts)
         p = np.exp([score(each, *parts) for each in every])

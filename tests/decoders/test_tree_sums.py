@@ -9,7 +9,6 @@ from helpers.tree_scores import coarse, fine, problems, scored, sparse
 from helpers.trees import previous_siblings
 from widemargin.decoders.eisner_sums import eisner_sums, new_sum_chart
 from widemargin.decoders.matrix_tree import matrix_tree, new_elimination
-from widemargin.decoders.sibling_sums import sibling_sums
 from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 
 pytestmark = pytest.mark.interpreted
@@ -36,10 +35,8 @@ def sums(kind, scores, single_root, sibling, spare=0):
     arcs, pairs = np.full(scores.shape, np.nan), np.full(sibling.shape, np.nan)
     if kind == NON_PROJECTIVE:
         total = matrix_tree(scores, single_root, dirty(new_elimination(n + spare)), arcs)
-    elif kind == PROJECTIVE:
-        total = eisner_sums(scores, single_root, dirty(new_sum_chart(n + spare)), arcs)
     else:
-        total = sibling_sums(scores, sibling, single_root, dirty(new_sum_chart(n + spare)), arcs, pairs)
+        total = eisner_sums(scores, sibling, single_root, dirty(new_sum_chart(n + spare)), arcs, pairs)
     return total, arcs, pairs
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helpers.tree_scores import KINDS, coarse, decode, fine, problems, scored, sparse
 from helpers.trees import arc_scores, is_projective, is_tree, previous_siblings, trees
-from widemargin.decoders.siblings import sibling_of
+from widemargin.decoders.eisner import sibling_of
 from widemargin.decoders.tree_kbest import GRANDSIBLINGS, NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 
 pytestmark = pytest.mark.interpreted

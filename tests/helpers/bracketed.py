@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from widemargin.decoders.charts import cell
+from widemargin.decoders.cky import Marks, cell, put_marks
 from widemargin.files.brackets import columns_of
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.examples import BracketExamples
@@ -71,6 +71,14 @@ def marked_score(nodes, parts, marked, extra):
     """What a tree scores if the productions of the tree `marked` score `extra` more."""
     common = set(productions(nodes)) & set(productions(marked))
     return score(nodes, *parts) + sum(extra[production[2]] for production in common)
+
+
+def mark_tree(nodes, extra):
+    """The productions of a tree, marked with these scores."""
+    n_cells = cell(0, nodes[0, 1] + 1)
+    marks = Marks(np.zeros((n_cells, 4), dtype=np.int32), np.zeros(n_cells))
+    put_marks(nodes, extra, marks)
+    return marks
 
 
 def charts(rng, n, n_labels, kind):

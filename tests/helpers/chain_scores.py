@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from widemargin.decoders.viterbi import reach_of, viterbi
+from widemargin.decoders.viterbi import Segmented, reach_of, viterbi
 
 coarse = st.sampled_from([0.0, 0.0, 1.0, 1.0, -1.0, 2.0, -2.0, -np.inf])
 
@@ -42,3 +42,8 @@ def score(labels, emission, transition, begin, end):
     tables = np.broadcast_to(transition, (len(labels), *transition.shape[1:]))
     total = begin[labels[0]] + end[labels[-1]] + sum(emission[t, label] for t, label in enumerate(labels))
     return total + sum(tables[t, labels[t - 1], labels[t]] for t in range(1, len(labels)))
+
+
+def segmented(emission, transition, begin, end):
+    """The same chain as a segmentation into single tokens."""
+    return Segmented(np.ascontiguousarray(emission[:, None]), transition, begin, end)

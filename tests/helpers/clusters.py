@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from widemargin.core.sparse import Rows, boundaries
-from widemargin.structures.pairs import Documents
+from widemargin.structures.forest import Documents
 
 
 def forests(first: list[int], second: list[int], n: int) -> Iterator[np.ndarray]:

@@ -15,7 +15,7 @@ import numpy as np
 from helpers.bracketed import labelled
 from helpers.segmentations import segmentations
 from helpers.trees import trees
-from widemargin.decoders.charts import cell
+from widemargin.decoders.cky import cell
 from widemargin.decoders.tree_kbest import GRANDSIBLINGS, NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 from widemargin.structures.chain import Chain
 from widemargin.structures.classes import Classes

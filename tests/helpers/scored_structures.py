@@ -10,7 +10,7 @@ import torch
 from helpers.bracketed import halves, labelled
 from helpers.segmentations import segmentations
 from helpers.trees import previous_siblings, trees
-from widemargin.decoders.charts import cell
+from widemargin.decoders.cky import cell
 from widemargin.structures import chain as chains
 from widemargin.structures import classes as of_classes
 from widemargin.tasks.segment.spans import segments_of

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from helpers.segmentations import segmentations
+from widemargin.decoders.viterbi import Segmented
 
 
 @st.composite
@@ -20,7 +21,8 @@ def part_scores(draw, score):
     segment = table(n, longest, n_labels)
     for t in range(n):
         segment[t, n - t :] = np.nan
-    return segment, table(n_labels, n_labels), table(n_labels), table(n_labels)
+    tables = n if draw(st.booleans()) else 1
+    return Segmented(segment, table(tables, n_labels, n_labels), table(n_labels), table(n_labels))
 
 
 def everything(parts):
@@ -32,4 +34,5 @@ def everything(parts):
 def score(segments, segment, transition, begin, end):
     total = begin[segments[0][2]] + end[segments[-1][2]]
     total += sum(segment[t, u - t, y] for t, u, y in segments)
-    return total + sum(transition[one[2], other[2]] for one, other in pairwise(segments))
+    tables = np.broadcast_to(transition, (len(segment), *transition.shape[1:]))
+    return total + sum(tables[other[0], one[2], other[2]] for one, other in pairwise(segments))

@@ -11,7 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 torch = pytest.importorskip("torch")
 
-from widemargin.decoders.forward_backward import forward_backward  # noqa: E402
+from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums  # noqa: E402
+from widemargin.decoders.viterbi import Segmented  # noqa: E402
 from widemargin.errors import DataError, WidemarginError  # noqa: E402
 from widemargin.torch import Chain, Likelihood, LinearChain, StructuredHinge  # noqa: E402
 from widemargin.torch.scored import Scored  # noqa: E402
@@ -37,13 +38,17 @@ def test_sums_of_extreme_scores(data, n, L):
     """Whatever underflows, the sums are those of the decoder that falls back to logarithms."""
     parts = [data.draw(arrays(np.float64, shape, elements=wide)) for shape in ((n, L), (1, L, L), (L,), (L,))]
     emission, table, begin, end = parts
-    labels, pairs = np.empty((n, L)), np.empty((1, L, L))
-    total = forward_backward(emission.copy(), table, begin, end, np.empty((n, L)), np.empty((n, L)), labels, pairs)
+    labels, pairs, one = (
+        np.empty((n, 1, L)),
+        np.empty((1, L, L)),
+        Segmented(emission[:, None].copy(), table, begin, end),
+    )
+    total = semimarkov_sums(one, new_segment_sums(n, L), labels, pairs)
     scores = tuple(torch.from_numpy(each).requires_grad_() for each in (emission[None], table[0], begin, end))
     found = Chain().log_partition(scores)
     assert found.item() == pytest.approx(total, rel=1e-12)
     found.backward()
-    assert np.allclose(scores[0].grad.numpy(), labels, atol=1e-9)
+    assert np.allclose(scores[0].grad.numpy(), labels[:, 0], atol=1e-9)
     assert np.allclose(scores[1].grad.numpy(), pairs[0], atol=1e-9)
 
 

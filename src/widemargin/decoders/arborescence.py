@@ -50,17 +50,10 @@ class Contraction(NamedTuple):
 @kernel
 def new_contraction(n: int) -> Contraction:
     """Scratch space for sentences of up to `n` words."""
-    size = n + 1
-    return Contraction(
-        np.empty((size, size)),
-        np.empty((size, size), dtype=np.int64),
-        np.empty(size, dtype=np.int64),
-        np.empty(2 * size, dtype=np.int64),
-        np.empty(2 * size, dtype=np.int64),
-        np.empty(2 * size, dtype=np.int64),
-        np.empty(2 * size, dtype=np.int64),
-        np.empty(2 * size, dtype=np.int64),
-    )
+    shape, of_groups = (n + 1, n + 1), np.empty((5, 2 * n + 2), dtype=np.int64)
+    row, parent, tail, end, place = of_groups[0], of_groups[1], of_groups[2], of_groups[3], of_groups[4]
+    ends, group = np.empty(shape, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+    return Contraction(np.empty(shape), ends, group, row, parent, tail, end, place)
 
 
 @kernel

@@ -3,8 +3,9 @@
     score(tree) = Σ over nodes span[i, j, l] + Σ over binary nodes (i, k, j, l) with children labelled p and q of
                   left[i, k, l] + left_rule[p, l]  +  right[k, j, l] + right_rule[q, l]
 
-A *half* is a child as its parent sees it: its two ends with the parent's label. Every score of a split belongs to one
-half or the other, so each half is maximised over the child's label once, in L² steps at most,
+A node is a span i … j with a label. A *half* is a child as its parent sees it: its two ends with the parent's label.
+Every score of a split belongs to one half or the other, so each half is maximised over the child's label once, in L²
+steps at most,
 
     first[i, k, l]  = left[i, k, l]  + max over p of best[i, k, p] + left_rule[p, l]
     second[k, j, l] = right[k, j, l] + max over q of best[k, j, q] + right_rule[q, l]
@@ -13,21 +14,158 @@ half or the other, so each half is maximised over the child's label once, in L²
 and the loop over splits only adds two contiguous rows of labels: O(n² L² + n³ L). In practice far fewer than L² steps
 are taken: most labels of a child score so low that bounds on the rules rule them out below every parent.
 
-A span i … j is the row `cell(i, j)` of charts with n (n + 1) / 2 rows (`charts`). No back pointers are kept: the maxima
-are found again on the way down. Trees are written as nodes in preorder, each before its left and then its right half;
-−inf forbids what it scores.
+A span i … j is the row `cell(i, j)` of charts with n (n + 1) / 2 rows, and a column for every label. No back pointers
+are kept: the maxima are found again on the way down. Trees are written as nodes in preorder, each before its left and
+then its right half; −inf forbids what it scores.
 
-A marked production (`charts.Marks`) scores something extra. Only its own split and label are maximised anew then.
+A *production* is a binary node with its split and the labels of both children, which no half knows. One production of
+every span may be *marked* (`Marks`), and scores something extra. Only its own split and label are maximised anew then.
 """
 
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix
-from widemargin.decoders.charts import Marks, TreeParts, cell, mark_of, no_marks
-from widemargin.decoders.highest import highest
+from widemargin.decoders.top import highest
+
+
+class TreeParts(NamedTuple):
+    """A number for every part of a tree: scores, or probabilities.
+
+    `span`, `left` and `right` are (≥ n (n + 1) / 2, L) charts with rows as `cell` numbers them. `left_rule` and
+    `right_rule` are (L, L) arrays, rows for the child's label and columns for its parent's.
+    """
+
+    span: FloatMatrix
+    left: FloatMatrix
+    right: FloatMatrix
+    left_rule: FloatMatrix
+    right_rule: FloatMatrix
+
+
+class Charts(NamedTuple):
+    """Numbers of nodes, of left halves and of right ones, in charts of the same shape as `TreeParts.span`."""
+
+    nodes: FloatMatrix
+    first: FloatMatrix
+    second: FloatMatrix
+
+
+class Marks(NamedTuple):
+    """The marked productions, a row for every span as `cell` numbers them; no rows if none is marked at all.
+
+    `productions` has the columns split, label, left child's label and right child's label. A split at 0 says that no
+    production of this span is marked. `extra` is what the others score.
+    """
+
+    productions: IntMatrix
+    extra: FloatVector
+
+
+@kernel
+def cell(i: int, j: int) -> int:
+    """The row of the span i … j, 0 ≤ i < j, in a chart; spans are sorted by end, then by beginning.
+
+    >>> [cell(i, j) for j in range(1, 4) for i in range(j)]
+    [0, 1, 2, 3, 4, 5]
+    """
+    return j * (j - 1) // 2 + i
+
+
+@kernel
+def new_charts(n: int, n_labels: int) -> Charts:
+    """Charts for a sentence of up to `n` words."""
+    shape = n * (n + 1) // 2, n_labels
+    return Charts(np.empty(shape), np.empty(shape), np.empty(shape))
+
+
+@kernel
+def new_parts(n: int, n_labels: int) -> TreeParts:
+    """Room for the parts of a sentence of `n` words."""
+    span, left, right = new_charts(n, n_labels)
+    return TreeParts(span, left, right, np.empty((n_labels, n_labels)), np.empty((n_labels, n_labels)))
+
+
+@kernel
+def ends_of(at: int) -> tuple[int, int]:
+    """The span that `cell` gives the number `at`.
+
+    >>> [ends_of(at) for at in range(6)]
+    [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
+    """
+    j = int((1.0 + sqrt(1.0 + 8.0 * at)) / 2.0)
+    if cell(0, j) > at:  # the root was rounded up
+        j -= 1
+    return at - cell(0, j), j
+
+
+@kernel
+def tree_score(nodes: IntMatrix, parts: TreeParts, marks: Marks) -> float:
+    """The score of a tree."""
+    total = 0.0
+    for r in range(len(nodes)):
+        i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
+        total += parts.span[cell(i, j), label]
+        if j - i > 1:
+            k = nodes[r + 1, 1]
+            left, right = nodes[r + 1, 2], nodes[r + 2 * (k - i), 2]
+            total += parts.left[cell(i, k), label] + parts.left_rule[left, label]
+            total += parts.right[cell(k, j), label] + parts.right_rule[right, label]
+            mark = mark_of(i, j, marks)
+            if mark >= 0:
+                marked = marks.productions[mark]
+                if marked[0] == k and marked[1] == label and marked[2] == left and marked[3] == right:
+                    total += marks.extra[mark]
+    return total
+
+
+@kernel
+def wrong_node(nodes: IntMatrix, n: int, n_labels: int) -> int:
+    """The first row that is not the next node of a tree over `n` words in preorder; −1 if there is none."""
+    ends, waiting, at = np.empty(n + 1, dtype=np.int64), 0, 0  # ends of right children still to come
+    low, high = n, n
+    for r in range(2 * n - 1):
+        begin, end, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
+        if not (begin == at and low <= end <= high and 0 <= label < n_labels):
+            return r
+        if end - begin > 1:  # next is the left child
+            ends[waiting] = end
+            waiting += 1
+            low, high = begin + 1, end - 1
+        else:  # next is the right child of the last that waits for one
+            at = end
+            waiting -= 1
+            low = high = ends[waiting] if waiting >= 0 else -1
+    return -1
+
+
+@kernel
+def no_marks() -> Marks:
+    """No production is marked."""
+    return Marks(np.empty((0, 4), dtype=np.int32), np.empty(0))
+
+
+@kernel
+def put_marks(nodes: IntMatrix, extra: FloatVector, marks: Marks) -> None:
+    """Mark all productions of a tree; `extra` has a score for each label of their nodes."""
+    for r in range(len(nodes)):
+        i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
+        if j - i > 1:
+            k, at = nodes[r + 1, 1], cell(i, j)
+            marks.productions[at, 0], marks.productions[at, 1] = k, label
+            marks.productions[at, 2], marks.productions[at, 3] = nodes[r + 1, 2], nodes[r + 2 * (k - i), 2]
+            marks.extra[at] = extra[label]
+
+
+@kernel
+def mark_of(i: int, j: int, marks: Marks) -> int:
+    """The row of the marked production of this span, −1 if there is none."""
+    at = cell(i, j)
+    return at if len(marks.extra) > 0 and marks.productions[at, 0] > 0 else -1
+
 
 ROUNDING = 1e-9
 """More than sums of a few scores can be off by, relative to their size."""
@@ -219,17 +357,3 @@ def best_tree(n: int, parts: TreeParts, marks: Marks, nodes: IntMatrix) -> float
     nodes[0, 0], nodes[0, 1], nodes[0, 2] = 0, n, label
     unfold(parts, marks, nodes, 0, 2 * n - 1, np.empty(max(n, len(top))))
     return top[label]
-
-
-@kernel
-def cky(
-    n: int,
-    span: FloatMatrix,
-    left: FloatMatrix,
-    right: FloatMatrix,
-    left_rule: FloatMatrix,
-    right_rule: FloatMatrix,
-    nodes: IntMatrix,
-) -> float:
-    """The best tree as `best_tree` finds it, without marked productions."""
-    return best_tree(n, TreeParts(span, left, right, left_rule, right_rule), no_marks(), nodes)

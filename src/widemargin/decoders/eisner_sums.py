@@ -2,11 +2,11 @@
 
     p(tree) = exp(score(tree)) / Z,   Z = Σ exp(score(tree)),   with score(tree) as in `eisner`
 
-gives log Z and the probability of every arc. Inside, the tables are those of `eisner` with log Σ exp in place of max.
-Every tree has one derivation, so nothing is counted twice. Outside, the recursion is differentiated backwards: the
-derivative of log Z by an entry is the probability of the half trees that it sums over. An entry x = log Σ_k exp(t_k)
-passes the share exp(t_k − x) of its derivative on to the parts of the term t_k. All shares are between 0 and 1, so
-scores of any size will do.
+gives log Z, the probability of every arc and, if siblings are scored, that of every arc with its sibling. Inside, the
+tables are those of `eisner` with log Σ exp in place of max. Every tree has one derivation, so nothing is counted twice.
+Outside, the recursion is differentiated backwards: the derivative of log Z by an entry is the probability of the half
+trees that it sums over. An entry x = log Σ_k exp(t_k) passes the share exp(t_k − x) of its derivative on to the parts
+of the term t_k. All shares are between 0 and 1, so scores of any size will do.
 """
 
 from math import exp, inf, log, log1p
@@ -20,13 +20,12 @@ from widemargin.decoders.eisner import Chart, inside, new_chart
 
 
 class SumChart(NamedTuple):
-    """Scratch space: `chart` holds logarithms of sums, facing[i, j] those between i < j.
+    """Scratch space: `chart` holds logarithms of sums.
 
-    `halves` and `between` hold the derivatives of log Z by chart.halves and by `facing`.
+    `halves` and `between` hold the derivatives of log Z by those of the chart.
     """
 
     chart: Chart
-    facing: FloatMatrix
     halves: FloatMatrix
     between: FloatMatrix
 
@@ -34,8 +33,7 @@ class SumChart(NamedTuple):
 @kernel
 def new_sum_chart(n: int) -> SumChart:
     """Scratch space for sentences of up to `n` words."""
-    size = n + 1
-    return SumChart(new_chart(n), np.empty((size, size)), np.empty((size, size)), np.empty((size, size)))
+    return SumChart(new_chart(n), np.empty((n + 1, n + 1)), np.empty((n + 1, n + 1)))
 
 
 @kernel
@@ -52,7 +50,7 @@ def _log(top: float, total: float) -> float:
 
 
 @kernel
-def sum_inside(chart: Chart, i: int, j: int) -> tuple[float, float, float]:
+def _sums(chart: Chart, i: int, j: int) -> tuple[float, float, float]:
     """facing(i, j), and the sums for halves[i, j] and halves[j, i] without their terms k = j and k = i."""
     facing, right, left = inside(chart, i, j)
     facing, right, left = max(facing, -1e300), max(right, -1e300), max(left, -1e300)
@@ -68,25 +66,51 @@ def sum_inside(chart: Chart, i: int, j: int) -> tuple[float, float, float]:
 
 
 @kernel
-def sum_complete(chart: Chart, i: int, j: int, right: float, left: float, onward: float, back: float) -> None:
-    """Enter the sums for attaching j to i (`onward`) and i to j (`back`), and those of the halves."""
-    chart.arcs[i, j], chart.arcs[j, i] = onward, back
-    chart.halves[i, j] = chart.ended[j, i] = log_add(right, onward)
-    chart.halves[j, i] = chart.ended[i, j] = log_add(left, back)
+def _attached(chart: Chart, sibling: FloatMatrix, h: int, m: int) -> float:
+    """arcs[h, m] without the score of the arc."""
+    arcs, facing, pairs = chart.arcs[h], chart.between[m], sibling[h]
+    step = 1 if m > h else -1
+    alone = chart.halves[m, h + step] + pairs[h, m]
+    top = alone
+    for s in range(min(h, m) + 1, max(h, m)):
+        top = max(top, arcs[s] + facing[s] + pairs[s, m])
+    if top == -inf:
+        return -inf
+    total = exp(alone - top)
+    for s in range(min(h, m) + 1, max(h, m)):
+        total += exp(arcs[s] + facing[s] + pairs[s, m] - top)
+    return top + log(total)
 
 
 @kernel
-def sum_roots(chart: Chart, n: int) -> float:
-    """log Z of trees with one word at the root; the scores in arcs[0] become the sums of the trees with these arcs."""
+def _sum_inside(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, chart: Chart) -> float:
+    """Fill in the tables, and return log Z; with one word at the root, arcs[0] are sums of trees with these arcs."""
+    n, second = len(scores) - 1, len(sibling) > 0
+    chart.halves[0, 0] = 0.0
+    for j in range(1, n + 1):
+        chart.halves[j, j] = chart.ended[j, j] = 0.0
+        for i in range(j - 1, 0 if single_root else -1, -1):
+            facing, right, left = _sums(chart, i, j)
+            chart.between[i, j] = chart.between[j, i] = facing
+            onward = scores[i, j] + (_attached(chart, sibling, i, j) if second else facing)
+            back = -inf
+            if i > 0:
+                back = scores[j, i] + (_attached(chart, sibling, j, i) if second else facing)
+            chart.arcs[i, j], chart.arcs[j, i] = onward, back
+            chart.halves[i, j] = chart.ended[j, i] = log_add(right, onward)
+            chart.halves[j, i] = chart.ended[i, j] = log_add(left, back)
+    if not single_root:
+        return chart.halves[0, n]
     log_z = -inf
     for m in range(1, n + 1):
-        chart.arcs[0, m] += chart.halves[m, 1] + chart.halves[m, n]
+        own = scores[0, m] + (sibling[0, 0, m] if second else 0.0)
+        chart.arcs[0, m] = own + (chart.halves[m, 1] + chart.halves[m, n])
         log_z = log_add(log_z, chart.arcs[0, m])
     return log_z
 
 
 @kernel
-def begin_outside(sums: SumChart, n: int, log_z: float, single_root: bool, arcs: FloatMatrix) -> None:
+def _begin_outside(sums: SumChart, n: int, log_z: float, single_root: bool, arcs: FloatMatrix) -> None:
     """Set all derivatives to zero but those that the root has by itself."""
     chart = sums.chart
     for h in range(n + 1):
@@ -105,7 +129,7 @@ def begin_outside(sums: SumChart, n: int, log_z: float, single_root: bool, arcs:
 
 
 @kernel
-def outside_half(sums: SumChart, head: int, end: int, arcs: FloatMatrix) -> None:
+def _outside_half(sums: SumChart, head: int, end: int, arcs: FloatMatrix) -> None:
     """Pass the derivative by halves[head, end] on to the arcs of its farthest children and to their halves."""
     chart, given, total = sums.chart, sums.halves[head, end], sums.chart.halves[head, end]
     if given == 0.0:
@@ -119,9 +143,9 @@ def outside_half(sums: SumChart, head: int, end: int, arcs: FloatMatrix) -> None
 
 
 @kernel
-def outside_facing(sums: SumChart, i: int, j: int, given: float) -> None:
+def _outside_facing(sums: SumChart, i: int, j: int, given: float) -> None:
     """Pass the derivative `given` by facing(i, j) on to the halves that face each other."""
-    chart, total = sums.chart, sums.facing[i, j]
+    chart, total = sums.chart, sums.chart.between[i, j]
     if given == 0.0:
         return
     for k in range(i, j):
@@ -131,35 +155,56 @@ def outside_facing(sums: SumChart, i: int, j: int, given: float) -> None:
 
 
 @kernel
-def eisner_sums(scores: FloatMatrix, single_root: bool, sums: SumChart, arcs: FloatMatrix) -> float:
-    """Write the probabilities of all arcs to `arcs` and return log Z; −inf and zeros if no tree is possible.
+def _outside_arc(
+    sums: SumChart, scores: FloatMatrix, sibling: FloatMatrix, h: int, m: int, arcs: FloatMatrix, pairs: FloatMatrix
+) -> None:
+    """Pass the derivative by arcs[h, m] on to the siblings before m, and to what is between them."""
+    chart, given = sums.chart, arcs[h, m]
+    if given == 0.0:
+        return
+    total, step = chart.arcs[h, m] - scores[h, m], 1 if m > h else -1
+    share = given * exp(chart.halves[m, h + step] + sibling[h, h, m] - total)
+    pairs[h, h, m] = share
+    sums.halves[m, h + step] += share
+    for s in range(min(h, m) + 1, max(h, m)):
+        share = given * exp(chart.arcs[h, s] + chart.between[m, s] + sibling[h, s, m] - total)
+        pairs[h, s, m] = share
+        arcs[h, s] += share
+        sums.between[m, s] += share
+
+
+@kernel
+def eisner_sums(
+    scores: FloatMatrix,
+    sibling: FloatMatrix,
+    single_root: bool,
+    sums: SumChart,
+    arcs: FloatMatrix,
+    pairs: FloatMatrix,
+) -> float:
+    """Write probabilities to `arcs` and `pairs` and return log Z; −inf and zeros if no tree is possible.
 
     Parameters
     ----------
-    scores : (n + 1, n + 1) array, n ≥ 1, of heads × modifiers; −inf forbids an arc; column 0 and the diagonal are
-        ignored
-    single_root : whether exactly one word is attached to the root, instead of one or more
+    scores, sibling, single_root : as in `eisner`
     sums : scratch space for n words or more
     arcs : (n + 1, n + 1) output, the probability that h is the head of m; zero in column 0 and on the diagonal
+    pairs : output of the shape of `sibling`: that s is the sibling before m at the head h; zero elsewhere
     """
-    n, chart = len(scores) - 1, sums.chart
-    lowest = 1 if single_root else 0
-    chart.halves[0, 0] = 0.0
-    for j in range(1, n + 1):
-        chart.halves[j, j] = chart.ended[j, j] = 0.0
-        for i in range(j - 1, lowest - 1, -1):
-            facing, right, left = sum_inside(chart, i, j)
-            sums.facing[i, j] = facing
-            back = scores[j, i] + facing if i > 0 else -inf
-            sum_complete(chart, i, j, right, left, scores[i, j] + facing, back)
-    if single_root:
-        for m in range(1, n + 1):
-            chart.arcs[0, m] = scores[0, m]
-    log_z = sum_roots(chart, n) if single_root else chart.halves[0, n]
-    begin_outside(sums, n, log_z, single_root, arcs)
+    n, second = len(scores) - 1, len(sibling) > 0
+    log_z = _sum_inside(scores, sibling, single_root, sums.chart)
+    _begin_outside(sums, n, log_z, single_root, arcs)
+    pairs[:] = 0.0
+    for m in range(1, n + 1 if second else 0):
+        pairs[0, 0, m] = arcs[0, m]
     for j in range(n, 0, -1):
-        for i in range(lowest, j):
-            outside_half(sums, i, j, arcs)
-            outside_half(sums, j, i, arcs)
-            outside_facing(sums, i, j, arcs[i, j] + arcs[j, i])
+        for i in range(1 if single_root else 0, j):
+            _outside_half(sums, i, j, arcs)
+            _outside_half(sums, j, i, arcs)
+            given = arcs[i, j] + arcs[j, i]
+            if second:
+                _outside_arc(sums, scores, sibling, i, j, arcs, pairs)
+                _outside_arc(sums, scores, sibling, j, i, arcs, pairs)
+                given = sums.between[i, j] + sums.between[j, i]
+            _outside_facing(sums, i, j, given)
     return log_z

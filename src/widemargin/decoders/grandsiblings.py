@@ -2,8 +2,8 @@
 
     score(tree) = Σ_m scores[head(m), m] + sibling[head(m), s(m), m] + Σ_(m not at the root) grand[h(m), m, h(h(m))]
 
-where s(m) is the sibling before m, as in `siblings`, and h(m) = head(m). The tables are those of Model 1 of Koo &
-Collins (2010): whatever has a head in `siblings` has the head of that head, g, as well.
+where s(m) is the sibling before m, as in `eisner`, and h(m) = head(m). The tables are those of Model 1 of Koo &
+Collins (2010): whatever has a head in `eisner` has the head of that head, g, as well.
 
     halves[h, e, g]   the best half tree with head h, which hangs on g, that reaches from h to e; halves[h, h, g] = 0
     between[i, j, g]  max over i ≤ k < j of halves[i, k, g] + halves[j, k+1, g]: i and j both hang on g
@@ -49,38 +49,29 @@ def new_grand_chart(n: int) -> GrandChart:
 @kernel
 def _tables(chart: GrandChart, n: int) -> GrandTables:
     """The tables of a sentence of n words, without gaps: short sentences stay in the processor's cache."""
-    size, cube = n + 1, (n + 1) ** 3
-    return GrandTables(
-        chart.room[:cube].reshape(size, size, size),
-        chart.room[cube : 2 * cube].reshape(size, size, size),
-        chart.room[2 * cube : 3 * cube].reshape(size, size, size),
-    )
+    size = n + 1
+    tables = chart.room[: 3 * size**3].reshape(3, size, size, size)
+    return GrandTables(tables[0], tables[1], tables[2])
 
 
 @kernel
 def _raise(best: FloatVector, row: FloatVector, more: float, i: int, j: int) -> None:
     """best[g] = max(best[g], row[g] + more) for every g outside of i … j."""
-    for number in range(i):
-        g = np.uint64(number)
-        score = row[g] + more
-        best[g] = score if score > best[g] else best[g]
-    for number in range(j + 1, len(best)):
-        g = np.uint64(number)
-        score = row[g] + more
-        best[g] = score if score > best[g] else best[g]
+    for first, end in ((0, i), (j + 1, len(best))):
+        for number in range(first, end):
+            g = np.uint64(number)
+            score = row[g] + more
+            best[g] = score if score > best[g] else best[g]
 
 
 @kernel
 def _raise_both(best: FloatVector, one: FloatVector, other: FloatVector, i: int, j: int) -> None:
     """best[g] = max(best[g], one[g] + other[g]) for every g outside of i … j."""
-    for number in range(i):
-        g = np.uint64(number)
-        score = one[g] + other[g]
-        best[g] = score if score > best[g] else best[g]
-    for number in range(j + 1, len(best)):
-        g = np.uint64(number)
-        score = one[g] + other[g]
-        best[g] = score if score > best[g] else best[g]
+    for first, end in ((0, i), (j + 1, len(best))):
+        for number in range(first, end):
+            g = np.uint64(number)
+            score = one[g] + other[g]
+            best[g] = score if score > best[g] else best[g]
 
 
 @kernel
@@ -211,7 +202,7 @@ def grandsiblings(
 
     Parameters
     ----------
-    scores, sibling, single_root, heads : as in `siblings`
+    scores, sibling, single_root, heads : as in `eisner`
     grand : (n + 1, n + 1, n + 1) array of heads × modifiers × grandparents, read only where head and modifier are words
         and the grandparent is outside of them; −inf forbids a chain of two arcs
     chart : scratch space for n words or more

@@ -6,8 +6,8 @@ gives log Z, the probability of every segment, and the expected number of every 
 recursions are those of `semimarkov` with sums of exponentials in place of maxima; all tables hold logarithms. With n
 tokens, L labels and segments of up to m tokens the passes take O(n (m L + L²)), with 2 n m L exponentials.
 
-    p(t, d, y) = exp(arrival[t, y] + segment[t, d, y] + departure[t+d, y] − log Z)
-    E[k, y]    = Σ_t exp(best[t-1, k] + transition[k, y] + onset[t, y] − log Z)
+    p(t, d, y)    = exp(arrival[t, y] + segment[t, d, y] + departure[t+d, y] − log Z)
+    p(t-1 k, t y) = exp(best[t-1, k] + transition[t, k, y] + onset[t, y] − log Z)
 """
 
 from math import exp, inf, log
@@ -17,29 +17,22 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.decoders.forward_backward import NEGLIGIBLE, exponentials, extend_sums, log_sum
+from widemargin.decoders.log_sums import NEGLIGIBLE, exponentials, extend_sums, log_sum
+from widemargin.decoders.semimarkov import Passes, new_passes, step_to
+from widemargin.decoders.viterbi import Segmented
 
 
 class SegmentSums(NamedTuple):
     """Scratch space: the tables of `semimarkov`, as logarithms of sums, and `room` for three rows of labels."""
 
-    arrival: FloatMatrix
-    best: FloatMatrix
-    departure: FloatMatrix
-    onset: FloatMatrix
+    passes: Passes
     room: FloatMatrix
 
 
 @kernel
 def new_segment_sums(n: int, n_labels: int) -> SegmentSums:
     """Scratch space for sequences of up to `n` tokens."""
-    return SegmentSums(
-        np.empty((n, n_labels)),
-        np.empty((n, n_labels)),
-        np.empty((n, n_labels)),
-        np.empty((n, n_labels)),
-        np.empty((3, n_labels)),
-    )
+    return SegmentSums(new_passes(n, n_labels), np.empty((3, n_labels)))
 
 
 @kernel
@@ -77,118 +70,102 @@ def _begin_sums(top: FloatVector, total: FloatVector) -> None:
 
 
 @kernel
-def forward_sums(
-    segment: FloatMatrix, transition: FloatMatrix, begin: FloatVector, sums: SegmentSums
-) -> tuple[FloatMatrix, float]:
-    """Fill in `arrival` and `best`; return exp(transition − top) and its top."""
-    n, longest, n_labels = segment.shape
-    arrival, top, total = sums.arrival, sums.room[0], sums.room[1]
-    factors, size = np.empty((n_labels, n_labels)), n_labels * n_labels
-    top_factor = exponentials(transition.reshape(size), factors.reshape(size))
+def _factors(one: Segmented, t: int, factors: FloatMatrix) -> float:
+    """factors = exp(transition − top) for the transitions to t; return top."""
+    return exponentials(step_to(one, t).reshape(factors.size), factors.reshape(factors.size))
+
+
+@kernel
+def forward_sums(one: Segmented, sums: SegmentSums) -> None:
+    """Fill in `arrival` and `best`."""
+    n, longest, n_labels = one.segment.shape
+    arrival, best, top, total = sums.passes.arrival, sums.passes.best, sums.room[0], sums.room[1]
+    factors, top_factor = np.empty((n_labels, n_labels)), 0.0
     for label in range(n_labels):
-        arrival[0, label] = begin[label]
+        arrival[0, label] = one.begin[label]
     for u in range(n):
+        if u == 1 or (u > 1 and len(one.transition) > 1):
+            top_factor = _factors(one, u, factors)
         if u > 0:
-            _extend(sums.best[u - 1], transition, factors, top_factor, arrival[u], sums.room[2])
+            _extend(best[u - 1], step_to(one, u), factors, top_factor, arrival[u], sums.room[2])
         for label in range(n_labels):
             top[label] = -inf
         for d in range(min(longest, u + 1)):
-            arrived, scores = arrival[u - d], segment[u - d, d]
+            arrived, scores = arrival[u - d], one.segment[u - d, d]
             for label in range(n_labels):
                 top[label] = max(top[label], arrived[label] + scores[label])
         _begin_sums(top, total)
         for d in range(min(longest, u + 1)):
-            arrived, scores = arrival[u - d], segment[u - d, d]
+            arrived, scores = arrival[u - d], one.segment[u - d, d]
             for label in range(n_labels):
                 total[label] += exp(arrived[label] + scores[label] - top[label])
-        _finish(top, total, sums.best[u])
-    return factors, top_factor
+        _finish(top, total, best[u])
 
 
 @kernel
-def _segments_from(segment: FloatMatrix, t: int, log_z: float, sums: SegmentSums, segments: FloatMatrix) -> None:
+def _segments_from(one: Segmented, t: int, log_z: float, sums: SegmentSums, segments: FloatMatrix) -> None:
     """Fill in onset[t] and the probabilities of the segments from t on."""
-    n, longest, n_labels = segment.shape
-    most = min(longest, n - t)
+    n, longest, n_labels = one.segment.shape
+    passes, most = sums.passes, min(longest, n - t)
     top, total, share = sums.room[0], sums.room[1], sums.room[2]
     for label in range(n_labels):
         top[label] = -inf
     for d in range(most):
-        scores, left = segment[t, d], sums.departure[t + d]
+        scores, left = one.segment[t, d], passes.departure[t + d]
         for label in range(n_labels):
             top[label] = max(top[label], scores[label] + left[label])
     _begin_sums(top, total)
     for d in range(most):
-        scores, left, out = segment[t, d], sums.departure[t + d], segments[t, d]
+        scores, left, out = one.segment[t, d], passes.departure[t + d], segments[t, d]
         for label in range(n_labels):
             out[label] = exp(scores[label] + left[label] - top[label])
             total[label] += out[label]
     for label in range(n_labels):
-        share[label] = exp(sums.arrival[t, label] + top[label] - log_z) if total[label] > 0.0 else 0.0
+        share[label] = exp(passes.arrival[t, label] + top[label] - log_z) if total[label] > 0.0 else 0.0
     for d in range(longest):
         out = segments[t, d]
         for label in range(n_labels):
             out[label] = out[label] * share[label] if d < most else 0.0
-    _finish(top, total, sums.onset[t])
+    _finish(top, total, passes.onset[t])
 
 
 @kernel
-def _clear(segments: FloatMatrix) -> None:
-    for t in range(segments.shape[0]):
-        for d in range(segments.shape[1]):
-            for label in range(segments.shape[2]):
-                segments[t, d, label] = 0.0
-
-
-@kernel
-def _add_pairs(
-    last: FloatVector, transition: FloatMatrix, following: FloatVector, log_z: float, pairs: FloatMatrix
-) -> None:
-    """Add the probabilities of all pairs of labels at one place."""
-    for k in range(len(last)):
-        for label in range(len(last)):
-            pairs[k, label] += exp(last[k] + transition[k, label] + following[label] - log_z)
-
-
-@kernel
-def semimarkov_sums(
-    segment: FloatMatrix,
-    transition: FloatMatrix,
-    begin: FloatVector,
-    end: FloatVector,
-    sums: SegmentSums,
-    segments: FloatMatrix,
-    pairs: FloatMatrix,
-) -> float:
+def semimarkov_sums(one: Segmented, sums: SegmentSums, segments: FloatMatrix, pairs: FloatMatrix) -> float:
     """Write probabilities to `segments` and `pairs` and return log Z; −inf and zeros if no segmentation is possible.
 
     The label of the first segment has the probability Σ_d segments[0, d], that of the last Σ_t segments[t, n − 1 − t].
 
     Parameters
     ----------
-    segment : (n, m, L) array, n ≥ 1; entries [t, d] beyond the end of the sequence, t + d ≥ n, are ignored
-    transition : (L, L) array
-    begin, end : (L,) arrays
+    one : the part scores
     sums : scratch space for n tokens or more
     segments : (n, m, L) output, the probability of the segment of d + 1 tokens from t on with the label l
-    pairs : (L, L) output, how many neighbouring segments have these labels on average
+    pairs : (n, L, L) output, the probability that neighbours with these labels meet before t; or (1, L, L), how many
+        do on average, if all tokens share their transitions
     """
-    n, n_labels = len(segment), len(begin)
-    for k in range(n_labels):
-        for label in range(n_labels):
-            pairs[k, label] = 0.0
-    factors, top = forward_sums(segment, transition, begin, sums)
+    n, n_labels, passes = len(one.segment), len(one.begin), sums.passes
+    pairs[:] = 0.0
+    forward_sums(one, sums)
     for label in range(n_labels):
-        sums.departure[n - 1, label] = end[label]
-        sums.room[0, label] = sums.best[n - 1, label] + end[label]
+        passes.departure[n - 1, label] = one.end[label]
+        sums.room[0, label] = passes.best[n - 1, label] + one.end[label]
     log_z = log_sum(sums.room[0])
     if log_z == -inf:
-        _clear(segments)
+        segments[:] = 0.0
         return log_z
-    transposed, scores = np.ascontiguousarray(factors.T), np.ascontiguousarray(transition.T)
+    factors, top = np.empty((n_labels, n_labels)), 0.0
+    turned, scores = factors, factors
     for t in range(n - 1, -1, -1):
-        _segments_from(segment, t, log_z, sums, segments)
-        if t > 0:
-            _extend(sums.onset[t], scores, transposed, top, sums.departure[t - 1], sums.room[2])
-            _add_pairs(sums.best[t - 1], transition, sums.onset[t], log_z, pairs)
+        _segments_from(one, t, log_z, sums, segments)
+        if t == 0:
+            break
+        table = step_to(one, t)
+        if t == n - 1 or len(one.transition) > 1:
+            top = _factors(one, t, factors)
+            turned, scores = np.ascontiguousarray(factors.T), np.ascontiguousarray(table.T)
+        _extend(passes.onset[t], scores, turned, top, passes.departure[t - 1], sums.room[2])
+        last, following, out = passes.best[t - 1], passes.onset[t], pairs[0 if len(pairs) == 1 else t]
+        for k in range(n_labels):
+            for label in range(n_labels):
+                out[k, label] += exp(last[k] + table[k, label] + following[label] - log_z)
     return log_z

@@ -18,9 +18,8 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 from widemargin.decoders.arborescence import Contraction, arborescence, new_contraction
-from widemargin.decoders.eisner import eisner
+from widemargin.decoders.eisner import Chart, eisner, new_chart
 from widemargin.decoders.grandsiblings import GrandChart, grandsiblings, new_grand_chart
-from widemargin.decoders.siblings import SiblingChart, new_sibling_chart, siblings
 
 PROJECTIVE, NON_PROJECTIVE, SIBLINGS, GRANDSIBLINGS = 0, 1, 2, 3
 
@@ -28,7 +27,7 @@ PROJECTIVE, NON_PROJECTIVE, SIBLINGS, GRANDSIBLINGS = 0, 1, 2, 3
 class TreeScratch(NamedTuple):
     """Scratch space for all decoders."""
 
-    charts: SiblingChart
+    chart: Chart
     contraction: Contraction
     grand_chart: GrandChart
 
@@ -36,7 +35,7 @@ class TreeScratch(NamedTuple):
 @kernel
 def new_tree_scratch(n: int, kind: int) -> TreeScratch:
     """Scratch space for sentences of up to `n` words."""
-    return TreeScratch(new_sibling_chart(n), new_contraction(n), new_grand_chart(n if kind == GRANDSIBLINGS else 0))
+    return TreeScratch(new_chart(n), new_contraction(n), new_grand_chart(n if kind == GRANDSIBLINGS else 0))
 
 
 @kernel
@@ -56,11 +55,9 @@ def decode_tree(
     """
     if kind == NON_PROJECTIVE:
         return arborescence(scores, single_root, heads, scratch.contraction)
-    if kind == SIBLINGS:
-        return siblings(scores, sibling, single_root, heads, scratch.charts)
     if kind == GRANDSIBLINGS:
         return grandsiblings(scores, sibling, grand, single_root, heads, scratch.grand_chart)
-    return eisner(scores, single_root, heads, scratch.charts.chart)
+    return eisner(scores, sibling if kind == SIBLINGS else sibling[:0], single_root, heads, scratch.chart)
 
 
 @kernel

@@ -21,6 +21,20 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector
 MOST = 1e308  # more than any score, but not infinite: forbidden labels score −∞, and ∞ − ∞ is nothing
 
 
+class Segmented(NamedTuple):
+    """The part scores of one sequence, if labels go to segments of up to m tokens (`semimarkov`); a chain has m = 1.
+
+    segment : (n, m, L) array, n ≥ 1; entries [t, d] beyond the end of the sequence, t + d ≥ n, are ignored
+    transition : (n, L, L) array, or (1, L, L) when all tokens share one; entry [t] leads to a segment that begins at t
+    begin, end : (L,) arrays
+    """
+
+    segment: FloatMatrix
+    transition: FloatMatrix
+    begin: FloatVector
+    end: FloatVector
+
+
 class Reach(NamedTuple):
     """The highest and the lowest score of a transition from each label, and room for the labels that are `kept`."""
 

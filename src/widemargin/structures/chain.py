@@ -6,17 +6,19 @@ The own parts of a sequence of n positions and L labels are the labels of its po
 positions differ, the pairs of labels that lead into each follow (n L + (t L + k) L + l). Otherwise all positions share
 one table of pairs, (k L + l) among the shared parts. The first and the last label come last there.
 
-The recursions are those of `decoders`: Viterbi, k best, max-marginals, forward–backward. Here they run over a batch.
+Chains are segmentations into single tokens (`structures.segments`), and are searched as such. Training and prediction
+spend their time on the best labels and on sums over all labels. So these have recursions of their own: Viterbi, and
+forward–backward in probability space.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.decoders.viterbi import reach_of, viterbi
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.decoders.viterbi import Segmented, reach_of, viterbi
 from widemargin.structures.flat import Counts, Flat, Numbers, Scores, longest_of
 from widemargin.structures.parts import Best, Sums
 
@@ -31,34 +33,30 @@ class Sequence(NamedTuple):
 
 
 @kernel
-def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
-    """The outputs with room for `wanted` more entries after the first `used`."""
-    if used + wanted <= len(outputs):
-        return outputs
-    larger = np.empty(2 * (used + wanted), dtype=np.int32)
-    for k in range(used):
-        larger[k] = outputs[k]
-    return larger
+def table_of(own: FloatVector, start: int, n: int, longest: int, n_labels: int) -> FloatMatrix:
+    """The (n, m, L) numbers of the segments of a sequence of n tokens whose own parts begin at `start`."""
+    most = min(longest, n)
+    return own[start : start + n * most * n_labels].reshape(n, most, n_labels)
 
 
 @kernel
-def rows_of(scores: Scores, k: int, n_labels: int) -> FloatMatrix:
-    """The scores of labels of sequence k."""
-    n, begin = scores.sizes[k], scores.starts[k]
-    return scores.own[begin : begin + n * n_labels].reshape(n, n_labels)
+def segmented_of(scores: Scores, k: int, longest: int, n_labels: int) -> Segmented:
+    """The scores of sequence k; if pairs are not shared, each token has a table of its own behind the segments."""
+    n, at_ends = scores.sizes[k], len(scores.shared) - 2 * n_labels
+    segment = table_of(scores.own, scores.starts[k], n, longest, n_labels)
+    transition = scores.shared[:at_ends].reshape(at_ends // n_labels**2, n_labels, n_labels)
+    if at_ends == 0:
+        begin = scores.starts[k] + segment.size
+        transition = scores.own[begin : begin + n * n_labels**2].reshape(n, n_labels, n_labels)
+    begin_scores, end_scores = scores.shared[at_ends : at_ends + n_labels], scores.shared[at_ends + n_labels :]
+    return Segmented(segment, transition, begin_scores, end_scores)
 
 
 @kernel
 def sequence_of(scores: Scores, k: int, n_labels: int) -> Sequence:
     """The scores of sequence k."""
-    n, n_shared = scores.sizes[k], len(scores.shared)
-    at_ends = n_shared - 2 * n_labels
-    transition = scores.shared[:at_ends].reshape(at_ends // n_labels**2, n_labels, n_labels)
-    if at_ends == 0:
-        begin = scores.starts[k] + n * n_labels
-        transition = scores.own[begin : begin + n * n_labels**2].reshape(n, n_labels, n_labels)
-    begin_scores, end_scores = scores.shared[at_ends : at_ends + n_labels], scores.shared[at_ends + n_labels :]
-    return Sequence(rows_of(scores, k, n_labels), transition, begin_scores, end_scores)
+    one = segmented_of(scores, k, 1, n_labels)
+    return Sequence(one.segment.reshape(len(one.segment), n_labels), one.transition, one.begin, one.end)
 
 
 @kernel
@@ -72,18 +70,6 @@ def _best(scores: Scores, n_labels: int, outputs: IntVector) -> None:
             one, out = sequence_of(scores, k, n_labels), outputs[write : write + n]
             viterbi(one.emission, one.transition, reach, one.begin, one.end, prefix, arrival, out)
         write += n
-
-
-@kernel
-def sequence_score(one: Sequence, labels: IntVector) -> float:
-    """The score of one label sequence."""
-    if len(labels) == 0:
-        return 0.0
-    total = one.begin[labels[0]] + one.emission[0, labels[0]] + one.end[labels[len(labels) - 1]]
-    for t in range(1, len(labels)):
-        table = 0 if len(one.transition) == 1 else t
-        total += one.emission[t, labels[t]] + one.transition[table, labels[t - 1], labels[t]]
-    return total
 
 
 @kernel
@@ -110,14 +96,111 @@ def _parts(sizes: LongVector, n_labels: int, by_position: bool, outputs: IntVect
     return indptr, numbers[:write]
 
 
-@dataclass(frozen=True, slots=True)
-class Chain(Flat):
-    """Label sequences; `by_position` says that each position has a table of transitions of its own."""
+class SemiMarkov(Flat):
+    """Sequences of labelled segments of up to `longest` tokens: their positions are the candidate spans."""
 
+    __slots__ = ()
     counts_errors: ClassVar[bool] = True
+    n_labels: int
+    longest: int
+
+    def lengths(self, sizes: LongVector) -> LongVector:
+        """A code for each token."""
+        return sizes
+
+    def positions(self, sizes: LongVector) -> LongVector:
+        """The candidate spans of a sequence: all that are no longer than `longest`."""
+        longest = np.minimum(sizes, self.longest)
+        return longest * sizes - longest * (longest - 1) // 2
+
+    def candidates(self, starts: LongVector, sizes: LongVector) -> LongMatrix:
+        """For each candidate span, by first token and length, where the numbers of its labels are among own parts.
+
+        >>> from widemargin.structures.segments import Segments
+        >>> Segments(1, 2).candidates(np.array([0, 6]), np.array([3, 1])).ravel().tolist()
+        [0, 1, 2, 3, 4, 6]
+        """
+        token = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        most = np.repeat(np.minimum(sizes, self.longest), sizes)
+        width = np.minimum(most, np.repeat(sizes, sizes) - token)
+        d = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)
+        first = np.repeat(starts, sizes) + token * most * self.n_labels
+        places: LongMatrix = (np.repeat(first, width) + d * self.n_labels)[:, None] + np.arange(self.n_labels)
+        return places
+
+    def own(self, counts: Counts) -> FloatMatrix:
+        """A row for each candidate span."""
+        return counts.own[self.candidates(counts.starts, counts.sizes)]
+
+    def codes(self, outputs: IntVector) -> IntVector:
+        """Outputs as codes, in an array of their own."""
+        return outputs.copy()
+
+    def outputs(self, codes: IntVector) -> IntVector:
+        """Codes as outputs."""
+        return codes
+
+    def best_k(self, scores: Scores, k: int) -> Best:
+        """The k best segmentations."""
+        from widemargin.structures.segment_searches import best_segmentations  # all but decoding is loaded when needed
+
+        counts, totals, codes = best_segmentations(scores, self.longest, self.n_labels, k)
+        return Best(counts, totals, self.outputs(codes))
+
+    def through(self, scores: Scores) -> FloatMatrix:
+        """For each candidate span, by first token and length, the best score with each label there."""
+        from widemargin.structures.segment_searches import through_segments
+
+        best = np.empty((self.positions(scores.sizes).sum(), self.n_labels))
+        through_segments(scores, self.longest, best)
+        return best
+
+    def violators(self, scores: Scores, costs: Scores, gold: IntVector) -> tuple[FloatVector, IntVector]:
+        """The worst segmentations that are wrong at each candidate span (Sarawagi & Gupta 2008, §4.3)."""
+        from widemargin.structures.segment_searches import violating_segmentations
+
+        errors, gold_scores = np.zeros(self.positions(scores.sizes).sum()), self.total(scores, gold)
+        codes = violating_segmentations(scores, costs, self.longest, self.n_labels, gold_scores, errors)
+        return errors, self.outputs(codes)
+
+    def best_wrong(self, scores: Scores, costs: Scores, gold: IntVector) -> IntVector:
+        """The best segmentations that have an error."""
+        from widemargin.structures.segment_searches import best_wrong_segmentations
+
+        codes = self.codes(gold)
+        best_wrong_segmentations(scores, costs, self.longest, self.n_labels, codes)
+        return self.outputs(codes)
+
+    def worst(self, scores: Scores, costs: Scores, unit: float, gold: IntVector) -> IntVector:
+        """The worst segmentations under slack scaling; the error is a dimension of the recursion."""
+        from widemargin.structures.segment_searches import worst_segmentations
+
+        codes, gold_scores = self.codes(gold), self.total(scores, gold)
+        worst_segmentations(scores, costs, self.longest, self.n_labels, unit, gold_scores, codes)
+        return self.outputs(codes)
+
+    def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
+        """What `worst` takes: two tables of the best score for each token, label and error."""
+        return 16.0 * sizes * self.n_labels * (most + 1.0)
+
+    def sample(self, scores: Scores, n: int, rng: np.random.Generator) -> IntMatrix:
+        """Forward filtering, backward sampling."""
+        from widemargin.structures.segment_searches import sample_segmentations
+
+        codes = np.empty((n, scores.sizes.sum()), dtype=np.int32)
+        # A number for the label of each segment, and one for its length unless all have one token.
+        uniforms = np.asarray(rng.random((*codes.shape, min(self.longest, 2))))
+        sample_segmentations(scores, self.longest, self.n_labels, uniforms, codes)
+        return self.outputs(codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain(SemiMarkov):
+    """Label sequences; `by_position` says that each position has a table of transitions of its own."""
 
     n_labels: int
     by_position: bool = False
+    longest: int = field(default=1, init=False, repr=False)
 
     def n_own(self, sizes: LongVector) -> LongVector:
         """Labels, and pairs if positions differ."""
@@ -128,10 +211,6 @@ class Chain(Flat):
         """Pairs unless positions differ, and first and last labels."""
         return self.n_labels * (2 if self.by_position else 2 + self.n_labels)
 
-    def lengths(self, sizes: LongVector) -> LongVector:
-        """A label for each position."""
-        return sizes
-
     def positions(self, sizes: LongVector) -> LongVector:
         """Those of the sequence."""
         return sizes
@@ -140,69 +219,22 @@ class Chain(Flat):
         """Labels, pairs, first and last labels."""
         return Numbers(*_parts(sizes, self.n_labels, self.by_position, outputs))
 
+    def codes(self, outputs: IntVector) -> IntVector:
+        """Labels as segments of one token."""
+        return 2 * outputs + np.int32(1)
+
+    def outputs(self, codes: IntVector) -> IntVector:
+        """The labels of segments."""
+        return np.right_shift(codes, 1, out=codes)
+
     def best(self, scores: Scores) -> IntVector:
         """The best labels (Viterbi)."""
         outputs = np.empty(scores.sizes.sum(), dtype=np.int32)
         _best(scores, self.n_labels, outputs)
         return outputs
 
-    def best_k(self, scores: Scores, k: int) -> Best:
-        """The k best sequences of labels."""
-        from widemargin.structures.chain_searches import best_sequences  # all but decoding is loaded when it is needed
-
-        return Best(*best_sequences(scores, self.n_labels, k))
-
-    def through(self, scores: Scores) -> FloatMatrix:
-        """For each position a row of scores: the best sequence's with each label there."""
-        from widemargin.structures.chain_searches import through_labels
-
-        best = np.empty((scores.sizes.sum(), self.n_labels))
-        through_labels(scores, best)
-        return best
-
-    def best_wrong(self, scores: Scores, costs: Scores, gold: IntVector) -> IntVector:
-        """The best label sequences that have an error."""
-        from widemargin.structures.chain_searches import best_wrong_sequences
-
-        outputs = np.empty(len(gold), dtype=np.int32)
-        best_wrong_sequences(scores, costs, self.n_labels, gold, outputs)
-        return outputs
-
-    def worst(self, scores: Scores, costs: Scores, unit: float, gold: IntVector) -> IntVector:
-        """The worst label sequences under slack scaling; the number of errors is a dimension of the recursion."""
-        from widemargin.structures.chain_searches import worst_sequences
-
-        outputs = np.empty(len(gold), dtype=np.int32)
-        worst_sequences(scores, costs, self.n_labels, unit, gold, outputs)
-        return outputs
-
-    def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
-        """What `worst` takes: two tables of the best score for each position, label and number of errors."""
-        return 16.0 * sizes * self.n_labels * (most + 1.0)
-
-    def violators(self, scores: Scores, costs: Scores, gold: IntVector) -> tuple[FloatVector, IntVector]:
-        """The worst label sequences that are wrong at each position (Sarawagi & Gupta 2008, §4.3.1)."""
-        from widemargin.structures.chain_searches import violating_sequences
-
-        return violating_sequences(scores, costs, self.n_labels, gold)
-
     def sums(self, scores: Scores) -> Sums:
         """Forward–backward."""
         from widemargin.structures.chain_sums import chain_sums  # most taggers are trained without probabilities
 
         return chain_sums(scores, self.n_labels)
-
-    def sample(self, scores: Scores, n: int, rng: np.random.Generator) -> IntMatrix:
-        """Forward filtering, backward sampling."""
-        from widemargin.structures.chain_sums import sample_chains
-
-        outputs = np.empty((n, scores.sizes.sum()), dtype=np.int32)
-        sample_chains(scores, self.n_labels, np.asarray(rng.random(outputs.shape)), outputs)
-        return outputs
-
-    def own(self, counts: Counts) -> FloatMatrix:
-        """A row for each position."""
-        if not self.by_position:
-            return counts.own.reshape(-1, self.n_labels)
-        rows = [counts.own[at : at + n * self.n_labels] for at, n in zip(counts.starts, counts.sizes, strict=True)]
-        return np.concatenate([*rows, np.empty(0)]).reshape(-1, self.n_labels)

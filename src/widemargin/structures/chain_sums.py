@@ -8,18 +8,20 @@ that Σ_l α_t[l] = 1 and Σ_l α_n-1[l] β_n-1[l] = 1. Then (Rabiner 1989, §V.
     p(y_t = l) = α_t[l] β_t[l],   p(y_t-1 = k, y_t = l) = α_t-1[k] T[k, l] e_t[l] β_t[l] / c_t,   log Z = Σ log c_t
 
 plus the divisors. What underflows on the way, at most 10⁻³⁰⁰, is multiplied by some β in a probability. So the sums of
-a sequence are right if no β is large; otherwise `decoders.forward_backward` computes them again from logarithms. The
+a sequence are right if no β is large; otherwise `decoders.semimarkov_sums` computes them again from logarithms. The
 exponentials of a whole batch are NumPy's, which are vectorised.
 """
 
+from itertools import pairwise
 from math import inf, log, nan
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
-from widemargin.decoders.forward_backward import exponentials, extend_sums, forward_backward, log_sum
-from widemargin.structures.chain import sequence_of
+from widemargin._types import FloatMatrix, FloatVector
+from widemargin.decoders.log_sums import extend_sums
+from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
+from widemargin.structures.chain import segmented_of, sequence_of, table_of
 from widemargin.structures.flat import Counts, Scores, longest_of
 from widemargin.structures.parts import Sums
 
@@ -37,38 +39,25 @@ def chain_sums(scores: Scores, n_labels: int) -> Sums:
     # Room between sequences belongs to none.
     n_own = scores.sizes.sum() * (n_labels * (1 + n_labels) if by_position else n_labels)
     room = np.empty if n_own == len(scores.own) and not by_position else np.zeros
-    log_z, counts = (
-        np.empty(n),
-        Counts(scores.starts, scores.sizes, room(len(scores.own)), np.zeros((n, len(scores.shared)))),
-    )
+    shared = np.zeros((n, len(scores.shared)))
+    log_z, counts = np.empty(n), Counts(scores.starts, scores.sizes, room(len(scores.own)), shared)
     factors, tops = room(len(scores.own)), np.empty(n)
     _shift(scores, n_labels, factors, tops)
     np.exp(factors, out=factors)
-    table, begin, end = (
-        np.empty((0, n_labels, n_labels)),
-        scores.shared[at_ends : at_ends + n_labels],
-        scores.shared[at_ends + n_labels :],
-    )
-    if not by_position:
-        table, top = _exponentials(scores.shared[:at_ends].reshape(1, n_labels, n_labels))
-        tops += top * (scores.sizes - 1)
-    begin, begin_top = _exponentials(begin)
-    end, end_top = _exponentials(end)
-    tops += begin_top + end_top
-    exponentials = Scores(scores.starts, scores.sizes, factors, np.concatenate([table.ravel(), begin, end]))
+    common, ends = scores.shared.copy(), (0, at_ends, at_ends + n_labels, len(scores.shared))
+    once = np.ones(n)
+    for (first, end), times in zip(pairwise(ends), (scores.sizes - 1.0, once, once), strict=True):
+        top = common[first:end].max(initial=-inf)
+        top = top if top > -inf else 0.0  # where all are forbidden
+        common[first:end] = np.exp(common[first:end] - top)
+        tops += top * times
+    exponentials = Scores(scores.starts, scores.sizes, factors, common)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed again
         _sums(exponentials, n_labels, tops, log_z, counts)
     for k in np.flatnonzero(np.isnan(log_z)).tolist():
         log_z[k] = _by_logarithms(scores, n_labels, k, counts)
     _put_ends(counts, n_labels)
     return Sums(log_z, counts)
-
-
-def _exponentials(scores: AnyArray) -> tuple[AnyArray, float]:
-    """exp(score − the largest), and the largest; where all are forbidden, zeros and 0."""
-    top = float(scores.max())
-    top = top if top > -np.inf else 0.0
-    return np.exp(scores - top), top
 
 
 @kernel
@@ -83,31 +72,23 @@ def _pairs_of(counts: Counts, k: int, n_labels: int) -> FloatMatrix:
 
 
 @kernel
-def _labels_of(counts: Counts, k: int, n_labels: int) -> FloatMatrix:
-    """Room for the labels of sequence k."""
-    n, begin = counts.sizes[k], counts.starts[k]
-    return counts.own[begin : begin + n * n_labels].reshape(n, n_labels)
-
-
-@kernel
 def _put_ends(counts: Counts, n_labels: int) -> None:
     """First and last labels are those of the first and the last position."""
     at_begin = counts.shared.shape[1] - 2 * n_labels
     for k in range(len(counts.sizes)):
         if counts.sizes[k] > 0:
-            labels, shared = _labels_of(counts, k, n_labels), counts.shared[k]
+            labels, shared = table_of(counts.own, counts.starts[k], counts.sizes[k], 1, n_labels), counts.shared[k]
             for label in range(n_labels):
-                shared[at_begin + label] = labels[0, label]
-                shared[at_begin + n_labels + label] = labels[len(labels) - 1, label]
+                shared[at_begin + label] = labels[0, 0, label]
+                shared[at_begin + n_labels + label] = labels[-1, 0, label]
 
 
 @kernel
 def _by_logarithms(scores: Scores, n_labels: int, k: int, counts: Counts) -> float:
     """The sums of sequence k with any scores."""
-    one, shape = sequence_of(scores, k, n_labels), (scores.sizes[k], n_labels)
-    forward, backward = np.empty(shape), np.empty(shape)
-    labels, pairs = _labels_of(counts, k, n_labels), _pairs_of(counts, k, n_labels)
-    return forward_backward(one.emission, one.transition, one.begin, one.end, forward, backward, labels, pairs)
+    one, n, room = segmented_of(scores, k, 1, n_labels), scores.sizes[k], new_segment_sums(scores.sizes[k], n_labels)
+    labels = table_of(counts.own, counts.starts[k], n, 1, n_labels)
+    return semimarkov_sums(one, room, labels, _pairs_of(counts, k, n_labels))
 
 
 @kernel
@@ -198,16 +179,6 @@ def _backward(
 
 
 @kernel
-def _transposed(tables: FloatMatrix) -> FloatMatrix:
-    turned = np.empty(tables.shape)
-    for t in range(tables.shape[0]):
-        for k in range(tables.shape[1]):
-            for label in range(tables.shape[2]):
-                turned[t, label, k] = tables[t, k, label]
-    return turned
-
-
-@kernel
 def _add_pairs(alpha: FloatMatrix, arrivals: FloatMatrix, counts: FloatMatrix) -> None:
     """counts[k, l] = Σ_{t>0} α_t-1[k] arrivals_t[l], four t at a time; t past the end count as zero."""
     n, n_labels = alpha.shape
@@ -244,7 +215,7 @@ def _sums(exponentials: Scores, n_labels: int, tops: FloatVector, log_z: FloatVe
         if np.isnan(log_z[k]):
             continue
         if by_position or len(turned) == 0:
-            turned = _transposed(one.transition)
+            turned = np.ascontiguousarray(one.transition.transpose(0, 2, 1))
         mass, largest = _backward(own, turned, one.end, alpha, c, beta)
         if not largest < LARGEST:
             log_z[k] = nan
@@ -257,9 +228,9 @@ def _sums(exponentials: Scores, n_labels: int, tops: FloatVector, log_z: FloatVe
         else:
             _add_pairs(alpha[:n], own, pairs[0])
             _times(one.transition[0], pairs[0])
-        labels = _labels_of(counts, k, n_labels)
+        labels = table_of(counts.own, counts.starts[k], n, 1, n_labels)
         for t in range(n):
-            row = labels[t]
+            row = labels[t, 0]
             for label in range(n_labels):
                 row[label] = alpha[t, label] * beta[t, label]
             _scale(row)  # the sum is 1 up to rounding; a label without alternative has a probability of exactly 1
@@ -270,49 +241,3 @@ def _times(table: FloatMatrix, counts: FloatMatrix) -> None:
     for k in range(table.shape[0]):
         for label in range(table.shape[1]):
             counts[k, label] *= table[k, label]
-
-
-@kernel
-def draw_one(terms: FloatVector, uniform: float) -> int:
-    """A place drawn with the probabilities exp(term), up to a factor; the last possible one where rounding decides."""
-    total, last = 0.0, 0
-    top = exponentials(terms, terms)
-    for k in range(len(terms)):
-        total += terms[k]
-        last = k if terms[k] > 0.0 or top == -inf else last
-    threshold, total = uniform * total, 0.0
-    for k in range(len(terms)):
-        total += terms[k]
-        if total > threshold:
-            return k
-    return last
-
-
-@kernel
-def sample_chains(scores: Scores, n_labels: int, uniforms: FloatMatrix, outputs: IntMatrix) -> None:
-    """Write a draw of every sequence to each row of `outputs`: a forward pass, then labels from the last to the first.
-
-    `uniforms`, of the same shape, holds a random number between 0 and 1 for each label to be drawn.
-    """
-    longest, write = longest_of(scores.sizes), 0
-    forward, terms = np.empty((longest, n_labels)), np.empty(n_labels)
-    for k in range(len(scores.sizes)):
-        n, one = scores.sizes[k], sequence_of(scores, k, n_labels)
-        rows, tables = one.emission, one.transition
-        for t in range(n):
-            for label in range(n_labels):
-                forward[t, label] = one.begin[label]
-                if t > 0:
-                    for p in range(n_labels):
-                        terms[p] = forward[t - 1, p] + tables[0 if len(tables) == 1 else t, p, label]
-                    forward[t, label] = log_sum(terms)
-                forward[t, label] += rows[t, label]
-        for sample in range(len(outputs)):
-            for t in range(n - 1, -1, -1):
-                for label in range(n_labels):
-                    after = one.end[label]
-                    if t < n - 1:
-                        after = tables[0 if len(tables) == 1 else t + 1, label, outputs[sample, write + t + 1]]
-                    terms[label] = forward[t, label] + after
-                outputs[sample, write + t] = draw_one(terms, uniforms[sample, write + t])
-        write += n

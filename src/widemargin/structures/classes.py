@@ -1,7 +1,10 @@
-"""Classes: the simplest structure, one of L labels for a whole example (Crammer & Singer 2001).
+"""One label for a whole example: classes (Crammer & Singer 2001), and choices, whose number differs by example.
 
 The parts of an example are its L labels, and an output is one of them. All outputs can be listed, so each ability is a
 line on the matrix of all scores.
+
+Choices are numbered from the last part back: choice k of n is part n − 1 − k, so that parts may lie in memory as they
+are found. Of equal choices the first wins.
 """
 
 from dataclasses import dataclass
@@ -9,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.structures.flat import Counts, Flat, Numbers, Scores
 from widemargin.structures.parts import Best, Sums
@@ -38,17 +42,17 @@ class Classes(Flat):
         """The class."""
         return Numbers(np.arange(len(sizes) + 1), outputs.astype(np.int64))
 
-    def _rows(self, scores: Scores) -> FloatMatrix:
-        """A row of scores for each example."""
+    def own(self, scores: Scores | Counts) -> FloatMatrix:
+        """A row for each example."""
         return scores.own[scores.starts[:, None] + np.arange(self.n_labels)]
 
     def best(self, scores: Scores) -> IntVector:
         """The best classes; the lowest in a tie."""
-        return self._rows(scores).argmax(axis=1).astype(np.int32)
+        return self.own(scores).argmax(axis=1).astype(np.int32)
 
     def best_k(self, scores: Scores, k: int) -> Best:
         """The k best classes; forbidden ones only if there is no other."""
-        rows = self._rows(scores)
+        rows = self.own(scores)
         order = np.argsort(-rows, axis=1, kind="stable")[:, :k]
         totals = np.take_along_axis(rows, order, axis=1)
         kept = totals > -np.inf
@@ -57,11 +61,13 @@ class Classes(Flat):
 
     def through(self, scores: Scores) -> FloatMatrix:
         """The scores themselves."""
-        return self._rows(scores)
+        return self.own(scores)
 
     def worst(self, scores: Scores, costs: Scores, unit: float, gold: IntVector) -> IntVector:
         """The worst class under slack scaling."""
-        return self._worst(scores, self._rows(costs), gold)
+        rows = self.own(scores)
+        values = self.own(costs) * (1.0 + rows - rows[np.arange(len(gold)), gold][:, None])
+        return np.where(values.max(axis=1) > 0.0, values.argmax(axis=1), gold).astype(np.int32)
 
     def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
         """A number for each class."""
@@ -69,18 +75,13 @@ class Classes(Flat):
 
     def violators(self, scores: Scores, costs: Scores, gold: IntVector) -> tuple[FloatVector, IntVector]:
         """The worst classes of slack scaling, since an example has a single position."""
-        worst = self._worst(scores, self._rows(costs), gold)
-        errors = self._rows(costs)[np.arange(len(gold)), worst]
+        worst = self.worst(scores, costs, 1.0, gold)
+        errors = self.own(costs)[np.arange(len(gold)), worst]
         return errors, worst[errors > 0.0]
-
-    def _worst(self, scores: Scores, costs: FloatMatrix, gold: IntVector) -> IntVector:
-        rows = self._rows(scores)
-        values = costs * (1.0 + rows - rows[np.arange(len(gold)), gold][:, None])
-        return np.where(values.max(axis=1) > 0.0, values.argmax(axis=1), gold).astype(np.int32)
 
     def sums(self, scores: Scores) -> Sums:
         """Logarithms of sums, and probabilities."""
-        rows = self._rows(scores)
+        rows = self.own(scores)
         top = rows.max(axis=1, keepdims=True)
         exponentials = np.exp(rows - np.where(top == -np.inf, 0.0, top))
         mass = exponentials.sum(axis=1, keepdims=True)
@@ -96,6 +97,62 @@ class Classes(Flat):
         drawn = rng.random((n, len(ends), 1)) * ends[:, -1:]
         return (drawn >= ends).sum(axis=2, dtype=np.int32)
 
-    def own(self, counts: Counts) -> FloatMatrix:
-        """A row for each example."""
-        return counts.own.reshape(-1, self.n_labels)
+
+@kernel
+def _best(starts: LongVector, sizes: LongVector, own: FloatVector) -> IntVector:
+    outputs = np.zeros(len(sizes), dtype=np.int32)
+    for k in range(len(sizes)):
+        scores = own[starts[k] : starts[k] + sizes[k]]
+        best = scores[len(scores) - 1]
+        for choice in range(1, len(scores)):
+            if scores[len(scores) - 1 - choice] > best:
+                best = scores[len(scores) - 1 - choice]
+                outputs[k] = choice
+    return outputs
+
+
+@kernel
+def _sums(starts: LongVector, sizes: LongVector, own: FloatVector) -> tuple[FloatVector, FloatVector]:
+    log_z, shares, write = np.empty(len(sizes)), np.empty(sizes.sum()), 0
+    for k in range(len(sizes)):
+        scores, p = own[starts[k] : starts[k] + sizes[k]], shares[write : write + sizes[k]]
+        highest, total = scores.max(), 0.0
+        for choice in range(len(p)):
+            p[choice] = np.exp(scores[choice] - highest)
+            total += p[choice]
+        for choice in range(len(p)):
+            p[choice] /= total
+        log_z[k] = highest + np.log(total)
+        write += sizes[k]
+    return log_z, shares
+
+
+@dataclass(frozen=True, slots=True)
+class Choices(Flat):
+    """One choice for each example; its size is the number of choices, at least 1."""
+
+    def lengths(self, sizes: LongVector) -> LongVector:
+        """One choice."""
+        return np.ones_like(sizes)
+
+    def n_own(self, sizes: LongVector) -> LongVector:
+        """A score for each choice."""
+        return sizes
+
+    def parts(self, sizes: LongVector, outputs: IntVector) -> Numbers:
+        """The choice."""
+        return Numbers(np.arange(len(sizes) + 1), sizes - 1 - outputs)
+
+    def best(self, scores: Scores) -> IntVector:
+        """The best choices; the first in a tie."""
+        return _best(scores.starts, scores.sizes, scores.own)
+
+    def sums(self, scores: Scores) -> Sums:
+        """Logarithms of sums, and probabilities; some choice of each example must be possible."""
+        log_z, shares = _sums(scores.starts, scores.sizes, scores.own)
+        starts = np.cumsum(scores.sizes) - scores.sizes
+        return Sums(log_z, Counts(starts, scores.sizes, shares, np.empty((len(log_z), 0))))
+
+    def own(self, counts: Counts) -> FloatVector:
+        """A number for each choice, example after example."""
+        return counts.own

@@ -1,4 +1,4 @@
-"""Searches over the binary trees of a batch: the k best, those through a node, and the worst at each position."""
+"""All but the best binary trees of a batch: the k best, those through a node, the worst at positions, sums, draws."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,25 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
-from widemargin.decoders.charts import Marks, TreeParts, cell, mark_of, new_parts, no_marks, tree_score
-from widemargin.decoders.cky import fill, split_scores
-from widemargin.decoders.cky_kbest import cky_kbest
-from widemargin.decoders.cky_outside import OuterScores, new_outer, outside, tree_through
+from widemargin.decoders.cky import (
+    Charts,
+    Marks,
+    TreeParts,
+    cell,
+    fill,
+    mark_of,
+    new_charts,
+    new_parts,
+    no_marks,
+    put_halves,
+    split_scores,
+    tree_score,
+)
+from widemargin.decoders.cky_searches import cky_kbest, outside, tree_through
+from widemargin.decoders.cky_sums import Tables, exponentiated, inside_outside, inside_sums
+from widemargin.decoders.log_sums import draw_one
 from widemargin.structures.constituents import TreeScores, copy_of, marks_of, parts_of, spans_of
-from widemargin.structures.flat import longest_of
+from widemargin.structures.flat import Counts, grown, longest_of
 
 
 @kernel
@@ -41,7 +54,7 @@ def best_trees(
 def through_nodes(scores: TreeScores, nothing: FloatMatrix, best: FloatMatrix) -> None:
     """Write for each span a row of scores: the best tree's with each label there."""
     longest, write = longest_of(scores.sizes), 0
-    room, outer = new_parts(longest, best.shape[1]), new_outer(longest, best.shape[1])
+    room, outer = new_parts(longest, best.shape[1]), new_charts(longest, best.shape[1])
     for k in range(len(scores.sizes)):
         n = scores.sizes[k]
         if n > 0:
@@ -77,7 +90,7 @@ def _consider(
 
 @kernel
 def _find_worst(
-    n: int, costs: FloatMatrix, gold_score: float, parts: TreeParts, filled: TreeParts, outer: OuterScores, marks: Marks
+    n: int, costs: FloatMatrix, gold_score: float, parts: TreeParts, filled: TreeParts, outer: Charts, marks: Marks
 ) -> Worst:
     """The worst trees that are wrong; right productions are marked with −inf if only these are right."""
     n_labels = parts.span.shape[1]
@@ -106,22 +119,12 @@ def _find_worst(
 
 
 @kernel
-def _with_room(nodes: IntMatrix, used: int, wanted: int) -> IntMatrix:
-    """The nodes with room for `wanted` more after the first `used`."""
-    if len(nodes) >= used + wanted:
-        return nodes
-    larger = np.empty((2 * (used + wanted), 3), dtype=np.int32)
-    larger[:used] = nodes[:used]
-    return larger
-
-
-@kernel
 def violating_trees(
     scores: TreeScores, costs: TreeScores, nothing: FloatMatrix, gold: IntMatrix
 ) -> tuple[FloatVector, IntMatrix]:
     """The error at each position, 0 where there is no violator, and the nodes of the violators, end to end."""
     n_labels, longest = nothing.shape[1], longest_of(scores.sizes)
-    room, outer, errors = new_parts(longest, n_labels), new_outer(longest, n_labels), np.zeros(len(gold))
+    room, outer, errors = new_parts(longest, n_labels), new_charts(longest, n_labels), np.zeros(len(gold))
     nodes, read, write = np.empty((64, 3), dtype=np.int32), 0, 0
     for k in range(len(scores.sizes)):
         n = scores.sizes[k]
@@ -135,7 +138,7 @@ def violating_trees(
         marks = Marks(productions, np.full(len(productions), -np.inf))
         gold_score = tree_score(gold[read : read + size], parts, no_marks())
         worst = _find_worst(n, of_nodes, gold_score, parts, filled, outer, marks)
-        nodes = _with_room(nodes, write, size * size)
+        nodes = grown(nodes, write, size * size)
         for c in range(size):
             if worst.values[c] > 0.0:
                 begin, end, label = worst.nodes[c, 0], worst.nodes[c, 1], worst.nodes[c, 2]
@@ -146,3 +149,67 @@ def violating_trees(
                 write += size
         read += size
     return errors, nodes[:write]
+
+
+@kernel
+def sum_trees(scores: TreeScores, nothing: FloatMatrix, log_z: FloatVector, counts: Counts) -> None:
+    """Write log Z, the probabilities of nodes and halves, and the expected numbers of rules of each sentence."""
+    n_labels, halves = nothing.shape[1], len(nothing) == 0
+    scratch, unscored = new_charts(longest_of(scores.sizes), n_labels), np.empty((2, nothing.shape[0], n_labels))
+    for k in range(len(scores.sizes)):
+        begin, n = scores.starts[k], scores.sizes[k]
+        n_cells = cell(0, n + 1)
+        size, rules = n_cells * n_labels, counts.shared[k].reshape(2, n_labels, n_labels)
+        if n == 0:
+            log_z[k], rules[:] = 0.0, 0.0
+            continue
+        left, right = unscored[0][:n_cells], unscored[1][:n_cells]
+        if halves:
+            left = counts.own[begin + size : begin + 2 * size].reshape(n_cells, n_labels)
+            right = counts.own[begin + 2 * size : begin + 3 * size].reshape(n_cells, n_labels)
+        span = counts.own[begin : begin + size].reshape(n_cells, n_labels)
+        posteriors = TreeParts(span, left, right, rules[0], rules[1])
+        marks = marks_of(scores, k, n_labels, halves)
+        log_z[k] = inside_outside(n, parts_of(scores, k, nothing), marks, posteriors, scratch)
+
+
+@kernel
+def _draw_label(inside: FloatVector, rule: FloatMatrix, parent: int, uniform: float, terms: FloatVector) -> int:
+    """The label of a half whose parent has the label `parent`."""
+    for label in range(len(inside)):
+        terms[label] = inside[label] + rule[label, parent]
+    return draw_one(terms[: len(inside)], uniform)
+
+
+@kernel
+def sample_trees(scores: TreeScores, nothing: FloatMatrix, uniforms: FloatMatrix, outputs: IntMatrix) -> None:
+    """Write a draw of every sentence to each row of `outputs`: an inside pass, then splits and labels downwards.
+
+    `uniforms` has two random numbers between 0 and 1 for each node: for its label, and for its split.
+    """
+    n_labels, longest, write = nothing.shape[1], longest_of(scores.sizes), 0
+    scratch, terms = new_charts(longest, n_labels), np.empty(max(longest, n_labels))
+    for sentence in range(len(scores.sizes)):
+        n = scores.sizes[sentence]
+        if n == 0:
+            continue
+        parts = parts_of(scores, sentence, nothing)
+        inside_sums(
+            n, parts, Tables(exponentiated(parts.left_rule), exponentiated(parts.right_rule)), no_marks(), scratch
+        )
+        for draw in range(len(outputs)):
+            nodes, drawn = outputs[draw, write : write + 2 * n - 1], uniforms[draw, write : write + 2 * n - 1]
+            terms[:n_labels] = scratch.nodes[cell(0, n)]
+            nodes[0, 0], nodes[0, 1], nodes[0, 2] = 0, n, draw_one(terms[:n_labels], drawn[0, 0])
+            for r in range(len(nodes)):
+                i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
+                if j - i == 1:
+                    continue
+                for k in range(i + 1, j):
+                    terms[k - i - 1] = scratch.first[cell(i, k), label] + scratch.second[cell(k, j), label]
+                k = i + 1 + draw_one(terms[: j - i - 1], drawn[r, 1])
+                other = r + 2 * (k - i)
+                left = _draw_label(scratch.nodes[cell(i, k)], parts.left_rule, label, drawn[r + 1, 0], terms)
+                right = _draw_label(scratch.nodes[cell(k, j)], parts.right_rule, label, drawn[other, 0], terms)
+                put_halves(nodes, r, k, left, right)
+        write += 2 * n - 1

@@ -4,12 +4,18 @@
                   left[i, k, l] + rules[0, p, l]  +  right[k, j, l] + rules[1, q, l]
 
 Trees are nodes (begin, end, label) in preorder, 2 n − 1 for n words. With C = n (n + 1) / 2 spans, numbered by
-`decoders.charts.cell`, and L labels, the own parts of a sentence are the nodes (cell L + l). If halves are scored, the
+`decoders.cky.cell`, and L labels, the own parts of a sentence are the nodes (cell L + l). If halves are scored, the
 left ones with the labels of their parents (C L + cell L + l) and the right ones (2 C L + cell L + l) follow. All
 sentences share the rules ((side L + p) L + l).
 
 A production is a node with its split and the labels of its children, which is no sum of parts. So one production of
-each span may be marked, and scores something extra (`decoders.charts.Marks`). Costs mark those of gold.
+each span may be marked, and scores something extra (`decoders.cky.Marks`).
+
+Errors are counted node by node (`NodeCosts`): Δ(ŷ) = Σ of costs[l] over the nodes (i, j, l) of ŷ that the gold tree
+lacks. Every binary tree over n words has 2 n − 1 nodes, so this is also the number of gold nodes that are missed, if
+all cost the same. With the error of productions (Kummerfeld et al. 2015), a node of several words is right only if it
+is also split like the gold one, into halves with the same labels. No half knows the label of the other, so a node
+counts as wrong then, and gold productions are marked with what it costs less.
 
 The positions of n words are the words and the n − 1 gaps between them. Number 2 t is word t, and 2 k − 1 is the gap
 before word k. Every binary tree has one node at each: the word itself, and the node that is split at the gap. The error
@@ -26,10 +32,10 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntMatrix, LongVector
-from widemargin.decoders.charts import Marks, TreeParts, cell, new_parts, tree_score
-from widemargin.decoders.cky import best_tree
-from widemargin.structures.flat import Counts, Flat, Numbers, longest_of
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
+from widemargin.core.examples import whole_costs
+from widemargin.decoders.cky import Marks, TreeParts, best_tree, cell, new_parts, put_marks, tree_score
+from widemargin.structures.flat import Counts, Flat, Numbers, leading, longest_of
 from widemargin.structures.parts import Best, Sums
 
 NO_MARKS = Marks(np.empty((0, 4), dtype=np.int32), np.empty(0))
@@ -213,7 +219,7 @@ class Constituents(Flat):
     def violators(self, scores: TreeScores, costs: TreeScores, gold: IntMatrix) -> tuple[FloatVector, IntMatrix]:
         """The worst trees that are wrong at each position (Sarawagi & Gupta 2008, §4).
 
-        The best tree with a given node at a position is a max-marginal (`decoders.cky_outside`), so all positions of a
+        The best tree with a given node at a position is a max-marginal (`decoders.cky_searches`), so all positions of a
         sentence take one inside and one outside pass, and a climb for each violator.
         """
         from widemargin.structures.constituent_searches import violating_trees
@@ -222,19 +228,15 @@ class Constituents(Flat):
 
     def sums(self, scores: TreeScores) -> Sums:
         """Inside–outside."""
-        from widemargin.structures.constituent_sums import sum_trees
+        from widemargin.structures.constituent_searches import sum_trees
 
-        n = len(scores.sizes)
-        # Room between sentences belongs to none.
-        room = np.empty if self.n_own(scores.sizes).sum() == len(scores.own) else np.zeros
-        counts = Counts(scores.starts, scores.sizes, room(len(scores.own)), np.empty((n, len(scores.shared))))
-        log_z = np.empty(n)
+        log_z, counts = np.empty(len(scores.sizes)), self.no_counts(scores)
         sum_trees(scores, self._nothing(scores.sizes), log_z, counts)
         return Sums(log_z, counts)
 
     def sample(self, scores: TreeScores, n: int, rng: np.random.Generator) -> IntMatrix:
         """An inside pass, then decisions from the top down. Marks do not count."""
-        from widemargin.structures.constituent_sums import sample_trees
+        from widemargin.structures.constituent_searches import sample_trees
 
         n_nodes = self.lengths(scores.sizes).sum()
         outputs = np.empty((n, n_nodes, 3), dtype=np.int32)
@@ -243,8 +245,7 @@ class Constituents(Flat):
 
     def own(self, counts: Counts) -> FloatMatrix:
         """A row for each span: the probability that it is a node with each label."""
-        rows = [counts.own[spans] for spans in self._spans(counts.starts, counts.sizes)]
-        return np.concatenate([*rows, np.empty(0)]).reshape(-1, self.n_labels)
+        return leading(counts, counts.sizes * (counts.sizes + 1) // 2 * self.n_labels, self.n_labels)
 
     def least_risk(self, scores: TreeScores) -> IntMatrix:
         """The trees with the fewest wrong nodes to be expected (Goodman 1996): argmax Σ over nodes of P(i, j, l).
@@ -253,12 +254,117 @@ class Constituents(Flat):
         constituents that exclude each other, it has the one that more of the trees have.
         """
         counts, own = self.sums(scores).counts, np.zeros(len(scores.own))
-        for spans in self._spans(scores.starts, scores.sizes):
+        for begin, n in zip(scores.starts, scores.sizes, strict=True):
+            spans = slice(begin, begin + n * (n + 1) // 2 * self.n_labels)
             own[spans] = counts.own[spans]
         own[scores.own == -np.inf] = -np.inf  # what is forbidden stays so
         return self.best(scores._replace(own=own, shared=np.where(scores.shared > -np.inf, 0.0, -np.inf)))
 
-    def _spans(self, starts: LongVector, sizes: LongVector) -> list[slice]:
-        """Where the nodes of each sentence are among the own parts of all."""
-        ends = starts + sizes * (sizes + 1) // 2 * self.n_labels
-        return [slice(begin, end) for begin, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+@kernel
+def _fill(
+    places: LongVector,
+    gold: IntMatrix,
+    costs: FloatVector,
+    halves: bool,
+    by_productions: bool,
+    batch: IntVector,
+    scales: FloatVector,
+    room: TreeScores,
+) -> None:
+    n_labels = len(costs)
+    scaled, less = np.empty(n_labels), np.empty(n_labels)
+    for k in range(len(batch)):
+        spans, marks, scale = spans_of(room, k, n_labels), marks_of(room, k, n_labels, halves), scales[k]
+        for label in range(n_labels):
+            scaled[label], less[label] = scale * costs[label], -scale * costs[label]
+        for at in range(len(spans)):
+            for label in range(n_labels):
+                spans[at, label] = scaled[label]
+        at_halves = room.starts[k] + spans.size
+        for part in range(at_halves, at_halves + (2 * spans.size if halves else 0)):
+            room.own[part] = 0.0
+        for at in range(len(marks.extra)):
+            marks.productions[at, 0] = 0
+        if scale == 0.0 or len(gold) == 0:
+            continue
+        nodes = gold[places[batch[k]] : places[batch[k] + 1]]
+        for r in range(len(nodes)):
+            i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
+            if j - i == 1 or not by_productions:
+                spans[cell(i, j), label] = 0.0
+        if by_productions:
+            put_marks(nodes, less, marks)
+
+
+@kernel
+def _same_halves(nodes: IntMatrix, r: int, others: IntMatrix, s: int) -> bool:
+    """Whether the nodes r and s of two trees, over the same words, are split alike into halves with the same labels."""
+    if nodes[r, 1] - nodes[r, 0] == 1:
+        return True
+    left = 2 * (nodes[r + 1, 1] - nodes[r, 0])
+    if nodes[r + 1, 1] != others[s + 1, 1] or nodes[r + 1, 2] != others[s + 1, 2]:
+        return False
+    return nodes[r + left, 2] == others[s + left, 2]
+
+
+@kernel
+def _errors(
+    places: LongVector,
+    gold: IntMatrix,
+    costs: FloatVector,
+    by_productions: bool,
+    batch: IntVector,
+    outputs: IntMatrix,
+) -> FloatVector:
+    errors, read, longest = np.zeros(len(batch)), 0, 0
+    for i in batch:
+        longest = max(longest, (places[i + 1] - places[i] + 1) // 2)
+    rows = np.full(cell(0, longest + 1), -1, dtype=np.int32)
+    for k in range(len(batch)):
+        right = gold[places[batch[k]] : places[batch[k] + 1]]
+        nodes = outputs[read : read + len(right)]
+        read += len(right)
+        for s in range(len(right)):
+            rows[cell(right[s, 0], right[s, 1])] = s
+        for r in range(len(nodes)):
+            s, label = rows[cell(nodes[r, 0], nodes[r, 1])], nodes[r, 2]
+            same = s >= 0 and right[s, 2] == label
+            if not same or (by_productions and not _same_halves(nodes, r, right, s)):
+                errors[k] += costs[label]
+        for s in range(len(right)):
+            rows[cell(right[s, 0], right[s, 1])] = -1
+    return errors
+
+
+class NodeCosts:
+    """Costs of nodes (`structures.parts.Costs`).
+
+    Parameters
+    ----------
+    structure : the trees; by productions, nodes with wrong halves are wrong, too
+    places : (n + 1,) where the nodes of each gold tree begin
+    gold : the nodes of the gold trees, end to end; empty without gold
+    costs : (L,) the errors of wrong nodes with each label
+    """
+
+    def __init__(self, structure: Constituents, places: LongVector, gold: IntMatrix, costs: FloatVector) -> None:
+        self.structure, self.places, self.gold, self.costs = structure, places, gold, costs
+
+    def fill(self, batch: IntVector, scales: FloatVector, room: TreeScores) -> None:
+        """Write the costs of nodes, times each example's scale, and mark right productions; halves cost nothing."""
+        kind = self.structure.halves, self.structure.by_productions
+        _fill(self.places, self.gold, self.costs, *kind, batch, scales, room)
+
+    def errors(self, batch: IntVector, outputs: IntMatrix) -> FloatVector:
+        """The costs of the nodes that gold lacks."""
+        return _errors(self.places, self.gold, self.costs, self.structure.by_productions, batch, outputs)
+
+    def whole(self) -> tuple["NodeCosts", float]:
+        """The costs in units."""
+        costs, unit = whole_costs(self.costs)
+        return NodeCosts(self.structure, self.places, self.gold, costs.astype(np.float64)), unit
+
+    def most(self) -> FloatVector:
+        """The error if all nodes are wrong, and of the most expensive kind."""
+        return np.diff(self.places) * float(self.costs.max())

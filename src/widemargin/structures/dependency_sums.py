@@ -17,10 +17,9 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.decoders.eisner_sums import eisner_sums, new_sum_chart
 from widemargin.decoders.matrix_tree import matrix_tree, new_elimination
-from widemargin.decoders.sibling_sums import sibling_sums
-from widemargin.decoders.tree_kbest import GRANDSIBLINGS, NON_PROJECTIVE, SIBLINGS
+from widemargin.decoders.tree_kbest import GRANDSIBLINGS, NON_PROJECTIVE
 from widemargin.structures.dependencies import Dependencies, sentence_of
-from widemargin.structures.flat import Counts, Scores, longest_of
+from widemargin.structures.flat import Counts, Scores, leading, longest_of
 from widemargin.structures.parts import Sums
 
 
@@ -59,16 +58,12 @@ def _sums(scores: Scores, kind: int, single_root: bool, n_labels: int, counts: S
         for h in range(size):
             for m in range(1, size):
                 arcs[h, m] = _to_shares(one.arcs[h, m], shares.arcs[h, m]) if h != m else -inf
-        log_z[k] = 0.0
-        if kind == SIBLINGS:
-            pairs = np.zeros((size, size, size))
-            if size > 1:
-                log_z[k] = sibling_sums(arcs, one.siblings, single_root, chart, found, pairs)
-            shares.siblings[:] = pairs
-        elif size > 1 and kind == NON_PROJECTIVE:
+        log_z[k], pairs = 0.0, np.zeros(one.siblings.shape)
+        if size > 1 and kind == NON_PROJECTIVE:
             log_z[k] = matrix_tree(arcs, single_root, elimination, found)
         elif size > 1:
-            log_z[k] = eisner_sums(arcs, single_root, chart, found)
+            log_z[k] = eisner_sums(arcs, one.siblings, single_root, chart, found, pairs)
+        shares.siblings[:] = pairs
         for h in range(size):
             for m in range(size):
                 row = shares.arcs[h, m]
@@ -88,9 +83,7 @@ class SummedDependencies(Dependencies):
 
     def own(self, counts: Counts) -> FloatMatrix:
         """A row for each arc, by head, then by modifier, with its labels."""
-        ends = counts.starts + (counts.sizes + 1) ** 2 * self.n_labels
-        rows = [counts.own[at:end] for at, end in zip(counts.starts.tolist(), ends.tolist(), strict=True)]
-        return np.concatenate([*rows, np.empty(0)]).reshape(-1, self.n_labels)
+        return leading(counts, (counts.sizes + 1) ** 2 * self.n_labels, self.n_labels)
 
 
 def dependencies(n_labels: int, kind: int, single_root: bool) -> Dependencies:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 
 
 class Scores(NamedTuple):
@@ -74,24 +74,18 @@ def _plus(starts: LongVector, own: FloatVector, n_own: LongVector, others: LongV
 
 
 @kernel
-def _total(
-    starts: LongVector,
-    own: FloatVector,
-    shared: FloatVector,
-    n_own: LongVector,
-    indptr: LongVector,
-    numbers: LongVector,
-    totals: FloatVector,
-) -> None:
-    for k in range(len(starts)):
+def _total(scores: Scores, n_own: LongVector, parts: Numbers) -> FloatVector:
+    totals, shared = np.empty(len(n_own)), scores.shared
+    for k in range(len(n_own)):
         total = 0.0
-        for j in range(indptr[k], indptr[k + 1]):
-            number = numbers[j]
+        for j in range(parts.indptr[k], parts.indptr[k + 1]):
+            number = parts.numbers[j]
             if number >= n_own[k]:
                 total += shared[number - n_own[k]] if len(shared) > 0 else 0.0
             elif number >= 0:
-                total += own[starts[k] + number]
+                total += scores.own[scores.starts[k] + number]
         totals[k] = total
+    return totals
 
 
 @kernel
@@ -113,26 +107,29 @@ def _change(indptr: LongVector, gold: LongVector, numbers: LongVector) -> tuple[
 
 
 @kernel
-def _residual(
-    starts: LongVector,
-    own: FloatVector,
-    shared: FloatMatrix,
-    n_own: LongVector,
-    indptr: LongVector,
-    numbers: LongVector,
-) -> None:
-    for k in range(len(starts)):
-        counts, common = own[starts[k] : starts[k] + n_own[k]], shared[k]
-        for p in range(len(counts)):
-            counts[p] = -counts[p]
+def _residual(counts: Counts, n_own: LongVector, parts: Numbers) -> None:
+    for k in range(len(n_own)):
+        own, common = counts.own[counts.starts[k] : counts.starts[k] + n_own[k]], counts.shared[k]
+        for p in range(len(own)):
+            own[p] = -own[p]
         for p in range(len(common)):
             common[p] = -common[p]
-        for j in range(indptr[k], indptr[k + 1]):
-            number = numbers[j]
+        for j in range(parts.indptr[k], parts.indptr[k + 1]):
+            number = parts.numbers[j]
             if number >= n_own[k]:
                 common[number - n_own[k]] += 1.0
             elif number >= 0:
-                counts[number] += 1.0
+                own[number] += 1.0
+
+
+@kernel
+def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
+    """The outputs, entries or rows of them, with room for `wanted` more after the first `used`."""
+    if used + wanted <= len(outputs):
+        return outputs
+    larger = np.empty((2 * (used + wanted), *outputs.shape[1:]), dtype=np.int32)
+    larger[:used] = outputs[:used]
+    return larger
 
 
 @kernel
@@ -175,10 +172,7 @@ class Flat:
 
     def total(self, scores: Any, outputs: Any) -> FloatVector:
         """⟨θ, z(y)⟩ of an output of each example."""
-        n_own, totals = self.n_own(scores.sizes), np.empty(len(scores.sizes))
-        parts = self.parts(scores.sizes, outputs)
-        _total(scores.starts, scores.own, scores.shared, n_own, parts.indptr, parts.numbers, totals)
-        return totals
+        return _total(scores, self.n_own(scores.sizes), self.parts(scores.sizes, outputs))
 
     def change(self, sizes: LongVector, gold: Any, outputs: Any) -> Parts:
         """z(gold) − z(output); a part of gold is followed by that of the output at its place."""
@@ -187,6 +181,18 @@ class Flat:
 
     def residual(self, counts: Counts, gold: Any) -> Counts:
         """z(gold) − counts, written over the counts."""
-        parts = self.parts(counts.sizes, gold)
-        _residual(counts.starts, counts.own, counts.shared, self.n_own(counts.sizes), parts.indptr, parts.numbers)
+        _residual(counts, self.n_own(counts.sizes), self.parts(counts.sizes, gold))
         return counts
+
+    def no_counts(self, scores: Any) -> Counts:
+        """Room for the counts of the same parts; zeros for what is shared and for room between examples."""
+        room = np.empty if self.n_own(scores.sizes).sum() == len(scores.own) else np.zeros
+        shared = np.zeros((len(scores.sizes), len(scores.shared)))
+        return Counts(scores.starts, scores.sizes, room(len(scores.own)), shared)
+
+
+def leading(counts: Counts, n_parts: LongVector, width: int) -> FloatMatrix:
+    """The numbers of the first `n_parts` own parts of each example, in rows of this width."""
+    ends = counts.starts + n_parts
+    rows = [counts.own[begin:end] for begin, end in zip(counts.starts.tolist(), ends.tolist(), strict=True)]
+    return np.concatenate([*rows, np.empty(0)]).reshape(-1, width)

@@ -7,16 +7,31 @@ have weights of their own, the last ones. This is all that a structure of your o
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import whole_costs
-from widemargin.core.sparse import Rows, boundaries, coalesce, new_table, sums
+from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, new_table, sums, with_room
 from widemargin.errors import DataError
 from widemargin.structures.flat import Counts, Flat, Parts, Scores
 from widemargin.structures.support import distinct, runs
+
+
+@kernel
+def _score(rows: Rows, row: int, w: FloatVector) -> float:
+    """⟨w, x⟩ of one row."""
+    # Unsigned indices, as in `core.sparse`: signed ones are checked for wrap-around.
+    total = 0.0
+    if len(rows.values) == 0:
+        for k in range(rows.indptr[row], rows.indptr[row + 1]):
+            total += w[np.uint64(rows.indices[np.uint64(k)])]
+    else:
+        for k in range(rows.indptr[row], rows.indptr[row + 1]):
+            total += rows.values[np.uint64(k)] * w[np.uint64(rows.indices[np.uint64(k)])]
+    return total
 
 
 @kernel
@@ -26,38 +41,33 @@ def _add_scores(
     for k in range(len(batch)):
         shift = starts[k] - places[batch[k]]
         for row in range(places[batch[k]], places[batch[k] + 1]):
-            total = 0.0
-            for j in range(rows.indptr[row], rows.indptr[row + 1]):
-                total += w[rows.indices[j]] * (rows.values[j] if len(rows.values) > 0 else 1.0)
-            own[row + shift] += total
+            own[row + shift] += _score(rows, row, w)
 
 
 @kernel
 def _gather(places: LongVector, rows: Rows, n_weights: int, n_shared: int, batch: IntVector, parts: Parts) -> Rows:
-    room = most = places[0]
+    # Rows are short once their entries are coalesced, so there is only room for one that is not.
+    draft = Draft(np.empty(64, dtype=np.int32), np.empty(64), new_table(32))
+    indptr, write = np.zeros(len(batch) + 1, dtype=np.int64), places[0]
     for k in range(len(batch)):
-        size, begin, n_own = places[0], places[batch[k]], places[batch[k] + 1] - places[batch[k]]
+        begin, n_own, count = places[batch[k]], places[batch[k] + 1] - places[batch[k]], 0
         for j in range(parts.indptr[k], parts.indptr[k + 1]):
-            row, own = begin + parts.numbers[j], parts.numbers[j] < n_own
-            size += rows.indptr[row + 1] - rows.indptr[row] if own else 1
-        room, most = room + size, max(most, size)
-    table, end = new_table(most), places[0]
-    psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
-    for k in range(len(batch)):
-        write, begin, n_own = end, places[batch[k]], places[batch[k] + 1] - places[batch[k]]
+            row, is_own = begin + parts.numbers[j], parts.numbers[j] < n_own
+            count += rows.indptr[row + 1] - rows.indptr[row] if is_own else 1
+        draft, fill = with_room(draft, write, count), write
         for j in range(parts.indptr[k], parts.indptr[k + 1]):
             number, value = parts.numbers[j], parts.values[j]
             if number >= n_own:
-                psi.indices[write], psi.values[write] = n_weights - n_shared + number - n_own, value
-                write += 1
+                draft.indices[fill], draft.values[fill] = n_weights - n_shared + number - n_own, value
+                fill += 1
                 continue
             for entry in range(rows.indptr[begin + number], rows.indptr[begin + number + 1]):
-                x = rows.values[entry] if len(rows.values) > 0 else 1.0
-                psi.indices[write], psi.values[write] = rows.indices[entry], value * x
-                write += 1
-        end = coalesce(psi.indices, psi.values, end, write, end, table)
-        psi.indptr[k + 1] = end
-    return Rows(psi.indptr, psi.indices[:end], psi.values[:end])
+                draft.indices[fill] = rows.indices[entry]
+                draft.values[fill] = value * rows.values[entry] if len(rows.values) > 0 else value
+                fill += 1
+        write = coalesce(draft.indices, draft.values, write, fill, write, draft.table)
+        indptr[k + 1] = write
+    return Rows(indptr, draft.indices[:write].copy(), draft.values[:write].copy())
 
 
 class PartFeatures:
@@ -71,7 +81,7 @@ class PartFeatures:
     n_features : how many features there are; parts that all examples share have a weight each, after theirs
     """
 
-    work = None
+    work: Any = None
 
     def __init__(self, structure: Flat, sizes: LongVector, rows: Rows, n_features: int) -> None:
         self.sizes, self.rows, self.n_shared = sizes, rows, structure.n_shared
@@ -108,7 +118,6 @@ class PartFeatures:
 
     def summed(self, batches: Sequence[IntVector]) -> None:
         """None: rows are as good."""
-        return
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of shared parts."""

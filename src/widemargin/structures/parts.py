@@ -40,8 +40,8 @@ class Best(NamedTuple):
 class Structure(Protocol):
     """What outputs are, on the part scores of a batch. No method changes the scores that it is given.
 
-    This is what every structure has. Others have some of the abilities below, and examples offer what follows from them
-    (`structures.examples`).
+    This is what every structure has. Others have some of the abilities below (`Abilities`), and examples offer what
+    follows from them (`structures.examples`).
     """
 
     def n_own(self, sizes: LongVector) -> LongVector:
@@ -57,15 +57,17 @@ class Structure(Protocol):
         """The numbers of the parts of an output of each example: where z(y) is 1."""
 
 
-class HasBestK(Protocol):
-    """Structures with the k best outputs."""
+class Abilities(Structure, Protocol):
+    """All that a structure may be able to do. Each ability stands for itself, `sums` with `own`.
+
+    `worst` comes with `counts_errors` and `worst_bytes`, `violators` with `positions`.
+    """
+
+    counts_errors: ClassVar[bool]
+    """Whether `worst` goes by the number of errors, so that costs must be whole multiples of a unit."""
 
     def best_k(self, scores: Scores, k: int) -> Best:
         """The k best outputs of each example, best first; all of them if there are fewer."""
-
-
-class HasSums(Protocol):
-    """Structures whose outputs can be summed over."""
 
     def sums(self, scores: Scores) -> Sums:
         """log Z and expected counts of each example."""
@@ -73,19 +75,8 @@ class HasSums(Protocol):
     def own(self, counts: Counts) -> FloatMatrix:
         """The counts of the parts that are not shared, as `through` has them."""
 
-
-class HasSample(Protocol):
-    """Structures that can be sampled from."""
-
     def sample(self, scores: Scores, n: int, rng: np.random.Generator) -> Outputs:
         """`n` rows of outputs, each one draw of every example from p(y) ∝ exp(score(y))."""
-
-
-class HasWorst(Protocol):
-    """Structures that find the worst output under slack scaling."""
-
-    counts_errors: ClassVar[bool]
-    """Whether they go by the number of errors, so that costs must be whole multiples of a unit."""
 
     def worst(self, scores: Scores, costs: Scores, unit: float, gold: Outputs) -> Outputs:
         """argmax_y Δ(y)(1 + ⟨θ, z(y) − z(gold)⟩), gold if none is above 0; costs may have to be multiples of `unit`."""
@@ -93,26 +84,14 @@ class HasWorst(Protocol):
     def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
         """What that takes for examples of these sizes, in which no output has more than `most` units of errors."""
 
-
-class HasBestWrong(Protocol):
-    """Structures that find the best output with an error, quicker than the two best outputs of all."""
-
     def best_wrong(self, scores: Scores, costs: Scores, gold: Outputs) -> Outputs:
-        """argmax ⟨θ, z(y)⟩ over the outputs with Δ(y) > 0 of each example; gold where there is none."""
-
-
-class HasThrough(Protocol):
-    """Structures that find the score of the best output through each part: max-marginals."""
+        """argmax ⟨θ, z(y)⟩ over the outputs with Δ(y) > 0, gold where there is none; quicker than two best ones."""
 
     def through(self, scores: Scores) -> FloatMatrix:
-        """For each part that is not shared, the score of the best output that has it."""
-
-
-class HasPositions(Protocol):
-    """Structures whose errors are sums over positions, and that find the worst output wrong at each."""
+        """For each part that is not shared, the score of the best output that has it: max-marginals."""
 
     def positions(self, sizes: LongVector) -> LongVector:
-        """How many positions an example of each size has."""
+        """How many positions an example of each size has, if errors are sums over positions."""
 
     def violators(self, scores: Scores, costs: Scores, gold: Outputs) -> tuple[FloatVector, Outputs]:
         """argmax L_c(y)(1 + ⟨θ, z(y) − z(gold)⟩) over the outputs wrong at c, for each position c of each example.
@@ -146,15 +125,11 @@ class Features(Protocol):
         """The weights that the scores of the batch read, as disjoint runs [begin, end), a row each."""
 
 
-class SparseFeatures(Features, Protocol):
-    """Features of structures with positions."""
+class AllFeatures(Features, Protocol):
+    """What features of structures with positions have as well (`most_entries`), and of those with sums."""
 
     def most_entries(self) -> FloatVector:
         """How many entries Fᵀ(z(gold) − z(y)) may have for each example."""
-
-
-class SummableFeatures(Features, Protocol):
-    """Features of structures that can be summed over."""
 
     def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
         """F_iᵀ z for a coefficient of every part."""

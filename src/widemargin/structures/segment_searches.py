@@ -1,20 +1,20 @@
-"""Searches over the segmentations of a batch: the k best, those through a segment, and the worst.
+"""All but the best segmentations of a batch: the k best, those through a segment, the worst, sums, and draws.
 
-Slack scaling needs the worst by the number of errors (`decoders.semimarkov_errors`), position-wise slacks the worst
-that has each candidate span (Sarawagi & Gupta 2008, §4.3.2), traced from one forward and one backward pass.
+Slack scaling needs the worst by the number of errors, position-wise slacks the worst that has each candidate span
+(Sarawagi & Gupta 2008, §4.3.1 and §4.3.2), traced from one forward and one backward pass.
 """
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector
-from widemargin.decoders.semimarkov import backward, forward, max_marginals, segmentation_score
-from widemargin.decoders.semimarkov_errors import errors_forward, trace_error
-from widemargin.decoders.semimarkov_kbest import semimarkov_kbest
-from widemargin.decoders.semimarkov_through import both_passes, write_through
-from widemargin.structures.chain import grown
-from widemargin.structures.flat import Scores, longest_of
-from widemargin.structures.segments import segmented_of, table_of
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
+from widemargin.decoders.log_sums import draw_one
+from widemargin.decoders.semimarkov import Passes, both_passes, new_passes, step_to, write_segment
+from widemargin.decoders.semimarkov_searches import errors_forward, semimarkov_kbest, trace_error, write_through
+from widemargin.decoders.semimarkov_sums import forward_sums, new_segment_sums, semimarkov_sums
+from widemargin.decoders.viterbi import Segmented
+from widemargin.structures.chain import segmented_of, table_of
+from widemargin.structures.flat import Counts, Scores, grown, longest_of
 
 
 @kernel
@@ -25,33 +25,87 @@ def best_segmentations(scores: Scores, longest: int, n_labels: int, k: int) -> t
     outputs, write, found = np.empty(k * scores.sizes.sum(), dtype=np.int32), 0, 0
     for number in range(n):
         size = scores.sizes[number]
+        totals[found] = 0.0
         if size > 0:
-            one, out = segmented_of(scores, number, longest, n_labels), outputs[write : write + k * size]
-            best = totals[found : found + k]
-            counts[number] = semimarkov_kbest(
-                one.segment, one.transition, one.begin, one.end, k, out.reshape(k, size), best
-            )
-        else:
-            totals[found] = 0.0
+            out = outputs[write : write + k * size].reshape(k, size)
+            one, best = segmented_of(scores, number, longest, n_labels), totals[found : found + k]
+            counts[number] = semimarkov_kbest(one, k, out, best)
         write += counts[number] * size
         found += counts[number]
     return counts, totals[:found], outputs[:write]
 
 
 @kernel
+def _through(one: Segmented, passes: Passes, t: int, d: int, row: FloatVector) -> None:
+    """For each label, the best score of a segmentation in which it labels the segment of d + 1 tokens from t on."""
+    arrived, own, left = passes.arrival[t], one.segment[t, d], passes.departure[t + d]
+    for label in range(len(row)):
+        row[label] = arrived[label] + own[label] + left[label]
+
+
+@kernel
 def through_segments(scores: Scores, longest: int, out: FloatMatrix) -> None:
     """Write the score of the best segmentation with each label on each candidate span."""
-    n_labels, write = out.shape[1], 0
-    shape = longest_of(scores.sizes), n_labels
-    arrival, best, departure, onset = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape)
+    passes, write = new_passes(longest_of(scores.sizes), out.shape[1]), 0
     for k in range(len(scores.sizes)):
-        n, one = scores.sizes[k], segmented_of(scores, k, longest, n_labels)
-        forward(one.segment, one.transition, one.begin, arrival, best)
-        backward(one.segment, one.transition, one.end, departure, onset)
+        n, one = scores.sizes[k], segmented_of(scores, k, longest, out.shape[1])
+        both_passes(one, passes)
         for t in range(n):
             for d in range(min(longest, n - t)):
-                max_marginals(one.segment, arrival, departure, t, d, out[write])
+                _through(one, passes, t, d, out[write])
                 write += 1
+
+
+@kernel
+def violating_segmentations(
+    scores: Scores, costs: Scores, longest: int, n_labels: int, gold_scores: FloatVector, errors: FloatVector
+) -> IntVector:
+    """The violators' codes, end to end; `errors` gets the error at each candidate span, where there is a violator."""
+    most, marginals = longest_of(scores.sizes), np.empty(n_labels)
+    passes, neighbours = new_passes(most, n_labels), np.empty((2, most, n_labels, 2), dtype=np.int32)
+    outputs, write, position = np.empty(len(errors), dtype=np.int32), 0, 0
+    for k in range(len(scores.sizes)):
+        n, one = scores.sizes[k], segmented_of(scores, k, longest, n_labels)
+        own = table_of(costs.own, costs.starts[k], n, longest, n_labels)
+        both_passes(one, passes)
+        neighbours[:, :n] = -1
+        for t in range(n):
+            for d in range(min(longest, n - t)):
+                _through(one, passes, t, d, marginals)
+                worst, most_value = -1, 0.0
+                for label in range(n_labels):
+                    value = own[t, d, label] * (1.0 - gold_scores[k] + marginals[label])
+                    if value > most_value:  # the product of no cost and −∞ is not a number
+                        worst, most_value = label, value
+                if worst >= 0:
+                    errors[position] = own[t, d, worst]
+                    outputs = grown(outputs, write, n)
+                    write_through(one, passes, neighbours, t, d, worst, outputs[write : write + n])
+                    write += n
+                position += 1
+    return outputs[:write]
+
+
+@kernel
+def best_wrong_segmentations(scores: Scores, costs: Scores, longest: int, n_labels: int, codes: IntVector) -> None:
+    """Write the best segmentations that have an error over `codes`, those of gold, where there is one."""
+    most, marginals, read = longest_of(scores.sizes), np.empty(n_labels), 0
+    passes, neighbours = new_passes(most, n_labels), np.empty((2, most, n_labels, 2), dtype=np.int32)
+    for k in range(len(scores.sizes)):
+        n, one = scores.sizes[k], segmented_of(scores, k, longest, n_labels)
+        own = table_of(costs.own, costs.starts[k], n, longest, n_labels)
+        both_passes(one, passes)
+        start, more, wrong, best = 0, 0, -1, -np.inf
+        for t in range(n):
+            for d in range(min(longest, n - t)):
+                _through(one, passes, t, d, marginals)
+                for label in range(n_labels):
+                    if own[t, d, label] > 0.0 and marginals[label] > best:
+                        start, more, wrong, best = t, d, label, marginals[label]
+        if wrong >= 0:
+            neighbours[:, :n] = -1
+            write_through(one, passes, neighbours, start, more, wrong, codes[read : read + n])
+        read += n
 
 
 @kernel
@@ -68,101 +122,74 @@ def _most_errors(costs: FloatMatrix) -> int:
 
 @kernel
 def worst_segmentations(
-    scores: Scores, costs: Scores, longest: int, n_labels: int, unit: float, gold: IntVector, outputs: IntVector
+    scores: Scores, costs: Scores, longest: int, n_labels: int, unit: float, gold_scores: FloatVector, codes: IntVector
 ) -> None:
-    """Write the segmentations with the largest Δ(1 + s); gold where none is above 0."""
+    """Write the segmentations with the largest Δ(1 + s) over `codes`, those of gold, where one is above 0."""
     read = 0
     for k in range(len(scores.sizes)):
         n = scores.sizes[k]
-        out, right = outputs[read : read + n], gold[read : read + n]
-        read += n
         if n == 0:
             continue
-        for t in range(n):
-            out[t] = right[t]
-        one, errors = (
-            segmented_of(scores, k, longest, n_labels),
-            table_of(costs.own, costs.starts[k], n, longest, n_labels),
-        )
-        gold_score = segmentation_score(one.segment, one.transition, one.begin, one.end, right)
+        one = segmented_of(scores, k, longest, n_labels)
+        errors = table_of(costs.own, costs.starts[k], n, longest, n_labels)
         shape = n, n_labels, _most_errors(errors) + 1
         arrival, best = np.empty(shape), np.empty(shape)
-        errors_forward(one.segment, errors, one.transition, one.begin, arrival, best)
+        errors_forward(one, errors, arrival, best)
         value, error, last = 0.0, 0, 0
-        for label in range(n_labels):
-            for e in range(1, shape[2]):
-                other = unit * e * (1.0 - gold_score + best[n - 1, label, e] + one.end[label])
+        for e in range(1, shape[2]):
+            for label in range(n_labels):
+                other = unit * e * (1.0 - gold_scores[k] + best[n - 1, label, e] + one.end[label])
                 if other > value:
                     value, error, last = other, e, label
         if error > 0:
-            trace_error(one.segment, errors, one.transition, arrival, best, last, error, out)
+            trace_error(one, errors, arrival, best, error, last, codes[read : read + n])
+        read += n
 
 
 @kernel
-def _worst_label(costs: FloatVector, marginals: FloatVector, gold: float) -> int:
-    """The label with the largest cost · (1 − gold + max-marginal), −1 if none is above 0."""
-    found, value = -1, 0.0
-    for label in range(len(marginals)):
-        # The product of no cost and −∞ is not a number.
-        if costs[label] > 0.0 and costs[label] * (1.0 - gold + marginals[label]) > value:
-            found, value = label, costs[label] * (1.0 - gold + marginals[label])
-    return found
-
-
-@kernel
-def violating_segmentations(
-    scores: Scores, costs: Scores, longest: int, n_labels: int, gold: IntVector, errors: FloatVector
-) -> IntVector:
-    """The violators' codes, end to end; `errors` gets the error at each candidate span, where there is a violator."""
-    marginals, outputs = np.empty(n_labels), np.empty(len(errors), dtype=np.int32)
-    read = write = position = 0
+def segment_sums(scores: Scores, longest: int, n_labels: int, log_z: FloatVector, counts: Counts) -> None:
+    """Write log Z of each sequence, and the expected counts of segments, pairs, first and last labels."""
+    room, at_begin = new_segment_sums(longest_of(scores.sizes), n_labels), n_labels * n_labels
     for k in range(len(scores.sizes)):
-        n = scores.sizes[k]
+        n, log_z[k] = scores.sizes[k], 0.0
         if n == 0:
             continue
-        one, own = (
-            segmented_of(scores, k, longest, n_labels),
-            table_of(costs.own, costs.starts[k], n, longest, n_labels),
-        )
-        passes = both_passes(one.segment, one.transition, one.begin, one.end)
-        gold_score = segmentation_score(one.segment, one.transition, one.begin, one.end, gold[read : read + n])
-        for t in range(n):
-            for d in range(min(longest, n - t)):
-                max_marginals(one.segment, passes.arrival, passes.departure, t, d, marginals)
-                label = _worst_label(own[t, d], marginals, gold_score)
-                if label >= 0:
-                    errors[position] = own[t, d, label]
-                    outputs = grown(outputs, write, n)
-                    write_through(passes, t, d, label, outputs[write : write + n])
-                    write += n
-                position += 1
-        read += n
-    return outputs[:write]
+        one, shared = segmented_of(scores, k, longest, n_labels), counts.shared[k]
+        segments, pairs = table_of(counts.own, counts.starts[k], n, longest, n_labels), shared[:at_begin]
+        log_z[k] = semimarkov_sums(one, room, segments, pairs.reshape(1, n_labels, n_labels))
+        first, last = shared[at_begin : at_begin + n_labels], shared[at_begin + n_labels :]
+        for d in range(segments.shape[1]):
+            for label in range(n_labels):
+                first[label] += segments[0, d, label]
+                last[label] += segments[n - 1 - d, d, label]
 
 
 @kernel
-def best_wrong_segmentations(
-    scores: Scores, costs: Scores, longest: int, n_labels: int, gold: IntVector, outputs: IntVector
+def sample_segmentations(
+    scores: Scores, longest: int, n_labels: int, uniforms: FloatMatrix, outputs: IntMatrix
 ) -> None:
-    """Write the best segmentations that have an error; gold where there is none."""
-    read = 0
+    """Write a draw of every sequence to each row of `outputs`: a forward pass, then segments from the last on.
+
+    `uniforms` holds, for each token that may be the last of a segment, a random number for its label and one for its
+    length, which it needs if there is a choice.
+    """
+    room, write = new_segment_sums(longest_of(scores.sizes), n_labels), 0
+    labels, lengths = np.empty(n_labels), np.empty(longest)
     for k in range(len(scores.sizes)):
-        n = scores.sizes[k]
-        if n == 0:
-            continue
-        one, own = (
-            segmented_of(scores, k, longest, n_labels),
-            table_of(costs.own, costs.starts[k], n, longest, n_labels),
-        )
-        passes, out = both_passes(one.segment, one.transition, one.begin, one.end), outputs[read : read + n]
-        start, more, wrong, best = 0, 0, -1, -np.inf
-        for t in range(n):
-            out[t] = gold[read + t]
-            for d in range(min(longest, n - t)):
+        n, one = scores.sizes[k], segmented_of(scores, k, longest, n_labels)
+        if n > 0:
+            forward_sums(one, room)
+        for draw in range(len(outputs)):
+            u, following = n - 1, 0
+            while u >= 0:
                 for label in range(n_labels):
-                    total = passes.arrival[t, label] + one.segment[t, d, label] + passes.departure[t + d, label]
-                    if own[t, d, label] > 0.0 and total > best:
-                        start, more, wrong, best = t, d, label, total
-        if wrong >= 0:
-            write_through(passes, start, more, wrong, out)
-        read += n
+                    after = one.end[label] if u == n - 1 else step_to(one, u + 1)[label, following]
+                    labels[label] = room.passes.best[u, label] + after
+                following = draw_one(labels, uniforms[draw, write + u, 0])
+                most = min(longest, u + 1)
+                for d in range(most):
+                    lengths[d] = room.passes.arrival[u - d, following] + one.segment[u - d, d, following]
+                d = draw_one(lengths[:most], uniforms[draw, write + u, -1])
+                write_segment(u - d, d, following, outputs[draw, write : write + n])
+                u -= d + 1
+        write += n

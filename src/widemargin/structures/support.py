@@ -2,6 +2,8 @@
 
 Features with numbers of their own have runs of weights that do not overlap. Hashed features do not: for them the runs
 are the blocks of `BLOCK` weights that any of them is in, each once.
+
+A hashed feature is a slot s of a table, and its weights for the labels are table[s], table[s + 1], … (`add_rows`).
 """
 
 from typing import NamedTuple
@@ -9,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import BoolVector, IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import BLOCK
 from widemargin.core.sparse import Rows, new_table
 
@@ -77,3 +79,27 @@ def block_runs(blocks: IntVector, n_weights: int) -> LongMatrix:
         runs[k, 0] = int(blocks[k]) * BLOCK
         runs[k, 1] = min(runs[k, 0] + BLOCK, n_weights)
     return runs
+
+
+@kernel
+def add_rows(table: FloatVector, slots: IntVector, row: FloatVector) -> None:
+    """row[l] += Σ over slots of table[slot + l].
+
+    Fetching takes most of the time. Several features are added at once because their fetches overlap.
+    """
+    k, n = 0, len(slots)
+    while k + 4 <= n:
+        a, b, c, d = int(slots[k]), int(slots[k + 1]), int(slots[k + 2]), int(slots[k + 3])
+        for label in range(len(row)):
+            two = table[np.uint64(a + label)] + table[np.uint64(b + label)]
+            row[np.uint64(label)] += two + (table[np.uint64(c + label)] + table[np.uint64(d + label)])
+        k += 4
+    if k + 2 <= n:
+        a, b = int(slots[k]), int(slots[k + 1])
+        for label in range(len(row)):
+            row[np.uint64(label)] += table[np.uint64(a + label)] + table[np.uint64(b + label)]
+        k += 2
+    if k < n:
+        a = int(slots[k])
+        for label in range(len(row)):
+            row[np.uint64(label)] += table[np.uint64(a + label)]

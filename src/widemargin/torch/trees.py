@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix, LongVector
-from widemargin.decoders.charts import wrong_node
+from widemargin.decoders.cky import wrong_node
 from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 from widemargin.errors import DataError
 from widemargin.structures import constituents

@@ -10,7 +10,7 @@ from helpers.command_line import fail, succeed
 from widemargin import ConstituencyParser
 from widemargin.core.sparse import dots
 from widemargin.data.treebanks import treebank
-from widemargin.decoders.charts import cell
+from widemargin.decoders.cky import cell
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.files.brackets import columns_of
 from widemargin.tasks.bracket.metrics import bracket_scores

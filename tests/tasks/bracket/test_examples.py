@@ -11,7 +11,7 @@ from helpers import STRUCTURES
 from helpers.bracketed import PlainBrackets, is_possible, labelled, productions
 from widemargin import ConstituencyParser
 from widemargin.core.sparse import boundaries, dots
-from widemargin.decoders.charts import cell
+from widemargin.decoders.cky import cell
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.bracket.binary import FOLDS
 from widemargin.tasks.bracket.examples import BracketExamples

@@ -9,8 +9,7 @@ from helpers.clusters import forests, partitions, random_documents
 from widemargin.core.examples import FirstCompletions, Latent, count_unreachable
 from widemargin.core.sparse import Rows
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.structures.forest import ForestExamples
-from widemargin.structures.pairs import Documents
+from widemargin.structures.forest import Documents, ForestExamples
 from widemargin.tasks.cluster.correlation import CorrelationExamples
 from widemargin.testing import check_structure
 

@@ -3,7 +3,7 @@
     ⟨w, φ(x, y)⟩ = Σ over nodes (i, j, l) of span(i, j, l) + Σ over halves of left or right and rules
 
 The structure is `structures.constituents`, the linear map is `tasks.bracket.linear`. The error Δ(ŷ) counts the nodes
-(i, j, l) of ŷ that the gold tree lacks, including rests and words without a constituent (`structures.node_costs`).
+(i, j, l) of ŷ that the gold tree lacks, including rests and words without a constituent (`structures.constituents`).
 Wrong rests, and words wrongly without a constituent, stand where gold has constituents. They may cost more than other
 wrong nodes, which makes for fewer missed constituents and more wrong ones. Trees of constituents and binary trees
 correspond one to one, so that Δ = 0 for gold alone.
@@ -18,9 +18,8 @@ from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError, WidemarginError
-from widemargin.structures.constituents import Constituents
+from widemargin.structures.constituents import Constituents, NodeCosts
 from widemargin.structures.examples import WithBestK, WithSums, WithThrough
-from widemargin.structures.node_costs import NodeCosts
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.linear import BracketFeatures
 from widemargin.tasks.bracket.slots import BracketKeys

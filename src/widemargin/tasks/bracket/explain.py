@@ -3,7 +3,7 @@
 A constituent cannot stand by itself, so trees are compared: the predicted tree, and the best tree that has a given
 constituent, or that lacks a predicted one. The parts of only one and of only the other tree are the two options to be
 weighed (`report.explain`); the difference of their scores is that of the trees, and never negative. One inside and one
-outside pass tell what the best trees with all nodes score (`decoders.cky_outside`).
+outside pass tell what the best trees with all nodes score (`decoders.cky_searches`).
 
 The votes for all nodes of a tree add up to its score (`tasks.bracket.linear`). Templates vote by what they find at a
 span and at the halves into which it is split, rules by the labels of the halves, all with the label of the node itself.
@@ -16,9 +16,8 @@ import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.core.limits import check_memory, check_time
-from widemargin.decoders.charts import cell, no_marks
-from widemargin.decoders.cky import best_tree
-from widemargin.decoders.cky_outside import new_outer, outside, tree_through
+from widemargin.decoders.cky import best_tree, cell, new_charts, no_marks
+from widemargin.decoders.cky_searches import outside, tree_through
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
 from widemargin.structures.constituents import parts_of
@@ -131,7 +130,7 @@ class SpanExplainer:
         rows = np.empty((2 * self.n_tokens - 1, 3), dtype=np.int32)
         self._score = best_tree(self.n_tokens, self._filled, no_marks(), rows)
         self.nodes = nodes_of(rows.tolist())
-        self._outer = new_outer(self.n_tokens, len(self._names))
+        self._outer = new_charts(self.n_tokens, len(self._names))
         outside(self.n_tokens, self._parts, self._filled, self._outer)
         # The best tree with a node scores what is outside of it and what is inside.
         self._through: FloatMatrix = self._outer.nodes + self._filled.span

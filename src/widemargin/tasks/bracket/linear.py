@@ -22,11 +22,10 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import Draft, Rows, coalesce, new_table, with_room
-from widemargin.decoders.charts import cell, ends_of
+from widemargin.decoders.cky import cell, ends_of
 from widemargin.structures.constituents import TreeScores, parts_of
 from widemargin.structures.flat import Counts, Parts
-from widemargin.structures.rows import add_rows
-from widemargin.structures.support import Found, block_runs, note, nothing_found
+from widemargin.structures.support import Found, add_rows, block_runs, note, nothing_found
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.slots import (
     BracketKeys,

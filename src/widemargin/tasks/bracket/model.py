@@ -120,7 +120,7 @@ class Bracketer(TreeModel, Alternatives):
         return [self._by_ends(each) for each in self.probabilities(self.settled(X), n_threads)]
 
     def sentence_probabilities(self, examples: BracketExamples, i: int) -> FloatMatrix:
-        """A row for each span of sentence i, in the order of `decoders.charts.cell`, and a column for each label."""
+        """A row for each span of sentence i, in the order of `decoders.cky.cell`, and a column for each label."""
         return examples.probabilities(self.weights, np.array([i], dtype=np.int32))[0]
 
     def _by_ends(self, rows: FloatMatrix) -> FloatMatrix:

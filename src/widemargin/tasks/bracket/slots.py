@@ -17,7 +17,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, IntMatrix, IntVector, LongMatrix, LongVector
-from widemargin.decoders.charts import cell
+from widemargin.decoders.cky import cell
 
 MODULUS_MASK = 2**31 - 1
 SPAN, LEFT, RIGHT = range(3)

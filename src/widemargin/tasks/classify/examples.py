@@ -20,8 +20,8 @@ from widemargin.core.visits import PASS_BATCH
 from widemargin.decoders.subsets import MOST_LISTED
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.structures.classes import Classes
+from widemargin.structures.costs import LabelCosts
 from widemargin.structures.examples import PartExamples, WithBestK, WithPositions, WithSums, WithThrough, WithWorst
-from widemargin.structures.label_costs import LabelCosts
 from widemargin.structures.label_rows import LabelRows
 from widemargin.structures.label_sets import LabelSets, ListedSets, SearchedSets, SetCosts
 

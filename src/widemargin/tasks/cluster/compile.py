@@ -15,8 +15,7 @@ from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.decoders.kruskal import Flags
 from widemargin.errors import DataError, WidemarginError
-from widemargin.structures.forest import ForestExamples
-from widemargin.structures.pairs import Documents
+from widemargin.structures.forest import Documents, ForestExamples
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.model import DECODERS, ClusterModel, predicted
 from widemargin.tasks.cluster.parameters import ClusterParameters

@@ -4,7 +4,7 @@
     Δ(y, ŷ)      = 100 / N · (pairs inside clusters of y that ŷ parts + r · pairs across that ŷ joins)
 
 N is the number of pairs of the document, so with r = 1 this is the pair loss in percent. Pairs that are not given count
-for nothing. Decoding is greedy (`decoders.agglomerative`) and finds no proven maximum, so no gap is called proven.
+for nothing. Decoding is greedy (`decoders.kruskal`) and finds no proven maximum, so no gap is called proven.
 """
 
 import numpy as np
@@ -13,12 +13,11 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.core.limits import check_memory
 from widemargin.core.sparse import sums
-from widemargin.decoders.agglomerative import agglomerate
-from widemargin.decoders.kruskal import Flags
+from widemargin.decoders.kruskal import Flags, agglomerate
+from widemargin.structures.costs import KindCosts
 from widemargin.structures.examples import PartExamples
 from widemargin.structures.flat import Scores
-from widemargin.structures.kind_costs import KindCosts
-from widemargin.structures.pairs import Documents, Layout, Linked
+from widemargin.structures.forest import Documents, Layout, Linked
 
 PERCENT = 100.0
 

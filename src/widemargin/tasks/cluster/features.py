@@ -18,7 +18,7 @@ from widemargin.core.header import many, one_of, optional, text
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, ModelFileError
-from widemargin.structures.pairs import Documents
+from widemargin.structures.forest import Documents
 from widemargin.tasks.cluster.mention_pairs import compare_mentions
 from widemargin.tasks.cluster.records import compare_records, fields_of
 from widemargin.text.coded import ColumnExtractor

@@ -20,8 +20,7 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.structures.forest import ForestExamples
-from widemargin.structures.pairs import Documents
+from widemargin.structures.forest import Documents, ForestExamples
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.cluster.correlation import CorrelationExamples
 from widemargin.tasks.cluster.evaluation import cluster_evaluation

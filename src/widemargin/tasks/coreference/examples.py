@@ -19,9 +19,9 @@ from widemargin._jit import kernel
 from widemargin._types import BoolVector, IntVector, LongVector
 from widemargin.core.sparse import boundaries, sums
 from widemargin.errors import DataError
-from widemargin.structures.choices import Choices
+from widemargin.structures.classes import Choices
+from widemargin.structures.costs import KindCosts
 from widemargin.structures.examples import Hidden
-from widemargin.structures.kind_costs import KindCosts
 from widemargin.tasks.coreference.links import Links
 
 NEW = 0

@@ -16,7 +16,7 @@ from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, new_table, with_room
 from widemargin.errors import DataError
 from widemargin.structures.flat import Counts, Parts, Scores
-from widemargin.structures.pairs import Layout
+from widemargin.structures.forest import Layout
 from widemargin.structures.support import Found, block_runs, note, nothing_found
 from widemargin.tasks.coreference.keys import LinkKeys, add_link_scores, features_per_link, push_alone, push_pair
 
@@ -26,7 +26,7 @@ TINY = 1e-15
 
 @dataclass(frozen=True)
 class Links:
-    """The mentions of documents and their possible links (`structures.parts.Features`, `structures.pairs.ItemPairs`).
+    """The mentions of documents and their possible links (`structures.parts.Features`, `structures.forest.ItemPairs`).
 
     An example is a document, or `by_mention` a mention.
     """

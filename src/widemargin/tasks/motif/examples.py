@@ -118,7 +118,7 @@ def _weighted_sum(coded: Coded, i: int, weights: FloatMatrix, shape: Shape, sums
 class MotifExamples:
     """Sequences with their classes (or without, for prediction only), compiled to arrays.
 
-    A window is a choice (`structures.choices`), but the scores of all windows are not kept: `decoders.windows` searches
+    A window is a choice (`structures.classes`), but the scores of all windows are not kept: `decoders.windows` searches
     a sequence in one pass, and models ask for the best window of negative sequences, too.
 
     Parameters

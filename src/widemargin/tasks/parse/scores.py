@@ -11,10 +11,10 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.decoders.highest import highest
-from widemargin.structures.arc_costs import cost_row
+from widemargin.decoders.top import highest
+from widemargin.structures.dependencies import cost_row
 from widemargin.structures.flat import Scores, longest_of
-from widemargin.structures.rows import add_rows
+from widemargin.structures.support import add_rows
 from widemargin.tasks.parse.keys import (
     ARC,
     BETWEEN,
@@ -206,7 +206,7 @@ def add_scores(
     scales: FloatVector,
     labels: IntVector,
 ) -> None:
-    """Add the scores of a batch to its costs, which `structures.arc_costs` has filled in.
+    """Add the scores of a batch to its costs, which `structures.dependencies` has filled in.
 
     With room for `labels`, trees have scores of their arcs with the best label alone, costs included, which is written
     there. Sums over labels that are not kept take less time than those that are.

@@ -22,8 +22,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import NO_ROWS, Rows, coalesce, new_table, sums
 from widemargin.errors import DataError
-from widemargin.structures.arc_costs import ArcCosts
-from widemargin.structures.dependencies import Dependencies
+from widemargin.structures.dependencies import ArcCosts, Dependencies
 from widemargin.structures.flat import NOTHING, Counts, Parts, Scores, longest_of
 from widemargin.structures.parts import Summed
 from widemargin.structures.support import Found, block_runs, note, nothing_found

@@ -25,8 +25,8 @@ from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
 from widemargin.core.examples import whole_costs
 from widemargin.core.sparse import sums
+from widemargin.structures.chain import table_of
 from widemargin.structures.flat import Scores
-from widemargin.structures.segments import table_of
 from widemargin.tasks.segment.spans import gold_lengths
 
 NO_REACH: IntMatrix = np.empty((0, 0), dtype=np.int32)

@@ -24,7 +24,7 @@ from widemargin.core.header import many, one_of
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
-from widemargin.structures.chain import grown
+from widemargin.structures.flat import grown
 from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
 from widemargin.tasks.segment.spans import span_boundaries
 from widemargin.text.alphabet import Alphabet, number_of

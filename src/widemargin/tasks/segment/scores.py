@@ -35,9 +35,9 @@ from widemargin.core.sparse import (
     new_table,
     with_room,
 )
+from widemargin.structures.chain import table_of
 from widemargin.structures.flat import Counts, Parts, Scores, longest_of
 from widemargin.structures.label_rows import append, append_features, count_features, sum_by_feature
-from widemargin.structures.segments import table_of
 from widemargin.structures.support import distinct, runs
 from widemargin.tasks.segment.spans import span_boundaries
 from widemargin.tasks.segment.weights import BEGIN, END, INSIDE, ROLES, Segmentation, SegmentWeights

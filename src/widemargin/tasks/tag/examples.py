@@ -17,8 +17,8 @@ from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_row
 from widemargin.core.sparse import NO_ROWS, Rows, sums
 from widemargin.errors import DataError
 from widemargin.structures.chain import Chain
+from widemargin.structures.costs import LabelCosts
 from widemargin.structures.examples import Partial, WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
-from widemargin.structures.label_costs import LabelCosts
 from widemargin.tasks.partial import LabelCounts, association
 from widemargin.tasks.tag.features import ChainFeatures
 from widemargin.tasks.tag.weights import ChainShape
