@@ -85,7 +85,7 @@ class PlainSegmentation:
         """All segmentations of example i."""
         return segmentations(len(self.sequences[i]), self.max_lengths)
 
-    def compiled(self, *, limits=None):
+    def compiled(self):
         """The same as the library has it."""
         spans = None
         if self.spans is not None:
@@ -99,7 +99,6 @@ class PlainSegmentation:
             precision=None if self.precision is None else np.array(self.precision),
             recall=None if self.recall is None else np.array(self.recall),
             confusion=None if self.confusion is None else np.array(self.confusion),
-            limits=limits,
         )
 
 

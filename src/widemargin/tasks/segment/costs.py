@@ -57,7 +57,9 @@ class Known(NamedTuple):
         n, width = allowed.shape
         reach, lengths = np.zeros((n, width // 2), dtype=np.int32), np.zeros(n, dtype=np.int32)
         _extents(indptr, allowed, allowed.sum(axis=1) == 1, reach, lengths)
-        return cls(allowed, given, lengths, reach, np.append(allowed[:, 1::2].any(axis=1), True))
+        begins = np.append(allowed[:, 1::2].any(axis=1), True)
+        begins[indptr] = True  # sequences end, even if no output of the next one fits
+        return cls(allowed, given, lengths, reach, begins)
 
     @property
     def codes(self) -> IntVector:

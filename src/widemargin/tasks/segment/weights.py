@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from widemargin._types import FloatMatrix, FloatVector
+from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector
 from widemargin.core.sparse import NO_ROWS, Rows, compressed, expanded
 from widemargin.errors import DataError
 
@@ -98,6 +98,11 @@ class SegmentWeights(NamedTuple):
             compressed(self.roles),
             compressed(self.segment),
         )
+
+    def limited(self, pairs: BoolMatrix, begins: BoolVector, ends: BoolVector) -> "SegmentWeights":
+        """The weights with only these pairs of labels, first labels and last labels."""
+        kept = zip(("transition", "begin", "end"), (pairs, begins, ends), strict=True)
+        return self._replace(**{part: np.where(mask, getattr(self, part), -np.inf) for part, mask in kept})
 
     def shared(self) -> FloatVector:
         """The scores of the parts that all sequences share: transitions, first and last labels."""

@@ -76,6 +76,11 @@ class ChainExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
         """Where each sequence begins among the positions."""
         return self.features.indptr
 
+    def bounds_of(self, indptr: LongVector, allowed: BoolMatrix) -> LabelCosts:
+        """Costs of −∞ for labels that are not `allowed` at a position; sequence i has those from `indptr[i]` on."""
+        sets, choices = np.unique(allowed, axis=0, return_inverse=True)
+        return LabelCosts(indptr, choices.ravel().astype(np.int32), np.where(sets, 0.0, -np.inf))
+
     def digests(
         self,
         labels: LongVector | None = None,
