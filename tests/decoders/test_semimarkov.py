@@ -12,7 +12,7 @@ from helpers.segmentations import candidate_spans
 from widemargin.decoders.semimarkov import backward, forward, max_marginals, segmentation_score, semimarkov
 from widemargin.decoders.semimarkov_errors import errors_forward, trace_error
 from widemargin.decoders.semimarkov_kbest import semimarkov_kbest
-from widemargin.tasks.segment.spans import encode, segments_of
+from widemargin.tasks.segment.weights import encode, segments_of
 
 pytestmark = pytest.mark.interpreted
 

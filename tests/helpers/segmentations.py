@@ -7,8 +7,7 @@ import numpy as np
 
 from helpers import rows
 from widemargin.tasks.segment.examples import SegmentExamples
-from widemargin.tasks.segment.spans import encode
-from widemargin.tasks.segment.weights import Segmentation
+from widemargin.tasks.segment.weights import Segmentation, encode
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from helpers.segmentations import PlainSegmentation, candidate_spans, random_seg
 from widemargin.core.sparse import NO_ROWS, boundaries, dots
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.segment.examples import SegmentExamples
-from widemargin.tasks.segment.spans import encode, segments_of, span_boundaries
-from widemargin.tasks.segment.weights import Segmentation
+from widemargin.tasks.segment.weights import Segmentation, encode, segments_of, span_boundaries
 
 pytestmark = pytest.mark.interpreted
 

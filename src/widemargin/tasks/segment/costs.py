@@ -27,14 +27,14 @@ from widemargin.core.examples import whole_costs
 from widemargin.core.sparse import sums
 from widemargin.structures.flat import Scores
 from widemargin.structures.segments import table_of
-from widemargin.tasks.segment.spans import gold_lengths
+from widemargin.tasks.segment.weights import gold_lengths
 
 NO_REACH: IntMatrix = np.empty((0, 0), dtype=np.int32)
 NO_BEGINS: BoolVector = np.empty(0, dtype=np.bool_)
 
 
 class Known(NamedTuple):
-    """Everything known about the gold segments (`tasks.segment.spans` has their codes).
+    """Everything known about the gold segments (`tasks.segment.weights` has their codes).
 
     Parameters
     ----------

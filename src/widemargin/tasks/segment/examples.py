@@ -4,7 +4,7 @@
 
 over the segments (t_j, u_j, y_j) of y: from token t_j to token u_j, with the label y_j. The structure is
 `structures.segments`. The module `scores` defines the score of a segment, `costs` its error, `weights` the layout of
-the weights, `spans` how spans are numbered and outputs written: an int32 code per token, twice the label, plus one
+the weights, how spans are numbered, and how outputs are written: an int32 code per token, twice the label, plus one
 where a segment begins.
 """
 
@@ -22,8 +22,7 @@ from widemargin.structures.segments import Segments
 from widemargin.tasks.partial import association
 from widemargin.tasks.segment.costs import Known, SegmentCosts
 from widemargin.tasks.segment.scores import SegmentFeatures
-from widemargin.tasks.segment.spans import gold_lengths, span_boundaries
-from widemargin.tasks.segment.weights import INSIDE, ROLES, Segmentation
+from widemargin.tasks.segment.weights import INSIDE, ROLES, Segmentation, gold_lengths, span_boundaries
 
 
 class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
@@ -35,7 +34,7 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
     indptr : (n + 1,) where each sequence begins among the tokens
     features : the features of each token, a row per token
     segment_features : the features of each candidate span, a row per span; None if the model has none
-    gold : the code of each token (`tasks.segment.spans`); None when the sequences are only to be decoded
+    gold : the code of each token (`tasks.segment.weights`); None when the sequences are only to be decoded
     precision : (L,) error of a wrong segment, by its label; None for ones
     recall : (L,) error of missing a gold segment, by its label; None for ones
     confusion : (L, L) error of the column's label on a gold segment with the row's; None counts wrong ones
@@ -83,7 +82,7 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
 
     @property
     def spans(self) -> LongVector:
-        """The number of each token's first candidate span (`tasks.segment.spans`)."""
+        """The number of each token's first candidate span (`tasks.segment.weights`)."""
         return self.features.spans
 
     def bounds_of(self, indptr: LongVector, allowed: BoolMatrix) -> SegmentCosts:

@@ -26,7 +26,7 @@ from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
 from widemargin.structures.chain import grown
 from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
-from widemargin.tasks.segment.spans import span_boundaries
+from widemargin.tasks.segment.weights import span_boundaries
 from widemargin.text.alphabet import Alphabet, number_of
 from widemargin.text.columns import Columns
 from widemargin.text.extractor import selected, stored_alphabet
@@ -94,7 +94,7 @@ def _span_rows(
 
 
 class SegmentRows(NamedTuple):
-    """Sequences as rows of features: a row per token, and a row per candidate span (`tasks.segment.spans`)."""
+    """Sequences as rows of features: a row per token, and a row per candidate span (`tasks.segment.weights`)."""
 
     indptr: LongVector
     rows: Rows

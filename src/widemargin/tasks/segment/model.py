@@ -32,6 +32,7 @@ from widemargin.tasks.segment.predict import (
 )
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 from widemargin.tasks.strongest import Part, by_name_and_label, label_parts, strongest, strongest_by_label
+from widemargin.tasks.token_weights import joined
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
@@ -285,12 +286,14 @@ class SegmentModel(TokenModel[SegmentExamples]):
         extractor, n = SegmentExtractor.restore(stored.part("features")), len(labels)
         shape = Segmentation(n, extractor.n_features, extractor.n_segment_features, lengths)
         shapes = {"length": (shape.longest, n), "transition": (n, n), "begin": (n,), "end": (n,)}
+        length, *shared = (stored.tensor(f"weights.{part}", np.float64, shapes[part]) for part in DENSE)
         weights = SegmentWeights(
             np.empty((0, ROLES * n)),
             np.empty((0, n)),
-            **{part: stored.tensor(f"weights.{part}", np.float64, shapes[part]) for part in DENSE},
-            thin_roles=stored.rows("weights.roles", shape.n_features, ROLES * n),
-            thin_segment=stored.rows("weights.segment", shape.n_segment_features, n),
+            length,
+            joined(*shared),
+            stored.rows("weights.roles", shape.n_features, ROLES * n),
+            stored.rows("weights.segment", shape.n_segment_features, n),
         )
         return cls(labels, extractor, weights, lengths, summary=stored.header["summary"])
 

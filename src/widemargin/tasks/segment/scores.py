@@ -31,8 +31,7 @@ from widemargin.structures.flat import Counts, Parts, Scores, longest_of
 from widemargin.structures.label_rows import append, append_features, count_features, sum_by_feature
 from widemargin.structures.segments import table_of
 from widemargin.structures.support import distinct, runs
-from widemargin.tasks.segment.spans import span_boundaries
-from widemargin.tasks.segment.weights import BEGIN, END, INSIDE, ROLES, Segmentation, SegmentWeights
+from widemargin.tasks.segment.weights import BEGIN, END, INSIDE, ROLES, Segmentation, SegmentWeights, span_boundaries
 
 
 class SegmentData(NamedTuple):
@@ -285,7 +284,7 @@ class SegmentFeatures:
         """Add the scores of features; transitions are the weights themselves."""
         weights = w if isinstance(w, SegmentWeights) else self.shape.parts(w)
         _add_scores(self._data, weights, batch, room)
-        return room._replace(shared=weights.shared())
+        return room._replace(shared=weights.shared)
 
     def gather(self, batch: IntVector, parts: Parts) -> Rows:
         """Feature vectors of sparse coefficients."""

@@ -20,8 +20,7 @@ from widemargin.structures.chain import Chain
 from widemargin.structures.examples import Partial, WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
 from widemargin.structures.label_costs import LabelCosts
 from widemargin.tasks.partial import LabelCounts, association
-from widemargin.tasks.tag.features import ChainFeatures
-from widemargin.tasks.tag.weights import ChainShape
+from widemargin.tasks.tag.features import ChainFeatures, ChainShape
 
 
 class ChainExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):

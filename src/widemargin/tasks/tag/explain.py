@@ -16,7 +16,7 @@ from widemargin.errors import WidemarginError
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.tasks.margins import Margins
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.weights import ChainWeights
+from widemargin.tasks.tag.features import ChainWeights
 
 
 class LabelExplainer:

@@ -1,24 +1,96 @@
-"""Features of chains: θ = F w, from weights to the scores of labels and pairs of labels, and back.
+"""Weights and features of chains: θ = F w, from weights to the scores of labels and pairs of labels, and back.
 
     emission[t, l] = Σ_f x_tf W[f, l]
     transition[t, k, l] = T[k, l] + Σ_g z_tg G[g, k, l],   one table for all t where there are no features z
 
-x_t are the features of position t, z_t its optional features on the transition into it.
+x_t are the features of position t, z_t its optional features on the transition into it. The weights are one flat vector
+for solvers, its parts for decoding, and a thin form for keeping.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.sparse import NO_ROWS, Rows, add_features, transposed
+from widemargin._types import (
+    FloatMatrix,
+    FloatVector,
+    IntVector,
+    LongMatrix,
+    LongVector,
+)
+from widemargin.core.sparse import NO_ROWS, Rows, add_features, compressed, expanded, transposed
 from widemargin.errors import DataError
 from widemargin.structures.flat import Counts, Scores
 from widemargin.structures.label_rows import LabelRows, add_label_scores, add_thin_label_scores, sum_by_row
 from widemargin.structures.support import distinct, runs
-from widemargin.tasks.tag.weights import ChainShape, ChainWeights
+from widemargin.tasks.token_weights import LabelWeights
+
+
+@dataclass(frozen=True, slots=True)
+class ChainShape:
+    """The shape of a chain model: how the flat weight vector is laid out."""
+
+    n_labels: int
+    n_features: int
+    n_transition_features: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_weights > np.iinfo(np.int32).max:
+            raise DataError(
+                f"{self.n_features:,} features × {self.n_labels} labels is more weights than can be indexed (2³¹); "
+                "use a feature cut-off (min_count) or hashing"
+            )
+
+    @property
+    def n_weights(self) -> int:
+        """The length of the flat weight vector."""
+        labels = self.n_labels
+        return (self.n_features + self.n_transition_features * labels + labels + 2) * labels
+
+    def parts(self, w: FloatVector) -> "ChainWeights":
+        """The parts of `w` as views of it."""
+        labels, after_emission = self.n_labels, self.n_features * self.n_labels
+        after_shared = after_emission + (labels + 2) * labels
+        return ChainWeights(
+            w[:after_emission].reshape(self.n_features, labels),
+            w[after_emission:after_shared],
+            w[after_shared:].reshape(self.n_transition_features, labels, labels),
+        )
+
+
+class ChainParts(NamedTuple):
+    """The fields of `ChainWeights`."""
+
+    emission: FloatMatrix
+    shared: FloatVector
+    conditional: FloatMatrix
+    thin_emission: Rows = NO_ROWS
+
+
+class ChainWeights(ChainParts, LabelWeights):
+    """A weight vector seen as its parts.
+
+    `conditional[g]` is added to the scores of pairs where feature g is present. Trained weights are mostly zero.
+    `thinned` turns their emission part into sparse rows, a row per feature, which take a fraction of the memory and of
+    the time to sum; `emission` is then empty.
+    """
+
+    __slots__ = ()
+
+    def thinned(self) -> "ChainWeights":
+        """The same weights with sparse rows of emission weights; rows that are not sparse are stored whole."""
+        # Copies, so that the whole dense vector is not kept alive for the sake of its small parts.
+        shared, conditional = self.shared.copy(), self.conditional.copy()
+        return ChainWeights(self.emission[:0].copy(), shared, conditional, compressed(self.emission))
+
+    def flat(self) -> FloatVector:
+        """The flat weight vector."""
+        emission = self.emission if len(self.emission) else expanded(self.thin_emission, self.n_labels)
+        return np.concatenate([part.ravel() for part in (emission, self.shared, self.conditional)])
 
 
 @kernel

@@ -36,12 +36,19 @@ from widemargin.tasks.strongest import (
     strongest,
     strongest_by_label,
 )
-from widemargin.tasks.tag.constrained import ConstrainedChain
+from widemargin.tasks.tag.constrained import (
+    BIOES,
+    ConstrainedChain,
+    given,
+    given_label,
+    learnt,
+    translated,
+    well_formed,
+)
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.passes import GUESS, NEARBY, FirstPass, Guessed
-from widemargin.tasks.tag.predict import TagPredictor
-from widemargin.tasks.tag.scheme import BIOES, given, given_label, learnt, translated, well_formed
-from widemargin.tasks.tag.weights import ChainShape, ChainWeights, joined
+from widemargin.tasks.tag.features import ChainShape, ChainWeights
+from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, Guessed, TagPredictor
+from widemargin.tasks.token_weights import joined
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
 from widemargin.text.extractor import Extractor
@@ -76,7 +83,7 @@ class Tagger(TokenModel[ChainExamples]):
     first: FirstPass | None = field(default=None, kw_only=True)
     """The pass before this one, if any."""
     scheme: str = field(default="given", kw_only=True)
-    """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.scheme`)."""
+    """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.constrained`)."""
 
     @property
     def chain(self) -> ChainShape:

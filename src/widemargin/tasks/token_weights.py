@@ -1,0 +1,47 @@
+"""Weights of labels that follow one another, as taggers and segmenters have them."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from widemargin._types import AnyArray, BoolMatrix, BoolVector, FloatMatrix, FloatVector
+
+
+class LabelWeights:
+    """Weights seen as their parts: next to those of features, `shared` ones of pairs, first and last labels.
+
+    Classes of weights are named tuples with a field `shared`, so that kernels can take them.
+    """
+
+    __slots__ = ()
+    shared: Any
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels: `shared` has L (L + 2) weights."""
+        return round((len(self.shared) + 1) ** 0.5) - 1
+
+    @property
+    def transition(self) -> FloatMatrix:
+        """The weights of pairs of labels, by the first."""
+        return self.shared[: self.n_labels**2].reshape(self.n_labels, self.n_labels)
+
+    @property
+    def begin(self) -> FloatVector:
+        """The weights of first labels."""
+        return self.shared[-2 * self.n_labels : -self.n_labels]
+
+    @property
+    def end(self) -> FloatVector:
+        """The weights of last labels."""
+        return self.shared[-self.n_labels :]
+
+    def limited(self, pairs: BoolMatrix, begins: BoolVector, ends: BoolVector) -> Self:
+        """The weights with only these pairs of labels, first labels and last labels."""
+        weights: Any = self
+        return weights._replace(shared=np.where(joined(pairs, begins, ends), self.shared, -np.inf))
+
+
+def joined(transition: AnyArray, begin: AnyArray, end: AnyArray) -> AnyArray:
+    """What there is for pairs of labels, by the first, for first labels and for last labels, as one vector."""
+    return np.concatenate([transition.ravel(), begin, end])
