@@ -23,6 +23,13 @@ class Scored(Examples, Protocol):
     def lengths(self) -> LongVector:
         """The number of positions of each example."""
 
+    @property
+    def part_boundaries(self) -> LongVector:
+        """Where the parts of each example begin, of which max-marginals and probabilities have a row each."""
+
+    def max_marginals(self, w: Any, batch: IntVector) -> FloatMatrix:
+        """For each part of the batch, a row: the best score with each label."""
+
     def decode_best(self, w: Any, batch: IntVector, k: int, *, error_scale: Scale = 0.0) -> tuple[IntVector, IntVector]:
         """The batch, each example repeated once per output, and the outputs (`structures.base.KBest`)."""
 

@@ -115,6 +115,19 @@ def read_tokens(
     return Corpus(X, replace(X[label], notation=notation), found, size_of(X, "sequences"), document)
 
 
+def column_to_write(corpus: Corpus, wanted: str | None, about: Mapping[str, Any]) -> str:
+    """The column for labels, perhaps a new one: the wanted one, else that of training, else the format's own."""
+    document, format_, before = corpus.document, corpus.about["format"], about.get("label")
+    if wanted is not None:
+        return label_column(document, wanted) if wanted.isdecimal() and wanted not in document.columns else wanted
+    if before is None:
+        return str(document.label)
+    from widemargin.files.jsonlines import LABEL_KEYS  # only files need it
+
+    new_key = format_ == about.get("format") == "jsonl" and before not in LABEL_KEYS
+    return str(before if before in document.columns or new_key else document.label)
+
+
 def stated_constraints(limits: Limits, document: Document, labels: Sequence[Any]) -> Constraints | None:
     """The command line's options as constraints for a model with these labels, or None."""
     if not any(limits):

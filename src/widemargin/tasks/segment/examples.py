@@ -85,6 +85,11 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
         """The number of each token's first candidate span (`tasks.segment.weights`)."""
         return self.features.spans
 
+    @property
+    def part_boundaries(self) -> LongVector:
+        """Where the candidate spans of each sequence begin: each has a row of max-marginals."""
+        return self.spans[self.indptr]
+
     def bounds_of(self, indptr: LongVector, allowed: BoolMatrix) -> SegmentCosts:
         """Costs of −∞ for codes that are not `allowed` at a token; sequence i has those from `indptr[i]` on."""
         n_labels, longest, nothing = self.shape.n_labels, self.shape.longest, np.zeros(len(allowed), dtype=np.bool_)

@@ -75,6 +75,11 @@ class ChainExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
         """Where each sequence begins among the positions."""
         return self.features.indptr
 
+    @property
+    def part_boundaries(self) -> LongVector:
+        """Where the positions of each sequence begin: each has a row of max-marginals."""
+        return self.indptr
+
     def bounds_of(self, indptr: LongVector, allowed: BoolMatrix) -> LabelCosts:
         """Costs of −∞ for labels that are not `allowed` at a position; sequence i has those from `indptr[i]` on."""
         sets, choices = np.unique(allowed, axis=0, return_inverse=True)
