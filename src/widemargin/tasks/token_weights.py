@@ -1,10 +1,12 @@
-"""Weights of labels that follow one another, as taggers and segmenters have them."""
+"""Weights of labels that follow one another, for taggers and segmenters, and checks of the rows of their features."""
 
 from typing import Any, Self
 
 import numpy as np
 
 from widemargin._types import AnyArray, BoolMatrix, BoolVector, FloatMatrix, FloatVector
+from widemargin.core.sparse import Rows
+from widemargin.errors import DataError
 
 
 class LabelWeights:
@@ -45,3 +47,11 @@ class LabelWeights:
 def joined(transition: AnyArray, begin: AnyArray, end: AnyArray) -> AnyArray:
     """What there is for pairs of labels, by the first, for first labels and for last labels, as one vector."""
     return np.concatenate([transition.ravel(), begin, end])
+
+
+def check_rows(name: str, rows: Rows, n: int, of: str, width: int) -> None:
+    """Raise unless there are n rows, and every index is below the `width`: kernels do not check."""
+    if len(rows.indptr) != n + 1 or rows.indptr[-1] != len(rows.indices):
+        raise DataError(f"there are {n} {of}, but {len(rows.indptr) - 1} rows of {name}")
+    if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < width:
+        raise DataError(f"{name} has an index outside 0 … {width - 1}")

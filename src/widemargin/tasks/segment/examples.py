@@ -23,6 +23,7 @@ from widemargin.tasks.partial import association
 from widemargin.tasks.segment.costs import Known, SegmentCosts
 from widemargin.tasks.segment.scores import SegmentFeatures
 from widemargin.tasks.segment.weights import INSIDE, ROLES, Segmentation, gold_lengths, span_boundaries
+from widemargin.tasks.token_weights import check_rows
 
 
 class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
@@ -216,22 +217,10 @@ class PartialSegmentExamples(Partial, SegmentExamples):
 def _check(features: SegmentFeatures, gold: IntVector, penalties: dict[str, Any]) -> None:
     """Raise unless every index is within bounds, and gold within the lengths: kernels do not check."""
     shape = features.shape
-    for name, what, rows, n, width in (
-        ("features", "tokens", features.rows, int(features.indptr[-1]), shape.n_features),
-        (
-            "segment_features",
-            "candidate spans",
-            features.segment_rows,
-            int(features.spans[-1]),
-            shape.n_segment_features,
-        ),
-    ):
-        if name == "segment_features" and width == 0:
-            continue
-        if len(rows.indptr) != n + 1 or rows.indptr[-1] != len(rows.indices):
-            raise DataError(f"there are {n} {what}, but {len(rows.indptr) - 1} rows of {name}")
-        if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < width:
-            raise DataError(f"{name} has an index outside 0 … {width - 1}")
+    check_rows("features", features.rows, int(features.indptr[-1]), "tokens", shape.n_features)
+    if shape.n_segment_features:
+        n, width = int(features.spans[-1]), shape.n_segment_features
+        check_rows("segment_features", features.segment_rows, n, "candidate spans", width)
     _check_penalties(shape.n_labels, penalties)
     if len(gold):
         _check_gold(features, gold)

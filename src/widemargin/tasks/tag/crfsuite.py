@@ -243,30 +243,6 @@ class SelectedSums(SummedFeatures):
         return self._shares
 
 
-@kernel
-def _observed(
-    positions: Rows, gold: IntVector, n_labels: int, least: float, all_labels: bool, counts: LongVector, out: IntVector
-) -> int:
-    """Write the labels that each feature keeps to `out`, if there is room, and their number to `counts`."""
-    frequency, seen = np.zeros(n_labels), np.zeros(n_labels, dtype=np.bool_)
-    write = counts[0]
-    for feature in range(len(positions.indptr) - 1):
-        begin, end = positions.indptr[feature], positions.indptr[feature + 1]
-        for label in range(n_labels):
-            frequency[label], seen[label] = 0.0, all_labels and begin < end
-        for k in range(begin, end):
-            label = gold[positions.indices[k]]
-            frequency[label] += positions.values[k] if len(positions.values) > 0 else 1.0
-            seen[label] = True
-        for label in range(n_labels):
-            if seen[label] and frequency[label] >= least:
-                if len(out) > 0:
-                    out[write] = label
-                write += 1
-        counts[feature + 1] = write
-    return write
-
-
 def observed_states(
     features: Rows, gold: IntVector, n_features: int, n_labels: int, *, least: float = 0.0, all_labels: bool = False
 ) -> Rows:
@@ -274,14 +250,21 @@ def observed_states(
 
     With `all_labels` also those that it never occurs with, at a sum of 0, if it occurs at all.
     """
-    positions = transposed(features, n_features)
-    indptr, none = np.zeros(n_features + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
-    n = _observed(positions, gold, n_labels, least, all_labels, indptr, none)
-    labels = np.empty(n, dtype=np.int32)
-    indptr[0] = 0
-    if n:
-        _observed(positions, gold, n_labels, least, all_labels, indptr, labels)
-    return Rows(indptr, labels, NO_WEIGHTS)
+    from scipy.sparse import csr_array
+
+    values = features.values if len(features.values) else np.ones(len(features.indices))
+    labels = np.repeat(gold, np.diff(features.indptr))
+    if all_labels:
+        seen = np.unique(features.indices)
+        never = np.repeat(seen, n_labels), np.tile(np.arange(n_labels, dtype=np.int32), len(seen))
+        places = np.concatenate([features.indices, never[0]]), np.concatenate([labels, never[1]])
+        values = np.concatenate([values, np.zeros(len(never[0]))])
+    else:
+        places = features.indices, labels
+    counts = csr_array((values, places), shape=(n_features, n_labels))  # adds up what is in the same place
+    kept = counts.data >= least
+    indptr = np.concatenate([[0], np.cumsum(kept)])[counts.indptr].astype(np.int64)
+    return Rows(indptr, counts.indices[kept].astype(np.int32), NO_WEIGHTS)
 
 
 def observed_pairs(

@@ -27,7 +27,7 @@ from widemargin.errors import DataError
 from widemargin.structures.flat import Counts, Scores
 from widemargin.structures.label_rows import LabelRows, add_label_scores, add_thin_label_scores, sum_by_row
 from widemargin.structures.support import distinct, runs
-from widemargin.tasks.token_weights import LabelWeights
+from widemargin.tasks.token_weights import LabelWeights, check_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +158,10 @@ class ChainFeatures(LabelRows):
 
     def check(self) -> None:
         """Raise unless every index is within bounds: kernels do not check."""
-        self._check_rows("features", self.rows, self.shape.n_features)
-        if self.shape.n_transition_features:
-            self._check_rows("transition_features", self.transition_rows, self.shape.n_transition_features)
-
-    def _check_rows(self, name: str, rows: Rows, width: int) -> None:
-        n_positions = int(self.indptr[-1])
-        if len(rows.indptr) != n_positions + 1 or rows.indptr[-1] != len(rows.indices):
-            raise DataError(f"there are {n_positions} positions, but {len(rows.indptr) - 1} rows of {name}")
-        if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < width:
-            raise DataError(f"{name} has an index outside 0 … {width - 1}")
+        shape, n = self.shape, int(self.indptr[-1])
+        check_rows("features", self.rows, n, "positions", shape.n_features)
+        if shape.n_transition_features:
+            check_rows("transition_features", self.transition_rows, n, "positions", shape.n_transition_features)
 
     def scores(self, w: FloatVector | ChainWeights, batch: IntVector, room: Scores) -> Scores:
         """Add the scores of features; those of shared parts are the weights themselves."""

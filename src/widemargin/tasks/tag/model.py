@@ -234,11 +234,9 @@ class Tagger(TokenModel[ChainExamples]):
             raise WidemarginError(f"the model predicts {self.predicts}; ask for a --token, and perhaps another --label")
         if question.token is None and question.label is not None:
             raise WidemarginError("--explain compares one part with one other: give a --token, too")
-        (margins,), (words,) = self.margins(X), X.sequences("word")
-        names = self.extractor.names()
         from widemargin.tasks.tag.explain import LabelExplainer  # seldom needed
 
-        return LabelExplainer(self.examples(X), self.weights, margins, words, self.code_names, names).explain(question)
+        return LabelExplainer(self, X).explain(question)
 
     def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """Labels, the confidence in each, and the spans that they mark, if the model is calibrated for them."""
