@@ -2,51 +2,19 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.examples import Examples, Scale
+from widemargin._types import BoolMatrix, BoolVector, IntVector
 from widemargin.core.problem import predict
 from widemargin.core.sparse import boundaries
 from widemargin.errors import UnsupportedError
-from widemargin.structures.parts import Costs
 from widemargin.tasks.constraints import Constraints, Windows, best_without_repetition, check_possible, impossible
+from widemargin.tasks.token_examples import TokenExamples
 from widemargin.text.spans import Span
 
-
-class Scored(Examples, Protocol):
-    """Examples that can score their outputs: one code per position, end to end."""
-
-    @property
-    def lengths(self) -> LongVector:
-        """The number of positions of each example."""
-
-    @property
-    def part_boundaries(self) -> LongVector:
-        """Where the parts of each example begin, of which max-marginals and probabilities have a row each."""
-
-    def max_marginals(self, w: Any, batch: IntVector) -> FloatMatrix:
-        """For each part of the batch, a row: the best score with each label."""
-
-    def decode_best(self, w: Any, batch: IntVector, k: int, *, error_scale: Scale = 0.0) -> tuple[IntVector, IntVector]:
-        """The batch, each example repeated once per output, and the outputs (`structures.base.KBest`)."""
-
-    def probabilities(self, w: Any, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:
-        """The probabilities of the parts of the batch's outputs, a row per part, and log Z of each example."""
-
-    def scores(self, w: Any, batch: IntVector, outputs: IntVector) -> FloatVector:
-        """⟨w, φ(x_i, y)⟩ of the batch's outputs."""
-
-    def within(self, bounds: Costs) -> Self:
-        """The same examples, whose outputs may have only the parts that cost nothing by `bounds`."""
-
-    def bounds_of(self, indptr: LongVector, allowed: BoolMatrix) -> Costs:
-        """Costs of −∞ for codes that are not `allowed` at a position; example i has those from `indptr[i]` on."""
-
-
-E = TypeVar("E", bound=Scored)
+E = TypeVar("E", bound=TokenExamples)
 
 
 class Constrained(ABC, Generic[E]):

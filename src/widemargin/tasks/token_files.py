@@ -72,12 +72,12 @@ class TokenFiles(Files):
 
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """Scores of labels, and of spans if they mark any."""
-        from widemargin.tasks.token_scores import label_evaluation
+        from widemargin.tasks.token_scores import counted_evaluation, label_counts
 
         right = [spelt(labels) for labels in as_sequences(gold.X, gold.y)]
         found = predicted.X.sequences(predicted.about["label"])
-        known = {label for labels in (*right, *found) for label in labels if isinstance(label, str)}
-        return label_evaluation(right, found, sorted(known), {}, {})
+        known = sorted({label for labels in (*right, *found) for label in labels if isinstance(label, str)})
+        return counted_evaluation(label_counts(right, found, known), known, {}, {})
 
     def lexicons_need_templates(self, given: Mapping[str, Any]) -> bool:
         """Whether lexicons have an effect only through templates."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
-from typing import Any, ClassVar, Generic, Literal, Protocol
+from typing import Any, ClassVar, Generic, Literal
 
 import numpy as np
 
@@ -35,20 +35,6 @@ from widemargin.text.partial import labels_in, spelt
 from widemargin.text.spans import Span
 
 
-class Predictor(Protocol):
-    """Prepared once per model, it finds the outputs of new sequences without delay."""
-
-    @property
-    def token_work(self) -> float:
-        """About how many microseconds a token takes."""
-
-    def looked_up(self, X: Any) -> Any:
-        """Sequences that begin at `indptr`, their strings looked up."""
-
-    def label(self, found: Any, first: int, last: int) -> IntVector:
-        """The codes of the best outputs of the sequences first:last, end to end."""
-
-
 @dataclass
 class TokenModel(Tallied, Answers, Probable, Generic[E]):
     """A trained model that turns inputs into `examples` and decodes them to codes with its `weights`."""
@@ -56,6 +42,8 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
     counts: ClassVar[str] = "tokens"
     outputs_are: ClassVar[Literal["labels", "spans"]]
     """The parts of an output."""
+    sizes_of: ClassVar[tuple[str, ...]]
+    """What the shape of the weights counts."""
 
     extractor: Any
     weights: Any
@@ -82,6 +70,17 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
 
     @property
     @abstractmethod
+    def shape(self) -> Any:
+        """The layout of the weights."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The numbers of labels, features and weights."""
+        shape = self.shape
+        return {name: getattr(shape, f"n_{name}") for name in self.sizes_of}
+
+    @property
+    @abstractmethod
     def columns_read(self) -> list[str]:
         """The columns of tokens that the features look at."""
 
@@ -96,10 +95,6 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
     @abstractmethod
     def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
         """The outputs that codes stand for; sequence i has `codes[indptr[i]:indptr[i + 1]]`."""
-
-    @abstractmethod
-    def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
-        """Tokens, and labels or spans with their probabilities, as JSON can hold them."""
 
     def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """The spans of the best output for every sequence with the confidence in each, as JSON can hold it."""
@@ -145,8 +140,12 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
 
     @property
     @abstractmethod
-    def predictor(self) -> Predictor:
-        """What finds the outputs of new sequences."""
+    def predictor(self) -> Any:
+        """Prepared once, it finds the outputs of new sequences without delay.
+
+        `looked_up(X)` are sequences that begin at `indptr`, their strings looked up. `label(found, first, last)` are
+        the codes of the best outputs of some of them, end to end. A token takes about `token_work` microseconds.
+        """
 
     def predict_codes(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
         """The codes of all positions, sequences end to end."""

@@ -28,8 +28,8 @@ from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.parameters import SegmenterParameters
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights, gold_lengths
 from widemargin.tasks.survey import Survey, refuse_latent
+from widemargin.tasks.token_examples import joined
 from widemargin.tasks.token_scores import dev_score
-from widemargin.tasks.token_weights import joined
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns

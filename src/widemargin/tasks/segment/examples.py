@@ -17,16 +17,15 @@ from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_row
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.sparse import NO_ROWS, Rows, sums, taken
 from widemargin.errors import DataError
-from widemargin.structures.examples import Partial, WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
 from widemargin.structures.segments import Segments
-from widemargin.tasks.partial import association
+from widemargin.tasks.partial import PartialTokens, association
 from widemargin.tasks.segment.costs import Known, SegmentCosts
 from widemargin.tasks.segment.scores import SegmentFeatures
 from widemargin.tasks.segment.weights import INSIDE, ROLES, Segmentation, gold_lengths, span_boundaries
-from widemargin.tasks.token_weights import check_rows
+from widemargin.tasks.token_examples import TokenExamples, check_rows
 
 
-class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
+class SegmentExamples(TokenExamples):
     """Sequences with their gold segments (or without, for prediction only), compiled to arrays.
 
     Parameters
@@ -70,16 +69,6 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
         _check(rows, gold, penalties)
         costs = SegmentCosts(indptr, shape.longest, gold, **penalties, known=known)
         super().__init__(Segments(n_labels, shape.longest), rows, costs, gold)
-
-    @property
-    def shape(self) -> Segmentation:
-        """Of the weights."""
-        return self.features.shape
-
-    @property
-    def indptr(self) -> LongVector:
-        """Where each sequence begins among the tokens."""
-        return self.features.indptr
 
     @property
     def spans(self) -> LongVector:
@@ -133,7 +122,7 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
         return digests_of_parts([lengths.astype(np.int64), *penalties, len(parts)], *parts)
 
 
-class PartialSegmentExamples(Partial, SegmentExamples):
+class PartialSegmentExamples(PartialTokens, SegmentExamples):
     """Sequences with sets of codes for their tokens: what is unknown is latent (Yu & Joachims 2009).
 
     The best completion is decoded like any output, with an error of −∞ for segments that do not fit.
@@ -164,14 +153,10 @@ class PartialSegmentExamples(Partial, SegmentExamples):
         self.known, self._penalties = Known.of(indptr, allowed, given), penalties
         super().__init__(shape, indptr, features, segment_features, known=self.known, **penalties)
         self.limits = self.bounds_of(indptr, allowed)
-        self.gold = self.complete(np.zeros(self.n_weights), self._everything)
+        self.gold = self.complete(np.zeros(self.n_weights), self.everything)
         for t in np.flatnonzero(~allowed[np.arange(len(given)), self.gold])[:1]:
             i = int(np.searchsorted(indptr, t, side="right")) - 1
             raise DataError(f"no segmentation of sequence {i} complies with its labels and the lengths of segments")
-
-    @property
-    def _everything(self) -> IntVector:
-        return np.arange(self.n_examples, dtype=np.int32)
 
     @property
     def informative(self) -> BoolVector:
@@ -199,19 +184,17 @@ class PartialSegmentExamples(Partial, SegmentExamples):
 
     def guess(self, rng: np.random.Generator) -> IntVector:
         """The best segmentations that fit, by weights drawn at random."""
-        return self.complete(rng.normal(size=self.n_weights), self._everything)
+        return self.complete(rng.normal(size=self.n_weights), self.everything)
 
-    def first_completions(self) -> IntVector:
-        """The best segmentations that fit, by how often features and labels of tokens go together."""
+    def naive_bayes(self) -> FloatVector:
+        """I[f, l] = log p(l | f) / p(l), by the labels of tokens."""
         allowed, truth = np.unique(self._labels, axis=0, return_inverse=True)
         w = np.zeros(self.n_weights)
-        parts = self.shape.parts(w)
+        parts, numbers = self.shape.parts(w), truth.ravel().astype(np.int32)
         roles = parts.roles.reshape(-1, ROLES, self.shape.n_labels)
-        roles[:, INSIDE] = association(
-            self.features.rows, self.shape.n_features, truth.ravel().astype(np.int32), allowed
-        )
+        roles[:, INSIDE] = association(self.features.rows, self.shape.n_features, numbers, allowed)
         parts.length[:] = -1.0  # rather one long segment than several short ones
-        return self.complete(w, self._everything)
+        return w
 
 
 def _check(features: SegmentFeatures, gold: IntVector, penalties: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ from widemargin.tasks.segment.predict import (
 )
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
 from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_by_label
-from widemargin.tasks.token_weights import joined
+from widemargin.tasks.token_examples import joined
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
@@ -51,6 +51,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
     kind = "segment"
     predicts = "segments"
     outputs_are = "spans"
+    sizes_of = ("labels", "features", "segment_features", "weights")
     fields: ClassVar[Fields] = {
         "labels": names(at_least=1),
         "features": record({}),
@@ -68,17 +69,6 @@ class SegmentModel(TokenModel[SegmentExamples]):
         return Segmentation(
             len(self.labels), extractor.n_features, extractor.n_segment_features, tuple(self.max_lengths)
         )
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The numbers of labels, features and weights."""
-        shape = self.shape
-        return {
-            "labels": shape.n_labels,
-            "features": shape.n_features,
-            "segment_features": shape.n_segment_features,
-            "weights": shape.n_weights,
-        }
 
     @property
     def code_names(self) -> list[str]:

@@ -249,11 +249,8 @@ class SegmentFeatures:
         self.shape, self.indptr, self.rows, self.segment_rows = shape, indptr, rows, segment_rows
         self.n_weights, self.sizes = shape.n_weights, np.diff(indptr)
         self.spans = span_boundaries(indptr, shape.longest)
-        at_segment = ROLES * shape.n_features * shape.n_labels
-        at_length = at_segment + shape.n_segment_features * shape.n_labels
-        at_transition = at_length + shape.longest * shape.n_labels
         lengths = np.array(shape.max_lengths, dtype=np.int32)
-        self._data = SegmentData(indptr, self.spans, rows, segment_rows, lengths, at_segment, at_length, at_transition)
+        self._data = SegmentData(indptr, self.spans, rows, segment_rows, lengths, *shape.offsets)
 
     @cached_property
     def work(self) -> FloatVector:

@@ -13,7 +13,7 @@ import numpy as np
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import NO_ROWS, Rows, compressed, expanded
 from widemargin.errors import DataError
-from widemargin.tasks.token_weights import LabelWeights
+from widemargin.tasks.token_examples import LabelWeights
 
 Segment = tuple[int, int, int]
 """The first token, the last token and the label."""
@@ -107,13 +107,18 @@ class Segmentation:
         rows = ROLES * self.n_features + self.n_segment_features + self.longest + self.n_labels + 2
         return rows * self.n_labels
 
+    @property
+    def offsets(self) -> tuple[int, int, int]:
+        """Where the weights of segment features, of lengths and of transitions begin."""
+        at_segment = ROLES * self.n_features * self.n_labels
+        at_length = at_segment + self.n_segment_features * self.n_labels
+        return at_segment, at_length, at_length + self.longest * self.n_labels
+
     def parts(self, w: FloatVector) -> "SegmentWeights":
         """The parts of `w` as views of it."""
         # Slices one by one: np.split takes as long as decoding a short sequence.
         n, L = self.n_features, self.n_labels
-        at_segment = ROLES * n * L
-        at_length = at_segment + self.n_segment_features * L
-        at_transition = at_length + self.longest * L
+        at_segment, at_length, at_transition = self.offsets
         return SegmentWeights(
             w[:at_segment].reshape(n, ROLES * L),
             w[at_segment:at_length].reshape(self.n_segment_features, L),

@@ -25,8 +25,8 @@ from widemargin.tasks.tag.features import ChainShape, ChainWeights
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass
+from widemargin.tasks.token_examples import joined
 from widemargin.tasks.token_scores import dev_score, metric_for
-from widemargin.tasks.token_weights import joined
 from widemargin.tasks.training import Compiled, Data, chosen, train
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
@@ -197,7 +197,7 @@ def _matched(labels: list[Any], extractor: Extractor, model: Tagger) -> "Matched
     from widemargin.tasks.warm import Matched, moved, places  # seldom needed
 
     w, old = model.w, model.extractor
-    own, names, before = model.chain.parts(np.arange(len(w), dtype=np.float64)), extractor.names(), old.names()
+    own, names, before = model.shape.parts(np.arange(len(w), dtype=np.float64)), extractor.names(), old.names()
     n, m = extractor.n_features, old.n_features
     codes, emission, conditional = (
         places(labels, model.labels),

@@ -22,7 +22,7 @@ from widemargin._jit import kernel
 from widemargin._threads import run
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences
-from widemargin.core.sparse import Rows, coalesce, new_table, transposed
+from widemargin.core.sparse import Rows, coalesce, new_table
 from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import ChainFile, Weights, read_lcrf
 from widemargin.structures.flat import Counts, Parts
@@ -30,7 +30,7 @@ from widemargin.structures.support import distinct
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.features import ChainFeatures, ChainShape, ChainWeights, SummedFeatures
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.token_weights import joined
+from widemargin.tasks.token_examples import joined
 from widemargin.text.records import RecordExtractor
 
 NO_WEIGHTS = np.empty(0)
@@ -222,25 +222,18 @@ class SelectedSums(SummedFeatures):
     """The sums over all sequences, of the chosen weights alone."""
 
     features: SelectedFeatures
-    _shares: list[tuple[int, int]] = []  # noqa: RUF012 — never changed in place
 
     def total(self, n_threads: int) -> FloatVector:
-        """The sum over all batches."""
-        shape = self.features.shape
-        ranges, states, total = self._ranges(n_threads), shape.states, np.empty(shape.n_weights)
-        run([partial(_sum, self.positions, self.rows, states, first, last, total) for first, last in ranges])
+        """The sum over all batches; each thread takes features that occur as often as those of the others."""
+        shape, positions = self.features.shape, self.positions
+        states, total = shape.states, np.empty(shape.n_weights)
+        ends = np.searchsorted(positions.indptr, np.linspace(0, positions.indptr[-1], n_threads + 1))
+        ends[0], ends[-1] = 0, shape.n_features
+        run(
+            [partial(_sum, positions, self.rows, states, first, last, total) for first, last in pairwise(ends.tolist())]
+        )
         total[len(states.indices) :] = self.shared.sum(axis=0)[shape.pairs]
         return total
-
-    def _ranges(self, n_threads: int) -> list[tuple[int, int]]:
-        """Ranges of features that occur equally often, one for each thread."""
-        if len(self._shares) != n_threads:
-            n_features = self.features.shape.n_features
-            self.positions = transposed(self.features.rows, n_features)
-            ends = np.searchsorted(self.positions.indptr, np.linspace(0, self.positions.indptr[-1], n_threads + 1))
-            ends[0], ends[-1] = 0, n_features
-            self._shares = list(pairwise(ends.tolist()))
-        return self._shares
 
 
 def observed_states(

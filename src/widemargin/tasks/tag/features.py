@@ -27,7 +27,7 @@ from widemargin.errors import DataError
 from widemargin.structures.flat import Counts, Scores
 from widemargin.structures.label_rows import LabelRows, add_label_scores, add_thin_label_scores, sum_by_row
 from widemargin.structures.support import distinct, runs
-from widemargin.tasks.token_weights import LabelWeights, check_rows
+from widemargin.tasks.token_examples import LabelWeights, check_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,11 @@ class SummedFeatures:
         shape = features.shape
         self.rows = np.zeros((int(features.indptr[-1]), shape.n_labels))
         self.shared = np.zeros((len(batches), shape.n_labels * (shape.n_labels + 2)))
-        self.positions = NO_ROWS  # of each feature, once they are asked for
+
+    @cached_property
+    def positions(self) -> Rows:
+        """The positions of each feature."""
+        return transposed(self.features.rows, self.features.shape.n_features)
 
     def put(self, number: int, counts: Counts, c: FloatVector) -> None:
         """Take the coefficients of a batch."""
@@ -215,8 +219,6 @@ class SummedFeatures:
     def total(self, n_threads: int) -> FloatVector:
         """The sum over all batches."""
         shape = self.features.shape
-        if self.positions is NO_ROWS:
-            self.positions = transposed(self.features.rows, shape.n_features)
         total = np.empty(shape.n_weights)
         sum_by_row(self.positions, self.rows, shape.parts(total).emission, n_threads)
         self.shared.sum(axis=0, out=total[shape.n_features * shape.n_labels :])

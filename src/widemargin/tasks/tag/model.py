@@ -47,7 +47,7 @@ from widemargin.tasks.tag.constrained import (
 from widemargin.tasks.tag.examples import ChainExamples
 from widemargin.tasks.tag.features import ChainShape, ChainWeights
 from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, Guessed, TagPredictor
-from widemargin.tasks.token_weights import joined
+from widemargin.tasks.token_examples import joined
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
 from widemargin.text.extractor import Extractor
@@ -72,6 +72,7 @@ class Tagger(TokenModel[ChainExamples]):
     predicts = "label sequences"
     outputs_are = "labels"
     explains = True
+    sizes_of = ("labels", "features", "transition_features", "weights")
     fields: ClassVar[Fields] = {"labels": names(str, int, at_least=1), "features": record({})}
     exports: ClassVar[Mapping[str, str]] = {".crfsuite": "a model file of CRFsuite"}
 
@@ -85,20 +86,11 @@ class Tagger(TokenModel[ChainExamples]):
     """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.constrained`)."""
 
     @property
-    def chain(self) -> ChainShape:
+    def shape(self) -> ChainShape:
         """The layout of the weights."""
         return ChainShape(len(self.labels), self.extractor.n_features, self.extractor.n_transition_features)
 
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The numbers of labels, features and weights."""
-        chain = self.chain
-        return {
-            "labels": chain.n_labels,
-            "features": chain.n_features,
-            "transition_features": chain.n_transition_features,
-            "weights": chain.n_weights,
-        }
+    chain = shape  # another name
 
     @property
     def code_names(self) -> list[str]:
@@ -115,7 +107,7 @@ class Tagger(TokenModel[ChainExamples]):
         """Sequences as examples to be decoded."""
         X = prepared(X, self.extractor)
         features = self.extractor.transform(X if self.first is None else self.first.read(X))
-        return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
+        return ChainExamples(self.shape, features.indptr, features.rows, transition_features=features.transition_rows)
 
     @property
     def decoded_with(self) -> ChainWeights:

@@ -1,12 +1,43 @@
-"""Weights of labels that follow one another, for taggers and segmenters, and checks of the rows of their features."""
+"""What the examples of taggers and segmenters share: a code for each token, and weights of labels in a row."""
 
 from typing import Any, Self
 
 import numpy as np
 
-from widemargin._types import AnyArray, BoolMatrix, BoolVector, FloatMatrix, FloatVector
+from widemargin._types import AnyArray, BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows
 from widemargin.errors import DataError
+from widemargin.structures.examples import WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
+from widemargin.structures.parts import Costs
+
+
+class TokenExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
+    """Sequences whose outputs are a code for each token, end to end."""
+
+    @property
+    def shape(self) -> Any:
+        """Of the weights."""
+        return self.features.shape
+
+    @property
+    def indptr(self) -> LongVector:
+        """Where each sequence begins among the tokens."""
+        indptr: LongVector = self.features.indptr
+        return indptr
+
+    @property
+    def everything(self) -> IntVector:
+        """All sequences as a batch."""
+        return np.arange(self.n_examples, dtype=np.int32)
+
+    @property
+    def part_boundaries(self) -> LongVector:
+        """Where the parts of each sequence begin: each part has a row of max-marginals and of probabilities."""
+        return self.indptr
+
+    def bounds_of(self, indptr: LongVector, allowed: BoolMatrix) -> Costs:
+        """Costs of −∞ for codes that are not `allowed` at a token; sequence i has those from `indptr[i]` on."""
+        raise NotImplementedError
 
 
 class LabelWeights:
