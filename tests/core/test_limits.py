@@ -10,7 +10,7 @@ from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError
 from widemargin.objectives import OBJECTIVES
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.weights import ChainShape
+from widemargin.tasks.tag.features import ChainShape
 
 pytestmark = pytest.mark.interpreted
 

@@ -17,7 +17,7 @@ from widemargin.files.formats import read
 from widemargin.files.lcrf import read_lcrf
 from widemargin.solvers import SOLVERS
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.weights import ChainShape
+from widemargin.tasks.tag.features import ChainShape
 
 peer = pytest.importorskip("pycrfsuite")
 peer_log = pytest.importorskip("pycrfsuite._logparser")

@@ -37,10 +37,10 @@ from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.classify.examples import ClassExamples, multilabel_kind
 from widemargin.tasks.parse.examples import Trees, tree_examples
 from widemargin.tasks.parse.features import ArcExtractor
-from widemargin.tasks.segment.spans import encode, segments_of
+from widemargin.tasks.segment.weights import encode, segments_of
+from widemargin.tasks.tag.crfsuite import SelectedChain, SelectedChainExamples
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.selected import SelectedChain, SelectedChainExamples
-from widemargin.tasks.tag.weights import ChainShape
+from widemargin.tasks.tag.features import ChainShape
 from widemargin.text.columns import Column, Columns
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from helpers import PlainChain
-from widemargin.tasks.tag.weights import ChainShape
+from widemargin.tasks.tag.features import ChainShape
 
 small = st.integers(-2, 2)
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from helpers import rows
 from widemargin.tasks.segment.examples import SegmentExamples
-from widemargin.tasks.segment.spans import encode
-from widemargin.tasks.segment.weights import Segmentation
+from widemargin.tasks.segment.weights import Segmentation, encode
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class PlainSegmentation:
         """All segmentations of example i."""
         return segmentations(len(self.sequences[i]), self.max_lengths)
 
-    def compiled(self, *, limits=None):
+    def compiled(self):
         """The same as the library has it."""
         spans = None
         if self.spans is not None:
@@ -99,7 +98,6 @@ class PlainSegmentation:
             precision=None if self.precision is None else np.array(self.precision),
             recall=None if self.recall is None else np.array(self.recall),
             confusion=None if self.confusion is None else np.array(self.confusion),
-            limits=limits,
         )
 
 

@@ -145,7 +145,7 @@ def test_there_is_a_model_of_every_kind_that_version_0_1_had():
 
 
 def test_weights_of_a_loaded_model_are_put_together_only_when_asked_for(monkeypatch):
-    from widemargin.tasks.tag.weights import ChainWeights
+    from widemargin.tasks.tag.features import ChainWeights
 
     asked = []
     flat = ChainWeights.flat

@@ -61,6 +61,9 @@ class PartExamples:
     costs: Any
     """`Costs`."""
 
+    bounds: Costs | None = None
+    """Costs of 0 for the parts that outputs may have, and of −∞ for all others; None allows all."""
+
     def __init__(self, structure: Any, features: Features, costs: Costs, gold: Outputs) -> None:
         self.structure, self.features, self.costs, self.gold = structure, features, costs, gold
         self.sizes = features.sizes
@@ -114,8 +117,15 @@ class PartExamples:
 
     def with_gold(self, gold: Outputs) -> Self:
         """The same examples with other gold outputs."""
+        return self._with(gold=gold)
+
+    def within(self, bounds: Costs) -> Self:
+        """The same examples, whose outputs may have only the parts that cost nothing by `bounds`."""
+        return self._with(bounds=bounds)
+
+    def _with(self, **changed: Any) -> Self:
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, gold=gold)
+        other.__dict__.update(self.__dict__, **changed)
         return other
 
     def _scores(self, w: Any, batch: IntVector, scales: FloatVector, costs: Costs | None = None) -> Any:
@@ -126,7 +136,8 @@ class PartExamples:
             order = np.argsort(w.examples)
             places = order[np.searchsorted(w.examples[order], batch)]
             return self.structure.plus(room, some(w.scores, places))
-        return self.features.scores(w, batch, room)
+        scores = self.features.scores(w, batch, room)
+        return scores if self.bounds is None else self.structure.plus(self._costs(batch, self.bounds), scores)
 
     def _plain(self, w: Any, batch: IntVector) -> Any:
         """θ of the batch."""

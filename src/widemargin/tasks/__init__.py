@@ -33,6 +33,8 @@ FILLS_COLUMNS = "tag"
 class Kind(NamedTuple):
     """One kind of trained model: where its parts are, each as ``module.name`` within the folder of the task.
 
+    ``.module.name`` is a part that tasks share, next to their folders.
+
     `parameters` is a dataclass. `compile` turns data into arrays. `model` is the trained model, and `estimator` wraps
     it for scikit-learn. `foreign` names readers of other programs' model files, by the bytes that these begin with.
     `observed` names a function that finds the weights that occur in training data, for programs that train no others.
@@ -124,4 +126,4 @@ def kind_of(parameters: Any) -> tuple[Task, str, Kind]:
 
 def _imported(package: str, place: str) -> Any:
     module, _, name = place.rpartition(".")
-    return getattr(import_module(f"{package}.{module}"), name)
+    return getattr(import_module(f".{module}", package), name)

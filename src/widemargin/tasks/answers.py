@@ -1,11 +1,12 @@
 """Models that answer more than one question: alternatives, margins, confidence, outputs under constraints."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.tasks.base import Corpus, Model
+from widemargin.report.evaluation import Evaluation
+from widemargin.tasks.base import Corpus, Model, Tally
 from widemargin.tasks.calibration import Calibrated
 from widemargin.tasks.constraints import Constraints
 
@@ -36,6 +37,33 @@ class Alternatives(Model):
     @abstractmethod
     def alternatives(self, X: Any, k: int, n_threads: int = 1) -> list[dict[str, Any]]:
         """One dict per input, as JSON can hold it: the best output, and the `k` best with their scores."""
+
+
+class Tallied(Model):
+    """A model whose evaluation follows from counts, which can be added over pieces of a file."""
+
+    @abstractmethod
+    def counted(self, X: Any, y: Any, n_threads: int) -> Tally:
+        """Counts of what agrees with `y`, and how long prediction takes."""
+
+    @abstractmethod
+    def scored(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
+        """The evaluation that follows from counts, and from the errors of a calibration."""
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """How well predictions agree with `y`, and how long they take."""
+        tally, errors = self.counted(X, y, n_threads), {}
+        if self.calibration is not None and isinstance(self, Calibrated):
+            errors = {kind: each.after for kind, each in self.judge_confidence(X, y, n_threads).items()}
+        return self.scored(tally, errors)
+
+    def tally(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Tally | None:
+        """Counts of one piece; calibration needs all data at once."""
+        return self.counted(X, y, n_threads) if self.calibration is None else None
+
+    def tallied(self, tally: Tally) -> Evaluation:
+        """The evaluation of all pieces."""
+        return self.scored(tally, {})
 
 
 class Limits(NamedTuple):

@@ -2,38 +2,19 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.examples import Examples, Scale
+from widemargin._types import BoolMatrix, BoolVector, IntVector
 from widemargin.core.problem import predict
+from widemargin.core.sparse import boundaries
 from widemargin.errors import UnsupportedError
 from widemargin.tasks.constraints import Constraints, Windows, best_without_repetition, check_possible, impossible
+from widemargin.tasks.token_examples import TokenExamples
 from widemargin.text.spans import Span
 
-ONE = np.zeros(1, dtype=np.int32)
-
-
-class Scored(Examples, Protocol):
-    """Examples that can score their outputs: one code per position, end to end."""
-
-    @property
-    def lengths(self) -> LongVector:
-        """The number of positions of each example."""
-
-    def decode_best(self, w: Any, batch: IntVector, k: int, *, error_scale: Scale = 0.0) -> tuple[IntVector, IntVector]:
-        """The batch, each example repeated once per output, and the outputs (`structures.base.KBest`)."""
-
-    def probabilities(self, w: Any, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:
-        """The probabilities of the parts of the batch's outputs, a row per part, and log Z of each example."""
-
-    def scores(self, w: Any, batch: IntVector, outputs: IntVector) -> FloatVector:
-        """⟨w, φ(x_i, y)⟩ of the batch's outputs."""
-
-
-E = TypeVar("E", bound=Scored)
+E = TypeVar("E", bound=TokenExamples)
 
 
 class Constrained(ABC, Generic[E]):
@@ -42,20 +23,29 @@ class Constrained(ABC, Generic[E]):
     `examples` and `weights` contain all constraints but `at_most_one`, which only `decode` enforces.
     """
 
-    examples: E
-    weights: Any
-
-    def __init__(self, labels: Sequence[Any], constraints: Constraints, indptr: LongVector) -> None:
-        self.labels, self.constraints, self.indptr = labels, constraints, indptr
+    def __init__(self, examples: E, weights: Any, labels: Sequence[Any], constraints: Constraints) -> None:
+        self.labels, self.constraints, self.indptr = labels, constraints, boundaries(examples.lengths)
         self.number = {label: k for k, label in enumerate(labels)}
-
-    @abstractmethod
-    def within(self, i: int, windows: Windows) -> E:
-        """Example i alone; spans of the types in `windows` begin only there."""
+        self.starting = {type_: self._starting(type_) for type_ in constraints.at_most_one}
+        self.allowed = self._allowed(examples.lengths.tolist())
+        self.examples: E = examples.within(examples.bounds_of(self.indptr, self.allowed))
+        self.weights = weights.limited(*self._neighbours())
 
     @abstractmethod
     def spans(self, codes: IntVector) -> list[Span]:
         """The spans of one decoded sequence."""
+
+    @abstractmethod
+    def _allowed(self, lengths: list[int]) -> BoolMatrix:
+        """Which codes each position may have."""
+
+    @abstractmethod
+    def _neighbours(self) -> tuple[BoolMatrix, BoolVector, BoolVector]:
+        """Which pairs of labels may follow each other, and which labels may be first and last."""
+
+    @abstractmethod
+    def _starting(self, type_: str) -> BoolVector:
+        """The codes that begin a span of a type."""
 
     def decode(self, n_threads: int = 1) -> IntVector:
         """The best outputs of all sequences, end to end."""
@@ -83,12 +73,19 @@ class Constrained(ABC, Generic[E]):
         return None
 
     def _search(self, i: int) -> IntVector:
-        def decode(windows: Windows) -> tuple[float, IntVector]:
-            example = self.within(i, windows)
-            codes: IntVector = example.decode(self.weights, ONE)
-            return float(example.scores(self.weights, ONE, codes)[0]), codes
+        begin, end = self.indptr[i : i + 2].tolist()
+        indptr, one = np.clip(self.indptr - begin, 0, end - begin), np.array([i], dtype=np.int32)
 
-        found = best_without_repetition(decode, self._repeated, int(self.indptr[i + 1] - self.indptr[i]) - 1)
+        def decode(windows: Windows) -> tuple[float, IntVector]:
+            """The best output whose spans of some types begin only in their windows, and its score."""
+            allowed = self.allowed[begin:end].copy()
+            for type_, (low, high) in windows.items():
+                allowed[:low, self.starting[type_]] = allowed[high + 1 :, self.starting[type_]] = False
+            examples = self.examples.within(self.examples.bounds_of(indptr, allowed))
+            codes: IntVector = examples.decode(self.weights, one)
+            return float(examples.scores(self.weights, one, codes)[0]), codes
+
+        found = best_without_repetition(decode, self._repeated, end - begin - 1)
         if found is None:
             raise impossible(i)
         return found

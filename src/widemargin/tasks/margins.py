@@ -10,12 +10,20 @@ they are the best scores with each segment. An output without a span has the spa
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.text.span_labels import SpanLabels
 from widemargin.text.spans import Span
+
+
+class Ahead(NamedTuple):
+    """Parts of one output, labels or spans, and their margins."""
+
+    parts: list[Any]
+    margins: FloatVector
 
 
 @dataclass(frozen=True)

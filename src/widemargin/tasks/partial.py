@@ -3,39 +3,52 @@
 The first completions come from naive Bayes: which features and labels go together, where something is known.
 """
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
-from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, IntVector, LongVector
+from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.checks import checked_weights
 from widemargin.core.examples import Examples
 from widemargin.core.sparse import Rows, boundaries, taken
+from widemargin.structures.examples import Partial
 
 
-@runtime_checkable
-class Partial(Protocol):
-    """Examples whose gold labels are known in part."""
+class PartialTokens(Partial):
+    """Sequences whose gold codes are known in part; a class of `TokenExamples`, too."""
+
+    everything: Any
 
     @property
     def informative(self) -> BoolVector:
         """Whether anything is known of each sequence, so that its outputs can have errors."""
+        raise NotImplementedError
 
     @property
     def n_unknown(self) -> int:
         """The number of tokens of which several labels may be right."""
+        raise NotImplementedError
+
+    def first_completions(self) -> IntVector:
+        """The best completions by naive Bayes, whose probabilities are counted where something is known."""
+        completions: IntVector = self.complete(self.naive_bayes(), self.everything)
+        return completions
+
+    def naive_bayes(self) -> FloatVector:
+        """Weights by how often features and labels go together."""
+        raise NotImplementedError
 
 
 def counting(examples: Examples, sample_weight: Any) -> Any:
     """The weights of the examples; of a sequence without any known label there is nothing to learn, so its is 0."""
-    if not isinstance(examples, Partial) or not examples.informative.any():
+    if not isinstance(examples, PartialTokens) or not examples.informative.any():
         return sample_weight
     return checked_weights(sample_weight, examples.n_examples) * examples.informative
 
 
 def unknown_in(examples: Examples) -> dict[str, Any]:
     """For the summary of a model: the numbers of unknown labels, and of sequences that have no known one."""
-    if not isinstance(examples, Partial):
+    if not isinstance(examples, PartialTokens):
         return {}
     return {"unknown": {"labels": examples.n_unknown, "sequences": int(np.count_nonzero(~examples.informative))}}
 

@@ -72,12 +72,12 @@ class TokenFiles(Files):
 
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """Scores of labels, and of spans if they mark any."""
-        from widemargin.tasks.token_scores import label_evaluation
+        from widemargin.tasks.token_scores import counted_evaluation, label_counts
 
         right = [spelt(labels) for labels in as_sequences(gold.X, gold.y)]
         found = predicted.X.sequences(predicted.about["label"])
-        known = {label for labels in (*right, *found) for label in labels if isinstance(label, str)}
-        return label_evaluation(right, found, sorted(known), {}, {})
+        known = sorted({label for labels in (*right, *found) for label in labels if isinstance(label, str)})
+        return counted_evaluation(label_counts(right, found, known), known, {}, {})
 
     def lexicons_need_templates(self, given: Mapping[str, Any]) -> bool:
         """Whether lexicons have an effect only through templates."""
@@ -113,6 +113,19 @@ def read_tokens(
     notation = usual._replace(**{name: text or None for name, text in stated.items()})
     found = {"label": label, **found, **stated}
     return Corpus(X, replace(X[label], notation=notation), found, size_of(X, "sequences"), document)
+
+
+def column_to_write(corpus: Corpus, wanted: str | None, about: Mapping[str, Any]) -> str:
+    """The column for labels, perhaps a new one: the wanted one, else that of training, else the format's own."""
+    document, format_, before = corpus.document, corpus.about["format"], about.get("label")
+    if wanted is not None:
+        return label_column(document, wanted) if wanted.isdecimal() and wanted not in document.columns else wanted
+    if before is None:
+        return str(document.label)
+    from widemargin.files.jsonlines import LABEL_KEYS  # only files need it
+
+    new_key = format_ == about.get("format") == "jsonl" and before not in LABEL_KEYS
+    return str(before if before in document.columns or new_key else document.label)
 
 
 def stated_constraints(limits: Limits, document: Document, labels: Sequence[Any]) -> Constraints | None:

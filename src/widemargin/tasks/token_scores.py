@@ -164,17 +164,6 @@ def _f1(found: _Spans, wanted: _Spans) -> float:
     return quotient(2 * int(right), len(found.begin) + len(wanted.begin))
 
 
-def label_evaluation(
-    gold: Sequence[Sequence[str]],
-    predicted: Sequence[Sequence[str]],
-    known: Sequence[str],
-    calibration: Mapping[str, float],
-    seconds: dict[str, float],
-) -> Evaluation:
-    """How well labels agree, and the spans that they mark; `known` are the labels seen in training."""
-    return counted_evaluation(label_counts(gold, predicted, known), known, calibration, seconds)
-
-
 def label_counts(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], known: Sequence[str]
 ) -> Counter[Any]:

@@ -1,31 +1,33 @@
 """Models whose outputs are a code per token: taggers and segmenters."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
-from typing import Any, ClassVar, Generic, Literal, Protocol
+from typing import Any, ClassVar, Generic, Literal
 
 import numpy as np
 
 from widemargin._threads import run, share_ends
-from widemargin._types import FloatMatrix, IntVector, LongVector
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.problem import in_shares, predict
-from widemargin.core.sparse import boundaries
-from widemargin.files.document import label_column
+from widemargin.core.sparse import Rows, boundaries
+from widemargin.core.stored import packed_rows
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
-from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, checked_k, together
+from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, Tallied, checked_k, together
 from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.calibration import Tempered
 from widemargin.tasks.constrained import Constrained, E
 from widemargin.tasks.constraints import Constraints, check_possible
 from widemargin.tasks.files import cut_tokens, sequence_alone, unused_columns
+from widemargin.tasks.margins import Ahead
 from widemargin.tasks.probabilities import Probable, tempered
-from widemargin.tasks.token_files import read_tokens, stated_constraints
+from widemargin.tasks.strongest import by_name_and_label
+from widemargin.tasks.token_files import column_to_write, read_tokens, stated_constraints
 from widemargin.tasks.token_scores import counted_evaluation, label_counts
 from widemargin.text.columns import Column, Columns, Notation, split
 from widemargin.text.labels import as_sequences
@@ -33,27 +35,15 @@ from widemargin.text.partial import labels_in, spelt
 from widemargin.text.spans import Span
 
 
-class Predictor(Protocol):
-    """Prepared once per model, it finds the outputs of new sequences without delay."""
-
-    @property
-    def token_work(self) -> float:
-        """About how many microseconds a token takes."""
-
-    def looked_up(self, X: Any) -> Any:
-        """Sequences that begin at `indptr`, their strings looked up."""
-
-    def label(self, found: Any, first: int, last: int) -> IntVector:
-        """The codes of the best outputs of the sequences first:last, end to end."""
-
-
 @dataclass
-class TokenModel(Answers, Probable, Generic[E]):
+class TokenModel(Tallied, Answers, Probable, Generic[E]):
     """A trained model that turns inputs into `examples` and decodes them to codes with its `weights`."""
 
     counts: ClassVar[str] = "tokens"
     outputs_are: ClassVar[Literal["labels", "spans"]]
     """The parts of an output."""
+    sizes_of: ClassVar[tuple[str, ...]]
+    """What the shape of the weights counts."""
 
     extractor: Any
     weights: Any
@@ -80,6 +70,17 @@ class TokenModel(Answers, Probable, Generic[E]):
 
     @property
     @abstractmethod
+    def shape(self) -> Any:
+        """The layout of the weights."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The numbers of labels, features and weights."""
+        shape = self.shape
+        return {name: getattr(shape, f"n_{name}") for name in self.sizes_of}
+
+    @property
+    @abstractmethod
     def columns_read(self) -> list[str]:
         """The columns of tokens that the features look at."""
 
@@ -95,21 +96,33 @@ class TokenModel(Answers, Probable, Generic[E]):
     def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
         """The outputs that codes stand for; sequence i has `codes[indptr[i]:indptr[i + 1]]`."""
 
-    @abstractmethod
-    def marginals(self, examples: E, weights: Any, batch: IntVector) -> FloatMatrix:
-        """The max-marginals of a batch of examples, a row for each of their parts."""
-
-    @abstractmethod
-    def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
-        """Tokens, and labels or spans with their probabilities, as JSON can hold them."""
-
-    @abstractmethod
     def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
-        """The best output for every sequence with the confidence in all its parts, as JSON can hold it."""
+        """The spans of the best output for every sequence with the confidence in each, as JSON can hold it."""
+        found = self.sure_spans(X, n_threads, constraints)
+        return [{"spans": [span._asdict() for span in each]} for each in found]
 
     @abstractmethod
+    def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Any]:
+        """The best output for every sequence, and all that is needed to tell how far its parts are ahead."""
+
+    @abstractmethod
+    def ahead(self, margins: Any, kind: Literal["labels", "spans"]) -> Ahead:
+        """The labels or the spans of an output, and their margins."""
+
+    def confidence(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatVector]:
+        """For each predicted label, or span, of every sequence, the probability that it is right."""
+        kind, curve = self.outputs_are, self.curve(self.outputs_are)
+        return [curve(self.ahead(each, kind).margins) for each in self.margins(X, n_threads, constraints)]
+
     def sure_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
         """The predicted spans of every sequence, each with the probability that it is right."""
+        return [self.sure(each) for each in self.margins(X, n_threads, constraints)]
+
+    def sure(self, margins: Any) -> list[SureSpan]:
+        """The spans of one output, each with the probability that it is right."""
+        found, ahead = self.ahead(margins, "spans")
+        sure = self.curve("spans")(ahead).tolist()
+        return [SureSpan(span.start, span.end, span.type, p) for span, p in zip(found, sure, strict=True)]
 
     @abstractmethod
     def spans_in(self, outputs: list[list[Any]]) -> list[list[Span]]:
@@ -127,8 +140,12 @@ class TokenModel(Answers, Probable, Generic[E]):
 
     @property
     @abstractmethod
-    def predictor(self) -> Predictor:
-        """What finds the outputs of new sequences."""
+    def predictor(self) -> Any:
+        """Prepared once, it finds the outputs of new sequences without delay.
+
+        `looked_up(X)` are sequences that begin at `indptr`, their strings looked up. `label(found, first, last)` are
+        the codes of the best outputs of some of them, end to end. A token takes about `token_work` microseconds.
+        """
 
     def predict_codes(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
         """The codes of all positions, sequences end to end."""
@@ -203,11 +220,16 @@ class TokenModel(Answers, Probable, Generic[E]):
         def decode(batch: IntVector) -> tuple[IntVector, FloatMatrix]:
             codes = examples.decode(weights, batch)
             check_possible(batch, examples.scores(weights, batch, codes))
-            return codes, self.marginals(examples, weights, batch)
+            return codes, examples.max_marginals(weights, batch)
 
         parts = in_shares(examples, decode, n_threads)
         codes, best = (np.concatenate(each) for each in zip(*parts, strict=True))
         return examples, codes, best
+
+    def max_marginals(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
+        """For each position of every sequence, or for each candidate span, the best score with each of the `labels`."""
+        examples, _, best = self.compared(X, n_threads)
+        return np.split(best, examples.part_boundaries[1:-1])
 
     def probabilities(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
@@ -224,11 +246,24 @@ class TokenModel(Answers, Probable, Generic[E]):
             return rows
 
         rows = np.concatenate(in_shares(examples, ask, n_threads))
-        return np.split(rows, self.part_boundaries(examples)[1:-1])
+        return np.split(rows, examples.part_boundaries[1:-1])
 
     def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatMatrix]:
         """For each token of every sequence, the probability of each of the `labels`."""
         return self.of_tokens(*self.probabilities(X, n_threads, constraints))
+
+    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """How many tokens, or segments, of every sequence have each of the `labels` on average."""
+        return np.array([each.sum(axis=0) for each in self.probabilities(X, n_threads)[1]])
+
+    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
+        """The outputs with the fewest wrong labels, or the fewest wrong plus missed segments, on average."""
+        examples, found = self.probabilities(X, n_threads)
+        return self.outputs(self.least_risk(examples, found), boundaries(examples.lengths))
+
+    @abstractmethod
+    def least_risk(self, examples: E, probabilities: list[FloatMatrix]) -> IntVector:
+        """The codes of the outputs with the least expected error, end to end."""
 
     def tempered(self, X: Any, y: Any, n_threads: int = 1) -> Tempered:
         """The probabilities of the labels of all tokens, and which are right."""
@@ -244,9 +279,29 @@ class TokenModel(Answers, Probable, Generic[E]):
 
         return Tempered(probabilities, right)
 
+    @property
+    def w(self) -> FloatVector:
+        """All weights as one vector."""
+        w: FloatVector = self.weights.flat()
+        return w
+
     @abstractmethod
+    def named_rows(self) -> list[tuple[Rows, list[str]]]:
+        """Rows of the weights of features, and the names of these features."""
+
     def state_features(self) -> dict[tuple[str, Any], float]:
         """The weights that are not zero of features and labels, by their names."""
+        found: dict[tuple[str, Any], float] = {}
+        for rows, names in self.named_rows():
+            found |= by_name_and_label(rows, names, self.labels)
+        return found
+
+    def _tensors(self, dense: Sequence[str], thin: Sequence[str]) -> dict[str, AnyArray]:
+        """Parts of the weights as arrays of a model file."""
+        tensors = {f"weights.{name}": getattr(self.weights, name) for name in dense}
+        for name in thin:
+            tensors |= packed_rows(f"weights.{name}", getattr(self.weights, f"thin_{name}"))
+        return tensors
 
     def transition_features(self) -> dict[tuple[Any, Any], float]:
         """The weights that are not zero of neighbouring labels."""
@@ -261,10 +316,6 @@ class TokenModel(Answers, Probable, Generic[E]):
     @abstractmethod
     def of_tokens(self, examples: E, probabilities: list[FloatMatrix]) -> list[FloatMatrix]:
         """The probabilities of parts as those of the `labels` of tokens."""
-
-    @abstractmethod
-    def part_boundaries(self, examples: E) -> LongVector:
-        """Where the parts of each example begin."""
 
     def unused(self, corpus: Corpus) -> list[str]:
         """The columns of its training data that no feature looks at, though they hold something."""
@@ -303,25 +354,10 @@ class TokenModel(Answers, Probable, Generic[E]):
 
     def column_to_write(self, corpus: Corpus, wanted: str | None) -> str:
         """The column for labels, perhaps a new one: the wanted one, else that of training, else the format's own."""
-        document, format_, before = corpus.document, corpus.about["format"], self.about.get("label")
-        if wanted is not None:
-            return label_column(document, wanted) if wanted.isdecimal() and wanted not in document.columns else wanted
-        if before is None:
-            return str(document.label)
-        from widemargin.files.jsonlines import LABEL_KEYS  # only files need it
+        return column_to_write(corpus, wanted, self.about)
 
-        new_key = format_ == self.about.get("format") == "jsonl" and before not in LABEL_KEYS
-        return before if before in document.columns or new_key else str(document.label)
-
-    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """How well labels and spans agree with `y`, and how long prediction takes."""
-        counts, seconds = self._counted(X, y, n_threads)
-        errors = {}
-        if self.calibration is not None:
-            errors = {kind: each.after for kind, each in self.judge_confidence(X, y, n_threads).items()}
-        return counted_evaluation(counts, self.names_given, errors, seconds)
-
-    def _counted(self, X: Any, y: Any, n_threads: int) -> Tally:
+    def counted(self, X: Any, y: Any, n_threads: int) -> Tally:
+        """Labels and spans that are right and wrong."""
         begin = perf_counter()
         examples = self.examples(X)
         extracted = perf_counter()
@@ -330,13 +366,9 @@ class TokenModel(Answers, Probable, Generic[E]):
         gold, predicted = self._spelt(X, y), self._named(codes, boundaries(examples.lengths))
         return Tally(label_counts(gold, predicted, self.names_given), seconds)
 
-    def tally(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Tally | None:
-        """Labels and spans that are right and wrong; calibration needs all sequences at once."""
-        return self._counted(X, y, n_threads) if self.calibration is None else None
-
-    def tallied(self, tally: Tally) -> Evaluation:
+    def scored(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
         """How well labels and spans agree."""
-        return counted_evaluation(tally.counts, self.names_given, {}, tally.seconds)
+        return counted_evaluation(tally.counts, self.names_given, calibration, tally.seconds)
 
     def gold_and_predicted(self, X: Any, y: Any, n_threads: int = 1) -> tuple[list[list[Any]], list[list[str]]]:
         """The right labels of tokens, and the predicted ones, as strings."""

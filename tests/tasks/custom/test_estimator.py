@@ -15,7 +15,7 @@ from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.solvers import SOLVERS, DualCoordinateDescent
 from widemargin.structures.custom import CustomExamples
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.weights import ChainShape
+from widemargin.tasks.tag.features import ChainShape
 from widemargin.testing import check_structure
 from widemargin.text.records import RecordExtractor
 

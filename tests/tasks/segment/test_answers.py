@@ -13,7 +13,7 @@ from widemargin import Constraints, Segmenter
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.margins import segment_margin
 from widemargin.tasks.segment.predict import ConstrainedSegments
-from widemargin.tasks.segment.spans import segments_of
+from widemargin.tasks.segment.weights import segments_of
 from widemargin.text.spans import Span
 
 pytestmark = pytest.mark.interpreted

@@ -13,9 +13,7 @@ from helpers.segmentations import PlainSegmentation, candidate_spans, random_seg
 from widemargin.core.sparse import NO_ROWS, boundaries, dots
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.segment.examples import SegmentExamples
-from widemargin.tasks.segment.scores import Limits
-from widemargin.tasks.segment.spans import encode, segments_of, span_boundaries
-from widemargin.tasks.segment.weights import Segmentation
+from widemargin.tasks.segment.weights import Segmentation, encode, segments_of, span_boundaries
 
 pytestmark = pytest.mark.interpreted
 
@@ -161,39 +159,22 @@ def test_max_marginals_are_the_best_with_each_segment(model, data):
                 assert value == max(scores, default=-np.inf)
 
 
-@st.composite
-def limits(draw, n, n_labels):
-    def table(*size):
-        return draw(arrays(bool, size, elements=st.sampled_from([True, True, True, False]), fill=st.nothing()))
-
-    return Limits(
-        table(n, n_labels) if draw(st.booleans()) else np.empty((0, 0), bool),
-        table(n, n_labels) if draw(st.booleans()) else np.empty((0, 0), bool),
-        ~table(n) if draw(st.booleans()) else np.empty(0, bool),
-    )
-
-
-def allowed(limits, first, segments):
-    """Whether the limits allow all segments of a sequence whose tokens begin at `first`."""
-    inside, begin, breaks = limits
-    return all(
-        (not len(begin) or begin[first + t, y])
-        and (not len(inside) or inside[first + t : first + u + 1, y].all())
-        and (not len(breaks) or not breaks[first + t + 1 : first + u + 1].any())
-        for t, u, y in segments
-    )
+def fits(allowed, segments):
+    """Whether all codes of a sequence's segments are allowed."""
+    return allowed[np.arange(len(allowed)), encode(segments)].all()
 
 
 @given(models(), st.data())
-def test_limits_leave_what_is_allowed(model, data):
+def test_bounds_leave_what_is_allowed(model, data):
     free, w, batch = model.compiled(), weights(data, model), batch_of(data, model)
-    limit = data.draw(limits(len(free.gold), model.n_labels))
-    own = free.features
-    bound = SegmentExamples(free.shape, own.indptr, own.rows, own.segment_rows, limits=limit)
+    elements = st.sampled_from([True, True, True, False])
+    allowed = data.draw(arrays(bool, (len(free.gold), 2 * model.n_labels), elements=elements, fill=st.nothing()))
+    bound = free.within(free.bounds_of(free.indptr, allowed))
     repeated, codes = bound.decode_best(w, batch, 1000)
     found = list(zip(repeated.tolist(), split(model, repeated, codes), strict=True))
     for i, segments in zip(batch, split(model, batch, bound.decode(w, batch)), strict=True):
-        possible = [each for each in model.outputs(i) if allowed(limit, free.indptr[i], each)]
+        own = allowed[free.indptr[i] : free.indptr[i + 1]]
+        possible = [each for each in model.outputs(i) if fits(own, each)]
         if possible:
             assert segments in possible
             assert model.score(w, i, segments) == max(model.score(w, i, each) for each in possible)
@@ -292,10 +273,6 @@ def build(max_lengths=(1, 2), codes=(1, 3, 2), n_segment_features=0, **options):
         ({"n_segment_features": 1}, "there are 5 candidate spans, but 0 rows of segment_features"),
         ({"recall": np.array([1.0, -1.0])}, "recall must be an array of the shape .2,., finite and not negative"),
         ({"confusion": np.ones((2, 2))}, "zeros for right labels"),
-        ({"limits": Limits(np.ones((3, 2), bool), np.ones((2, 2), bool), np.zeros(3, bool))}, "the limit begin"),
-        ({"limits": Limits(np.ones((3, 2), bool), np.ones((3, 2), bool), np.ones(3, bool))}, "example 1 .* limits"),
-        ({"limits": Limits(np.zeros((3, 2), bool), np.ones((3, 2), bool), np.zeros(3, bool))}, "example 1 .* limits"),
-        ({"limits": Limits(np.ones((3, 2), bool), np.zeros((3, 2), bool), np.zeros(3, bool))}, "example 1 .* limits"),
     ],
 )
 def test_malformed_arrays_are_refused(options, message):

@@ -22,7 +22,7 @@ from widemargin.tasks.segment.compile import compile_segments
 from widemargin.tasks.segment.examples import PartialSegmentExamples, SegmentExamples
 from widemargin.tasks.segment.labels import encode_partial
 from widemargin.tasks.segment.parameters import SegmenterParameters
-from widemargin.tasks.segment.spans import encode, segments_of
+from widemargin.tasks.segment.weights import encode, segments_of
 from widemargin.tasks.training import Data
 
 INTERPRETED = pytest.mark.interpreted

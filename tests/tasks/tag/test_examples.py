@@ -11,7 +11,7 @@ from helpers import as_dicts, random_chain
 from helpers.chains import chains, small, weights
 from widemargin.core.sparse import dots
 from widemargin.errors import DataError
-from widemargin.tasks.tag.weights import ChainShape
+from widemargin.tasks.tag.features import ChainShape
 
 pytestmark = pytest.mark.interpreted
 

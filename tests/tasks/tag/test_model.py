@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
+from widemargin.tasks.tag.features import ChainShape
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.weights import ChainShape
 from widemargin.text.columns import Columns, split
 from widemargin.text.inputs import as_columns
 from widemargin.text.records import RecordExtractor

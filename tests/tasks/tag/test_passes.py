@@ -13,9 +13,9 @@ from widemargin import SequenceTagger
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.jackknife import QUICK as FOLD
 from widemargin.tasks.jackknife import parts
-from widemargin.tasks.tag.first_pass import FOLDS, first_labels, guessed
+from widemargin.tasks.tag.compile import FOLDS, first_labels, guessed
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.passes import nearby_labels
+from widemargin.tasks.tag.predict import nearby_labels
 from widemargin.tasks.training import Data
 from widemargin.text.inputs import as_columns
 

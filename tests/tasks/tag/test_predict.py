@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from widemargin.core.problem import predict
 from widemargin.tasks.tag import predict as predicting
+from widemargin.tasks.tag.features import ChainShape
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.weights import ChainShape
 from widemargin.text.inputs import as_columns
 from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.records import RecordExtractor

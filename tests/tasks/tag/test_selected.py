@@ -17,7 +17,7 @@ from widemargin.core.stop import Stop
 from widemargin.errors import DataError
 from widemargin.objectives import Softmax
 from widemargin.solvers import LBFGS
-from widemargin.tasks.tag.selected import SelectedChain, SelectedChainExamples, observed_pairs, observed_states
+from widemargin.tasks.tag.crfsuite import SelectedChain, SelectedChainExamples, observed_pairs, observed_states
 
 pytestmark = pytest.mark.interpreted
 

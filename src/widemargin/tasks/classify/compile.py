@@ -15,10 +15,9 @@ from widemargin.core.examples import Examples
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.sparse import Matrix, Rows, binary, taken
-from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.label_rows import LabelRows
-from widemargin.tasks.classify.examples import ClassExamples, multilabel_kind
+from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples, multilabel_kind
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.classify.parameters import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.survey import Survey, widened
@@ -75,27 +74,11 @@ def compile_classes(
     known, gold = class_numbers(y, None if labels is None else list(labels))
     if len(known) < 2:
         raise DataError(f"there is only one class, {known[0]!r}; at least two are needed to tell them apart")
-    _check_lengths(X.rows, gold)
-    intercept, extractor = _intercept(parameters), MatrixExtractor(X.width)
+    dev, number = data.dev, {label: code for code, label in enumerate(known)}
+    if dev is not None:
+        dev = dev[0], np.array([number.get(label, -1) for label in np.asarray(dev[1]).tolist()], dtype=np.int32)
     costs = cost_matrix(parameters.costs, known)
-    warn_of_scales(X.rows)
-    examples = ClassExamples(binary(X.rows), X.width, len(known), gold, costs=costs, intercept=intercept)
-    score = None
-    if data.dev is not None:
-        dev = ClassExamples(extractor.rows(data.dev[0]), X.width, len(known), intercept=intercept)
-        number = {label: code for code, label in enumerate(known)}
-        right = np.array([number.get(label, -1) for label in np.asarray(data.dev[1]).tolist()], dtype=np.int32)
-        score = _accuracy(dev, right, parameters.n_jobs)
-    return Compiled(
-        examples,
-        partial(_model, Classifier, known, extractor, examples.features),
-        known,
-        score,
-        "accuracy",
-        weight,
-        piecewise=True,
-        matched=partial(_matched, known, extractor, examples.features),
-    )
+    return _compiled(parameters, Classifier, ClassExamples, known, X, gold, costs, dev, weight)
 
 
 def compile_sets(
@@ -114,26 +97,48 @@ def compile_sets(
     if after is not None:
         labels = _labels_after(after, labels, listed_labels(data.y))
     known, gold = indicators(data.y, None if labels is None else list(labels))
+    kind, costs = multilabel_kind(len(known), pairwise=parameters.pairwise), set_costs(parameters.costs, known)
+    dev = None if data.dev is None else (data.dev[0], indicators(data.dev[1], known)[1])
+    return _compiled(parameters, MultilabelModel, kind, known, X, gold, costs, dev, data.sample_weight)
+
+
+def _compiled(
+    parameters: LinearParameters,
+    model: type[M],
+    kind: type[ClassExamples] | type[MultilabelExamples],
+    labels: list[Any],
+    X: Matrix,
+    gold: AnyArray,
+    costs: AnyArray | None,
+    dev: tuple[Any, AnyArray] | None,
+    sample_weight: Any,
+) -> Compiled[M]:
+    """The examples with their development score, and how to make a model; `dev` has gold in the form of outputs."""
     _check_lengths(X.rows, gold)
-    kind, n = multilabel_kind(len(known), pairwise=parameters.pairwise), len(known)
-    intercept, extractor = _intercept(parameters), MatrixExtractor(X.width)
-    costs = set_costs(parameters.costs, known)
+    intercept, extractor, score = _intercept(parameters), MatrixExtractor(X.width), None
     warn_of_scales(X.rows)
-    examples = kind(binary(X.rows), X.width, n, gold, costs=costs, intercept=intercept)
-    score = None
-    if data.dev is not None:
-        dev = kind(extractor.rows(data.dev[0]), X.width, n, intercept=intercept)
-        score = _f1(dev, indicators(data.dev[1], known)[1], parameters.n_jobs)
+    examples = kind(binary(X.rows), X.width, len(labels), gold, costs=costs, intercept=intercept)
+    if dev is not None:
+        found = kind(extractor.rows(dev[0]), X.width, len(labels), intercept=intercept)
+        score = partial(_dev_score, model.several, found, dev[1], count_threads(parameters.n_jobs))
     return Compiled(
         examples,
-        partial(_model, MultilabelModel, known, extractor, examples.features),
-        known,
+        partial(_model, model, labels, extractor, examples.features),
+        labels,
         score,
-        "f1",
-        data.sample_weight,
+        "f1" if model.several else "accuracy",
+        sample_weight,
         piecewise=True,
-        matched=partial(_matched, known, extractor, examples.features),
+        matched=partial(_matched, labels, extractor, examples.features),
     )
+
+
+def _dev_score(several: bool, examples: Examples, gold: AnyArray, n_threads: int, w: FloatVector) -> float:
+    """The share of right classes; or F1 of the labels, over all examples."""
+    predicted = np.concatenate(predict(examples, w, n_threads))
+    if not several:
+        return float(np.mean(predicted == gold))
+    return float(2.0 * (predicted * gold).sum() / max(predicted.sum() + gold.sum(), 1))
 
 
 def _model(
@@ -224,23 +229,6 @@ def merged(X: Matrix, y: Any, sample_weight: Any) -> tuple[Matrix, AnyArray, Flo
 def _check_lengths(features: Rows, gold: IntVector | IntMatrix) -> None:
     if len(features.indptr) - 1 != len(gold):
         raise DataError(f"X has {len(features.indptr) - 1} rows, but y has {len(gold)}")
-
-
-def _accuracy(examples: Examples, gold: IntVector, n_jobs: int | None) -> Score:
-    """The share of right classes as a function of the weights."""
-    n_threads = count_threads(n_jobs)
-    return lambda w: float(np.mean(np.concatenate(predict(examples, w, n_threads)) == gold))
-
-
-def _f1(examples: Examples, gold: IntMatrix, n_jobs: int | None) -> Score:
-    """F1 of the labels, over all examples, as a function of the weights."""
-    n_threads = count_threads(n_jobs)
-
-    def score(w: FloatVector) -> float:
-        predicted = np.concatenate(predict(examples, w, n_threads))
-        return float(2.0 * (predicted * gold).sum() / max(predicted.sum() + gold.sum(), 1))
-
-    return score
 
 
 def class_numbers(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntVector]:

@@ -4,7 +4,7 @@ Model files call their structures ``classes`` and ``multilabel``.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -23,8 +23,8 @@ from widemargin.files.svmlight import cut
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.structures.examples import WithSums
-from widemargin.tasks.answers import Answers, Ranked, checked_k, together
-from widemargin.tasks.base import Corpus, Model, Reading, Tally
+from widemargin.tasks.answers import Answers, Ranked, Tallied, checked_k, together
+from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.calibration import Judged, Tempered
 from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples, multilabel_kind
 from widemargin.tasks.classify.files import class_counts, counted_evaluation, read_svmlight
@@ -37,7 +37,7 @@ from widemargin.text.matrices import MatrixExtractor, in_shares
 
 
 @dataclass
-class LinearModel(Model):
+class LinearModel(Tallied, Probable):
     """A trained classifier of either kind.
 
     `W` is features × labels. `bias` has one number per label, `pairs` one per pair of labels, or none at all.
@@ -102,28 +102,25 @@ class LinearModel(Model):
             return text
         return "".join(f"{label}\n" for label in labels)
 
-    def _calibration_errors(self, X: Any, y: Any) -> dict[str, float]:
-        """How far confidence is from the truth; empty unless the model is calibrated."""
-        return {}
+    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """The probabilities, since a row has each label once or not at all."""
+        return self.predict_proba(X, n_threads)
 
-    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """How many labels are right, and how long prediction takes."""
-        counts, seconds = self._counted(X, y, n_threads)
-        return counted_evaluation(counts, self._calibration_errors(X, y), seconds, several=self.several)
+    def likely(self, X: Any, n_threads: int = 1, **limits: Any) -> list[dict[str, Any]]:
+        """The probabilities of the labels of every row."""
+        rows = self.predict_proba(X, n_threads, **limits).tolist()
+        return [{"probabilities": above_least(self.labels, row)} for row in rows]
 
-    def _counted(self, X: Any, y: Any, n_threads: int) -> Tally:
+    def counted(self, X: Any, y: Any, n_threads: int) -> Tally:
+        """Labels that are right and wrong."""
         begin = perf_counter()
         outputs = self.predict(X, n_threads)
         seconds = {"classifying": perf_counter() - begin}
         return Tally(class_counts(self.spelt(y), self.spelt(outputs)), seconds)
 
-    def tally(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Tally | None:
-        """Labels that are right and wrong; calibration needs all examples at once."""
-        return self._counted(X, y, n_threads) if self.calibration is None else None
-
-    def tallied(self, tally: Tally) -> Evaluation:
+    def scored(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
         """How many labels are right."""
-        return counted_evaluation(tally.counts, {}, tally.seconds, several=self.several)
+        return counted_evaluation(tally.counts, calibration, tally.seconds, several=self.several)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest features, biases and pairs of labels."""
@@ -161,7 +158,7 @@ class LinearModel(Model):
         return cls(labels, extractor, W, bias, pairs, summary=stored.header["summary"])
 
 
-class Classifier(LinearModel, Answers, Probable):
+class Classifier(LinearModel, Answers):
     """One class out of several for each row of a matrix; all answers follow from the matrix of scores.
 
     Classes support only the `allowed` constraint: for each row, a set of classes, or None.
@@ -192,11 +189,6 @@ class Classifier(LinearModel, Answers, Probable):
     def spelt(self, outputs: Any) -> list[list[str]]:
         """The class of every example, as a list of one string."""
         return [[str(label)] for label in outputs]
-
-    def _calibration_errors(self, X: Any, y: Any) -> dict[str, float]:
-        if self.calibration is None:
-            return {}
-        return {kind: each.after for kind, each in self.judge_confidence(X, y).items()}
 
     def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Any]:
         """The class of every row."""
@@ -271,15 +263,6 @@ class Classifier(LinearModel, Answers, Probable):
         self.check_probable()
         return self.predict(X, n_threads)
 
-    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """The probabilities, since every row has one class."""
-        return self.predict_proba(X, n_threads)
-
-    def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
-        """The probabilities of the classes of every row."""
-        rows = self.predict_proba(X, n_threads, constraints).tolist()
-        return [{"probabilities": above_least(self.labels, row)} for row in rows]
-
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The classes predicted for `X`, judged by `y`."""
         margins = self._margins(X)
@@ -320,7 +303,7 @@ def _softmax(scores: FloatMatrix) -> FloatMatrix:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-class MultilabelModel(LinearModel, Probable):
+class MultilabelModel(LinearModel):
     """Any number of labels for each row of a matrix."""
 
     kind = "multilabel"
@@ -352,14 +335,6 @@ class MultilabelModel(LinearModel, Probable):
         """The labels that are more probable than not: the fewest wrong ones on average."""
         rows = self.predict_proba(X, n_threads).tolist()
         return [[label for label, p in zip(self.labels, row, strict=True) if p > 0.5] for row in rows]
-
-    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """The probabilities, since a row has each label once or not at all."""
-        return self.predict_proba(X, n_threads)
-
-    def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
-        """The probabilities of the labels of every row."""
-        return [{"probabilities": above_least(self.labels, row)} for row in self.predict_proba(X, n_threads).tolist()]
 
     def gold(self, data: Any) -> list[list[str]]:
         """The labels of every example."""

@@ -17,7 +17,7 @@ TASK = Task(
     does="Learn to cut sequences into labelled segments.\n\nThe labels of the data mark segments in BIO, or are XML "
     "fields, or spans in JSON.",
     example="--train citations.xml --max-length 40 --out citations.wm",
-    files="files.SegmentFiles",
+    files="labels.SegmentFiles",
     options="parameters.SegmentOptions",
     reads=("label", "format", "columns", "unknown", "alternatives"),
 )

@@ -26,9 +26,9 @@ from widemargin.tasks.segment.labels import (
 )
 from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.parameters import SegmenterParameters
-from widemargin.tasks.segment.spans import gold_lengths
-from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
+from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights, gold_lengths
 from widemargin.tasks.survey import Survey, refuse_latent
+from widemargin.tasks.token_examples import joined
 from widemargin.tasks.token_scores import dev_score
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
@@ -131,9 +131,7 @@ def _matched(labels: list[str], extractor: SegmentExtractor, shape: Segmentation
         moved(own.roles.reshape(m, ROLES, -1), tokens, np.arange(ROLES), codes).reshape(n, -1),
         moved(own.segment, spans, codes),
         moved(own.length, places(range(shape.longest), range(model.shape.longest)), codes),
-        moved(own.transition, codes, codes),
-        moved(own.begin, codes),
-        moved(own.end, codes),
+        joined(moved(own.transition, codes, codes), moved(own.begin, codes), moved(own.end, codes)),
     )
     return Matched(w, numbers.flat().astype(np.int64), (codes, tokens, spans, np.array(model.shape.max_lengths)))
 

@@ -27,14 +27,14 @@ from widemargin.core.examples import whole_costs
 from widemargin.core.sparse import sums
 from widemargin.structures.chain import table_of
 from widemargin.structures.flat import Scores
-from widemargin.tasks.segment.spans import gold_lengths
+from widemargin.tasks.segment.weights import gold_lengths
 
 NO_REACH: IntMatrix = np.empty((0, 0), dtype=np.int32)
 NO_BEGINS: BoolVector = np.empty(0, dtype=np.bool_)
 
 
 class Known(NamedTuple):
-    """Everything known about the gold segments (`tasks.segment.spans` has their codes).
+    """Everything known about the gold segments (`tasks.segment.weights` has their codes).
 
     Parameters
     ----------
@@ -57,7 +57,9 @@ class Known(NamedTuple):
         n, width = allowed.shape
         reach, lengths = np.zeros((n, width // 2), dtype=np.int32), np.zeros(n, dtype=np.int32)
         _extents(indptr, allowed, allowed.sum(axis=1) == 1, reach, lengths)
-        return cls(allowed, given, lengths, reach, np.append(allowed[:, 1::2].any(axis=1), True))
+        begins = np.append(allowed[:, 1::2].any(axis=1), True)
+        begins[indptr] = True  # sequences end, even if no output of the next one fits
+        return cls(allowed, given, lengths, reach, begins)
 
     @property
     def codes(self) -> IntVector:

@@ -4,7 +4,7 @@
 
 over the segments (t_j, u_j, y_j) of y: from token t_j to token u_j, with the label y_j. The structure is
 `structures.segments`. The module `scores` defines the score of a segment, `costs` its error, `weights` the layout of
-the weights, `spans` how spans are numbered and outputs written: an int32 code per token, twice the label, plus one
+the weights, how spans are numbered, and how outputs are written: an int32 code per token, twice the label, plus one
 where a segment begins.
 """
 
@@ -17,16 +17,15 @@ from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_row
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.sparse import NO_ROWS, Rows, sums, taken
 from widemargin.errors import DataError
-from widemargin.structures.examples import Partial, WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
 from widemargin.structures.segments import Segments
-from widemargin.tasks.partial import association
+from widemargin.tasks.partial import PartialTokens, association
 from widemargin.tasks.segment.costs import Known, SegmentCosts
-from widemargin.tasks.segment.scores import NO_LIMITS, Limits, SegmentFeatures
-from widemargin.tasks.segment.spans import gold_lengths, span_boundaries
-from widemargin.tasks.segment.weights import INSIDE, ROLES, Segmentation
+from widemargin.tasks.segment.scores import SegmentFeatures
+from widemargin.tasks.segment.weights import INSIDE, ROLES, Segmentation, gold_lengths, span_boundaries
+from widemargin.tasks.token_examples import TokenExamples, check_rows
 
 
-class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
+class SegmentExamples(TokenExamples):
     """Sequences with their gold segments (or without, for prediction only), compiled to arrays.
 
     Parameters
@@ -35,11 +34,10 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
     indptr : (n + 1,) where each sequence begins among the tokens
     features : the features of each token, a row per token
     segment_features : the features of each candidate span, a row per span; None if the model has none
-    gold : the code of each token (`tasks.segment.spans`); None when the sequences are only to be decoded
+    gold : the code of each token (`tasks.segment.weights`); None when the sequences are only to be decoded
     precision : (L,) error of a wrong segment, by its label; None for ones
     recall : (L,) error of missing a gold segment, by its label; None for ones
     confusion : (L, L) error of the column's label on a gold segment with the row's; None counts wrong ones
-    limits : which segments are possible; None for all that are not too long
     known : what is known of the gold segments, if not all
     """
 
@@ -57,7 +55,6 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
         precision: FloatVector | None = None,
         recall: FloatVector | None = None,
         confusion: FloatMatrix | None = None,
-        limits: Limits | None = None,
         known: Known | None = None,
     ) -> None:
         n_labels = shape.n_labels
@@ -68,26 +65,27 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
             "confusion": 1.0 - np.eye(n_labels) if confusion is None else confusion,
         }
         penalties = {name: np.ascontiguousarray(each, dtype=np.float64) for name, each in penalties.items()}
-        limits = NO_LIMITS if limits is None else Limits(*map(np.ascontiguousarray, limits))
-        rows = SegmentFeatures(shape, indptr, features, segment_features or NO_ROWS, limits)
+        rows = SegmentFeatures(shape, indptr, features, segment_features or NO_ROWS)
         _check(rows, gold, penalties)
         costs = SegmentCosts(indptr, shape.longest, gold, **penalties, known=known)
         super().__init__(Segments(n_labels, shape.longest), rows, costs, gold)
 
     @property
-    def shape(self) -> Segmentation:
-        """Of the weights."""
-        return self.features.shape
-
-    @property
-    def indptr(self) -> LongVector:
-        """Where each sequence begins among the tokens."""
-        return self.features.indptr
-
-    @property
     def spans(self) -> LongVector:
-        """The number of each token's first candidate span (`tasks.segment.spans`)."""
+        """The number of each token's first candidate span (`tasks.segment.weights`)."""
         return self.features.spans
+
+    @property
+    def part_boundaries(self) -> LongVector:
+        """Where the candidate spans of each sequence begin: each has a row of max-marginals."""
+        return self.spans[self.indptr]
+
+    def bounds_of(self, indptr: LongVector, allowed: BoolMatrix) -> SegmentCosts:
+        """Costs of −∞ for codes that are not `allowed` at a token; sequence i has those from `indptr[i]` on."""
+        n_labels, longest, nothing = self.shape.n_labels, self.shape.longest, np.zeros(len(allowed), dtype=np.bool_)
+        known = Known.of(indptr, allowed, nothing)._replace(lengths=nothing.astype(np.int32))
+        free, never = np.zeros((n_labels, n_labels)), np.full(n_labels, -np.inf)
+        return SegmentCosts(indptr, longest, known.codes, never, free[0], free, known)
 
     def expectation_bytes(self) -> FloatVector:
         """What `expectation` may take: scores and probabilities of all segments, and the entries of ψ."""
@@ -121,10 +119,10 @@ class SegmentExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums
             short = np.flatnonzero(np.arange(own.spans[-1]) - first < lengths.max(initial=0))
             spans = span_boundaries(places, int(lengths.max(initial=0)))[places]
             parts += parts_of_rows(spans, taken(own.segment_rows, short), segment_features)
-        return digests_of_parts([lengths.astype(np.int64), *penalties, *own.limits, len(parts)], *parts)
+        return digests_of_parts([lengths.astype(np.int64), *penalties, len(parts)], *parts)
 
 
-class PartialSegmentExamples(Partial, SegmentExamples):
+class PartialSegmentExamples(PartialTokens, SegmentExamples):
     """Sequences with sets of codes for their tokens: what is unknown is latent (Yu & Joachims 2009).
 
     The best completion is decoded like any output, with an error of −∞ for segments that do not fit.
@@ -154,25 +152,11 @@ class PartialSegmentExamples(Partial, SegmentExamples):
         allowed[indptr[:-1][np.diff(indptr) > 0], 0::2] = False
         self.known, self._penalties = Known.of(indptr, allowed, given), penalties
         super().__init__(shape, indptr, features, segment_features, known=self.known, **penalties)
-        nothing = self.known._replace(given=np.zeros_like(given), lengths=np.zeros_like(self.known.lengths))
-        free, n_labels = np.zeros(shape.n_labels), shape.n_labels
-        self.limits = SegmentCosts(
-            indptr,
-            shape.longest,
-            self.gold,
-            np.full(n_labels, -np.inf),
-            free,
-            np.zeros((n_labels, n_labels)),
-            nothing,
-        )
-        self.gold = self.complete(np.zeros(self.n_weights), self._everything)
+        self.limits = self.bounds_of(indptr, allowed)
+        self.gold = self.complete(np.zeros(self.n_weights), self.everything)
         for t in np.flatnonzero(~allowed[np.arange(len(given)), self.gold])[:1]:
             i = int(np.searchsorted(indptr, t, side="right")) - 1
             raise DataError(f"no segmentation of sequence {i} complies with its labels and the lengths of segments")
-
-    @property
-    def _everything(self) -> IntVector:
-        return np.arange(self.n_examples, dtype=np.int32)
 
     @property
     def informative(self) -> BoolVector:
@@ -200,42 +184,27 @@ class PartialSegmentExamples(Partial, SegmentExamples):
 
     def guess(self, rng: np.random.Generator) -> IntVector:
         """The best segmentations that fit, by weights drawn at random."""
-        return self.complete(rng.normal(size=self.n_weights), self._everything)
+        return self.complete(rng.normal(size=self.n_weights), self.everything)
 
-    def first_completions(self) -> IntVector:
-        """The best segmentations that fit, by how often features and labels of tokens go together."""
+    def naive_bayes(self) -> FloatVector:
+        """I[f, l] = log p(l | f) / p(l), by the labels of tokens."""
         allowed, truth = np.unique(self._labels, axis=0, return_inverse=True)
         w = np.zeros(self.n_weights)
-        parts = self.shape.parts(w)
+        parts, numbers = self.shape.parts(w), truth.ravel().astype(np.int32)
         roles = parts.roles.reshape(-1, ROLES, self.shape.n_labels)
-        roles[:, INSIDE] = association(
-            self.features.rows, self.shape.n_features, truth.ravel().astype(np.int32), allowed
-        )
+        roles[:, INSIDE] = association(self.features.rows, self.shape.n_features, numbers, allowed)
         parts.length[:] = -1.0  # rather one long segment than several short ones
-        return self.complete(w, self._everything)
+        return w
 
 
 def _check(features: SegmentFeatures, gold: IntVector, penalties: dict[str, Any]) -> None:
-    """Raise unless every index is within bounds, and gold within the lengths and limits: kernels do not check."""
+    """Raise unless every index is within bounds, and gold within the lengths: kernels do not check."""
     shape = features.shape
-    for name, what, rows, n, width in (
-        ("features", "tokens", features.rows, int(features.indptr[-1]), shape.n_features),
-        (
-            "segment_features",
-            "candidate spans",
-            features.segment_rows,
-            int(features.spans[-1]),
-            shape.n_segment_features,
-        ),
-    ):
-        if name == "segment_features" and width == 0:
-            continue
-        if len(rows.indptr) != n + 1 or rows.indptr[-1] != len(rows.indices):
-            raise DataError(f"there are {n} {what}, but {len(rows.indptr) - 1} rows of {name}")
-        if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < width:
-            raise DataError(f"{name} has an index outside 0 … {width - 1}")
+    check_rows("features", features.rows, int(features.indptr[-1]), "tokens", shape.n_features)
+    if shape.n_segment_features:
+        n, width = int(features.spans[-1]), shape.n_segment_features
+        check_rows("segment_features", features.segment_rows, n, "candidate spans", width)
     _check_penalties(shape.n_labels, penalties)
-    _check_limits(features)
     if len(gold):
         _check_gold(features, gold)
 
@@ -249,16 +218,8 @@ def _check_penalties(n_labels: int, penalties: dict[str, Any]) -> None:
         raise DataError("confusion must have zeros for right labels")
 
 
-def _check_limits(features: SegmentFeatures) -> None:
-    n, n_labels = int(features.indptr[-1]), features.shape.n_labels
-    for name, form in (("inside", (n, n_labels)), ("begin", (n, n_labels)), ("breaks", (n,))):
-        limit = getattr(features.limits, name)
-        if len(limit) and limit.shape != form:
-            raise DataError(f"the limit {name} has the shape {limit.shape}, not {form}")
-
-
 def _check_gold(features: SegmentFeatures, gold: IntVector) -> None:
-    shape, indptr, limits = features.shape, features.indptr, features.limits
+    shape, indptr = features.shape, features.indptr
     n = int(indptr[-1])
     if not (len(gold) == n and 0 <= gold.min() <= gold.max() < 2 * shape.n_labels):
         raise DataError(f"gold must hold {n} codes from 0 to {2 * shape.n_labels - 1}")
@@ -274,16 +235,6 @@ def _check_gold(features: SegmentFeatures, gold: IntVector) -> None:
             f"example {_example(indptr, t)} has a gold segment of {lengths[t]} tokens with the label "
             f"{labels[t]}, whose segments may have {shape.max_lengths[labels[t]]}"
         )
-    tokens = np.arange(n)
-    against = np.zeros(n, dtype=bool)
-    if len(limits.inside):
-        against |= ~limits.inside[tokens, labels]
-    if len(limits.begin):
-        against |= (gold & 1 == 1) & ~limits.begin[tokens, labels]
-    if len(limits.breaks):
-        against |= (gold & 1 == 0) & limits.breaks
-    if against.any():
-        raise DataError(f"example {_example(indptr, int(np.argmax(against)))} has a gold segment against the limits")
 
 
 def _example(indptr: LongVector, token: int) -> int:

@@ -26,7 +26,7 @@ from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
 from widemargin.structures.flat import grown
 from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
-from widemargin.tasks.segment.spans import span_boundaries
+from widemargin.tasks.segment.weights import span_boundaries
 from widemargin.text.alphabet import Alphabet, number_of
 from widemargin.text.columns import Columns
 from widemargin.text.extractor import selected, stored_alphabet
@@ -94,7 +94,7 @@ def _span_rows(
 
 
 class SegmentRows(NamedTuple):
-    """Sequences as rows of features: a row per token, and a row per candidate span (`tasks.segment.spans`)."""
+    """Sequences as rows of features: a row per token, and a row per candidate span (`tasks.segment.weights`)."""
 
     indptr: LongVector
     rows: Rows
@@ -221,15 +221,6 @@ class SegmentExtractor:
             matches += [f"similarity({name})={level}" for name in self.lexicons for level in LEVELS]
         return matches
 
-    def _runs(self, atoms: Atoms, longest: int) -> Iterator[tuple[str, Iterator[tuple[LongVector, KeyVector]]]]:
-        """For every feature of words, its name, and the places and keys of spans by their length."""
-        indptr = atoms.columns.indptr
-        for name, attribute in _ATTRIBUTES.items():
-            if name in self.segment_features and atoms.columns.n_tokens:
-                keys, seed = _token_keys(atoms, attribute), hash_strings([_seed(name)])
-                runs = _outermost(keys, indptr, longest) if name == "ends" else rolled(keys, indptr, longest)
-                yield name, ((starts, combine(np.broadcast_to(seed, len(each)), each)) for starts, each in runs)
-
     def _number(self, known: Vocabulary) -> None:
         self.index, self._names = Alphabet(known.keys), known.names
 
@@ -237,34 +228,35 @@ class SegmentExtractor:
         """The features that so many segments have, spelt."""
         atoms, groups = Atoms(X, self.tokens.resources), [(np.empty(0, np.uint64), np.empty(0, np.int64))]
         names: list[str] = []
-        for name, by_length in self._runs(atoms, longest):
-            known = [
-                (starts[gold], np.full(np.count_nonzero(gold), length), keys[gold])
-                for length, (starts, keys) in enumerate(by_length, 1)
-                for gold in [lengths[starts] == length]
-            ]
-            if not known:
-                continue
-            starts, sizes, keys = map(np.concatenate, zip(*known, strict=True))
+        for name in self._word_features if X.n_tokens else ():
+            of_two = name == "ends"
+            starts = np.flatnonzero((lengths > of_two) & (lengths <= longest))
+            sizes, tokens = lengths[starts], _token_keys(atoms, _ATTRIBUTES[name])
+            runs = combine(tokens[starts], tokens[starts + sizes - 1]) if of_two else _run_keys(tokens, starts, sizes)
+            keys = combine(np.broadcast_to(hash_strings([_seed(name)]), len(runs)), runs)
             distinct, first, counts = np.unique(keys, return_index=True, return_counts=True)
             frequent = counts >= least
             groups.append((distinct[frequent], counts[frequent]))
             codes, _, values = atoms.part(Atom("word", _ATTRIBUTES[name], 0))
             for at in first[frequent].tolist():
                 words = [values[code] or "" for code in codes[starts[at] : starts[at] + sizes[at]].tolist()]
-                names.append(f"{name}={' … '.join([words[0], words[-1]]) if name == 'ends' else ' '.join(words)}")
+                names.append(f"{name}={' … '.join([words[0], words[-1]]) if of_two else ' '.join(words)}")
         keys, counts = map(np.concatenate, zip(*groups, strict=True))
         return Vocabulary(keys, counts, names)
 
     @property
+    def _word_features(self) -> list[str]:
+        """The features of spans that are made of their words."""
+        return [name for name in _ATTRIBUTES if name in self.segment_features]
+
+    @property
     def _fields(self) -> tuple[Field, ...]:
         """The fields of tokens whose keys the features of words are made of."""
-        used = (_ATTRIBUTES[name] for name in _ATTRIBUTES if name in self.segment_features)
-        return tuple(dict.fromkeys(("word", attribute) for attribute in used))
+        return tuple(dict.fromkeys(("word", _ATTRIBUTES[name]) for name in self._word_features))
 
     @property
     def _plan(self) -> SpanPlan:
-        names = [name for name in _ATTRIBUTES if name in self.segment_features]
+        names = self._word_features
         places = [self._fields.index(("word", _ATTRIBUTES[name])) for name in names]
         return SpanPlan(
             hash_strings([_seed(name) for name in names]),
@@ -314,8 +306,10 @@ def _token_keys(atoms: Atoms, attribute: str) -> KeyVector:
     return keys[codes]
 
 
-def _outermost(keys: KeyVector, indptr: LongVector, longest: int) -> Iterator[tuple[LongVector, KeyVector]]:
-    """As `rolled`, with a key for only the first and the last of a run, for runs of two or more."""
-    for length, (starts, _) in enumerate(rolled(keys, indptr, longest), 1):
-        first = starts if length > 1 else starts[:0]
-        yield first, combine(keys[first], keys[first + length - 1])
+def _run_keys(keys: KeyVector, starts: LongVector, sizes: IntVector) -> KeyVector:
+    """A key for each run of so many tokens, as `text.hashing.rolled` makes it."""
+    runs = keys[starts]
+    for d in range(1, int(sizes.max(initial=0))):
+        longer = np.flatnonzero(sizes > d)
+        runs[longer] = combine(runs[longer], keys[starts[longer] + d])
+    return runs

@@ -6,19 +6,20 @@ Model files call its structure ``segment``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import AnyArray, FloatMatrix, IntVector, LongVector
 from widemargin.core.header import Fields, many, names, record, whole
-from widemargin.core.stored import Stored, packed_rows
+from widemargin.core.sparse import Rows
+from widemargin.core.stored import Stored
 from widemargin.files.jsonlines import SPANS
 from widemargin.tasks.answers import SureSpan
 from widemargin.tasks.base import Corpus, selected_rows
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.margins import segment_margin
+from widemargin.tasks.margins import Ahead, segment_margin
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
@@ -31,7 +32,8 @@ from widemargin.tasks.segment.predict import (
     token_probabilities,
 )
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
-from widemargin.tasks.strongest import Part, by_name_and_label, label_parts, strongest, strongest_by_label
+from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_by_label
+from widemargin.tasks.token_examples import joined
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
@@ -49,6 +51,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
     kind = "segment"
     predicts = "segments"
     outputs_are = "spans"
+    sizes_of = ("labels", "features", "segment_features", "weights")
     fields: ClassVar[Fields] = {
         "labels": names(at_least=1),
         "features": record({}),
@@ -66,22 +69,6 @@ class SegmentModel(TokenModel[SegmentExamples]):
         return Segmentation(
             len(self.labels), extractor.n_features, extractor.n_segment_features, tuple(self.max_lengths)
         )
-
-    @property
-    def w(self) -> FloatVector:
-        """All weights as one vector."""
-        return self.weights.flat()
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The numbers of labels, features and weights."""
-        shape = self.shape
-        return {
-            "labels": shape.n_labels,
-            "features": shape.n_features,
-            "segment_features": shape.n_segment_features,
-            "weights": shape.n_weights,
-        }
 
     @property
     def code_names(self) -> list[str]:
@@ -127,9 +114,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest features of tokens and segments, lengths, transitions, first and last labels."""
         weights, labels = self.weights, self.labels
-        in_roles, in_segments = self._feature_names()
-        of_tokens = strongest_by_label(weights.thin_roles, in_roles, labels, chosen, top)
-        of_segments = strongest_by_label(weights.thin_segment, in_segments, labels, chosen, top)
+        of_tokens, of_segments = (strongest_by_label(*each, labels, chosen, top) for each in self.named_rows())
         lengths = {
             labels[j]: strongest(weights.length[:, j], top, lambda d: f"{d + 1} token{'s' * (d > 0)}") for j in chosen
         }
@@ -140,16 +125,11 @@ class SegmentModel(TokenModel[SegmentExamples]):
             **label_parts(weights, labels, chosen, top),
         }
 
-    def state_features(self) -> dict[tuple[str, Any], float]:
-        """The weights that are not zero of features of tokens, by their place in a segment, and of segments."""
-        in_roles, in_segments = self._feature_names()
-        of_tokens = by_name_and_label(self.weights.thin_roles, in_roles, self.labels)
-        return of_tokens | by_name_and_label(self.weights.thin_segment, in_segments, self.labels)
-
-    def _feature_names(self) -> tuple[list[str], list[str]]:
-        """The names of the features of tokens, in each of their roles, and of segments."""
+    def named_rows(self) -> list[tuple[Rows, list[str]]]:
+        """The weights of the features of tokens, by their place in a segment, and of segments."""
         names, n = self.extractor.names(), self.extractor.n_features
-        return [f"{name} ({role})" for name in names[:n] for role in ROLE_NAMES], names[n:]
+        in_roles = [f"{name} ({role})" for name in names[:n] for role in ROLE_NAMES]
+        return [(self.weights.thin_roles, in_roles), (self.weights.thin_segment, names[n:])]
 
     def constrained(self, examples: SegmentExamples, constraints: Constraints) -> ConstrainedSegments:
         """The sequences under constraints."""
@@ -159,18 +139,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
         """The spans of every sequence."""
         return decode_segments(codes, self.labels, indptr)
 
-    def marginals(self, examples: SegmentExamples, weights: Any, batch: IntVector) -> FloatMatrix:
-        """For each candidate span, the best score with each of the `labels`."""
-        return examples.max_marginals(weights, batch)
-
-    def max_marginals(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
-        """For each candidate span of every sequence, by start and length, the best score with each of the `labels`."""
-        examples, _, best = self.compared(X, n_threads)
-        return np.split(best, self.part_boundaries(examples)[1:-1])
-
-    def margins(
-        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
-    ) -> list[tuple[list[Span], FloatVector]]:
+    def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Ahead]:
         """The predicted spans of every sequence, with their margins."""
         examples, codes, best = self.compared(X, n_threads, constraints)
         indptr, rows = examples.indptr, examples.spans
@@ -178,17 +147,12 @@ class SegmentModel(TokenModel[SegmentExamples]):
         for i, predicted in enumerate(self.outputs(codes, indptr)):
             own = rows[indptr[i] : indptr[i + 1] + 1]
             ahead = [segment_margin(best, own, start, end, self.labels.index(type_)) for start, end, type_ in predicted]
-            found.append((predicted, np.array(ahead, dtype=np.float64)))
+            found.append(Ahead(predicted, np.array(ahead, dtype=np.float64)))
         return found
 
-    def confidence(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatVector]:
-        """For each predicted span of every sequence, the probability that it is right."""
-        curve = self.curve("spans")
-        return [curve(ahead) for _, ahead in self.margins(X, n_threads, constraints)]
-
-    def part_boundaries(self, examples: SegmentExamples) -> LongVector:
-        """Where the candidate spans of each sequence begin."""
-        return examples.spans[examples.indptr]
+    def ahead(self, margins: Ahead, kind: Literal["labels", "spans"]) -> Ahead:
+        """The spans of a sequence, and their margins."""
+        return margins
 
     @property
     def label_numbers(self) -> dict[str, int]:
@@ -215,15 +179,10 @@ class SegmentModel(TokenModel[SegmentExamples]):
             for each, n in zip(found, sizes, strict=True)
         ]
 
-    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Span]]:
+    def least_risk(self, examples: SegmentExamples, probabilities: list[FloatMatrix]) -> IntVector:
         """The segmentations with the fewest wrong plus missed segments on average."""
-        examples, found = self.probabilities(X, n_threads)
         inside = np.array([label != OUTSIDE for label in self.labels])
-        return self.outputs(least_risk(examples.structure, found, examples.sizes, inside), examples.indptr)
-
-    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """How many segments of every sequence have each of the `labels` on average."""
-        return np.array([each.sum(axis=0) for each in self.probabilities(X, n_threads)[1]])
+        return least_risk(examples.structure, probabilities, examples.sizes, inside)
 
     def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """Tokens, and the spans that are likely enough."""
@@ -236,19 +195,6 @@ class SegmentModel(TokenModel[SegmentExamples]):
     def spans_in(self, outputs: list[list[Any]]) -> list[list[Span]]:
         """The outputs themselves."""
         return outputs
-
-    def sure_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
-        """The predicted spans of every sequence, each with the probability that it is right."""
-        curve = self.curve("spans")
-        return [
-            [SureSpan(*span, sure) for span, sure in zip(found, curve(ahead).tolist(), strict=True)]
-            for found, ahead in self.margins(X, n_threads, constraints)
-        ]
-
-    def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
-        """Spans with the confidence in each."""
-        found = self.sure_spans(X, n_threads, constraints)
-        return [{"spans": [span._asdict() for span in each]} for each in found]
 
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The spans predicted for `X`, judged by `y`."""
@@ -274,9 +220,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
 
     def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = self.extractor.describe()
-        tensors |= {f"weights.{name}": getattr(self.weights, name) for name in DENSE}
-        tensors |= packed_rows("weights.roles", self.weights.thin_roles)
-        tensors |= packed_rows("weights.segment", self.weights.thin_segment)
+        tensors |= self._tensors(DENSE, ["roles", "segment"])
         return {"features": described, "max_lengths": list(self.max_lengths)}, tensors
 
     @classmethod
@@ -285,12 +229,14 @@ class SegmentModel(TokenModel[SegmentExamples]):
         extractor, n = SegmentExtractor.restore(stored.part("features")), len(labels)
         shape = Segmentation(n, extractor.n_features, extractor.n_segment_features, lengths)
         shapes = {"length": (shape.longest, n), "transition": (n, n), "begin": (n,), "end": (n,)}
+        length, *shared = (stored.tensor(f"weights.{part}", np.float64, shapes[part]) for part in DENSE)
         weights = SegmentWeights(
             np.empty((0, ROLES * n)),
             np.empty((0, n)),
-            **{part: stored.tensor(f"weights.{part}", np.float64, shapes[part]) for part in DENSE},
-            thin_roles=stored.rows("weights.roles", shape.n_features, ROLES * n),
-            thin_segment=stored.rows("weights.segment", shape.n_segment_features, n),
+            length,
+            joined(*shared),
+            stored.rows("weights.roles", shape.n_features, ROLES * n),
+            stored.rows("weights.segment", shape.n_segment_features, n),
         )
         return cls(labels, extractor, weights, lengths, summary=stored.header["summary"])
 

@@ -7,22 +7,21 @@ If a wrong segment costs 1 and a missed one 1, and tokens outside cost nothing, 
 so the best one for these sums, as scores of its segments, is that of minimum risk.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from widemargin._types import BoolVector, FloatMatrix, IntVector, LongVector
-from widemargin.core.sparse import taken
+from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, IntVector, LongVector
 from widemargin.structures.examples import PartExamples
 from widemargin.structures.segments import Segments
 from widemargin.tasks.constrained import Constrained
-from widemargin.tasks.constraints import Constraints, Windows, numbers_of
+from widemargin.tasks.constraints import numbers_of
 from widemargin.tasks.segment.costs import SegmentCosts
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import ReadSegments, SegmentExtractor
 from widemargin.tasks.segment.labels import decode_segments
-from widemargin.tasks.segment.scores import Limits, SegmentFeatures
+from widemargin.tasks.segment.scores import SegmentFeatures
 from widemargin.tasks.segment.weights import Segmentation, SegmentWeights
 from widemargin.text.inputs import as_columns
 from widemargin.text.spans import Span
@@ -65,49 +64,28 @@ class ConstrainedSegments(Constrained[SegmentExamples]):
     own. Spans cannot be marked improperly, so `bio` forbids nothing.
     """
 
-    def __init__(
-        self, examples: SegmentExamples, weights: SegmentWeights, labels: Sequence[str], constraints: Constraints
-    ) -> None:
-        super().__init__(labels, constraints, examples.indptr)
-        numbers_of(constraints.at_most_one, self.number)
-        self.weights = weights._replace(
-            transition=np.where(constraints.possible_pairs(self.number), weights.transition, -np.inf)
-        )
-        self.examples = _limited(examples, self._limits(examples.lengths.tolist()))
-
-    def within(self, i: int, windows: Windows) -> SegmentExamples:
-        """Sequence i alone, with spans of some types beginning only in their windows."""
-        limits = Limits(*(part[self.indptr[i] : self.indptr[i + 1]] for part in self.examples.features.limits))
-        begin = limits.begin.copy()
-        for type_, (low, high) in windows.items():
-            begin[:low, self.number[type_]] = begin[high + 1 :, self.number[type_]] = False
-        return _limited(self.examples, limits._replace(begin=begin), only=i)
-
     def spans(self, codes: IntVector) -> list[Span]:
         """The spans of one decoded sequence."""
         return decode_segments(codes, self.labels, np.array([0, len(codes)]))[0]
 
-    def _limits(self, lengths: list[int]) -> Limits:
-        inside = self.constraints.possible_labels(lengths, self.number)
-        begin, breaks = np.ones_like(inside), np.zeros(len(inside), dtype=bool)
+    def _allowed(self, lengths: list[int]) -> BoolMatrix:
+        allowed: BoolMatrix = np.repeat(self.constraints.possible_labels(lengths, self.number), 2, axis=1)
         for i, span in self.constraints.forced_spans(lengths):
-            first, last = self.indptr[i] + span.start, self.indptr[i] + span.end
+            first, end = self.indptr[i] + span.start, self.indptr[i] + span.end
             [label] = numbers_of([span.type], self.number)
-            inside[first:last, np.arange(len(self.labels)) != label] = False
-            begin[first + 1 : last] = False
-            breaks[first] = True
+            allowed[first:end, np.arange(2 * len(self.labels)) // 2 != label] = False
+            allowed[first + 1 : end, 1::2] = False  # tokens inside begin nothing
+            allowed[first, 0::2] = False
             if span.end < lengths[i]:
-                breaks[last] = True
-        return Limits(inside, begin, breaks)
+                allowed[end, 0::2] = False
+        return allowed
 
+    def _neighbours(self) -> tuple[BoolMatrix, BoolVector, BoolVector]:
+        any_label = np.ones(len(self.labels), dtype=bool)
+        return self.constraints.possible_pairs(self.number), any_label, any_label
 
-def _limited(examples: SegmentExamples, limits: Limits, only: int | None = None) -> SegmentExamples:
-    """The examples, or a single one, under limits."""
-    own = examples.features
-    indptr = own.indptr if only is None else own.indptr[only : only + 2]
-    tokens, spans = np.arange(indptr[0], indptr[-1]), np.arange(own.spans[indptr[0]], own.spans[indptr[-1]])
-    segment_rows = taken(own.segment_rows, spans) if examples.shape.n_segment_features else None
-    return SegmentExamples(examples.shape, indptr - indptr[0], taken(own.rows, tokens), segment_rows, limits=limits)
+    def _starting(self, type_: str) -> BoolVector:
+        return np.arange(2 * len(self.labels)) == 2 * numbers_of([type_], self.number)[0] + 1
 
 
 def _table(rows: FloatMatrix, n: int, longest: int) -> FloatMatrix:

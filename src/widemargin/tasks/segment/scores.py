@@ -4,7 +4,7 @@
                      + Σ_{g∈z} S[g, y] + length[d, y]
 
 for the segment of d + 1 tokens from t on, z being the features of that span; −inf where it is longer than its label
-allows or against a limit. Gathering is the transpose: coefficients r of segments become coefficients of tokens in their
+allows. Gathering is the transpose: coefficients r of segments become coefficients of tokens in their
 three roles. That of a token as the first of a segment is Σ_d r[t, d], as the last Σ_d r[t-d, d], and as any the sum of
 r over the segments that hold it.
 """
@@ -16,15 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import (
-    BoolMatrix,
-    BoolVector,
-    FloatMatrix,
-    FloatVector,
-    IntVector,
-    LongMatrix,
-    LongVector,
-)
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import (
     NO_ROWS,
     Draft,
@@ -39,24 +31,7 @@ from widemargin.structures.chain import table_of
 from widemargin.structures.flat import Counts, Parts, Scores, longest_of
 from widemargin.structures.label_rows import append, append_features, count_features, sum_by_feature
 from widemargin.structures.support import distinct, runs
-from widemargin.tasks.segment.spans import span_boundaries
-from widemargin.tasks.segment.weights import BEGIN, END, INSIDE, ROLES, Segmentation, SegmentWeights
-
-
-class Limits(NamedTuple):
-    """Which segments are possible: all, where the arrays are empty; else those that
-
-    - begin at a token t where `begin[t, y]` allows their label y,
-    - hold no token t where `inside[t, y]` does not, and
-    - do not run across a break: tokens with `breaks[t]` are the first of their segments.
-    """
-
-    inside: BoolMatrix
-    begin: BoolMatrix
-    breaks: BoolVector
-
-
-NO_LIMITS = Limits(np.empty((0, 0), dtype=np.bool_), np.empty((0, 0), dtype=np.bool_), np.empty(0, dtype=np.bool_))
+from widemargin.tasks.segment.weights import BEGIN, END, INSIDE, ROLES, Segmentation, SegmentWeights, span_boundaries
 
 
 class SegmentData(NamedTuple):
@@ -71,28 +46,9 @@ class SegmentData(NamedTuple):
     rows: Rows
     segment_rows: Rows
     max_lengths: IntVector
-    limits: Limits
     at_segment: int
     at_length: int
     at_transition: int
-
-
-@kernel
-def _keep(allowed: BoolVector, scores: FloatVector) -> None:
-    for label in range(len(scores)):
-        scores[label] = scores[label] if allowed[label] else -np.inf
-
-
-@kernel
-def _restrict(limits: Limits, t: int, d: int, scores: FloatVector) -> None:
-    """Set to −inf the labels that a segment from t on cannot have once it holds the token t + d."""
-    if len(limits.breaks) > 0 and d > 0 and limits.breaks[t + d]:
-        for label in range(len(scores)):
-            scores[label] = -np.inf
-    if len(limits.inside) > 0:
-        _keep(limits.inside[t + d], scores)
-    if len(limits.begin) > 0 and d == 0:
-        _keep(limits.begin[t], scores)
 
 
 @kernel
@@ -128,7 +84,6 @@ def _add_scores(data: SegmentData, weights: SegmentWeights, batch: IntVector, sc
                 last, length, out = tokens[t + d, END * n_labels :], lengths[d], segment[t, d]
                 for label in range(n_labels):
                     running[label] += inside[label]
-                _restrict(data.limits, first + t, d, running)
                 for label in range(n_labels):
                     out[label] += running[label] + last[label] + length[label]
                 span = data.spans[first + t] + d
@@ -288,28 +243,14 @@ class SegmentFeatures:
     indptr : (n + 1,) where each sequence begins among the tokens
     rows : the features of each token, a row per token
     segment_rows : the features of each candidate span, a row per span, or no rows
-    limits : which segments are possible
     """
 
-    def __init__(
-        self,
-        shape: Segmentation,
-        indptr: LongVector,
-        rows: Rows,
-        segment_rows: Rows = NO_ROWS,
-        limits: Limits = NO_LIMITS,
-    ) -> None:
-        self.shape, self.indptr, self.limits = shape, indptr, limits
-        self.rows, self.segment_rows = rows, segment_rows
+    def __init__(self, shape: Segmentation, indptr: LongVector, rows: Rows, segment_rows: Rows = NO_ROWS) -> None:
+        self.shape, self.indptr, self.rows, self.segment_rows = shape, indptr, rows, segment_rows
         self.n_weights, self.sizes = shape.n_weights, np.diff(indptr)
         self.spans = span_boundaries(indptr, shape.longest)
-        at_segment = ROLES * shape.n_features * shape.n_labels
-        at_length = at_segment + shape.n_segment_features * shape.n_labels
-        at_transition = at_length + shape.longest * shape.n_labels
         lengths = np.array(shape.max_lengths, dtype=np.int32)
-        self._data = SegmentData(
-            indptr, self.spans, rows, segment_rows, lengths, limits, at_segment, at_length, at_transition
-        )
+        self._data = SegmentData(indptr, self.spans, rows, segment_rows, lengths, *shape.offsets)
 
     @cached_property
     def work(self) -> FloatVector:
@@ -340,7 +281,7 @@ class SegmentFeatures:
         """Add the scores of features; transitions are the weights themselves."""
         weights = w if isinstance(w, SegmentWeights) else self.shape.parts(w)
         _add_scores(self._data, weights, batch, room)
-        return room._replace(shared=weights.shared())
+        return room._replace(shared=weights.shared)
 
     def gather(self, batch: IntVector, parts: Parts) -> Rows:
         """Feature vectors of sparse coefficients."""

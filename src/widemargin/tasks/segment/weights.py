@@ -1,13 +1,71 @@
-"""The weights of a segmentation model: one flat vector for solvers, its parts for decoding, a thin form for keeping."""
+"""The layout of segmentation models: weights, candidate spans, and the codes that segmentations are written in.
+
+The candidate spans of a sequence are all spans of up to `longest` tokens, numbered by their first token, then by their
+length; those of several sequences follow one another. A segmentation is a code per token: twice the label, plus one
+where a segment begins. The weights are one flat vector for solvers, its parts for decoding, a thin form for keeping.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from widemargin._types import FloatMatrix, FloatVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import NO_ROWS, Rows, compressed, expanded
 from widemargin.errors import DataError
+from widemargin.tasks.token_examples import LabelWeights
+
+Segment = tuple[int, int, int]
+"""The first token, the last token and the label."""
+
+
+def span_boundaries(indptr: LongVector, longest: int) -> LongVector:
+    """The number of each token's first span, and at the end how many spans there are; sequences begin at `indptr`.
+
+    >>> span_boundaries(np.array([0, 3, 4]), longest=2).tolist()
+    [0, 2, 4, 5, 6]
+    """
+    tokens = np.arange(indptr[-1])
+    ends = np.repeat(indptr[1:], np.diff(indptr))
+    spans: LongVector = np.zeros(len(tokens) + 1, dtype=np.int64)
+    np.cumsum(np.minimum(ends - tokens, longest), out=spans[1:])
+    return spans
+
+
+def encode(segments: list[Segment]) -> IntVector:
+    """The codes of one sequence's segments, which follow one another without a gap.
+
+    >>> encode([(0, 1, 3), (2, 2, 0)]).tolist()
+    [7, 6, 1]
+    """
+    lengths = [last - first + 1 for first, last, _ in segments]
+    codes: IntVector = np.repeat(np.array([2 * label for *_, label in segments], dtype=np.int32), lengths)
+    codes[[first for first, *_ in segments]] += 1
+    return codes
+
+
+def segments_of(codes: IntVector) -> list[Segment]:
+    """The segments of one sequence of codes.
+
+    >>> segments_of(np.array([7, 6, 1]))
+    [(0, 1, 3), (2, 2, 0)]
+    """
+    firsts = np.flatnonzero(codes & 1)
+    lasts = firsts + np.diff(firsts, append=len(codes)) - 1
+    return list(zip(firsts.tolist(), lasts.tolist(), (codes[firsts] >> 1).tolist(), strict=True))
+
+
+def gold_lengths(gold: IntVector) -> IntVector:
+    """The length of the gold segment that begins at each token, 0 where none does.
+
+    >>> gold_lengths(np.array([7, 6, 1, 1])).tolist()
+    [2, 0, 1, 1]
+    """
+    begins = np.flatnonzero(gold & 1)
+    lengths: IntVector = np.zeros(len(gold), dtype=np.int32)
+    lengths[begins] = np.diff(begins, append=len(gold))
+    return lengths
+
 
 BEGIN, INSIDE, END = range(3)
 """The roles in which a token's features count: as the first, as any, and as the last token of a segment."""
@@ -49,25 +107,38 @@ class Segmentation:
         rows = ROLES * self.n_features + self.n_segment_features + self.longest + self.n_labels + 2
         return rows * self.n_labels
 
+    @property
+    def offsets(self) -> tuple[int, int, int]:
+        """Where the weights of segment features, of lengths and of transitions begin."""
+        at_segment = ROLES * self.n_features * self.n_labels
+        at_length = at_segment + self.n_segment_features * self.n_labels
+        return at_segment, at_length, at_length + self.longest * self.n_labels
+
     def parts(self, w: FloatVector) -> "SegmentWeights":
         """The parts of `w` as views of it."""
         # Slices one by one: np.split takes as long as decoding a short sequence.
         n, L = self.n_features, self.n_labels
-        at_segment = ROLES * n * L
-        at_length = at_segment + self.n_segment_features * L
-        at_transition = at_length + self.longest * L
-        at_begin = at_transition + L * L
+        at_segment, at_length, at_transition = self.offsets
         return SegmentWeights(
             w[:at_segment].reshape(n, ROLES * L),
             w[at_segment:at_length].reshape(self.n_segment_features, L),
             w[at_length:at_transition].reshape(self.longest, L),
-            w[at_transition:at_begin].reshape(L, L),
-            w[at_begin : at_begin + L],
-            w[at_begin + L :],
+            w[at_transition:],
         )
 
 
-class SegmentWeights(NamedTuple):
+class SegmentParts(NamedTuple):
+    """The fields of `SegmentWeights`."""
+
+    roles: FloatMatrix
+    segment: FloatMatrix
+    length: FloatMatrix
+    shared: FloatVector
+    thin_roles: Rows = NO_ROWS
+    thin_segment: Rows = NO_ROWS
+
+
+class SegmentWeights(SegmentParts, LabelWeights):
     """A weight vector seen as its parts.
 
     Row f of `roles` holds the labels' weights of token feature f at the first token of a segment, then at every token,
@@ -75,37 +146,16 @@ class SegmentWeights(NamedTuple):
     are empty, and sparse rows take their place.
     """
 
-    roles: FloatMatrix
-    segment: FloatMatrix
-    length: FloatMatrix
-    transition: FloatMatrix
-    begin: FloatVector
-    end: FloatVector
-    thin_roles: Rows = NO_ROWS
-    thin_segment: Rows = NO_ROWS
+    __slots__ = ()
 
     def thinned(self) -> "SegmentWeights":
         """The same weights with sparse rows of feature weights."""
-        n_labels = len(self.begin)
         # Copies, so that the whole dense vector is not kept alive for the sake of its small parts.
-        return SegmentWeights(
-            np.empty((0, ROLES * n_labels)),
-            np.empty((0, n_labels)),
-            self.length.copy(),
-            self.transition.copy(),
-            self.begin.copy(),
-            self.end.copy(),
-            compressed(self.roles),
-            compressed(self.segment),
-        )
-
-    def shared(self) -> FloatVector:
-        """The scores of the parts that all sequences share: transitions, first and last labels."""
-        return np.concatenate([self.transition.ravel(), self.begin, self.end])
+        length, shared, thin = self.length.copy(), self.shared.copy(), map(compressed, (self.roles, self.segment))
+        return SegmentWeights(self.roles[:0].copy(), self.segment[:0].copy(), length, shared, *thin)
 
     def flat(self) -> FloatVector:
         """The flat weight vector."""
-        n_labels = len(self.begin)
-        roles = self.roles if len(self.roles) else expanded(self.thin_roles, ROLES * n_labels)
-        segment = self.segment if len(self.segment) else expanded(self.thin_segment, n_labels)
-        return np.concatenate([part.ravel() for part in (roles, segment, *self[2:6])])
+        roles = self.roles if len(self.roles) else expanded(self.thin_roles, ROLES * self.n_labels)
+        segment = self.segment if len(self.segment) else expanded(self.thin_segment, self.n_labels)
+        return np.concatenate([part.ravel() for part in (roles, segment, self.length, self.shared)])

@@ -12,13 +12,13 @@ TASK = Task(
             "model.Tagger",
             "estimator.SequenceTagger",
             foreign={b"lCRF": "crfsuite.read_tagger"},
-            observed="selected.observed_chain",
+            observed="crfsuite.observed_chain",
             survey="compile.survey_tags",
             arrays="out_of_core.TagArrays",
         )
     },
     does="Learn to label the tokens of sequences.",
     example="--train train.conllu --dev dev.conllu --label upos --out upos.wm",
-    files="files.TagFiles",
+    files=".token_files.TokenFiles",
     reads=("label", "format", "columns", "unknown", "alternatives"),
 )

@@ -1,95 +1,108 @@
-"""Label sequences that comply with constraints: `Constraints` in the numbers of a chain."""
+"""Which labels outputs may have: `Constraints` in the numbers of a chain, and BIOES labels that stand for BIO.
+
+BIO labels tell where a span begins. With labels that also tell where it ends, features of a span's last word, and of
+the word after it, have weights of their own. The user sees BIO labels only: an output is the BIO labels of the spans
+that the learnt labels mark. Learnt labels in a disorder, such as two beginnings in a row, are not decoded, so that each
+output has one score.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin._types import BoolMatrix, BoolVector, IntVector, LongVector
-from widemargin.core.sparse import Rows, taken
+from widemargin._types import BoolMatrix, BoolVector, IntVector
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.constrained import Constrained
-from widemargin.tasks.constraints import Constraints, Windows
+from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.weights import ChainShape, ChainWeights
+from widemargin.tasks.tag.features import ChainWeights
+from widemargin.text.labels import as_sequences
+from widemargin.text.partial import are_partial
 from widemargin.text.span_labels import STARTING, SpanLabels
-from widemargin.text.spans import Span, spans
+from widemargin.text.spans import Span, bio, bioes, is_bio, parsed, spans
+
+if TYPE_CHECKING:
+    from widemargin.tasks.tag.parameters import TaggerParameters
+
+BIOES = "bioes"
+GIVEN_AS = {"B": "B", "S": "B", "U": "B", "I": "I", "E": "I", "L": "I"}
 
 
-class ChainLimits(NamedTuple):
-    """The possible label pairs, first labels and last labels, and sets of labels for positions to choose from."""
-
-    pairs: BoolMatrix
-    begins: BoolVector
-    ends: BoolVector
-    sets: BoolMatrix
-
-
-def limited_weights(weights: ChainWeights, limits: ChainLimits) -> ChainWeights:
-    """Thinned weights with one more feature for each set."""
-    thin, (sets, labels) = weights.thin_emission, np.nonzero(~limits.sets)
-    sizes = np.bincount(sets, minlength=len(limits.sets))
-    return weights.limited(limits.pairs, limits.begins, limits.ends)._replace(
-        thin_emission=Rows(
-            np.concatenate([thin.indptr, thin.indptr[-1] + np.cumsum(sizes)]),
-            np.concatenate([thin.indices, labels.astype(np.int32)]),
-            np.concatenate([thin.values, np.full(len(labels), -np.inf)]),
-        ),
-    )
+def learnt(scheme: str, X: Any, y: Any) -> Any:
+    """The labels that a chain learns for `y`."""
+    if scheme != BIOES:
+        return y
+    gold = as_sequences(X, y)
+    if are_partial(gold):
+        raise UnsupportedError("the scheme bioes needs labels that are all known")
+    known = {label for labels in gold for label in labels}
+    wrong = [label for label in known if not isinstance(label, str) or (label != "O" and not _is_marked(label))]
+    if wrong:
+        raise DataError(f"the scheme bioes is for BIO labels, such as B-name, I-name and O, not {wrong[0]!r:.60}")
+    return [bioes(spans(labels), len(labels)) for labels in gold]
 
 
-def with_features(
-    examples: ChainExamples, n_more: int, positions: LongVector, more: IntVector, only: int | None = None
-) -> ChainExamples:
-    """The examples with `n_more` further features; `positions`, in ascending order, also have the features `more`.
+def given(scheme: str | None, labels: list[Any]) -> list[Any]:
+    """The labels that the user sees of the learnt ones of a sequence."""
+    return bio(spans(labels), len(labels)) if scheme == BIOES else labels
 
-    `only` keeps a single example; the positions are then counted from its beginning.
+
+def given_label(label: str) -> str:
+    """The label that the user sees of a learnt one, if it marks a span as it should.
+
+    >>> given_label("E-PER"), given_label("O")
+    ('I-PER', 'O')
     """
-    own, chain = examples.features, examples.shape
-    first, last = (0, examples.n_examples) if only is None else (only, only + 1)
-    indptr = examples.indptr[first : last + 1]
-    tokens = np.arange(indptr[0], indptr[-1])
-    features = taken(own.rows, tokens)
-    transitions = taken(own.transition_rows, tokens) if chain.n_transition_features else None
-    counts = np.bincount(positions, minlength=len(features.indptr) - 1)
-    places = features.indptr[positions + 1]
-    features = Rows(
-        features.indptr + np.concatenate([[0], np.cumsum(counts)]),
-        np.insert(features.indices, places, more),
-        np.insert(features.values, places, 1.0) if len(features.values) else features.values,
-    )
-    shape = ChainShape(chain.n_labels, chain.n_features + n_more, chain.n_transition_features)
-    return ChainExamples(shape, indptr - indptr[0], features, transition_features=transitions)
+    prefix, _ = parsed(label)
+    return "O" if prefix == "O" else GIVEN_AS[prefix] + label[1:]
+
+
+def well_formed(weights: ChainWeights, labels: Sequence[str]) -> ChainWeights:
+    """The weights without pairs of labels that mark no spans, as long as some output of every length is left."""
+    marks = SpanLabels(labels)
+    if not marks.having("OS").any():
+        return weights
+    return weights.limited(marks.pairs(), marks.begins(), marks.ends())
+
+
+def translated(constraints: Constraints, labels: Sequence[str]) -> Constraints:
+    """Constraints on given labels as those on the learnt `labels`."""
+    same: dict[str, list[str]] = {}
+    for label in labels:
+        same.setdefault(given_label(label), []).append(label)
+    allowed = constraints.allowed and [
+        each and [cell if cell is None or isinstance(cell, str) else _all(cell, same) for cell in each]
+        for each in constraints.allowed
+    ]
+    pairs = [(one, two) for a, b in constraints.forbidden for one in _all([a], same) for two in _all([b], same)]
+    return replace(constraints, allowed=allowed, forbidden=pairs)
+
+
+def check_scheme(parameters: "TaggerParameters", *, piece: bool = False) -> None:
+    """Raise an error if the scheme is unknown, or goes not together with something else."""
+    if parameters.scheme not in ("given", BIOES):
+        raise WidemarginError(f"scheme must be 'given' or 'bioes', not {parameters.scheme!r}")
+    if parameters.scheme == BIOES:
+        if piece:
+            raise UnsupportedError("the scheme bioes needs all labels from the start; give labels in BIOES instead")
+        if parameters.costs is not None or isinstance(parameters.class_weight, dict):
+            raise UnsupportedError("costs and weights name labels as they are given; with them, give labels in BIOES")
+
+
+def _is_marked(label: str) -> bool:
+    return is_bio([label]) and parsed(label)[0] in "BI"
+
+
+def _all(cell: Any, same: dict[str, list[str]]) -> list[Any]:
+    """All learnt labels of some given ones; one that is unknown stays, so that it is complained about."""
+    return [learnt_label for label in cell for learnt_label in same.get(label, [label])]
 
 
 class ConstrainedChain(Constrained[ChainExamples]):
-    """Sequences to be labelled under constraints."""
-
-    def __init__(
-        self, examples: ChainExamples, weights: ChainWeights, labels: Sequence[Any], constraints: Constraints
-    ) -> None:
-        super().__init__(labels, constraints, examples.indptr)
-        sets, choices = np.unique(self._possible(examples.lengths.tolist()), axis=0, return_inverse=True)
-        # One more set for each type that may occur only once: the labels that do not begin a span of it.
-        once = [~self.marks.having(STARTING, self.marks.of_type(type_)) for type_ in constraints.at_most_one]
-        first = examples.shape.n_features
-        self.closed = {type_: first + len(sets) + k for k, type_ in enumerate(constraints.at_most_one)}
-        all_sets = np.array([*sets, *once], dtype=bool).reshape(-1, len(labels))
-        self.weights = limited_weights(weights, self._limits(all_sets))
-        limited = np.flatnonzero(~np.all(sets, axis=1)[choices])
-        features = (first + choices[limited]).astype(np.int32)
-        self.examples = with_features(examples, len(all_sets), limited, features)
-
-    def within(self, i: int, windows: Windows) -> ChainExamples:
-        """Sequence i alone, with spans of some types beginning only in their windows."""
-        outside = sorted(
-            (t, self.closed[type_])
-            for type_, (low, high) in windows.items()
-            for t in range(int(self.examples.lengths[i]))
-            if not low <= t <= high
-        )
-        positions, features = np.array(outside, dtype=np.int64).reshape(-1, 2).T
-        return with_features(self.examples, 0, positions, features.astype(np.int32), only=i)
+    """Sequences to be labelled under constraints; codes are labels."""
 
     def spans(self, codes: IntVector) -> list[Span]:
         """The spans of one decoded sequence."""
@@ -100,8 +113,7 @@ class ConstrainedChain(Constrained[ChainExamples]):
         """The labels as marks of spans, needed only by constraints on spans."""
         return SpanLabels(self.labels)
 
-    def _possible(self, lengths: list[int]) -> BoolMatrix:
-        """Which labels each position may have."""
+    def _allowed(self, lengths: list[int]) -> BoolMatrix:
         possible = self.constraints.possible_labels(lengths, self.number)
         for i, span in self.constraints.forced_spans(lengths):
             begin, end = self.indptr[i] + span.start, self.indptr[i] + span.end
@@ -110,13 +122,11 @@ class ConstrainedChain(Constrained[ChainExamples]):
                 possible[end] &= ~self.marks.having("I", span.type)
         return possible
 
-    def _limits(self, sets: BoolMatrix) -> ChainLimits:
-        n = len(self.labels)
-        pairs, begins, ends = (
-            self.constraints.possible_pairs(self.number),
-            np.ones(n, dtype=bool),
-            np.ones(n, dtype=bool),
-        )
+    def _neighbours(self) -> tuple[BoolMatrix, BoolVector, BoolVector]:
+        pairs, any_label = self.constraints.possible_pairs(self.number), np.ones(len(self.labels), dtype=bool)
         if self.constraints.bio or self.constraints.at_most_one:
-            pairs, begins, ends = pairs & self.marks.pairs(), self.marks.begins(), self.marks.ends()
-        return ChainLimits(pairs, begins, ends, sets)
+            return pairs & self.marks.pairs(), self.marks.begins(), self.marks.ends()
+        return pairs, any_label, any_label
+
+    def _starting(self, type_: str) -> BoolVector:
+        return self.marks.having(STARTING, self.marks.of_type(type_))

@@ -18,13 +18,12 @@ from widemargin.core.sparse import NO_ROWS, Rows, sums
 from widemargin.errors import DataError
 from widemargin.structures.chain import Chain
 from widemargin.structures.costs import LabelCosts
-from widemargin.structures.examples import Partial, WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
-from widemargin.tasks.partial import LabelCounts, association
-from widemargin.tasks.tag.features import ChainFeatures
-from widemargin.tasks.tag.weights import ChainShape
+from widemargin.tasks.partial import LabelCounts, PartialTokens, association
+from widemargin.tasks.tag.features import ChainFeatures, ChainShape
+from widemargin.tasks.token_examples import TokenExamples
 
 
-class ChainExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
+class ChainExamples(TokenExamples):
     """Sequences with their gold labels (or without, for prediction only), compiled to arrays.
 
     Parameters
@@ -66,15 +65,10 @@ class ChainExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
         self.features.check()
         self.costs.check(self.shape.n_labels, self.gold)
 
-    @property
-    def shape(self) -> ChainShape:
-        """Of the weights."""
-        return self.features.shape
-
-    @property
-    def indptr(self) -> LongVector:
-        """Where each sequence begins among the positions."""
-        return self.features.indptr
+    def bounds_of(self, indptr: LongVector, allowed: BoolMatrix) -> LabelCosts:
+        """Costs of −∞ for labels that are not `allowed` at a position; sequence i has those from `indptr[i]` on."""
+        sets, choices = np.unique(allowed, axis=0, return_inverse=True)
+        return LabelCosts(indptr, choices.ravel().astype(np.int32), np.where(sets, 0.0, -np.inf))
 
     def digests(
         self,
@@ -93,7 +87,7 @@ class ChainExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
         return digests_of_parts([self.costs.costs[np.ix_(old, old)], len(parts)], *parts)
 
 
-class PartialChainExamples(Partial, ChainExamples):
+class PartialChainExamples(PartialTokens, ChainExamples):
     """Sequences with sets of labels for their positions: what is unknown is latent (Yu & Joachims 2009).
 
     For each position a set of labels is given, one of which is right: a single label where it is known, all labels
@@ -175,12 +169,7 @@ class PartialChainExamples(Partial, ChainExamples):
         drawn = (rng.random(len(known)) * sizes[known]).astype(np.int64)
         return labels[(np.cumsum(sizes) - sizes)[known] + drawn].astype(np.int32)
 
-    def first_completions(self) -> IntVector:
-        """The best completions by naive Bayes, whose probabilities are counted where something is known."""
-        everything = np.arange(self.n_examples, dtype=np.int32)
-        return self.complete(self._naive_bayes(), everything)
-
-    def _naive_bayes(self) -> FloatVector:
+    def naive_bayes(self) -> FloatVector:
         """W[f, l] = log p(l | f) / p(l) and T[k, l] = log p(l | k)."""
         shape, truth, n = self.shape, self.costs.truth, self.shape.n_labels
         w = np.zeros(shape.n_weights)

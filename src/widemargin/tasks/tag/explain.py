@@ -6,41 +6,28 @@ than another that did not fit in. The *margin* of a label looks further: it comp
 that has another label there, all others being free.
 """
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector
+from widemargin._types import FloatVector
 from widemargin.core.sparse import Rows
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.tasks.margins import Margins
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.weights import ChainWeights
+from widemargin.text.columns import Columns
+
+if TYPE_CHECKING:
+    from widemargin.tasks.tag.model import Tagger
 
 
 class LabelExplainer:
-    """One sequence with its predicted labels.
+    """One sequence with the labels that a tagger predicts for it."""
 
-    Parameters
-    ----------
-    examples : the sequence alone
-    weights : the weights of the model
-    margins : the predicted labels, and how far each is ahead
-    words, labels, names : the words of the sequence, the labels of the model, and the names of its features
-    """
-
-    def __init__(
-        self,
-        examples: ChainExamples,
-        weights: ChainWeights,
-        margins: Margins,
-        words: Sequence[str],
-        labels: Sequence[str],
-        names: Sequence[str],
-    ) -> None:
-        self._data, self._weights, self._margins = examples.features, weights, margins
-        self._words, self._labels, self._names = words, labels, names
+    def __init__(self, tagger: "Tagger", X: Columns) -> None:
+        (self._margins,), (self._words,) = tagger.margins(X), X.sequences("word")
+        self._data, self._weights = tagger.examples(X).features, tagger.weights
+        self._labels, self._names = tagger.code_names, tagger.extractor.names()
+        self._codes = self._margins.codes
 
     def explain(self, question: Question) -> Explanation:
         """Compare the label of a token with another; without a token, list all labels with their margins."""
@@ -64,10 +51,6 @@ class LabelExplainer:
                 f"token {question.token} is predicted to be {self._labels[other]}; name another label"
             )
         return compared(self._option(t, chosen), self._option(t, other))
-
-    @property
-    def _codes(self) -> IntVector:
-        return self._margins.codes
 
     def _rival(self, t: int) -> int:
         """The label other than the predicted one with the best max-marginal."""

@@ -1,24 +1,96 @@
-"""Features of chains: θ = F w, from weights to the scores of labels and pairs of labels, and back.
+"""Weights and features of chains: θ = F w, from weights to the scores of labels and pairs of labels, and back.
 
     emission[t, l] = Σ_f x_tf W[f, l]
     transition[t, k, l] = T[k, l] + Σ_g z_tg G[g, k, l],   one table for all t where there are no features z
 
-x_t are the features of position t, z_t its optional features on the transition into it.
+x_t are the features of position t, z_t its optional features on the transition into it. The weights are one flat vector
+for solvers, its parts for decoding, and a thin form for keeping.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.sparse import NO_ROWS, Rows, add_features, transposed
+from widemargin._types import (
+    FloatMatrix,
+    FloatVector,
+    IntVector,
+    LongMatrix,
+    LongVector,
+)
+from widemargin.core.sparse import NO_ROWS, Rows, add_features, compressed, expanded, transposed
 from widemargin.errors import DataError
 from widemargin.structures.flat import Counts, Scores
 from widemargin.structures.label_rows import LabelRows, add_label_scores, add_thin_label_scores, sum_by_row
 from widemargin.structures.support import distinct, runs
-from widemargin.tasks.tag.weights import ChainShape, ChainWeights
+from widemargin.tasks.token_examples import LabelWeights, check_rows
+
+
+@dataclass(frozen=True, slots=True)
+class ChainShape:
+    """The shape of a chain model: how the flat weight vector is laid out."""
+
+    n_labels: int
+    n_features: int
+    n_transition_features: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_weights > np.iinfo(np.int32).max:
+            raise DataError(
+                f"{self.n_features:,} features × {self.n_labels} labels is more weights than can be indexed (2³¹); "
+                "use a feature cut-off (min_count) or hashing"
+            )
+
+    @property
+    def n_weights(self) -> int:
+        """The length of the flat weight vector."""
+        labels = self.n_labels
+        return (self.n_features + self.n_transition_features * labels + labels + 2) * labels
+
+    def parts(self, w: FloatVector) -> "ChainWeights":
+        """The parts of `w` as views of it."""
+        labels, after_emission = self.n_labels, self.n_features * self.n_labels
+        after_shared = after_emission + (labels + 2) * labels
+        return ChainWeights(
+            w[:after_emission].reshape(self.n_features, labels),
+            w[after_emission:after_shared],
+            w[after_shared:].reshape(self.n_transition_features, labels, labels),
+        )
+
+
+class ChainParts(NamedTuple):
+    """The fields of `ChainWeights`."""
+
+    emission: FloatMatrix
+    shared: FloatVector
+    conditional: FloatMatrix
+    thin_emission: Rows = NO_ROWS
+
+
+class ChainWeights(ChainParts, LabelWeights):
+    """A weight vector seen as its parts.
+
+    `conditional[g]` is added to the scores of pairs where feature g is present. Trained weights are mostly zero.
+    `thinned` turns their emission part into sparse rows, a row per feature, which take a fraction of the memory and of
+    the time to sum; `emission` is then empty.
+    """
+
+    __slots__ = ()
+
+    def thinned(self) -> "ChainWeights":
+        """The same weights with sparse rows of emission weights; rows that are not sparse are stored whole."""
+        # Copies, so that the whole dense vector is not kept alive for the sake of its small parts.
+        shared, conditional = self.shared.copy(), self.conditional.copy()
+        return ChainWeights(self.emission[:0].copy(), shared, conditional, compressed(self.emission))
+
+    def flat(self) -> FloatVector:
+        """The flat weight vector."""
+        emission = self.emission if len(self.emission) else expanded(self.thin_emission, self.n_labels)
+        return np.concatenate([part.ravel() for part in (emission, self.shared, self.conditional)])
 
 
 @kernel
@@ -86,16 +158,10 @@ class ChainFeatures(LabelRows):
 
     def check(self) -> None:
         """Raise unless every index is within bounds: kernels do not check."""
-        self._check_rows("features", self.rows, self.shape.n_features)
-        if self.shape.n_transition_features:
-            self._check_rows("transition_features", self.transition_rows, self.shape.n_transition_features)
-
-    def _check_rows(self, name: str, rows: Rows, width: int) -> None:
-        n_positions = int(self.indptr[-1])
-        if len(rows.indptr) != n_positions + 1 or rows.indptr[-1] != len(rows.indices):
-            raise DataError(f"there are {n_positions} positions, but {len(rows.indptr) - 1} rows of {name}")
-        if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < width:
-            raise DataError(f"{name} has an index outside 0 … {width - 1}")
+        shape, n = self.shape, int(self.indptr[-1])
+        check_rows("features", self.rows, n, "positions", shape.n_features)
+        if shape.n_transition_features:
+            check_rows("transition_features", self.transition_rows, n, "positions", shape.n_transition_features)
 
     def scores(self, w: FloatVector | ChainWeights, batch: IntVector, room: Scores) -> Scores:
         """Add the scores of features; those of shared parts are the weights themselves."""
@@ -140,7 +206,11 @@ class SummedFeatures:
         shape = features.shape
         self.rows = np.zeros((int(features.indptr[-1]), shape.n_labels))
         self.shared = np.zeros((len(batches), shape.n_labels * (shape.n_labels + 2)))
-        self.positions = NO_ROWS  # of each feature, once they are asked for
+
+    @cached_property
+    def positions(self) -> Rows:
+        """The positions of each feature."""
+        return transposed(self.features.rows, self.features.shape.n_features)
 
     def put(self, number: int, counts: Counts, c: FloatVector) -> None:
         """Take the coefficients of a batch."""
@@ -149,8 +219,6 @@ class SummedFeatures:
     def total(self, n_threads: int) -> FloatVector:
         """The sum over all batches."""
         shape = self.features.shape
-        if self.positions is NO_ROWS:
-            self.positions = transposed(self.features.rows, shape.n_features)
         total = np.empty(shape.n_weights)
         sum_by_row(self.positions, self.rows, shape.parts(total).emission, n_threads)
         self.shared.sum(axis=0, out=total[shape.n_features * shape.n_labels :])

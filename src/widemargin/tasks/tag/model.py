@@ -6,29 +6,28 @@ Model files call its structure ``chain``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import AnyArray, FloatMatrix, IntVector, LongVector
 from widemargin.core.header import Fields, names, one_of, record, whole
-from widemargin.core.stored import Stored, packed_rows
+from widemargin.core.sparse import Rows
+from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText
 from widemargin.report.explain import Explanation, Question
-from widemargin.tasks.answers import SureSpan
 from widemargin.tasks.base import Corpus, Reading, selected_rows
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.carried import TAGGERS
 from widemargin.tasks.carried import described as carried_taggers
 from widemargin.tasks.carried import restored as restored_taggers
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.margins import Margins
+from widemargin.tasks.margins import Ahead, Margins
 from widemargin.tasks.probabilities import above_least
 from widemargin.tasks.strongest import (
     Part,
-    by_name_and_label,
     label_parts,
     masked,
     pair_name,
@@ -36,18 +35,25 @@ from widemargin.tasks.strongest import (
     strongest,
     strongest_by_label,
 )
-from widemargin.tasks.tag.constrained import ConstrainedChain
+from widemargin.tasks.tag.constrained import (
+    BIOES,
+    ConstrainedChain,
+    given,
+    given_label,
+    learnt,
+    translated,
+    well_formed,
+)
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.passes import GUESS, NEARBY, FirstPass, Guessed
-from widemargin.tasks.tag.predict import TagPredictor
-from widemargin.tasks.tag.scheme import BIOES, given, given_label, learnt, translated, well_formed
-from widemargin.tasks.tag.weights import ChainShape, ChainWeights, joined
+from widemargin.tasks.tag.features import ChainShape, ChainWeights
+from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, Guessed, TagPredictor
+from widemargin.tasks.token_examples import joined
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
 from widemargin.text.extractor import Extractor
 from widemargin.text.inputs import describe, prepared, restore
 from widemargin.text.labels import as_sequences
-from widemargin.text.partial import judged_label, judged_spans, spelt
+from widemargin.text.partial import judged_label, judged_spans
 from widemargin.text.span_labels import SpanLabels, marks_spans
 from widemargin.text.spans import Span, spans
 from widemargin.text.template_extractor import TemplateExtractor
@@ -66,6 +72,7 @@ class Tagger(TokenModel[ChainExamples]):
     predicts = "label sequences"
     outputs_are = "labels"
     explains = True
+    sizes_of = ("labels", "features", "transition_features", "weights")
     fields: ClassVar[Fields] = {"labels": names(str, int, at_least=1), "features": record({})}
     exports: ClassVar[Mapping[str, str]] = {".crfsuite": "a model file of CRFsuite"}
 
@@ -76,28 +83,14 @@ class Tagger(TokenModel[ChainExamples]):
     first: FirstPass | None = field(default=None, kw_only=True)
     """The pass before this one, if any."""
     scheme: str = field(default="given", kw_only=True)
-    """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.scheme`)."""
+    """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.constrained`)."""
 
     @property
-    def chain(self) -> ChainShape:
+    def shape(self) -> ChainShape:
         """The layout of the weights."""
         return ChainShape(len(self.labels), self.extractor.n_features, self.extractor.n_transition_features)
 
-    @property
-    def w(self) -> FloatVector:
-        """All weights as one vector."""
-        return self.weights.flat()
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The numbers of labels, features and weights."""
-        chain = self.chain
-        return {
-            "labels": chain.n_labels,
-            "features": chain.n_features,
-            "transition_features": chain.n_transition_features,
-            "weights": chain.n_weights,
-        }
+    chain = shape  # another name
 
     @property
     def code_names(self) -> list[str]:
@@ -114,7 +107,7 @@ class Tagger(TokenModel[ChainExamples]):
         """Sequences as examples to be decoded."""
         X = prepared(X, self.extractor)
         features = self.extractor.transform(X if self.first is None else self.first.read(X))
-        return ChainExamples(self.chain, features.indptr, features.rows, transition_features=features.transition_rows)
+        return ChainExamples(self.shape, features.indptr, features.rows, transition_features=features.transition_rows)
 
     @property
     def decoded_with(self) -> ChainWeights:
@@ -173,10 +166,9 @@ class Tagger(TokenModel[ChainExamples]):
             **rest,
         }
 
-    def state_features(self) -> dict[tuple[str, Any], float]:
-        """The weights that are not zero of features and labels, by their names."""
-        names = self.extractor.names()[: self.extractor.n_features]
-        return by_name_and_label(self.weights.thin_emission, names, self.labels)
+    def named_rows(self) -> list[tuple[Rows, list[str]]]:
+        """The weights of the features of tokens."""
+        return [(self.weights.thin_emission, self.extractor.names()[: self.extractor.n_features])]
 
     def constrained(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
         """The sequences under constraints."""
@@ -189,28 +181,19 @@ class Tagger(TokenModel[ChainExamples]):
         found = split([self.labels[code] for code in codes.tolist()], indptr)
         return found if self.scheme == "given" else [given(self.scheme, each) for each in found]
 
-    def marginals(self, examples: ChainExamples, weights: Any, batch: IntVector) -> FloatMatrix:
-        """For each position, the best score with each of the `labels` there."""
-        return examples.max_marginals(weights, batch)
-
     def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Margins]:
         """The predicted labels of every sequence, with their margins."""
         examples, codes, best = self.compared(X, n_threads, constraints)
         cuts = examples.indptr[1:-1]
         return [Margins.of(*each) for each in zip(np.split(codes, cuts), np.split(best, cuts), strict=True)]
 
-    def max_marginals(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
-        """For each position of every sequence, the best score with each of the `labels` there."""
-        return [each.best for each in self.margins(X, n_threads)]
-
-    def confidence(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[FloatVector]:
-        """For each predicted label of every sequence, the probability that it is right."""
-        curve = self.curve("labels")
-        return [curve(each.of_labels()) for each in self.margins(X, n_threads, constraints)]
-
-    def part_boundaries(self, examples: ChainExamples) -> LongVector:
-        """Where the positions of each sequence begin."""
-        return examples.indptr
+    def ahead(self, margins: Margins, kind: Literal["labels", "spans"]) -> Ahead:
+        """The labels of a sequence, or the spans that they mark, and their margins."""
+        names = self._names(margins.codes)
+        if kind == "labels":
+            return Ahead(names, margins.of_labels())
+        marks, found = SpanLabels(self.labels), spans(names)
+        return Ahead(found, margins.of_spans(found, marks))
 
     @property
     def label_numbers(self) -> dict[str, int]:
@@ -221,13 +204,9 @@ class Tagger(TokenModel[ChainExamples]):
         """The probabilities themselves: the parts are tokens."""
         return probabilities
 
-    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
-        """The most probable label of every token: the fewest wrong labels on average."""
-        return [self._names(each.argmax(axis=1).astype(np.int32)) for each in self.predict_proba(X, n_threads)]
-
-    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """How many tokens of every sequence have each of the `labels` on average."""
-        return np.array([each.sum(axis=0) for each in self.predict_proba(X, n_threads)])
+    def least_risk(self, examples: ChainExamples, probabilities: list[FloatMatrix]) -> IntVector:
+        """The most probable label of every token."""
+        return np.concatenate([*probabilities, np.empty((0, len(self.labels)))]).argmax(axis=1).astype(np.int32)
 
     def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """Tokens, and for each the probabilities of its labels."""
@@ -236,21 +215,10 @@ class Tagger(TokenModel[ChainExamples]):
             for words, rows in zip(X.sequences("word"), self.predict_proba(X, n_threads, constraints), strict=True)
         ]
 
-    def sure_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
-        """The predicted spans of every sequence, each with the probability that it is right."""
-        return [self._sure_spans(each) for each in self.margins(X, n_threads, constraints)]
-
     def spans_in(self, outputs: list[list[Any]]) -> list[list[Span]]:
         """The spans that labels mark."""
         SpanLabels(self.labels)  # an error if they mark none
         return list(map(spans, outputs))
-
-    def _sure_spans(self, margins: Margins) -> list[SureSpan]:
-        """The spans of one sequence with these margins, each with the probability that it is right."""
-        marks, curve = SpanLabels(self.labels), self.curve("spans")
-        found = spans(self._names(margins.codes))
-        sure = curve(margins.of_spans(found, marks)).tolist()
-        return [SureSpan(*span, confidence) for span, confidence in zip(found, sure, strict=True)]
 
     def explain(self, X: Columns, question: Question) -> Explanation:
         """Why a token has its label; without a token, how far each label is ahead."""
@@ -258,35 +226,31 @@ class Tagger(TokenModel[ChainExamples]):
             raise WidemarginError(f"the model predicts {self.predicts}; ask for a --token, and perhaps another --label")
         if question.token is None and question.label is not None:
             raise WidemarginError("--explain compares one part with one other: give a --token, too")
-        (margins,), (words,) = self.margins(X), X.sequences("word")
-        names = self.extractor.names()
         from widemargin.tasks.tag.explain import LabelExplainer  # seldom needed
 
-        return LabelExplainer(self.examples(X), self.weights, margins, words, self.code_names, names).explain(question)
+        return LabelExplainer(self, X).explain(question)
 
     def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """Labels, the confidence in each, and the spans that they mark, if the model is calibrated for them."""
         curve, found = self.curve("labels"), list[dict[str, Any]]()
         for each in self.margins(X, n_threads, constraints):
-            found.append({"labels": self._names(each.codes), "confidence": curve(each.of_labels()).tolist()})
+            labels, margins = self.ahead(each, "labels")
+            found.append({"labels": labels, "confidence": curve(margins).tolist()})
             if self.calibration is not None and "spans" in self.calibration.curves:
-                found[-1]["spans"] = [span._asdict() for span in self._sure_spans(each)]
+                found[-1]["spans"] = [span._asdict() for span in self.sure(each)]
         return found
 
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The labels predicted for `X`, and the spans that they mark, judged by `y`."""
-        gold, margins = as_sequences(X, y), self.margins(X, n_threads)
-        predicted = [self._names(each.codes) for each in margins]
         # Compared as strings, because labels read from a file are strings.
-        gold = list(map(spelt, gold))
+        gold, margins = self._spelt(X, y), self.margins(X, n_threads)
+        predicted, ahead = zip(*(self.ahead(each, "labels") for each in margins), strict=True) if margins else ((), ())
         pairs = (zip(*both, strict=True) for both in zip(gold, predicted, strict=True))
         right = [judged_label(g, str(p)) for both in pairs for g, p in both]
-        judged = {"labels": Judged.of([each.of_labels() for each in margins], right)}
+        judged = {"labels": Judged.of(ahead, right)}
         if marks_spans(self.labels):
-            marks, found = SpanLabels(self.labels), [spans(each) for each in predicted]
-            ahead = [each.of_spans(marked, marks) for each, marked in zip(margins, found, strict=True)]
             right = [each for g, p in zip(gold, predicted, strict=True) for each in judged_spans(g, p)]
-            judged["spans"] = Judged.of(ahead, right)
+            judged["spans"] = Judged.of([self.ahead(each, "spans").margins for each in margins], right)
         return {kind: each for kind, each in judged.items() if len(each.right)}
 
     def exported(self, suffix: str) -> bytes:
@@ -338,8 +302,7 @@ class Tagger(TokenModel[ChainExamples]):
 
     def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = describe(self.extractor)
-        tensors |= {f"weights.{name}": getattr(self.weights, name) for name in DENSE}
-        tensors |= packed_rows("weights.emission", self.weights.thin_emission)
+        tensors |= self._tensors(DENSE, ["emission"])
         header = {"features": described} | ({} if self.scheme == "given" else {"scheme": self.scheme})
         if self.first is None:
             return header, tensors

@@ -11,14 +11,12 @@ from widemargin.core.header import many, names, record, whole
 from widemargin.core.mapped import Pages, VectorFile
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.tasks.tag.compile import assembled, costs_of, extractor_for
+from widemargin.tasks.tag.compile import assembled, check_passes, costs_of, extractor_for
+from widemargin.tasks.tag.constrained import check_scheme, learnt
 from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainFeatures
-from widemargin.tasks.tag.first_pass import check_passes
+from widemargin.tasks.tag.features import ChainFeatures, ChainShape
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.scheme import check_scheme, learnt
-from widemargin.tasks.tag.weights import ChainShape
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.extractor import Extractor
 from widemargin.text.growing import Described, Growing, growing
