@@ -39,12 +39,9 @@ from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.cluster.compile import cluster_numbers
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.model import predicted as clusters_predicted
-from widemargin.tasks.coreference.entities import entity_numbers
-from widemargin.tasks.coreference.examples import AntecedentExamples, ErrorCosts
+from widemargin.tasks.coreference.examples import AntecedentExamples, ErrorCosts, Links, link_features
 from widemargin.tasks.coreference.features import LinkExtractor
-from widemargin.tasks.coreference.files import read_texts
-from widemargin.tasks.coreference.keys import link_features
-from widemargin.tasks.coreference.links import Links
+from widemargin.tasks.coreference.files import entity_numbers, read_texts
 from widemargin.tasks.coreference.model import predicted
 from widemargin.text.mentions import Mentions
 

@@ -4,9 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from widemargin.tasks.coreference.examples import AntecedentExamples, link_boundaries
-from widemargin.tasks.coreference.keys import LinkKeys
-from widemargin.tasks.coreference.links import Links
+from widemargin.tasks.coreference.examples import AntecedentExamples, LinkKeys, Links, link_boundaries
 
 
 def random_links(seed, sizes, *, most=None, bits=4, edges=(0, 2, 3), n_alone=2):

@@ -19,7 +19,7 @@ from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Data, problem_of, solver_of
 
 View = Callable[[Data], Data]
-"""Turns a piece of the data into what a run learns from, such as trees into tags (`tasks.fold_tags`)."""
+"""Turns a piece of the data into what a run learns from, such as trees into tags (`tasks.jackknife`)."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from widemargin.dask.compiling import Surveyed, surveyed
 from widemargin.dask.makers import View
 from widemargin.tasks import Kind
 from widemargin.tasks.carried import kind_of_taggers
-from widemargin.tasks.fold_tags import Learnt, TaggedBy, TagsOf
-from widemargin.tasks.jackknife import QUICK, tagger_parameters
+from widemargin.tasks.jackknife import QUICK, Learnt, TaggedBy, TagsOf, tagger_parameters
 
 if TYPE_CHECKING:
     from widemargin.dask.training import Runs

@@ -3,9 +3,12 @@
 A tagger is nearly always right about sentences that it has learnt, so a parser trained on such tags, or on gold ones,
 trusts tags too much. Hence each of k parts of the sentences is tagged by a tagger that has learnt from all other parts
 (jack-knifing). The taggers that the parser then carries have learnt from all of them.
+
+Where the data are in parts (`TagsOf`, `TaggedBy`), a fold is the union of one block of sentences of every part. Its
+tagger learns from all other sentences of all parts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -81,19 +84,35 @@ def jackknifed(
     parameters: TreeParameters, X: Columns, name: str, told: Sequence[Callback] = ()
 ) -> tuple[Fills, Column]:
     """A tagger for a column, and the column as taggers see it that have not learnt from the sentence at hand."""
-    part = parts(X.indptr, parameters.tag_folds)
-    labels = Column(X[name].codes, X[name].values, Notation(unknown=None))
-    words = X.only("word")
+    n_folds = int(parts(X.indptr, parameters.tag_folds).max()) + 1
     name_run(f"a tagger for {name}", told)
-    whole = _tagger(parameters, words, labels, told)
-    codes = np.empty(X.n_tokens, dtype=np.int32)
-    of_token = np.repeat(part, np.diff(X.indptr))
-    for k in range(part.max() + 1):
-        rest, here = of_token != k, np.flatnonzero(part == k)
-        name_run(f"a tagger for {name}, part {k + 1}/{part.max() + 1}", told)
-        tagger = _tagger(parameters, words.chosen(np.flatnonzero(part != k)), only(labels, rest), told, **QUICK)
-        codes[~rest] = codes_by(whole, tagger, words.chosen(here))
-    return whole, Column(codes, whole.labels)
+    whole = _tagger(parameters, _tags_of(X, name, None, n_folds), told)
+
+    def taggers() -> Iterator[Fills]:
+        for k in range(n_folds):
+            name_run(f"a tagger for {name}, part {k + 1}/{n_folds}", told)
+            yield _tagger(parameters, _tags_of(X, name, k, n_folds), told, **QUICK)
+
+    return whole, _tagged_by(X, whole, taggers(), n_folds)
+
+
+def _tags_of(X: Columns, name: str, fold: int | None, n_folds: int) -> Data:
+    """Words and tags of all sentences, without those of one fold, if any."""
+    labels, words = Column(X[name].codes, X[name].values, Notation(unknown=None)), X.only("word")
+    if fold is None:
+        return Data(words, labels)
+    rest = parts(X.indptr, n_folds, least=1) != fold
+    return Data(words.chosen(np.flatnonzero(rest)), only(labels, np.repeat(rest, np.diff(X.indptr))))
+
+
+def _tagged_by(X: Columns, whole: Fills, taggers: Iterable[Fills], n_folds: int) -> Column:
+    """The tags of each fold by its tagger, under the numbers that they have in one that knows all of them."""
+    words, fold, codes = X.only("word"), parts(X.indptr, n_folds, least=1), np.empty(X.n_tokens, dtype=np.int32)
+    for k, tagger in enumerate(taggers):
+        here = np.repeat(fold == k, np.diff(X.indptr))
+        if here.any():
+            codes[here] = codes_by(whole, tagger, words.chosen(np.flatnonzero(fold == k)))
+    return Column(codes, whole.labels)
 
 
 def codes_by(whole: Fills, tagger: Fills, words: Columns) -> IntVector:
@@ -157,10 +176,56 @@ def tagger_parameters(parameters: TreeParameters, **options: Any) -> Any:
     )
 
 
-def _tagger(parameters: TreeParameters, X: Columns, y: Column, told: Sequence[Callback], **options: Any) -> Any:
+def _tagger(parameters: TreeParameters, data: Data, told: Sequence[Callback], **options: Any) -> Any:
     chosen = tagger_parameters(parameters, **options)
-    tagger, solution = train(kind_of_taggers().load("compile"), chosen, Data(X, y), told)
+    tagger, solution = train(kind_of_taggers().load("compile"), chosen, data, told)
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt  # there is no parser yet that could be kept
     tagger.online = None  # it learns no more
     return tagger
+
+
+class Learnt(NamedTuple):
+    """How a kind of parser learns tags: how it reads sentences, and which columns its templates read."""
+
+    read: Callable[[Any], Columns]
+    columns: Callable[[Any, Any], Sequence[str]]
+
+    def wanted(self, parameters: TreeParameters, survey: Any) -> list[str]:
+        """The columns to learn, given the survey of all data."""
+        check_tags(parameters)
+        return [] if parameters.tags == "given" else [n for n in self.columns(parameters, survey) if n != "word"]
+
+
+@dataclass(frozen=True)
+class TagsOf:
+    """Sentences as a tagger sees them that learns a column; without those of one `fold`, if any, of `n_folds`."""
+
+    read: Callable[[Any], Columns]
+    name: str
+    fold: int | None
+    n_folds: int
+
+    def __call__(self, data: Data) -> Data:
+        """Words and tags of these data."""
+        X = self.read(data.X)
+        check_filled(X, self.name, FILL, everywhere=False)
+        check_learnable(X, self.name)
+        return _tags_of(X, self.name, self.fold, self.n_folds)
+
+
+@dataclass(frozen=True)
+class TaggedBy:
+    """Sentences with tags of taggers that have not learnt from them: for each column, one tagger per fold."""
+
+    read: Callable[[Any], Columns]
+    taggers: dict[str, Any]
+    by_fold: dict[str, list[Any]]
+
+    def __call__(self, data: Data) -> Data:
+        """These data with tags."""
+        X = self.read(data.X)
+        columns = {"word": X["word"]}
+        for name, taggers in self.by_fold.items():
+            columns[name] = _tagged_by(X, self.taggers[name], taggers, len(taggers))
+        return data._replace(X=Retagged(columns, X.indptr, X.source, self.taggers))

@@ -7,7 +7,7 @@ it is told to take the tags that are given.
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Self, TypeAlias
@@ -19,6 +19,7 @@ from widemargin._types import AnyArray, FloatVector
 from widemargin.core.header import Fields, names, whole
 from widemargin.core.limits import check_memory
 from widemargin.core.problem import predict
+from widemargin.core.solution import Solution
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.pieces import Cut
@@ -26,7 +27,7 @@ from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.numbers import share
 from widemargin.report.svg import Picture, page
-from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.carried import (
     TAGGERS,
     Settled,
@@ -56,8 +57,47 @@ def judged_alone(what: str, judge: Callable[[], Any]) -> Any:
     return judge()
 
 
+class HashedModel(Model):
+    """A model whose features are hashed into one table of weights."""
+
+    weights: FloatVector
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights as one vector."""
+        return self.weights
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The numbers of labels, templates and weights."""
+        return {
+            "labels": len(self.labels),
+            "templates": sum(map(len, self.templates.values())),
+            "weights": len(self.weights),
+            "non-zero weights": int(np.count_nonzero(self.weights)),
+        }
+
+    def compacted(self) -> Self:
+        """The model itself: hashed features stay, used or not."""
+        return self
+
+    def trained(self, solution: Solution, summary: dict[str, Any]) -> Self:
+        """The same model with the weights of a solution."""
+        model: Any = self  # a dataclass, which has these two fields
+        trained: Self = replace(model, weights=solution.w, summary=summary)
+        return trained
+
+    @abstractmethod
+    def _header(self) -> dict[str, Any]:
+        """What the header of its file says, besides labels and summary."""
+
+    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        used = np.flatnonzero(self.weights).astype(np.int32)
+        return self._header(), {"weights.indices": used, "weights.values": self.weights[used]}
+
+
 @dataclass
-class TreeModel(Probable):
+class TreeModel(HashedModel, Probable):
     """A trained parser."""
 
     counts: ClassVar[str] = "sentences"
@@ -92,25 +132,6 @@ class TreeModel(Probable):
     @abstractmethod
     def lines(self, corpus: Corpus, trees: Sequence[Any]) -> list[list[str]]:
         """Lines of text that draw every tree."""
-
-    @property
-    def w(self) -> FloatVector:
-        """All weights as one vector."""
-        return self.weights
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The numbers of labels, templates and weights."""
-        return {
-            "labels": len(self.labels),
-            "templates": sum(map(len, self.templates.values())),
-            "weights": len(self.weights),
-            "non-zero weights": int(np.count_nonzero(self.weights)),
-        }
-
-    def compacted(self) -> Self:
-        """The model itself: hashed features stay, used or not."""
-        return self
 
     def decoded(self, X: Any, n_threads: int = 1) -> AnyArray:
         """The best trees in the encoding of the structure, end to end."""
@@ -197,10 +218,10 @@ class TreeModel(Probable):
         carried = [f"{name} ({len(tagger.labels)} tags)" for name, tagger in self.taggers.items()]
         return [("taggers", f"{', '.join(carried)}: the model tags words by itself")] if carried else []
 
-    def carried(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        """The taggers as a part of the header, and arrays."""
-        header, tensors = described(self.taggers)
-        return header | ({"filled": list(self.filled)} if self.filled else {}), tensors
+    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        header, tensors = super()._described()
+        taggers, carried = described(self.taggers)
+        return header | taggers | ({"filled": list(self.filled)} if self.filled else {}), tensors | carried
 
     def with_carried(self, stored: Stored) -> Self:
         """The model with the taggers of its file."""
@@ -288,14 +309,8 @@ def checked_bits(hash_bits: Any) -> int:
     return int(hash_bits)
 
 
-def packed_weights(weights: FloatVector) -> dict[str, AnyArray]:
-    """The non-zero weights as tensors."""
-    used = np.flatnonzero(weights).astype(np.int32)
-    return {"weights.indices": used, "weights.values": weights[used]}
-
-
 def stored_weights(stored: Stored, n_weights: int) -> FloatVector:
-    """The inverse of `packed_weights`, with `n_weights` weights."""
+    """The weights of a `HashedModel` from its file, which has those that are not zero."""
     used = stored.indices("weights.indices", np.int32, n_weights)
     values = stored.vector("weights.values", np.float64, len(used))
     weights = np.zeros(n_weights)

@@ -61,9 +61,8 @@ def test_the_best_trees_in_order(parser, trees):
     examples = parser.model_.examples(X)
     batch = np.zeros(4, dtype=np.int32)
     nodes = np.concatenate([parser.model_.bracketing.encode(tree) for _, tree in ranked[0]])
-    gold = type(examples)(
-        parser.model_.bracketing, 14, examples.features.indptr[:2], examples.features.keys, nodes[: len(nodes) // 4]
-    )
+    data = examples.features.data
+    gold = type(examples)(parser.model_.bracketing, 14, data.indptr[:2], data.keys, nodes[: len(nodes) // 4])
     lost = dots(gold.difference(batch, nodes).psi, parser.solution_.w)
     np.testing.assert_allclose([ranked[0][0].score - score for score, _ in ranked[0]], lost, atol=1e-9)
     with pytest.raises(WidemarginError, match="at least one output, not 0"):

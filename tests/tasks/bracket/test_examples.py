@@ -223,7 +223,7 @@ def test_columns_read():
 
 
 def test_sentences_without_words_and_gold_of_another_size_are_refused(model):
-    data, bracketing = model.examples.features, model.bracketing
+    data, bracketing = model.examples.features.data, model.bracketing
     with pytest.raises(DataError, match="sentence 1 has no words"):
         BracketExamples(bracketing, 10, np.array([0, 2, 2]), data.keys)
     with pytest.raises(DataError, match="nodes of gold trees"):

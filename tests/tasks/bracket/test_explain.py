@@ -10,10 +10,9 @@ from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import reasons
 from widemargin.tasks.bracket.binary import Bracketing
-from widemargin.tasks.bracket.examples import BracketExamples
+from widemargin.tasks.bracket.examples import BracketExamples, count_weights
 from widemargin.tasks.bracket.explain import SpanExplainer, nodes_of
 from widemargin.tasks.bracket.features import DEFAULT_BRACKET_TEMPLATES
-from widemargin.tasks.bracket.linear import count_weights
 from widemargin.tasks.bracket.model import Bracketer
 from widemargin.text.columns import Column, Columns
 from widemargin.text.trees import Tree
@@ -55,7 +54,7 @@ def score(explainer, nodes):
 def test_votes_add_up_to_what_training_sees(parser, explainers, i):
     """⟨w, φ(gold) − φ(other)⟩ from the votes, and from the structure's own differences."""
     explainer, gold = explainers[i], parser.bracketing.encode(TREES[i])
-    data = explainer._examples.features
+    data = explainer._examples.features.data
     examples = BracketExamples(parser.bracketing, BITS, data.indptr, data.keys, gold)
     other = np.array([node[:3] for node in explainer.nodes], dtype=np.int32)
     psi = examples.difference(np.zeros(1, dtype=np.int32), other).psi

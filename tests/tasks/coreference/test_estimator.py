@@ -12,8 +12,7 @@ from widemargin import CoreferenceResolver
 from widemargin.clusterings import by_first
 from widemargin.data.samples import small_texts
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
-from widemargin.tasks.coreference.entities import Entities, entity_scores
-from widemargin.tasks.coreference.files import read_texts
+from widemargin.tasks.coreference.files import Entities, entity_scores, read_texts
 from widemargin.tasks.coreference.pictures import text_lines, text_page
 from widemargin.text.mentions import Mentions
 

@@ -10,8 +10,7 @@ from widemargin.core.examples import BLOCK, FirstCompletions, Latent, Marginals,
 from widemargin.core.sparse import expanded
 from widemargin.errors import DataError
 from widemargin.structures.forest import ForestExamples
-from widemargin.tasks.coreference.examples import AntecedentExamples, ErrorCosts, link_boundaries
-from widemargin.tasks.coreference.links import Links
+from widemargin.tasks.coreference.examples import AntecedentExamples, ErrorCosts, Links, link_boundaries
 from widemargin.testing import check_structure
 
 pytestmark = pytest.mark.interpreted

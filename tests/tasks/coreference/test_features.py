@@ -5,15 +5,16 @@ import pytest
 
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.report.explain import Question
+from widemargin.tasks.coreference.examples import link_features
 from widemargin.tasks.coreference.explain import LinkVotes
 from widemargin.tasks.coreference.features import (
     DEFAULT_TEMPLATES,
+    MEASURES,
     LinkExtractor,
+    measured,
     mention_columns,
     parse_link_templates,
 )
-from widemargin.tasks.coreference.keys import link_features
-from widemargin.tasks.coreference.measures import MEASURES, measured
 from widemargin.tasks.coreference.model import CoreferenceModel
 from widemargin.text.mentions import Mentions, described
 

@@ -1,5 +1,7 @@
 """Margins of all arcs of a sentence, which compiled code sums up, against the votes for each arc."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -22,8 +24,7 @@ def parser(request) -> Parser:
     parameters = ParserParameters(hash_bits=10, tags="given", **request.param)
     compiled = compile_trees(parameters, Data(BANK.columns, BANK.arcs))
     w = np.random.default_rng(0).normal(size=compiled.examples.n_weights)
-    trees, (labels, extractor) = compiled.examples.trees, (compiled.labels, compiled.model.args[2])
-    return Parser(labels, trees, extractor, weights=w)
+    return compiled.model(SimpleNamespace(w=w), {})
 
 
 def test_margins_are_the_differences_of_votes(parser):

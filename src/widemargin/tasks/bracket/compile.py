@@ -1,6 +1,5 @@
 """From trees of constituents to examples."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,6 @@ import numpy as np
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
 from widemargin.core.problem import predict
-from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.errors import WidemarginError
 from widemargin.files.brackets import columns_of
@@ -23,10 +21,9 @@ from widemargin.tasks.bracket.features import (
     parse_bracket_templates,
 )
 from widemargin.tasks.bracket.metrics import bracket_scores
-from widemargin.tasks.bracket.model import Bracketer, spelt
+from widemargin.tasks.bracket.model import Bracketer
 from widemargin.tasks.bracket.parameters import BracketerParameters
-from widemargin.tasks.fold_tags import Learnt
-from widemargin.tasks.jackknife import tagged
+from widemargin.tasks.jackknife import Learnt, tagged
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 from widemargin.tasks.trees import checked_bits
@@ -94,43 +91,20 @@ def compile_brackets(
         error=parameters.error,
         source=columns.source,
     )
-    score = None
-    if dev is not None and gold_dev is not None:
-        score = _score(parameters, bracketing, hash_bits, templates, dev, gold_dev)
-    texts, carried = tuple(template.text for template in templates), {"taggers": taggers, "filled": filled}
-    model = partial(_bracketer, bracketing, texts, hash_bits, carried)
-    return Compiled(examples, model, bracketing.chains, score, parameters.dev_metric, data.sample_weight)
-
-
-def _bracketer(
-    bracketing: Bracketing,
-    templates: tuple[str, ...],
-    hash_bits: int,
-    carried: dict[str, Any],
-    solution: Solution,
-    summary: dict[str, Any],
-) -> Bracketer:
-    return Bracketer(
-        bracketing.chains, bracketing, templates, hash_bits, weights=solution.w, summary=summary, **carried
+    texts = tuple(template.text for template in templates)
+    model = Bracketer(
+        bracketing.chains, bracketing, texts, hash_bits, weights=np.empty(0), taggers=taggers, filled=filled
     )
+    score = None if dev is None or gold_dev is None else _score(parameters, model, dev, gold_dev)
+    return Compiled(examples, model.trained, bracketing.chains, score, parameters.dev_metric, data.sample_weight)
 
 
-def _score(
-    parameters: BracketerParameters,
-    bracketing: Bracketing,
-    hash_bits: int,
-    templates: tuple[RoleTemplate, ...],
-    columns: Columns,
-    gold: list[Tree],
-) -> Score:
-    n_threads, exact = count_threads(parameters.n_jobs), parameters.dev_metric == "exact"
-    keys = BracketHasher(templates).keys(columns)
-    examples = BracketExamples(bracketing, hash_bits, columns.indptr, keys, source=columns.source)
+def _score(parameters: BracketerParameters, model: Bracketer, X: Columns, gold: list[Tree]) -> Score:
+    examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
     words = columns_of(gold)  # with gold tags, which say what counts as punctuation
 
     def score(w: FloatVector) -> float:
-        predicted = spelt(bracketing, np.concatenate(predict(examples, w, n_threads)), words)
-        scores = bracket_scores(gold, predicted)
-        return scores.exact if exact else scores.micro.f1
+        scores = bracket_scores(gold, model.spelt(np.concatenate(predict(examples, w, n_threads)), words))
+        return scores.exact if parameters.dev_metric == "exact" else scores.micro.f1
 
     return score

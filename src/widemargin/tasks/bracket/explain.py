@@ -5,7 +5,7 @@ constituent, or that lacks a predicted one. The parts of only one and of only th
 weighed (`report.explain`); the difference of their scores is that of the trees, and never negative. One inside and one
 outside pass tell what the best trees with all nodes score (`decoders.cky_searches`).
 
-The votes for all nodes of a tree add up to its score (`tasks.bracket.linear`). Templates vote by what they find at a
+The votes for all nodes of a tree add up to its score (`tasks.bracket.examples`). Templates vote by what they find at a
 span and at the halves into which it is split, rules by the labels of the halves, all with the label of the node itself.
 """
 
@@ -21,10 +21,20 @@ from widemargin.decoders.cky_searches import outside, tree_through
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
 from widemargin.structures.constituents import parts_of
-from widemargin.tasks.bracket.features import SEQUENCES, STEPS, BracketHasher, parse_bracket_templates
-from widemargin.tasks.bracket.linear import BracketWeights
+from widemargin.tasks.bracket.examples import BracketWeights
+from widemargin.tasks.bracket.features import (
+    LEFT,
+    RIGHT,
+    SEQUENCES,
+    SPAN,
+    STEPS,
+    BracketHasher,
+    BracketKeys,
+    new_slots,
+    parse_bracket_templates,
+    part_slots,
+)
 from widemargin.tasks.bracket.model import Bracketer
-from widemargin.tasks.bracket.slots import LEFT, RIGHT, SPAN, BracketKeys, new_slots, part_slots
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.roles import RoleTemplate, spell_roles

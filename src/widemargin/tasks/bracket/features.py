@@ -9,17 +9,27 @@
 `split` is the first token of the right half. Templates with it describe how a constituent is split: of its left half
 with `first`, of its right half with `last`; all others describe the span of a constituent. Measures are those of the
 span or half at hand. Every feature goes with the label of the constituent.
+
+A feature is a slot s of the table, and its weights for the labels are w[s], …, w[s + L − 1]. The slot of a pair of
+tokens is a sum of keys (`text.roles`): of the token at either end, of the length, and of the *sequences* of what lies
+between. With a key x_t per token, the sequence from i to j has the key
+
+    Σ_{i ≤ t < j} x_t r^(i − t)  =  (S_j − S_i) r^i,   S_j = Σ_{t < j} x_t r^(−t)   (mod 2³¹, r odd)
+
+so that it costs two differences and a product whatever its length. Every feature is enumerated here: those of a token,
+of a pair, and all those of a part. Whoever scores, gathers or explains parts asks these kernels.
 """
 
 from collections.abc import Sequence
 from itertools import pairwise, starmap
+from typing import NamedTuple
 
 import numpy as np
 
-from widemargin._types import AnyArray, IntMatrix, KeyVector, LongMatrix, LongVector
+from widemargin._jit import kernel
+from widemargin._types import AnyArray, IntMatrix, IntVector, KeyVector, LongMatrix, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
-from widemargin.tasks.bracket.slots import MODULUS_MASK, BracketKeys, PairKeys
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import hash_strings
@@ -136,8 +146,94 @@ RICH_BRACKET_TEMPLATES = (
 )
 """More templates, for folding from the left: the word before the split is then a conjunction where there is one."""
 
+MODULUS_MASK = 2**31 - 1
+SPAN, LEFT, RIGHT = range(3)
+"""The kinds of parts with features, in the order of `structures.constituents`."""
+
 _MULTIPLIER = np.uint64(0x9E3779B1)
 _INVERSE = np.uint64(pow(0x9E3779B1, -1, 2**64))
+
+
+class PairKeys(NamedTuple):
+    """Keys of features of two tokens and what is between, a column per template, each summed up over the five parts.
+
+    Row t of `begin` is for pairs that begin with token t, of `end` for pairs that end right after token t, of `length`
+    for pairs of t tokens, the last row also for longer ones. Row q of `factors` multiplies the key of sequence q.
+    """
+
+    begin: IntMatrix
+    end: IntMatrix
+    length: IntMatrix
+    factors: LongMatrix
+
+
+class BracketKeys(NamedTuple):
+    """The keys of a corpus: (tokens, templates) of single tokens, those of pairs, (names, tokens + 1) of sequences."""
+
+    first: IntMatrix
+    last: IntMatrix
+    split: IntMatrix
+    spans: PairKeys
+    lefts: PairKeys
+    rights: PairKeys
+    sums: LongMatrix
+    powers: LongVector
+
+    @property
+    def of_tokens(self) -> int:
+        """The number of templates of single tokens."""
+        return sum(each.shape[1] for each in (self.first, self.last, self.split))
+
+    @property
+    def of_pairs(self) -> int:
+        """The number of templates of pairs of tokens."""
+        return sum(each.begin.shape[1] for each in (self.spans, self.lefts, self.rights))
+
+
+@kernel
+def single_slots(keys: IntMatrix, token: int, mask: int, slots: IntVector) -> int:
+    """Write the slots of the features of one token, and return how many there are: one per template."""
+    for template in range(keys.shape[1]):
+        slots[template] = keys[token, template] & mask
+    return keys.shape[1]
+
+
+@kernel
+def pair_slots(keys: BracketKeys, pairs: PairKeys, begin: int, end: int, mask: int, slots: IntVector) -> int:
+    """Write the slots of the features of the tokens begin … end − 1, and return how many there are."""
+    steps, n_templates = min(end - begin, len(pairs.length) - 1), pairs.begin.shape[1]
+    for template in range(n_templates):
+        ends = pairs.begin[begin, template] + pairs.end[end - 1, template]
+        slots[template] = (ends + pairs.length[steps, template]) & mask
+    for q in range(len(keys.sums)):
+        sequence = ((keys.sums[q, end] - keys.sums[q, begin]) * keys.powers[begin]) & MODULUS_MASK
+        for template in range(n_templates):
+            slots[template] = (slots[template] + sequence * pairs.factors[q, template]) & mask
+    return n_templates
+
+
+@kernel
+def part_slots(keys: BracketKeys, kind: int, begin: int, end: int, mask: int, slots: IntVector) -> int:
+    """Write the slots of all features of a span or a half of the tokens begin … end − 1; return how many there are.
+
+    What is known of a split alone is a feature of the left half.
+    """
+    if kind == RIGHT:
+        return pair_slots(keys, keys.rights, begin, end, mask, slots)
+    if kind == LEFT:
+        n = single_slots(keys.split, end, mask, slots)
+        return n + pair_slots(keys, keys.lefts, begin, end, mask, slots[n:])
+    n = single_slots(keys.first, begin, mask, slots)
+    n += single_slots(keys.last, end - 1, mask, slots[n:])
+    return n + pair_slots(keys, keys.spans, begin, end, mask, slots[n:])
+
+
+@kernel
+def new_slots(keys: BracketKeys) -> IntVector:
+    """Room for the slots of a part."""
+    singles = keys.first.shape[1] + keys.last.shape[1] + keys.split.shape[1]
+    pairs = keys.spans.begin.shape[1] + keys.lefts.begin.shape[1] + keys.rights.begin.shape[1]
+    return np.empty(singles + pairs, dtype=np.int32)
 
 
 def parse_bracket_templates(templates: str | Sequence[str]) -> tuple[RoleTemplate, ...]:
@@ -222,7 +318,7 @@ def _factors(templates: Sequence[RoleTemplate], sequences: Sequence[str]) -> Lon
 
 
 def _sequences(columns: Columns, sequences: Sequence[str]) -> tuple[LongMatrix, LongVector]:
-    """S_t for each of the sequences, and r^t, all modulo 2³¹ (`tasks.bracket.slots`)."""
+    """S_t for each of the sequences, and r^t, all modulo 2³¹ (above)."""
     n = columns.n_tokens
     atoms, sums = Atoms(columns, Resources()), np.zeros((len(sequences), n + 1), dtype=np.uint64)
     for q, name in enumerate(sequences):

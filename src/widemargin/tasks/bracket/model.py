@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatMatrix, IntMatrix, IntVector
+from widemargin._types import FloatMatrix, IntMatrix, IntVector
 from widemargin.core.header import Fields, flag, many, names, one_of, optional, text
 from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
@@ -23,14 +23,13 @@ from widemargin.report.svg import Picture
 from widemargin.tasks.answers import Alternatives, Ranked, checked_k
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import FOLDS, Bracketing, as_trees
-from widemargin.tasks.bracket.examples import BracketExamples
+from widemargin.tasks.bracket.examples import BracketExamples, count_weights
 from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse_bracket_templates
-from widemargin.tasks.bracket.linear import count_weights
 from widemargin.tasks.bracket.metrics import bracket_evaluation
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
-from widemargin.tasks.trees import HASH_BITS, TreeModel, check_sums, packed_weights, stored_weights
+from widemargin.tasks.trees import HASH_BITS, TreeModel, check_sums, stored_weights
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_tagged
 from widemargin.text.templates import TEMPLATES
@@ -85,7 +84,15 @@ class Bracketer(TreeModel, Alternatives):
     def predict(self, X: Any, n_threads: int = 1) -> list[Tree]:
         """The best tree of every sentence."""
         columns = self.settled(X)
-        return spelt(self.bracketing, self.decoded(columns, n_threads), columns)
+        return self.spelt(self.decoded(columns, n_threads), columns)
+
+    def spelt(self, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:
+        """The trees whose nodes lie end to end: one for each sentence in `columns`, or for those with these numbers."""
+        words, tags, sizes = columns.sequences("word"), columns.sequences("pos"), 2 * np.diff(columns.indptr) - 1
+        chosen = np.arange(len(sizes)) if numbers is None else numbers
+        parts: Sequence[IntMatrix] = np.split(nodes, np.cumsum(sizes[chosen])[:-1])
+        decode = self.bracketing.decode
+        return [decode(part, words[i], tags[i]) for part, i in zip(parts, chosen.tolist(), strict=True)]
 
     def predict_best(self, X: Any, k: int, n_threads: int = 1) -> list[list[Ranked]]:
         """The `k` best trees of every sentence, best first; fewer if fewer exist."""
@@ -94,7 +101,7 @@ class Bracketer(TreeModel, Alternatives):
         parts = in_shares(examples, lambda batch: examples.best(self.weights, batch, k), n_threads)
         batch, scores, nodes = (np.concatenate(each) for each in zip(*parts, strict=True))
         ranked: list[list[Ranked]] = [[] for _ in range(examples.n_examples)]
-        trees = spelt(self.bracketing, nodes, columns, batch)
+        trees = self.spelt(nodes, columns, batch)
         for i, score, tree in zip(batch.tolist(), scores.tolist(), trees, strict=True):
             ranked[i].append(Ranked(score, tree))
         return ranked
@@ -138,7 +145,7 @@ class Bracketer(TreeModel, Alternatives):
         examples = self.examples(columns)
         check_sums(examples, columns)
         parts = in_shares(examples, partial(examples.decode_least_risk, self.weights), n_threads)
-        return spelt(self.bracketing, np.concatenate(parts), columns)
+        return self.spelt(np.concatenate(parts), columns)
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """How many spans of every sentence have each of the `labels` on average."""
@@ -219,9 +226,9 @@ class Bracketer(TreeModel, Alternatives):
             for (begin, end, label), margin, instead in explainer.margins()
         )
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _header(self) -> dict[str, Any]:
         bracketing = self.bracketing
-        header = {
+        header: dict[str, Any] = {
             "root": bracketing.root,
             "folded": bracketing.folded,
             "on_words": bracketing.on_words,
@@ -231,8 +238,7 @@ class Bracketer(TreeModel, Alternatives):
         }
         if bracketing.fold != "right":  # as all models were once, whose files say nothing about it
             header["fold"] = bracketing.fold
-        carried, tensors = self.carried()
-        return header | carried, packed_weights(self.weights) | tensors
+        return header
 
     @classmethod
     def _restored(cls, stored: Stored) -> "Bracketer":
@@ -245,11 +251,3 @@ class Bracketer(TreeModel, Alternatives):
         texts = tuple(header["templates"])
         model = cls(labels, bracketing, texts, hash_bits, weights=weights, summary=header["summary"])
         return model.with_carried(stored)
-
-
-def spelt(bracketing: Bracketing, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:
-    """The trees whose nodes lie end to end: one for each sentence in `columns`, or for those with these numbers."""
-    words, tags, sizes = columns.sequences("word"), columns.sequences("pos"), 2 * np.diff(columns.indptr) - 1
-    chosen = np.arange(len(sizes)) if numbers is None else numbers
-    parts: Sequence[IntMatrix] = np.split(nodes, np.cumsum(sizes[chosen])[:-1])
-    return [bracketing.decode(part, words[i], tags[i]) for part, i in zip(parts, chosen.tolist(), strict=True)]

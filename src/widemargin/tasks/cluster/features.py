@@ -4,8 +4,8 @@
 | --- | --- | --- |
 | `Pairs` | those given | given: a matrix with a row per pair, or a list of feature names or a dict for each |
 | anything, with a function `pair_features` | all | what the function makes of two items: names, or a dict |
-| a list of records: dicts or strings | all | comparisons of fields (`records`) |
-| `Mentions` of a text | all | comparisons of mentions (`mention_pairs`) |
+| a list of records: dicts or strings | all | comparisons of fields (`comparisons`) |
+| `Mentions` of a text | all | comparisons of mentions (`comparisons`) |
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +19,7 @@ from widemargin.core.sparse import Rows, boundaries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, ModelFileError
 from widemargin.structures.forest import Documents
-from widemargin.tasks.cluster.mention_pairs import compare_mentions
-from widemargin.tasks.cluster.records import compare_records, fields_of
+from widemargin.tasks.cluster.comparisons import compare_mentions, compare_records, fields_of
 from widemargin.text.coded import ColumnExtractor
 from widemargin.text.extractor import Features
 from widemargin.text.matrices import MatrixExtractor

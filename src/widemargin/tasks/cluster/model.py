@@ -23,9 +23,8 @@ from widemargin.report.explain import Explanation, Option, Question, compared, l
 from widemargin.structures.forest import Documents, ForestExamples
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.cluster.correlation import CorrelationExamples
-from widemargin.tasks.cluster.evaluation import cluster_evaluation
 from widemargin.tasks.cluster.features import PairExtractor
-from widemargin.tasks.cluster.files import cut, read_documents
+from widemargin.tasks.cluster.files import cluster_evaluation, cut, read_documents
 from widemargin.tasks.cluster.pictures import cluster_lines, cluster_pictures, described_items
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.columns import split

@@ -9,19 +9,17 @@ from widemargin._threads import count_threads
 from widemargin._types import FloatVector, IntVector
 from widemargin.clusterings import NAMES, conll_f1
 from widemargin.core.checks import checked_weights, is_number
-from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.forest import ForestExamples
-from widemargin.tasks.coreference.entities import entity_numbers, entity_scores, has_singletons
-from widemargin.tasks.coreference.examples import NEW, AntecedentExamples, ErrorCosts
+from widemargin.tasks.coreference.examples import NEW, AntecedentExamples, ErrorCosts, Links
 from widemargin.tasks.coreference.features import (
     DEFAULT_TEMPLATES,
     LinkExtractor,
     check_documents,
     parse_link_templates,
 )
-from widemargin.tasks.coreference.links import Links
+from widemargin.tasks.coreference.files import entity_numbers, entity_scores, has_singletons
 from widemargin.tasks.coreference.model import DECODERS, CoreferenceModel, predicted
 from widemargin.tasks.coreference.parameters import CoreferenceParameters
 from widemargin.tasks.training import Compiled, Data, chosen
@@ -57,7 +55,7 @@ def compile_coreference(parameters: CoreferenceParameters, data: Data) -> Compil
         weights = np.repeat(checked_weights(weights, len(sizes)), sizes)
     return Compiled(
         examples,
-        partial(_model, model),
+        model.trained,
         score=None if data.dev is None else _dev_score(parameters, model, *data.dev),
         metric=parameters.dev_metric,
         sample_weight=weights,
@@ -120,7 +118,3 @@ def _dev_score(parameters: CoreferenceParameters, model: CoreferenceModel, X: An
         return conll_f1(scores) if parameters.dev_metric == "conll" else scores[parameters.dev_metric].f1
 
     return score
-
-
-def _model(empty: CoreferenceModel, solution: Solution, summary: dict[str, Any]) -> CoreferenceModel:
-    return empty.trained(solution.w, summary)

@@ -7,25 +7,228 @@ the completions are the right antecedents, or a new entity where there is none. 
 (`ErrorCosts`). Every mention is an example of its own: choices do not depend on each other, so a
 document's argmax, errors and sums are those of its mentions one by one. Blocks of one mention have few distinct
 violators and a tight certificate; a block of one document would take a cut for every combination of them.
+
+The features of links are hashed. A link from mention m back to its antecedent a has, for every template t, the slot
+(`text.roles`)
+
+    (mention[m, t] + antecedent[a, t] + measure[row, t]) mod 2^bits
+
+where the row tells what is measured of the two together: their distance, whether their heads agree, and so on.
+Templates that measure the same are a group, and a pair has one row per group. Templates of m alone are features of
+every link of m; what they add to its links, they take from m starting an entity, whose score is 0.
+
+An example is a document, whose parts are the links of all of its mentions in order; or a mention, whose parts are its
+links and, after them, a new entity, which has no features.
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import BoolVector, IntVector, LongVector
-from widemargin.core.sparse import boundaries, sums
+from widemargin._types import AnyArray, BoolVector, FloatVector, IntMatrix, IntVector, LongVector
+from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, new_table, sums, with_room
 from widemargin.errors import DataError
 from widemargin.structures.classes import Choices
 from widemargin.structures.costs import KindCosts
 from widemargin.structures.examples import Hidden
-from widemargin.tasks.coreference.links import Links
+from widemargin.structures.flat import Counts, Parts, Scores
+from widemargin.structures.forest import Layout
+from widemargin.structures.hashed import HashedFeatures, Sink, add_single, flush, push
 
 NEW = 0
 """The output for a mention that starts an entity; others count how many mentions back the antecedent is."""
+
+
+class LinkKeys(NamedTuple):
+    """Keys of all templates, a column each, and for each pair the rows of `measure`, one for each group of templates.
+
+    `alone` has the keys of templates of one mention. Group g has the columns `edges`[g] … `edges`[g + 1]. The mentions
+    of document i are `documents`[i] … `documents`[i + 1], the pairs of mention m `pairs`[m] … `pairs`[m + 1]: one for
+    each of the mentions right before it, the closest last.
+    """
+
+    mention: IntMatrix
+    antecedent: IntMatrix
+    measure: IntMatrix
+    alone: IntMatrix
+    rows: AnyArray
+    edges: LongVector
+    documents: LongVector
+    pairs: LongVector
+    mask: int
+
+    @property
+    def n_features(self) -> int:
+        """How many features a link has, those that it shares included."""
+        return self.alone.shape[1] + self.mention.shape[1]
+
+
+@kernel
+def link_slots(keys: LinkKeys, m: int, pair: int, slots: IntVector) -> None:
+    """Write the slots of a link's features: those of the mention alone, then the others by template."""
+    n_alone, a = keys.alone.shape[1], m - (keys.pairs[m + 1] - pair)
+    for t in range(n_alone):
+        slots[t] = keys.alone[m, t]
+    for g in range(len(keys.edges) - 1):
+        row = keys.rows[pair, g]
+        for t in range(keys.edges[g], keys.edges[g + 1]):
+            slots[n_alone + t] = (keys.mention[m, t] + keys.antecedent[a, t] + keys.measure[row, t]) & keys.mask
+
+
+@kernel
+def _score_pair(keys: LinkKeys, m: int, pair: int, w: FloatVector) -> float:
+    """The sum of the weights of a link's features, without those of the mention alone."""
+    a = np.uint64(m - (keys.pairs[m + 1] - pair))
+    i, p = np.uint64(m), np.uint64(pair)
+    total = 0.0
+    for g in range(len(keys.edges) - 1):
+        row = np.uint64(keys.rows[p, np.uint64(g)])
+        for t in range(keys.edges[g], keys.edges[g + 1]):
+            j = np.uint64(t)
+            place = (keys.mention[i, j] + keys.antecedent[a, j] + keys.measure[row, j]) & keys.mask
+            total += w[np.uint64(place)]
+    return total
+
+
+@kernel
+def _add_scores(
+    keys: LinkKeys, mentions: LongVector, w: FloatVector, batch: IntVector, starts: LongVector, own: FloatVector
+) -> None:
+    for k in range(len(batch)):
+        at = starts[k]
+        for m in range(mentions[batch[k]], mentions[batch[k] + 1]):
+            alone = 0.0
+            for slot in keys.alone[m]:
+                alone += w[np.uint64(slot)]
+            for pair in range(keys.pairs[m], keys.pairs[m + 1]):
+                own[at] += alone + _score_pair(keys, m, pair, w)
+                at += 1
+
+
+@kernel
+def _gather(keys: LinkKeys, mentions: LongVector, batch: IntVector, parts: Parts) -> Rows:
+    n_alone, slots = keys.alone.shape[1], np.empty(keys.alone.shape[1] + keys.mention.shape[1], dtype=np.int32)
+    draft = Draft(np.empty(64, dtype=np.int32), np.empty(64), new_table(32))
+    indptr, write = np.zeros(len(batch) + 1, dtype=np.int64), parts.indptr[0]
+    for k in range(len(batch)):
+        m, last = mentions[batch[k]], parts.indptr[k + 1]
+        begin, end = keys.pairs[m], keys.pairs[mentions[batch[k] + 1]]
+        draft = with_room(draft, write, (last - parts.indptr[k]) * len(slots))
+        fill, summed = write, begin
+        for j in range(parts.indptr[k], last):
+            pair = begin + parts.numbers[j]
+            if pair >= end:
+                continue
+            while pair >= keys.pairs[m + 1]:
+                m += 1
+            link_slots(keys, m, pair, slots)
+            if summed < keys.pairs[m + 1]:
+                # What all links of a mention share is pushed once for all of them; it often cancels out.
+                summed, shared = keys.pairs[m + 1], 0.0
+                for i in range(j, last):
+                    shared += parts.values[i] if begin + parts.numbers[i] < summed else 0.0
+                if shared != 0.0:
+                    fill = push(slots[:n_alone], 0, shared, draft, fill)
+            fill = push(slots[n_alone:], 0, parts.values[j], draft, fill)
+        write = coalesce(draft.indices, draft.values, write, fill, write, draft.table)
+        indptr[k + 1] = write
+    return Rows(indptr, draft.indices[:write].copy(), draft.values[:write].copy())
+
+
+@kernel
+def _visit(keys: LinkKeys, mentions: LongVector, batch: IntVector, counts: Counts, sink: Sink, psi: Rows) -> None:
+    n_alone, slots = keys.alone.shape[1], np.empty(keys.alone.shape[1] + keys.mention.shape[1], dtype=np.int32)
+    for k in range(len(batch)):
+        at = counts.starts[k]
+        for m in range(mentions[batch[k]], mentions[batch[k] + 1]):
+            shared = 0.0
+            for pair in range(keys.pairs[m], keys.pairs[m + 1]):
+                link_slots(keys, m, pair, slots)
+                add_single(slots[n_alone:], counts.own[at], sink)
+                shared += counts.own[at]
+                at += 1
+            add_single(keys.alone[m], shared, sink)
+        flush(sink, 1, psi, k)
+
+
+class Links(HashedFeatures):
+    """The mentions of documents and their possible links (`structures.parts.Features`, `structures.forest.ItemPairs`).
+
+    An example is a document, or `by_mention` a mention.
+    """
+
+    def __init__(self, keys: LinkKeys, *, by_mention: bool = False) -> None:
+        # The size is the number of choices of a mention, or the number of a document.
+        sizes = np.diff(keys.pairs) + 1 if by_mention else np.arange(len(keys.documents) - 1)
+        super().__init__(sizes, keys.mask + 1, 1)
+        self.keys, self.mentions = keys, np.arange(len(keys.pairs)) if by_mention else keys.documents
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Mentions and pairs, document after document."""
+        keys = self.keys
+        each = np.arange(len(keys.pairs) - 1)
+        sizes = np.diff(keys.pairs)
+        begin = np.repeat(keys.documents[:-1], np.diff(keys.documents))
+        second = np.repeat(each, sizes)
+        first = second - (np.repeat(keys.pairs[1:], sizes) - np.arange(keys.pairs[-1]))
+        shift = np.repeat(begin, sizes)
+        local = [(places - shift).astype(np.int32) for places in (first, second)]
+        return Layout(keys.documents, keys.pairs[keys.documents], *local)
+
+    @property
+    def work(self) -> FloatVector:
+        """The estimated decoding time of each example in microseconds: some nanoseconds to fetch each weight."""
+        per_link = 3e-3 * self.keys.n_features + 0.04
+        work: FloatVector = 0.5 * np.diff(self.mentions) + per_link * np.diff(self.keys.pairs[self.mentions])
+        return work
+
+    def checked(self, n_weights: int) -> Self:
+        """The links; their features are places in a table of this size."""
+        if self.n_weights != n_weights:
+            raise DataError(f"features are places in a table of {self.n_weights}, but there are {n_weights} weights")
+        return self
+
+    def scores(self, w: FloatVector, batch: IntVector, room: Scores) -> Scores:
+        """Add the scores of links."""
+        _add_scores(self.keys, self.mentions, w, batch, room.starts, room.own)
+        return room
+
+    def scores_of_all(self, w: FloatVector) -> FloatVector:
+        """The score of every link, mention after mention."""
+        room, all_mentions = np.zeros(self.keys.pairs[-1]), np.array([0, len(self.keys.pairs) - 1])
+        _add_scores(self.keys, all_mentions, w, np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int64), room)
+        return room
+
+    def gather(self, batch: IntVector, parts: Parts) -> Rows:
+        """The features of links, times their coefficients; those of a document are in order."""
+        return _gather(self.keys, self.mentions, batch, parts)
+
+    def visit(self, batch: IntVector, counts: Counts, sink: Sink, psi: Rows) -> None:
+        """Add the features of all links."""
+        _visit(self.keys, self.mentions, batch, counts, sink, psi)
+
+    def n_parts(self, batch: IntVector) -> LongVector:
+        """How many links each example has."""
+        n_links: LongVector = self.keys.pairs[self.mentions[batch + 1]] - self.keys.pairs[self.mentions[batch]]
+        return n_links
+
+    @cached_property
+    def places(self) -> tuple[LongVector, LongVector]:
+        """Every feature has one weight."""
+        single = np.diff(self.keys.pairs[self.mentions]) * self.keys.n_features
+        return single, np.zeros_like(single)
+
+
+def link_features(keys: LinkKeys, m: int, pair: int) -> IntVector:
+    """The slots of a link's features."""
+    slots = np.empty(keys.n_features, dtype=np.int32)
+    link_slots(keys, m, pair, slots)
+    return slots
 
 
 class ErrorCosts(NamedTuple):

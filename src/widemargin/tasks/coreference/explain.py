@@ -10,9 +10,8 @@ from widemargin._types import FloatVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.tasks.coreference.features import LinkExtractor, mention_columns
-from widemargin.tasks.coreference.keys import link_features
-from widemargin.tasks.coreference.measures import MEASURES, measured
+from widemargin.tasks.coreference.examples import link_features
+from widemargin.tasks.coreference.features import MEASURES, LinkExtractor, measured, mention_columns
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns

@@ -4,14 +4,14 @@ Model files call its structure ``coreference``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatMatrix, FloatVector
+from widemargin._types import FloatMatrix, FloatVector
 from widemargin.core.header import Fields, flag, names, one_of, optional, whole
 from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
@@ -21,14 +21,13 @@ from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.structures.forest import ForestExamples
-from widemargin.tasks.base import Corpus, Model, Reading
-from widemargin.tasks.coreference.entities import entity_evaluation, entity_scores
+from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.coreference.examples import NEW, AntecedentExamples
 from widemargin.tasks.coreference.features import LinkExtractor
-from widemargin.tasks.coreference.files import cut, read_texts
+from widemargin.tasks.coreference.files import cut, entity_evaluation, entity_scores, read_texts
 from widemargin.tasks.coreference.pictures import text_lines, text_page
 from widemargin.tasks.strongest import Part
-from widemargin.tasks.trees import HASH_BITS, packed_weights, stored_weights
+from widemargin.tasks.trees import HASH_BITS, HashedModel, stored_weights
 from widemargin.text.columns import split
 from widemargin.text.mentions import Mentions
 from widemargin.text.templates import TEMPLATES
@@ -38,7 +37,7 @@ DECODERS = ("antecedents", "forest")
 
 
 @dataclass
-class CoreferenceModel(Model):
+class CoreferenceModel(HashedModel):
     """Links and their weights; `decoder` names the structure.
 
     `singletons` says whether the training data have entities with one mention: detected mentions that stay alone are
@@ -68,28 +67,9 @@ class CoreferenceModel(Model):
     probabilistic: bool = field(default=False, kw_only=True)
 
     @property
-    def w(self) -> FloatVector:
-        """All weights."""
-        return self.weights
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The numbers of templates and weights; entities have no labels."""
-        return {
-            "labels": 0,
-            "templates": len(self.extractor.templates),
-            "weights": len(self.weights),
-            "non-zero weights": int(np.count_nonzero(self.weights)),
-        }
-
-    @property
     def templates(self) -> Mapping[str, Sequence[str]]:
         """The templates of links."""
         return {"": list(self.extractor.templates)}
-
-    def trained(self, w: FloatVector, summary: dict[str, Any]) -> Self:
-        """The same model with these weights."""
-        return replace(self, weights=w, summary=summary)
 
     def examples(self, X: Any) -> "AntecedentExamples | ForestExamples":
         """Documents as examples to be decoded."""
@@ -188,13 +168,9 @@ class CoreferenceModel(Model):
 
     # Its file.
 
-    def compacted(self) -> Self:
-        """The model itself: hashed features stay, used or not."""
-        return self
-
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _header(self) -> dict[str, Any]:
         extractor = self.extractor
-        header = {
+        return {
             "templates": list(extractor.templates),
             "hash_bits": extractor.hash_bits,
             "max_antecedents": extractor.max_antecedents,
@@ -202,7 +178,6 @@ class CoreferenceModel(Model):
             "singletons": self.singletons,
             "probabilistic": self.probabilistic,
         }
-        return header, packed_weights(self.weights)
 
     @classmethod
     def _restored(cls, stored: Stored) -> Self:

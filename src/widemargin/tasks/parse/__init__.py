@@ -17,7 +17,7 @@ TASK = Task(
     },
     does="Learn to parse: dependency trees, from the columns head and deprel of CoNLL-U or CoNLL-X files.",
     example="--train train.conllu --dev dev.conllu --epochs 10 --out english.wm",
-    files="files.ParseFiles",
+    files="dependencies.ParseFiles",
     reads=("format", "columns"),
     scores_punctuation=True,
 )

@@ -2,20 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
 import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.problem import predict
-from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.dependencies import WITH_GRANDPARENTS
-from widemargin.tasks.fold_tags import Learnt
-from widemargin.tasks.jackknife import offered, tagged
+from widemargin.tasks.jackknife import Learnt, offered, tagged
 from widemargin.tasks.parse.dependencies import Dependencies, as_dependencies
 from widemargin.tasks.parse.examples import Trees, tree_examples
 from widemargin.tasks.parse.features import (
@@ -67,15 +63,11 @@ def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | 
     columns = as_columns(data.X)
     if not columns.n_tokens:
         raise DataError("there are no tokens to learn from")
-    heads, column = as_dependencies(columns, data.y)
-    counts = Counter(column.strings()) if survey is None else survey.labels
-    labels = [label for label, _ in counts.most_common()]
-    extractor = _extractor(
-        parameters, offered(parameters, columns, PREDICTABLE) if survey is None else survey.facts["columns"]
-    )
-    single_root = parameters.single_root
-    if single_root is None:
-        single_root = has_single_roots(columns, heads) if survey is None else survey.facts["single_root"]
+    heads, column = arcs = as_dependencies(columns, data.y)
+    found = survey_trees(parameters, data._replace(X=columns, y=arcs)) if survey is None else survey
+    labels = [label for label, _ in found.labels.most_common()]
+    extractor = _extractor(parameters, found.facts["columns"])
+    single_root = found.facts["single_root"] if parameters.single_root is None else parameters.single_root
     trees = Trees(len(labels), extractor.hash_bits, parameters.decoder, parameters.order, bool(single_root))
     dev = None if data.dev is None else as_columns(data.dev[0])
     gold = None if dev is None or data.dev is None else as_dependencies(dev, data.dev[1])
@@ -90,20 +82,9 @@ def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | 
         label_cost=parameters.label_cost,
         source=columns.source,
     )
-    score = None if dev is None or gold is None else _score(parameters, trees, extractor, labels, dev, gold)
-    model = partial(_parser, labels, trees, extractor, {"taggers": taggers, "filled": filled})
-    return Compiled(examples, model, labels, score, parameters.dev_metric, data.sample_weight)
-
-
-def _parser(
-    labels: list[str],
-    trees: Trees,
-    extractor: ArcExtractor,
-    carried: dict[str, Any],
-    solution: Solution,
-    summary: dict[str, Any],
-) -> Parser:
-    return Parser(labels, trees, extractor, weights=solution.w, summary=summary, **carried)
+    model = Parser(labels, trees, extractor, weights=np.empty(0), taggers=taggers, filled=filled)
+    score = None if dev is None or gold is None else _score(parameters, model, dev, gold)
+    return Compiled(examples, model.trained, labels, score, parameters.dev_metric, data.sample_weight)
 
 
 def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtractor:
@@ -121,23 +102,14 @@ def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtract
     return ArcExtractor(**chosen, hash_bits=checked_bits(parameters.hash_bits))
 
 
-def _score(
-    parameters: ParserParameters,
-    trees: Trees,
-    extractor: ArcExtractor,
-    labels: list[str],
-    columns: Columns,
-    dependencies: Dependencies,
-) -> Score:
-    heads, column = dependencies
-    gold = _numbers(column.values, labels)[column.codes]
-    examples = tree_examples(trees, columns.indptr, extractor.keys(columns), source=columns.source)
-    n_threads, labelled = count_threads(parameters.n_jobs), parameters.dev_metric == "las"
+def _score(parameters: ParserParameters, model: Parser, X: Columns, gold: Dependencies) -> Score:
+    labels = _numbers(gold.labels.values, model.labels)[gold.labels.codes]
+    examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
 
     def score(w: FloatVector) -> float:
-        found, relations = np.divmod(np.concatenate(predict(examples, w, n_threads)), len(labels))
-        right = found == heads
-        return float(np.mean(right & (relations == gold) if labelled else right))
+        found, relations = np.divmod(np.concatenate(predict(examples, w, n_threads)), len(model.labels))
+        right = found == gold.heads
+        return float(np.mean(right & (relations == labels) if parameters.dev_metric == "las" else right))
 
     return score
 

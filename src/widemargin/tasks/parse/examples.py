@@ -16,7 +16,6 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Scale, per_example
 from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import sums
@@ -239,8 +238,7 @@ class SummedTreeExamples(WithSums, TreeExamples):
 
     def expectation_bytes(self) -> FloatVector:
         """What `expectation` may take: sums over all trees, and the entries of ψ."""
-        entries = self.features.most_expected()
-        return BYTES_PER_ENTRY * np.minimum(entries, self.n_weights) + 4.0 * entries + self.sum_bytes()
+        return self.features.expected_bytes() + self.sum_bytes()
 
     def sum_bytes(self) -> FloatVector:
         """What sums over all trees take: the shares of all labels, seven tables of arcs and three of siblings."""

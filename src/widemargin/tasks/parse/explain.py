@@ -15,6 +15,7 @@ so that they tell why the arc was chosen, and not another (`tasks.parse.examples
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -203,7 +204,7 @@ class ArcExplainer:
         # Only triples that a tree can have are scored; the room of the others holds anything.
         rows, columns = np.nonzero(~np.eye(len(arcs), dtype=bool) & (np.arange(len(arcs)) > 0))
         if len(scores.siblings):
-            arcs[rows, columns] += scores.siblings[rows, self._siblings()[rows, columns], columns]
+            arcs[rows, columns] += scores.siblings[rows, self._siblings[rows, columns], columns]
         if len(scores.grandparents):
             for head, token in zip(rows.tolist(), columns.tolist(), strict=True):
                 grandparent = self._grandparent(head, token)
@@ -218,8 +219,12 @@ class ArcExplainer:
             found.append((other, self._score(token, chosen) - self._score(token, other)))
         return found
 
+    @cached_property
     def _siblings(self) -> LongMatrix:
-        """For every arc, by head and token, the sibling that it has or would have; the head itself where none."""
+        """For every arc, by head and token, the next token towards the head that hangs on it; the head itself if none.
+
+        It is the sibling that the arc has or would have.
+        """
         n = len(self.arcs)
         siblings = np.zeros((n + 1, n + 1), dtype=np.int64)
         for head in range(n + 1):
@@ -238,19 +243,15 @@ class ArcExplainer:
         return self.voters.scores(head, token, *self._around(head, token))
 
     def _around(self, head: int, token: int) -> tuple[int, int | None]:
-        return self._sibling(head, token), self._grandparent(head, token)
+        """The sibling, 0 for none, and the grandparent of an arc."""
+        sibling = int(self._siblings[head, token])
+        return sibling if sibling != head else 0, self._grandparent(head, token)
 
     def _grandparent(self, head: int, token: int) -> int | None:
         """The head of the head, unless it is between the two, or the token itself; None for the root."""
         grandparent = self.arcs[head - 1].head if head else None
         within = grandparent is not None and min(head, token) <= grandparent <= max(head, token)
         return None if within else grandparent
-
-    def _sibling(self, head: int, token: int) -> int:
-        """The nearest token towards the head that hangs on it as well; 0 for none."""
-        step = 1 if head > token else -1
-        between = range(token + step, head, step)
-        return next((t for t in between if self.arcs[t - 1].head == head), 0)
 
     def spelt(self, token: int, arc: Arc) -> str:
         """The arc to a token in words."""

@@ -72,13 +72,13 @@ def arc_counts(
 ) -> Counter[Any]:
     """Sentences, sentences without mistakes, and tokens by what scores distinguish; such counts can be added."""
     counts: Counter[Any] = Counter()
-    for arcs, sentence in zip(gold, _pairs(gold, predicted, words), strict=True):
+    for arcs, pairs in zip(gold, _pairs(gold, predicted, words), strict=True):
         counts[SENTENCES] += 1
-        counts[EXACT] += all(g == p for _, g, p in sentence)
+        counts[EXACT] += all(g == p for _, g, p in pairs)
         size = _bin(len(arcs), SENTENCE_LENGTHS)
         counts.update(
-            _Token(size, pair.gold_length, pair.length, pair.gold.label, pair.predicted.label, _same_head(pair))
-            for pair in sentence
+            _Token(size, _length(t, g.head), _length(t, p.head), g.label, p.label, g.head == p.head)
+            for t, g, p in pairs
         )
     return counts
 
@@ -121,12 +121,8 @@ def content_counts(gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[A
     """How many content words were found rightly, were found, and should have been found."""
     pairs = [(g, p) for sentence in zip(gold, predicted, strict=True) for g, p in zip(*sentence, strict=True)]
     right = sum(g == p and _is_content(g) for g, p in pairs)
-    return Counter(dict(zip(CONTENT, (right, *(sum(map(_is_content, side)) for side in _sides(pairs))), strict=True)))
-
-
-def _sides(pairs: Sequence[tuple[Arc, Arc]]) -> tuple[list[Arc], list[Arc]]:
-    """The predicted arcs, and the gold ones."""
-    return [p for _, p in pairs], [g for g, _ in pairs]
+    found, wanted = (sum(_is_content(pair[side]) for pair in pairs) for side in (1, 0))
+    return Counter(dict(zip(CONTENT, (right, found, wanted), strict=True)))
 
 
 def content_score_of(counts: Counter[Any]) -> Score:
@@ -138,26 +134,10 @@ def _is_content(arc: Arc) -> bool:
     return arc.label.partition(":")[0] not in FUNCTIONS
 
 
-class _Pair(NamedTuple):
-    """The gold and the predicted arc of a token, and its number in the sentence."""
-
-    token: int
-    gold: Arc
-    predicted: Arc
-
-    @property
-    def gold_length(self) -> str:
-        return _length(self.token, self.gold.head)
-
-    @property
-    def length(self) -> str:
-        return _length(self.token, self.predicted.head)
-
-
 def _pairs(
     gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Arc]], words: Sequence[Sequence[str]] | None
-) -> Iterator[list[_Pair]]:
-    """The arcs of every sentence that count."""
+) -> Iterator[list[tuple[int, Arc, Arc]]]:
+    """The tokens of every sentence that count: the number of each, its gold arc and its predicted one."""
     if len(gold) != len(predicted) or (words is not None and len(words) != len(gold)):
         raise DataError(f"there are {len(gold)} gold sentences, but not as many predicted ones or lists of words")
     for i, (g, p) in enumerate(zip(gold, predicted, strict=True)):
@@ -165,7 +145,7 @@ def _pairs(
         if not len(g) == len(p) == len(forms):
             raise DataError(f"sentence {i + 1} has {len(g)} gold arcs, but not as many predicted ones or words")
         arcs = zip(g, p, forms, strict=True)
-        yield [_Pair(t, Arc(*a), Arc(*b)) for t, (a, b, form) in enumerate(arcs, 1) if not _is_punctuation(form)]
+        yield [(t, Arc(*a), Arc(*b)) for t, (a, b, form) in enumerate(arcs, 1) if not _is_punctuation(form)]
 
 
 class _Token(NamedTuple):
@@ -181,10 +161,6 @@ class _Token(NamedTuple):
     @property
     def is_right(self) -> bool:
         return self.same_head and self.gold == self.predicted
-
-
-def _same_head(pair: _Pair) -> bool:
-    return pair.gold.head == pair.predicted.head
 
 
 def _summed(counts: Iterable[tuple[str, int]]) -> Counter[str]:
@@ -219,18 +195,6 @@ def _bin(number: int, bins: Sequence[tuple[int, str]]) -> str:
 
 def _names(bins: Sequence[tuple[int, str]]) -> Iterable[str]:
     return [*(name for _, name in bins), f"{bins[-1][0] + 1}+"]
-
-
-def tree_evaluation(
-    gold: Sequence[Sequence[Arc]],
-    predicted: Sequence[Sequence[Arc]],
-    words: Sequence[Sequence[str]],
-    seconds: dict[str, float],
-    *,
-    punctuation: bool = True,
-) -> Evaluation:
-    """How well trees agree, with punctuation or without."""
-    return counted_evaluation(tree_counts(gold, predicted, words, punctuation=punctuation), seconds)
 
 
 def tree_counts(

@@ -28,7 +28,7 @@ from widemargin.tasks.parse.metrics import counted_evaluation, tree_counts
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
 from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, strongest
-from widemargin.tasks.trees import HASH_BITS, TreeModel, packed_weights, shown_tags, stored_weights
+from widemargin.tasks.trees import HASH_BITS, TreeModel, shown_tags, stored_weights
 from widemargin.text.columns import Columns, split
 from widemargin.text.inputs import as_columns
 from widemargin.text.templates import TEMPLATES
@@ -91,9 +91,11 @@ class Parser(TreeModel):
     def predict(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
         """The best tree of every sentence."""
         columns = self.settled(X)
-        heads, labels = np.divmod(self.decoded(columns, n_threads), len(self.labels))
-        arcs = [Arc(head, self.labels[label]) for head, label in zip(heads.tolist(), labels.tolist(), strict=True)]
-        return split(arcs, columns.indptr)
+        return split(self._spelt(self.decoded(columns, n_threads)), columns.indptr)
+
+    def _spelt(self, codes: AnyArray) -> list[Arc]:
+        heads, labels = np.divmod(codes, len(self.labels))
+        return [Arc(head, self.labels[label]) for head, label in zip(heads.tolist(), labels.tolist(), strict=True)]
 
     def predict_proba(self, X: Any, n_threads: int = 1, *, labelled: bool = False) -> list[FloatMatrix]:
         """For each token of every sentence, the probability of each head: 0 is the root, tokens count from 1.
@@ -116,8 +118,7 @@ class Parser(TreeModel):
         structure = replace(self.trees, order=1).structure
         for parts in self.probabilities(self.settled(X), n_threads):
             scores = structure.room(np.array([len(parts) - 1]))._replace(own=parts.ravel())
-            heads, labels = np.divmod(structure.best(scores), len(self.labels))
-            found.append([Arc(h, self.labels[label]) for h, label in zip(heads.tolist(), labels.tolist(), strict=True)])
+            found.append(self._spelt(structure.best(scores)))
         return found
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
@@ -219,17 +220,15 @@ class Parser(TreeModel):
         other = explainer.alternative(token, question.head, question.label)
         return compared(explainer.option(token, arcs[token - 1]), explainer.option(token, other))
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        trees, extractor = self.trees, self.extractor
-        header = {
+    def _header(self) -> dict[str, Any]:
+        trees = self.trees
+        return {
             "decoder": trees.decoder,
             "order": trees.order,
             "single_root": trees.single_root,
             "hash_bits": trees.hash_bits,
-            "templates": {part: list(getattr(extractor, part)) for part in self.templates},
+            "templates": {part: list(getattr(self.extractor, part)) for part in self.templates},
         }
-        carried, tensors = self.carried()
-        return header | carried, packed_weights(self.weights) | tensors
 
     @classmethod
     def _restored(cls, stored: Stored) -> "Parser":

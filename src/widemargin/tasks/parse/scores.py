@@ -77,32 +77,23 @@ def _same_values(keys: TreeKeys, first: int, n: int) -> LongMatrix:
 
 
 @kernel
-def _add_between(
-    data: TreeData, w: FloatVector, first: int, h: int, nearest: LongMatrix, steps: LongVector, row: FloatVector
-) -> None:
-    """Add the scores of the tokens between `h` and all modifiers; of tokens with the same value, only the next to h."""
-    keys, n, head = data.keys, len(row) - 1, row_of(first, h)
-    for t in range(keys.edges[BETWEEN], keys.edges[BETWEEN + 1]):
-        for node in range(1, n):
-            key = keys.head[head, t] + keys.other[first + node, t]
-            if node > h and nearest[0, node] <= h:
-                _add_arcs(keys, t, key, first + node + 1, steps[node + 1 :], w, data.mask, row[node + 1 :])
-            elif node < h and nearest[1, node] >= h:
-                _add_arcs(keys, t, key, first + 1, steps[1:node], w, data.mask, row[1:node])
-
-
-@kernel
 def _arcs_from(
     data: TreeData, w: FloatVector, first: int, h: int, nearest: LongMatrix, steps: LongVector, row: FloatVector
 ) -> None:
     """Write the scores of the arcs from h whatever their labels."""
-    keys, n = data.keys, len(row) - 1
+    keys, mask, n, head = data.keys, data.mask, len(row) - 1, row_of(first, h)
     row[:] = 0.0
     _steps_from(h, n, steps)
     for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
-        _add_arcs(keys, t, int(keys.head[row_of(first, h), t]), first + 1, steps[1:], w, data.mask, row[1:])
-    if keys.edges[BETWEEN] < keys.edges[BETWEEN + 1]:
-        _add_between(data, w, first, h, nearest, steps, row)
+        _add_arcs(keys, t, int(keys.head[head, t]), first + 1, steps[1:], w, mask, row[1:])
+    # Tokens between h and a modifier count for all modifiers beyond them; of those with the same value, the next to h.
+    for t in range(keys.edges[BETWEEN], keys.edges[BETWEEN + 1]):
+        for node in range(1, n):
+            key = keys.head[head, t] + keys.other[first + node, t]
+            if node > h and nearest[0, node] <= h:
+                _add_arcs(keys, t, key, first + node + 1, steps[node + 1 :], w, mask, row[node + 1 :])
+            elif node < h and nearest[1, node] >= h:
+                _add_arcs(keys, t, key, first + 1, steps[1:node], w, mask, row[1:node])
 
 
 @kernel
@@ -150,17 +141,6 @@ def _add_siblings(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int,
 
 
 @kernel
-def _grandparent_keys(keys: TreeKeys, first: int, n: int) -> LongMatrix:
-    """(templates, nodes) keys of all grandparents in a sentence; those of one template lie side by side."""
-    begin, end = keys.edges[GRANDPARENT], keys.edges[GRANDPARENT + 1]
-    others = np.empty((end - begin, n + 1), dtype=np.int64)
-    for t in range(begin, end):
-        for g in range(n + 1):
-            others[t - begin, g] = keys.other[row_of(first, g), t]
-    return others
-
-
-@kernel
 def _add_chains(
     key: int, others: LongVector, turns: LongVector, w: FloatVector, mask: int, row: FloatVector, begin: int, end: int
 ) -> None:
@@ -175,8 +155,12 @@ def _add_chains(
 def _add_grandparents(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
     """Add to scores[h, m, g] of all chains of words h and m with a grandparent g outside of them."""
     begin, with_head, end = keys.edges[GRANDPARENT], keys.grandparent_head, keys.edges[GRANDPARENT + 1]
-    others = _grandparent_keys(keys, first, n)
     turns, whatever_head = np.empty(n + 1, dtype=np.int64), np.empty(n + 1)
+    # The keys of all grandparents; those of one template lie side by side.
+    others = np.empty((end - begin, n + 1), dtype=np.int64)
+    for t in range(begin, end):
+        for g in range(n + 1):
+            others[t - begin, g] = keys.other[row_of(first, g), t]
     for m in range(1, n + 1):
         for head_after in (False, True):
             whatever_head[:] = 0.0

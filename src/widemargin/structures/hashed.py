@@ -1,0 +1,188 @@
+"""Hashed features of parts: Fᵀ, from coefficients of parts to coefficients of weights, ψ = Σ_p z_p φ_p.
+
+A feature is a slot of one table of weights (`text.roles`). One with labels has a weight for each label from its slot
+on, a *run*. Kernels of a task enumerate the slots of its parts; what becomes of these slots is written here, once.
+
+Sparse coefficients, those of gold minus an output, become entries of a draft, which are put together at the end
+(`push`). Where every part has a coefficient, a sentence has hundreds of thousands of additions. They go to a vector as
+long as w (`Sink`). Where anything was added is noted; only these places are read, and cleared, afterwards. The same
+enumeration with nowhere to add to notes which weights there are.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from widemargin._jit import kernel
+from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.cut_store import BYTES_PER_ENTRY
+from widemargin.core.sparse import NO_ROWS, Draft, Rows
+from widemargin.structures.flat import NOTHING, Counts
+from widemargin.structures.support import Found, block_runs, note, nothing_found
+
+NEGLIGIBLE = 1e-13
+"""Coefficients up to this are left out: a weight loses less than it would to rounding, and almost all parts have no
+probability to speak of."""
+
+NOWHERE = np.empty(0, dtype=np.int32)
+
+
+@kernel
+def push(slots: IntVector, further: int, value: float, draft: Draft, write: int) -> int:
+    """Append the weights `further` than the slots; return where they end. There must be room."""
+    # Arrays of their own, here and below: those of a tuple would be counted as used and unused for every entry.
+    indices, values = draft.indices, draft.values
+    for k in range(len(slots)):
+        indices[np.uint64(write + k)], values[np.uint64(write + k)] = slots[k] + further, value
+    return write + len(slots)
+
+
+class Sink(NamedTuple):
+    """Where the features of all parts of an example go.
+
+    `total` has the length of w, and is zero between examples. Something was added at the first counts[0] weights of
+    `single`, and at as many weights as there are labels, from each of the first counts[1] slots of `runs` on. If it is
+    empty, nothing is added: the first counts[0] blocks of weights that have been `found` are all that is asked for.
+    """
+
+    total: FloatVector
+    single: IntVector
+    runs: IntVector
+    counts: LongVector
+    found: Found
+
+
+NO_SINK = Sink(NOTHING, NOWHERE, NOWHERE, np.zeros(2, dtype=np.int64), nothing_found(0))
+
+
+@kernel
+def matters(row: FloatVector) -> bool:
+    """Whether any coefficient of a row is more than negligible."""
+    largest = 0.0
+    for value in row:
+        largest = max(largest, abs(value))
+    return largest > NEGLIGIBLE
+
+
+@kernel
+def add_single(slots: IntVector, value: float, sink: Sink) -> None:
+    """Add to these weights, or note them."""
+    total, single, n = sink.total, sink.single, sink.counts[0]
+    if abs(value) <= NEGLIGIBLE:
+        return
+    for slot in slots:
+        if len(total) == 0:
+            n = note(slot, 1, sink.found, n)
+            continue
+        j = np.uint64(slot)
+        if total[j] == 0.0:
+            single[n] = slot
+            n += 1
+        total[j] += value
+    sink.counts[0] = n
+
+
+@kernel
+def add_runs(slots: IntVector, row: FloatVector, sink: Sink) -> None:
+    """Add to the weights of features for all labels, or note them."""
+    total, runs, n = sink.total, sink.runs, sink.counts[1]
+    if len(total) == 0:
+        for slot in slots:
+            sink.counts[0] = note(slot, len(row), sink.found, sink.counts[0])
+        return
+    for slot in slots:
+        runs[n] = slot
+        n += 1
+        for label in range(len(row)):
+            total[np.uint64(slot + label)] += row[label]
+    sink.counts[1] = n
+
+
+@kernel
+def _move(places: IntVector, width: int, total: FloatVector, psi: Rows, write: int) -> int:
+    """Move the sums that matter, at `width` weights from each place on, to the entries; return their end."""
+    indices, values = psi.indices, psi.values
+    for place in places:
+        for k in range(width):
+            j = np.uint64(place + k)
+            if abs(total[j]) > NEGLIGIBLE:
+                indices[np.uint64(write)], values[np.uint64(write)] = place + k, total[j]
+                write += 1
+            total[j] = 0.0
+    return write
+
+
+@kernel
+def flush(sink: Sink, width: int, psi: Rows, k: int) -> None:
+    """Move all that was added to row k of ψ, with runs of this width; weights that were only noted stay."""
+    if len(sink.total) == 0:
+        return
+    write = _move(sink.single[: sink.counts[0]], 1, sink.total, psi, psi.indptr[k])
+    psi.indptr[k + 1] = _move(sink.runs[: sink.counts[1]], width, sink.total, psi, write)
+    sink.counts[:] = 0
+
+
+class HashedFeatures:
+    """What follows for `structures.parts.Features` from a `visit` to all features of examples.
+
+    Parameters
+    ----------
+    sizes : how large each example is
+    n_weights : the length of w
+    width : how many weights a run has
+    """
+
+    n_shared = 0
+    """How many parts all examples share."""
+
+    def __init__(self, sizes: LongVector, n_weights: int, width: int) -> None:
+        self.sizes, self.n_weights, self.width = sizes, n_weights, width
+        self._spare: list[Sink] = []
+
+    def visit(self, batch: IntVector, counts: Counts, sink: Sink, psi: Rows) -> None:
+        """Add the features of all parts to the sink, each times its coefficient, and flush it after each example."""
+        raise NotImplementedError
+
+    def n_parts(self, batch: IntVector) -> LongVector:
+        """How many parts of its own each example has."""
+        raise NotImplementedError
+
+    @property
+    def places(self) -> tuple[LongVector, LongVector]:
+        """At most how many single weights, and how many runs, each example has."""
+        raise NotImplementedError
+
+    def expected_bytes(self) -> FloatVector:
+        """What `gather_counts` may take for each example."""
+        single, runs = self.places
+        entries = np.minimum(single + runs * self.width, self.n_weights)
+        return BYTES_PER_ENTRY * entries + 4.0 * (single + runs)
+
+    def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
+        """Feature vectors of coefficients for all parts."""
+        single, runs = (each[batch] for each in self.places)
+        # Threads that run at the same time need their own; it is handed on, since clearing it takes long.
+        sink = self._spare.pop() if self._spare else NO_SINK._replace(total=np.zeros(self.n_weights))
+        if len(sink.single) < single.max(initial=0):
+            sink = sink._replace(single=np.empty(single.max(), dtype=np.int32))
+        if len(sink.runs) < runs.max(initial=0):
+            sink = sink._replace(runs=np.empty(runs.max(), dtype=np.int32))
+        # The memory that is not written to is never taken.
+        room = int(np.minimum(single + runs * self.width, self.n_weights).sum())
+        psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
+        self.visit(batch, counts, sink._replace(counts=np.zeros(2, dtype=np.int64)), psi)
+        self._spare.append(sink)
+        end = psi.indptr[-1]
+        return Rows(psi.indptr, psi.indices[:end], psi.values[:end])
+
+    def summed(self, batches: Sequence[IntVector]) -> None:
+        """None: rows are as good."""
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights of all features of the batch's parts."""
+        sink = NO_SINK._replace(counts=np.zeros(2, dtype=np.int64), found=nothing_found(self.n_weights))
+        n_parts = self.n_parts(batch)  # they share one vector in which every part counts once
+        ones = np.ones(n_parts.max(initial=0)), np.ones((len(batch), self.n_shared))
+        self.visit(batch, Counts(np.zeros_like(n_parts), self.sizes[batch], *ones), sink, NO_ROWS)
+        return block_runs(sink.found.blocks[: sink.counts[0]], self.n_weights)
