@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from widemargin.structures.custom_latent import LatentCustomExamples
+from widemargin.structures.custom import LatentCustomExamples
 
 N_PARTS, WIDTH = 3, 4
 

@@ -23,8 +23,7 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core.dense import inner
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
 from widemargin.errors import DataError
-from widemargin.structures.custom import CustomExamples, CustomStructure, as_rows, summed
-from widemargin.structures.custom_latent import LatentCustomExamples
+from widemargin.structures.custom import CustomExamples, CustomStructure, LatentCustomExamples, as_rows, summed
 
 
 class PositionalStructure(CustomStructure, Protocol):

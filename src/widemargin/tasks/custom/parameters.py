@@ -20,7 +20,7 @@ class CustomParameters(LatentParameters):
     structure: "CustomStructure | Callable[[Any, Any], Examples]" = parameter(
         MISSING,
         "An object with the methods `features`, `error` and `decode`, and with `complete` if something is hidden "
-        "(`structures.custom_latent`); or a function (or class) that makes compiled "
+        "(`structures.custom`); or a function (or class) that makes compiled "
         "examples from inputs and gold outputs, which are None for prediction.",
         kw_only=False,
     )
