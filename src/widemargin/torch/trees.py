@@ -17,6 +17,7 @@ from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 from widemargin.errors import DataError
 from widemargin.structures import constituents
 from widemargin.structures.dependency_sums import dependencies
+from widemargin.structures.flat import some
 from widemargin.torch.scored import Extents, Layout, Scored
 from widemargin.torch.structure import Padded, Sums
 from widemargin.torch.tensors import Tensors, check_outputs, check_shape
@@ -98,6 +99,26 @@ class DependencyTrees(Padded):
             return codes
         heads, labels = np.divmod(codes, np.int32(_n_labels(layout.shapes[0])))
         return np.stack([heads, np.where(codes < 0, np.int32(-1), labels)], axis=-1)
+
+    def draws(self, scored: Scored, n: int, rng: np.random.Generator) -> AnyArray:
+        """The arcs into one word after the other, given those that are drawn already, by a sum for each word."""
+        structure, lengths, K = scored.layout.structure, np.tile(scored.lengths, n), scored.layout.structure.n_labels
+        n_own, begins = structure.n_own(scored.lengths), scored.flat.starts
+        parts = [scored.flat.own[at : at + k] for at, k in zip(begins, n_own, strict=True)]
+        own = np.tile(np.concatenate([*parts, np.empty(0)]), n)
+        ends = np.cumsum(np.tile(n_own, n))
+        scores = scored.flat._replace(starts=ends - np.tile(n_own, n), sizes=lengths, own=own)
+        codes = np.full((len(lengths), scored.layout.width), -1, dtype=np.int32)
+        for t in range(scored.layout.width):
+            examples = np.flatnonzero(lengths > t)
+            counts = structure.sums(some(scores, examples)).counts
+            for b, at, S in zip(examples, counts.starts, lengths[examples] + 1, strict=True):
+                shares = np.cumsum(counts.own[at : at + S * S * K].reshape(S, S, K)[:, t + 1])
+                drawn = np.searchsorted(shares, rng.random() * shares[-1], side="right")
+                codes[b, t] = min(drawn, len(shares) - 1)
+                arcs = own[scores.starts[b] :][: S * S * K].reshape(S, S, K)[:, t + 1]  # those into the word
+                arcs[np.arange(S * K).reshape(S, K) != codes[b, t]] = -np.inf
+        return np.swapaxes(self.shown(scored.layout, codes.reshape(n, len(n_own), codes.shape[1])), 0, 1).copy()
 
 
 def _n_labels(shape: torch.Size) -> int:
