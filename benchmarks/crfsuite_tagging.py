@@ -27,7 +27,7 @@ from typing import Any
 import pycrfsuite
 
 import widemargin.crfsuite as ours
-from widemargin.crfsuite import recent
+from widemargin.crfsuite import models
 from widemargin.data.generators import addresses
 
 START = """
@@ -127,7 +127,7 @@ def measured(path: str, n: int, runs: int) -> dict[str, dict[str, float]]:
 
 
 def opened(tagger: Any, path: str) -> None:
-    recent._recent.clear()
+    models._recent.clear()
     tagger.open(path)
 
 

@@ -26,10 +26,8 @@ from scipy.stats import wilcoxon
 from widemargin import Summariser
 from widemargin.decoders.coverage import best_items
 from widemargin.summaries import rouge, words
-from widemargin.tasks.summarise.features import Settings, candidates_of, concept_counts
+from widemargin.tasks.summarise.features import ENGLISH, Settings, Topic, candidates_of, concept_counts
 from widemargin.tasks.summarise.files import read_topics
-from widemargin.tasks.summarise.stop_words import ENGLISH
-from widemargin.tasks.summarise.topics import Topic
 
 GRID, FOLDS = (0.1, 1.0, 10.0), 5
 MEASURES, MAIN = ("rouge1", "rouge2", "rougeL"), "rouge2"

@@ -21,8 +21,7 @@ from yu_joachims_em import ORDER, STARTS, Expectation, markov, motif
 
 from widemargin import MotifFinder
 from widemargin.tasks.base import Reading
-from widemargin.tasks.motif.files import read_sequences
-from widemargin.tasks.motif.sites import Site, share_found
+from widemargin.tasks.motif.files import Site, read_sequences, share_found
 
 CHOICES = (0.1, 1.0)
 N_FOLDS, N_BACKGROUND, WEIGHT = 10, 400, 0.02

@@ -10,7 +10,7 @@ from yu_joachims_texts import SIZES, read
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.tasks.cluster.files import read_documents
 from widemargin.tasks.cluster.model import DECODERS
-from widemargin.tasks.rank.positions import PositionExamples
+from widemargin.tasks.rank.examples import PositionExamples
 from widemargin.text.mentions import Mentions
 
 N_MENTIONS, WIDTH = 200, 10

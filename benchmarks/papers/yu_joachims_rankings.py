@@ -21,8 +21,8 @@ from experiment import SEED, Bench
 from widemargin import Ranker
 from widemargin.core.sparse import boundaries, compressed, expanded
 from widemargin.tasks.base import Reading
+from widemargin.tasks.rank.examples import regression_weights
 from widemargin.tasks.rank.files import RankFiles, Rankings, mean
-from widemargin.tasks.rank.positions import regression_weights
 
 KS, RELEVANT_FROM, N_FOLDS = (1, 3, 5, 10), 2, 5
 GRID = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)

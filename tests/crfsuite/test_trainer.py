@@ -12,7 +12,7 @@ import pytest
 import widemargin.crfsuite as ours
 from helpers import corpus
 from widemargin.core.sparse import Rows
-from widemargin.crfsuite.log import TrainLogParser
+from widemargin.crfsuite._logparser import TrainLogParser
 from widemargin.files.formats import read
 from widemargin.files.lcrf import read_lcrf
 from widemargin.solvers import SOLVERS

@@ -5,8 +5,7 @@ from itertools import pairwise, permutations, product
 import numpy as np
 
 from widemargin.core.sparse import boundaries, compressed
-from widemargin.tasks.rank.examples import SwapExamples
-from widemargin.tasks.rank.positions import PositionExamples
+from widemargin.tasks.rank.examples import PositionExamples, SwapExamples
 
 POSITIONS, SWAPS = ("precision", "ndcg"), ("pairs", "map")
 

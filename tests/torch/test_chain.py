@@ -81,8 +81,8 @@ def test_threads_change_nothing(loss):
 def test_memory_is_shared(dtype):
     tensor = torch.randn(2, 3, 4, dtype=dtype, requires_grad=True)
     scored = Scored.of(Chain(), tensor)
-    assert scored.batch.scores[0].ctypes.data == tensor.data_ptr()
-    assert np.shares_memory(scored.batch.scores[0], tensor.detach().numpy())
+    assert scored.arrays[0].ctypes.data == tensor.data_ptr()
+    assert np.shares_memory(scored.arrays[0], tensor.detach().numpy())
     transposed = array_of(tensor.transpose(0, 1))
     assert transposed.flags.c_contiguous
     assert not np.shares_memory(transposed, tensor.detach().numpy())

@@ -4,7 +4,12 @@ It is a trainer, a model file and a tagger behind `fit` and `predict`. Where it 
 `widemargin.SequenceTagger`: it has templates, certificates, constraints and confidence.
 """
 
-from collections.abc import Iterable, Sequence
+import os
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +17,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from widemargin._types import AnyArray
-from widemargin.crfsuite.log import TrainLogParser
+from widemargin.crfsuite._dumpparser import ParsedDump
+from widemargin.crfsuite._logparser import TrainLogParser
 from widemargin.crfsuite.metrics import flat_accuracy_score
-from widemargin.crfsuite.owned_file import OwnedFile
-from widemargin.crfsuite.parsed import ParsedDump
 from widemargin.crfsuite.tagger import Tagger
+from widemargin.crfsuite.trainer import LinePerIterationTrainer
 
 RENAMED = {
     "min_freq": "feature.minfreq",
@@ -224,8 +229,6 @@ class CRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         return self._dump
 
     def _trainer(self) -> Any:
-        from widemargin.crfsuite.lines import LinePerIterationTrainer
-
         given = self.get_params(deep=False)
         settings = {RENAMED.get(name, name): value for name, value in given.items() if name not in OWN}
         return (self.trainer_cls or LinePerIterationTrainer)(
@@ -257,3 +260,53 @@ class CRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.modelfile.name is not None
+
+
+class OwnedFile:
+    """A model file that belongs to an estimator; `name` is None as long as a temporary one has not been needed.
+
+    Either it has a name and stays, or it is temporary and goes when its owner goes; pickling then keeps its contents.
+    """
+
+    def __init__(self, name: str | None = None, *, keep: bool = False) -> None:
+        self.name, self.keep = name, keep
+        self.is_temporary = name is None
+        self._removal: Any = None
+
+    @contextmanager
+    def replaced(self) -> Iterator[str]:
+        """The name to write the next contents to; unless an error occurs, they are then those of the file."""
+        if not self.is_temporary:
+            assert self.name is not None
+            yield self.name
+            return
+        stream, name = tempfile.mkstemp(".crfsuite", "model")
+        os.close(stream)
+        try:
+            yield name
+        except BaseException:
+            _remove(name)
+            raise
+        if self._removal is not None:
+            self._removal()
+        self.name = name
+        if not self.keep:
+            self._removal = weakref.finalize(self, _remove, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        contents = None
+        if self.is_temporary and self.name is not None:
+            with suppress(OSError):
+                contents = Path(self.name).read_bytes()
+        return {"name": None if self.is_temporary else self.name, "keep": self.keep, "contents": contents}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        OwnedFile.__init__(self, state["name"], keep=state["keep"])
+        if state["contents"] is not None:
+            with self.replaced() as name:
+                Path(name).write_bytes(state["contents"])
+
+
+def _remove(name: str) -> None:
+    with suppress(OSError):
+        Path(name).unlink()

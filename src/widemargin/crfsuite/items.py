@@ -1,4 +1,4 @@
-"""Items in python-crfsuite's forms, as names and values.
+"""Items in python-crfsuite's forms, as names and values, and sequences of them that are collected to train on.
 
 | an item is | its attributes |
 | --- | --- |
@@ -10,14 +10,17 @@
 Strings may also be bytes. As in CRFsuite, a name ends at its first zero byte.
 """
 
-from collections.abc import Iterator
-from itertools import chain, islice, repeat
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import chain, count, islice, repeat
 from math import ldexp
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from widemargin._types import ByteVector, FloatVector, LongVector
+from widemargin._types import BoolVector, ByteVector, FloatVector, IntVector, LongVector
+from widemargin.core.sparse import Rows, boundaries, taken
 
 LARGEST = 2**31 - 1
 LISTS, NUMBERS = frozenset({list, tuple}), frozenset({float, bool, int})
@@ -160,3 +163,102 @@ def _entries(item: Any) -> Iterator[tuple[str, float]]:
             yield f"{name}:{spelt(value)}", 1.0
         else:
             yield name, ldexp(value, 0)  # unlike float(), no strings
+
+
+def new_alphabet() -> defaultdict[str, int]:
+    """Numbers strings in the order of their first appearance."""
+    return defaultdict(count().__next__)
+
+
+class Chains(NamedTuple):
+    """Sequences laid end to end: where each begins, the attributes of all items, and their labels."""
+
+    indptr: LongVector
+    features: Rows
+    gold: IntVector
+
+
+class Instances:
+    """All sequences with their labels and groups. Values are kept only once one of them is not 1."""
+
+    def __init__(self) -> None:
+        self.attributes, self.labels = new_alphabet(), new_alphabet()
+        self._names, self._counts, self._gold = array("i"), array("i"), array("i")
+        self._lengths, self._groups = array("i"), array("i")
+        self._values: array[float] | None = None
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def append(self, xseq: Any, yseq: Any, group: int) -> None:
+        """Add a sequence; nothing is added if there is an error in it."""
+        items = xseq if type(xseq) is ItemSequence else ItemSequence(xseq)
+        names, values, counts = items.named()
+        labels = [spelt(label) for label in _listed(yseq)]
+        if len(labels) != len(counts):
+            raise ValueError(f"The numbers of items and labels differ: |x| = {len(counts)}, |y| = {len(labels)}")
+        if len(values) and not np.isfinite(values).all():
+            wrong = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise ValueError(f"the value of the attribute {names[wrong]!r} is {values[wrong]}; values must be finite")
+        group = whole(group)
+        self._add_values(values, len(names))
+        self._names.extend(map(self.attributes.__getitem__, names))
+        self._gold.extend(map(self.labels.__getitem__, labels))
+        self._counts.extend(counts)
+        self._lengths.append(len(labels))
+        self._groups.append(group)
+
+    def _add_values(self, values: Any, n: int) -> None:
+        if self._values is None and len(values) and not np.all(values == 1.0):
+            self._values = array("d", [1.0]) * len(self._names)
+        if self._values is not None:
+            self._values.frombytes((values if len(values) else np.ones(n)).tobytes())
+
+    def parts(self, holdout: int) -> tuple[Chains, Chains | None]:
+        """The sequences to train on, and those of the group `holdout`; None if it is negative."""
+        lengths = np.array(self._lengths, dtype=np.int64)
+        values = np.empty(0) if self._values is None else np.array(self._values)
+        features = Rows(boundaries(np.array(self._counts)), np.array(self._names, dtype=np.int32), values)
+        everything = Chains(boundaries(lengths), features, np.array(self._gold, dtype=np.int32))
+        if holdout < 0:
+            return everything, None
+        held = np.array(self._groups) == holdout
+        return _those(everything, ~held), _those(everything, held)
+
+
+def _those(chains: Chains, chosen: BoolVector) -> Chains:
+    lengths = np.diff(chains.indptr)
+    items = np.flatnonzero(np.repeat(chosen, lengths))
+    return Chains(boundaries(lengths[chosen]), taken(chains.features, items), chains.gold[items])
+
+
+def _listed(yseq: Iterable[Any]) -> Iterable[Any]:
+    return yseq if isinstance(yseq, str) else list(yseq)
+
+
+CRFSUITE_VERSION = "0.12.2"
+
+_FIRST = -(2**31)
+
+
+class CRFSuiteError(Exception):
+    """CRFsuite failed, with one of its numbers."""
+
+    _messages: ClassVar[dict[int, str]] = dict(
+        enumerate(
+            (
+                "Unknown error occurred",
+                "Insufficient memory",
+                "Unsupported operation",
+                "Incompatible data",
+                "Internal error",
+                "Overflow",
+                "Not implemented",
+            ),
+            _FIRST,
+        )
+    )
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        super().__init__(self._messages.get(code, "Unexpected error"))

@@ -1,11 +1,22 @@
-"""CRFsuite's model files as our own models, and our own models as CRFsuite's files."""
+"""CRFsuite's model files as our own models, our own models as CRFsuite's files, and either opened for tagging.
+
+To tag, CRFsuite's files become a `SingleSequences` without a detour: our own models can do much more, and import all
+that is needed for it. Models that were opened lately are kept: programs that open their model for every sentence do not
+read it every time.
+"""
 
 import os
-from typing import Any
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from widemargin.core.atomic import replacing
+from widemargin.crfsuite.chain import SingleSequences
 from widemargin.errors import ModelFileError, UnsupportedError
-from widemargin.tasks.base import foreign_model
+from widemargin.files.lcrf import HEADER, ChainFile, Layout, read_lcrf
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -13,6 +24,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     It answers to sequences of ready-made features: a list of names or a dict per position.
     """
+    from widemargin.tasks.base import foreign_model  # most programs only tag
     from widemargin.tasks.estimator import estimator_of  # imports scikit-learn
 
     name, model = os.fspath(path), foreign_model(path)
@@ -33,3 +45,73 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     content = model.exported(".crfsuite")
     with replacing(path, "wb") as stream:
         stream.write(content)
+
+
+class Opened(NamedTuple):
+    """The chain of a model, and what the model consists of: the file's header and contents, or a model of our own."""
+
+    chain: SingleSequences
+    layout: Layout | None = None
+    file: ChainFile | None = None
+    model: Any = None
+
+    def described(self) -> tuple[ChainFile, Layout]:
+        """The model as the contents of a CRFsuite file, and the header of that file."""
+        if self.file is not None and self.layout is not None:
+            return self.file, self.layout
+        return self.model.chain_file(), _layout(self.model.exported(".crfsuite"))
+
+    def check_probable(self) -> None:
+        """Raise unless the model has probabilities; those of CRFsuite always have."""
+        if self.model is not None:
+            self.model.check_probable()
+
+
+def of_crfsuite(source: str | bytes, beginning: bytes) -> Opened:
+    """The model in a file of CRFsuite's, given by its path or its bytes, and its first bytes."""
+    file, name = read_lcrf(source), "in memory" if isinstance(source, bytes) else source
+    ends = np.zeros(len(file.labels))
+    chain = SingleSequences(file.labels, file.alphabet(name), file.rows(), file.table(), ends, ends)
+    return Opened(chain, _layout(beginning), file)
+
+
+def of_our_own(path: str | os.PathLike[str]) -> Opened:
+    """The tagger of ready-made features in a model file of our own."""
+    from widemargin.tasks.base import load_model
+    from widemargin.text.records import RecordExtractor
+
+    model = load_model(path)
+    extractor = getattr(model, "extractor", None)
+    if not isinstance(extractor, RecordExtractor) or ".crfsuite" not in model.exports:
+        raise UnsupportedError(f"the model {os.fspath(path)} is not a tagger of ready-made features")
+    weights = model.predictor.weights
+    ends = weights.begin, weights.end
+    chain = SingleSequences(model.code_names, extractor.index, weights.thin_emission, weights.transition, *ends)
+    return Opened(chain, model=model)
+
+
+def _layout(content: bytes) -> Layout:
+    return Layout(*HEADER.unpack(content[: HEADER.size]))
+
+
+MOST, LARGEST, SETTLED = 4, 1 << 25, 2 * 10**9
+"""How many models are kept, of files of up to how many bytes, and after how many nanoseconds a file is settled."""
+
+_recent: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+
+
+def recent(about: os.stat_result, read: Callable[[], Any]) -> Any:
+    """The model in a file that `about` tells of, which `read` reads if it is not known.
+
+    A model is known by its file's identity, size and times. Clocks of file systems tick every few milliseconds only, so
+    a file that was written just now may be written again without a trace: such a file is read anew. Large files are not
+    kept, and of others the latest few.
+    """
+    if about.st_size > LARGEST or time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) < SETTLED:
+        return read()
+    key = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+    model = _recent.pop(key, None)
+    _recent[key] = model = read() if model is None else model
+    while len(_recent) > MOST:
+        _recent.popitem(last=False)
+    return model

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix
+from widemargin.crfsuite._dumpparser import ParsedDump, dump_text, parsed_dump
 from widemargin.crfsuite.items import ItemSequence, spelt, whole
-from widemargin.crfsuite.opened import Opened, of_crfsuite, of_our_own
-from widemargin.crfsuite.parsed import ParsedDump, dump_text, parsed_dump
-from widemargin.crfsuite.recent import recent
+from widemargin.crfsuite.models import Opened, of_crfsuite, of_our_own, recent
 from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout
 
 

@@ -12,9 +12,6 @@ try:
 except ImportError as error:
     raise ImportError("widemargin.torch needs PyTorch: pip install '.[torch]' in a checkout") from error
 
-from widemargin.torch.classes import Classes
-from widemargin.torch.flat import FlatStructure
-from widemargin.torch.linear_chain import LinearChain
 from widemargin.torch.losses import (
     Likelihood,
     Loss,
@@ -24,12 +21,12 @@ from widemargin.torch.losses import (
     SquaredHinge,
     StructuredHinge,
 )
-from widemargin.torch.oracle import Oracle
 from widemargin.torch.predict_optimise import PerturbedFenchelYoung, SPOPlus
 from widemargin.torch.scored import Scored
-from widemargin.torch.sequences import Chain, Segments
-from widemargin.torch.structure import Structure
+from widemargin.torch.sequences import Chain, LinearChain, Segments
+from widemargin.torch.structure import FlatStructure, Structure
 from widemargin.torch.trees import Constituents, DependencyTrees
+from widemargin.torch.vectors import Classes, Oracle
 
 __all__ = [
     "Chain",

@@ -14,6 +14,8 @@ Fenchel–Young loss is
 up to a constant. Expectations are means over samples.
 """
 
+from dataclasses import replace
+
 import torch
 
 from widemargin._types import AnyArray
@@ -47,15 +49,12 @@ class SPOPlus(Reduced):
         given = right if isinstance(right, tuple) else (right,)
         truth = Scored.of(self.structure, tuple(each.detach() for each in given), mask, allowed)
         optimum = truth.best()
-        surrogate = Scored.of(self.structure, predicted.times(2.0).minus(_finite(truth)).scores, mask, allowed)
+        # What is forbidden stays so on the other side; −inf would give NaN when subtracted.
+        right_scores = (each.masked_fill(each == -torch.inf, 0.0) for each in truth.scores)
+        surrogate = replace(
+            predicted, scores=tuple(2.0 * a - b for a, b in zip(predicted.scores, right_scores, strict=True))
+        )
         return reduced(surrogate.difference(surrogate.best(), optimum), predicted, self.reduction)
-
-
-def _finite(scored: Scored) -> Scored:
-    """The batch with 0 for −inf, which would give NaN when subtracted; what is forbidden stays so on the other side."""
-    return Scored(
-        scored.structure, tuple(each.masked_fill(each == -torch.inf, 0.0) for each in scored.scores), scored.lengths
-    )
 
 
 class PerturbedFenchelYoung(Loss):

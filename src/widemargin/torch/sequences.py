@@ -6,15 +6,19 @@ segments  score(y) = begin[y_1] + Σ_j segments[t_j, d_j, y_j] + Σ_{j>1} transi
 Segments follow one another without a gap: a semi-Markov chain.
 """
 
-from typing import ClassVar
+from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
+import torch
 
 from widemargin._types import AnyArray, FloatVector, LongVector
-from widemargin.errors import DataError
+from widemargin.errors import DataError, WidemarginError
 from widemargin.structures import chain, segments
-from widemargin.torch.flat import Extents, Padded
-from widemargin.torch.tensors import Arrays, Batch, Tensors, check_shape
+from widemargin.torch.losses import Likelihood, Loss, Reduction, reduced
+from widemargin.torch.scored import Extents, Layout, Scored
+from widemargin.torch.structure import Padded
+from widemargin.torch.tensors import Tensors, check_outputs, check_shape
 
 
 class _Sequences(Padded):
@@ -23,8 +27,12 @@ class _Sequences(Padded):
     dimensions: ClassVar[tuple[str, ...]]
     """Those of the first tensor."""
 
-    def prepared(self, scores: Tensors) -> Tensors:
-        """The tensors with their shapes checked."""
+    @abstractmethod
+    def parts(self, scores: Tensors) -> Any:
+        """The structure of parts."""
+
+    def prepared(self, scores: Tensors) -> tuple[Any, int]:
+        """Sequences of up to T tokens."""
         if not 1 <= len(scores) <= 4:
             *most, last = self.names
             raise DataError(f"{type(self).__name__} takes {', '.join(most)} and {last}, not {len(scores)} tensors")
@@ -36,13 +44,9 @@ class _Sequences(Padded):
         shapes = ((*first.shape[:2], L, L) if self._by_token(scores) else (L, L), (L,), (L,))
         for name, tensor, shape in zip(self.names[1:], scores[1:], shapes, strict=False):
             check_shape(name, tensor, *shape)
-        return scores
+        return self.parts(scores), int(first.shape[1])
 
-    def longest(self, scores: Tensors | Arrays) -> int:
-        """T."""
-        return int(scores[0].shape[1])
-
-    def _by_token(self, scores: Tensors | Arrays) -> bool:
+    def _by_token(self, scores: Tensors) -> bool:
         """Whether each token has transitions of its own, as it may in chains."""
         return len(self.dimensions) == 3 and len(scores) > 1 and scores[1].ndim == 4
 
@@ -54,7 +58,6 @@ class Chain(_Sequences):
     [b, t] leads from t − 1 to t; begin (L,) and end (L,), of the first and the last label. Those left out are zero.
     Outputs are (B, T) labels.
 
-    >>> import torch
     >>> switch = torch.tensor([[-9.0, 0.0], [0.0, -9.0]])
     >>> Chain().decode((torch.tensor([[[1.0, 0.0], [1.0, 0.0], [2.0, 0.0]]]), switch))
     tensor([[0, 1, 0]])
@@ -63,27 +66,25 @@ class Chain(_Sequences):
     names: ClassVar[tuple[str, ...]] = ("emissions", "transitions", "begin", "end")
     dimensions: ClassVar[tuple[str, ...]] = ("B", "T", "L")
 
-    def structure(self, scores: Arrays) -> chain.Chain:
+    def parts(self, scores: Tensors) -> chain.Chain:
         """Chains, whose tokens may differ in their transitions."""
         return chain.Chain(scores[0].shape[2], by_position=self._by_token(scores))
 
-    def extents(self, scores: Arrays, lengths: LongVector) -> Extents:
+    def extents(self, scores: Tensors, lengths: LongVector) -> Extents:
         """Emissions, and transitions if tokens differ in them."""
         return ((lengths,),) * (2 if self._by_token(scores) else 1)
 
-    def check(self, scores: Tensors, lengths: LongVector, outputs: AnyArray, name: str) -> None:
+    def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
         """Raise if these are not a label for each token."""
-        B, T, L = scores[0].shape
-        if outputs.shape != (B, T):
-            raise DataError(f"{name} must have the shape {(B, T)}, not {outputs.shape}")
-        inside = np.arange(T) < lengths[:, None]
-        for b, t in np.argwhere(inside & ((outputs < 0) | (outputs >= L)))[:1]:
+        B, T, L = layout.shapes[0]
+        check_outputs(name, outputs, B, T)
+        for b, t in np.argwhere(layout.inside & ((outputs < 0) | (outputs >= L)))[:1]:
             raise DataError(f"{name}[{b}, {t}] is {outputs[b, t]}, but there are {L} labels, from 0 on")
 
-    def work(self, batch: Batch) -> FloatVector:
+    def work(self, layout: Layout) -> FloatVector:
         """Microseconds, measured."""
-        L = batch.scores[0].shape[2]
-        return batch.lengths * (0.05 + L * L * 0.0005)
+        L = layout.structure.n_labels
+        return layout.lengths * (0.05 + L * L * 0.0005)
 
 
 class Segments(_Sequences):
@@ -93,7 +94,6 @@ class Segments(_Sequences):
     transitions (L, L), begin (L,) and end (L,), between segments, of the first and of the last. Those left out are
     zero. Outputs are (B, T) codes: twice the label of a token's segment, plus one where the segment begins.
 
-    >>> import torch
     >>> scores = torch.zeros(1, 3, 2, 2)
     >>> scores[0, 1, 1, 1] = 1.0
     >>> Segments().decode(scores)
@@ -103,31 +103,91 @@ class Segments(_Sequences):
     names: ClassVar[tuple[str, ...]] = ("segments", "transitions", "begin", "end")
     dimensions: ClassVar[tuple[str, ...]] = ("B", "T", "M", "L")
 
-    def structure(self, scores: Arrays) -> segments.Segments:
+    def parts(self, scores: Tensors) -> segments.Segments:
         """Segmentations with segments of up to M tokens."""
         _, _, M, L = scores[0].shape
         return segments.Segments(L, M)
 
-    def extents(self, scores: Arrays, lengths: LongVector) -> Extents:
+    def extents(self, scores: Tensors, lengths: LongVector) -> Extents:
         """Segments that are not longer than the sequence."""
         return ((lengths, np.minimum(scores[0].shape[2], lengths)),)
 
-    def check(self, scores: Tensors, lengths: LongVector, outputs: AnyArray, name: str) -> None:
+    def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
         """Raise if these are no segmentations."""
-        B, T, M, L = scores[0].shape
-        if outputs.shape != (B, T):
-            raise DataError(f"{name} must have the shape {(B, T)}, not {outputs.shape}")
-        inside = np.arange(T) < lengths[:, None]
+        B, T, M, L = layout.shapes[0]
+        check_outputs(name, outputs, B, T)
         begins, previous = outputs & 1 == 1, np.roll(outputs, 1, axis=1)
         start = np.maximum.accumulate(np.where(begins, np.arange(T), 0), axis=1)
         goes_on = (np.arange(T) > 0) & (outputs >> 1 == previous >> 1) & (np.arange(T) - start < M)
-        for b, t in np.argwhere(inside & ~((outputs >= 0) & (outputs < 2 * L) & (begins | goes_on)))[:1]:
+        for b, t in np.argwhere(layout.inside & ~((outputs >= 0) & (outputs < 2 * L) & (begins | goes_on)))[:1]:
             raise DataError(
                 f"{name}[{b}, {t}] is {outputs[b, t]}, but a code is twice one of {L} labels, the same in all of a "
                 f"segment of at most {M} tokens, plus one where a segment begins"
             )
 
-    def work(self, batch: Batch) -> FloatVector:
+    def work(self, layout: Layout) -> FloatVector:
         """Microseconds, measured."""
-        M, L = batch.scores[0].shape[2:]
-        return batch.lengths * (0.1 + (L * L + 2 * M * L) * 0.0005)
+        M, L = layout.structure.longest, layout.structure.n_labels
+        return layout.lengths * (0.1 + (L * L + 2 * M * L) * 0.0005)
+
+
+class LinearChain(torch.nn.Module):
+    """Transitions of a chain as a module, learnt with the emission scores that another module computes.
+
+    Its arguments and parameters are those of pytorch-crf.
+
+    Parameters
+    ----------
+    num_tags
+        The number of labels.
+    batch_first
+        Whether emissions are (B, T, L), instead of (T, B, L).
+    loss
+        A class of losses, `Likelihood` by default.
+    n_jobs
+        The number of threads, as in `Chain`.
+    """
+
+    def __init__(
+        self,
+        num_tags: int,
+        batch_first: bool = False,
+        *,
+        loss: type[Loss] = Likelihood,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__()
+        if num_tags < 1:
+            raise WidemarginError(f"num_tags must be at least 1, not {num_tags}")
+        self.num_tags, self.batch_first = num_tags, batch_first
+        self.chain = Chain(n_jobs=n_jobs)
+        self.loss = loss(self.chain, reduction="none")
+        self.start_transitions = torch.nn.Parameter(torch.empty(num_tags).uniform_(-0.1, 0.1))
+        self.end_transitions = torch.nn.Parameter(torch.empty(num_tags).uniform_(-0.1, 0.1))
+        self.transitions = torch.nn.Parameter(torch.empty(num_tags, num_tags).uniform_(-0.1, 0.1))
+
+    def scores(self, emissions: torch.Tensor) -> Tensors:
+        """All scores of a batch, for `Chain` and losses."""
+        return emissions, self.transitions, self.start_transitions, self.end_transitions
+
+    def forward(
+        self,
+        emissions: torch.Tensor,
+        tags: torch.Tensor,
+        mask: torch.Tensor | None = None,
+        reduction: Reduction = "sum",
+    ) -> torch.Tensor:
+        """The loss with a minus: the log-likelihood of `tags`, which is to be maximised."""
+        if not self.batch_first:
+            emissions, tags = emissions.transpose(0, 1), tags.transpose(0, 1)
+            mask = None if mask is None else mask.transpose(0, 1)
+        scored = Scored.of(self.chain, self.scores(emissions), mask)
+        return -reduced(self.loss.of_examples(scored, scored.checked(tags, "tags"), None), scored, reduction)
+
+    def decode(self, emissions: torch.Tensor, mask: torch.Tensor | None = None) -> list[list[int]]:
+        """The best labels of each sequence."""
+        if not self.batch_first:
+            emissions = emissions.transpose(0, 1)
+            mask = None if mask is None else mask.transpose(0, 1)
+        scored = Scored.of(self.chain, self.scores(emissions), mask)
+        return [row[:n] for row, n in zip(scored.best().tolist(), scored.lengths.tolist(), strict=True)]

@@ -1,31 +1,38 @@
-"""What a structure must offer, on arrays, and what users may ask of it, on tensors.
+"""What users may ask of a structure, on tensors, and how it is asked of the structures of `widemargin.structures`.
 
-The scores of a batch are one array or several. The first has a score for each part that an output may have, with the
+The scores of a batch are one tensor or several. The first has a score for each part that an output may have, with the
 examples of the batch as its first dimension. Others score further parts, such as transitions; those without a dimension
 for examples are *shared* by all of them. Outputs are int32 arrays, a row for each example, padded with −1.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from math import prod
 from time import perf_counter
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 
-from widemargin._threads import count_threads
+from widemargin._threads import count_threads, run, shares
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.torch.scored import Scored, Scores, counted
-from widemargin.torch.tensors import Arrays, Batch, Tensors
+from widemargin.structures.flat import Counts
+from widemargin.structures.flat import Scores as FlatScores
+from widemargin.torch.scored import Extents, Layout, Scored, Scores
+from widemargin.torch.tensors import Arrays, Tensors, check_outputs, check_shape, lengths_of
+
+T = TypeVar("T")
 
 
 class Sums(NamedTuple):
     """log Σ_y exp(score(y)) of each example, and the expected counts; those of shared scores for each example, too."""
 
     totals: FloatVector
-    expectations: Arrays
+    own: FloatVector
+    shared: FloatMatrix
 
 
 class Best(NamedTuple):
@@ -60,48 +67,94 @@ class Structure(ABC):
         self.seconds += perf_counter() - begin
 
     @abstractmethod
-    def prepared(self, scores: Tensors) -> Tensors:
-        """The tensors with their shapes checked."""
+    def layout(self, scores: Tensors, mask: torch.Tensor | None) -> Layout:
+        """Where the parts of examples are in these tensors; raise if their shapes or the mask do not fit."""
 
     @abstractmethod
-    def lengths(self, scores: Tensors, mask: torch.Tensor | None) -> LongVector:
-        """How long each example is; raise if the mask does not fit."""
-
-    @abstractmethod
-    def check(self, scores: Tensors, lengths: LongVector, outputs: AnyArray, name: str) -> None:
+    def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
         """Raise if these are no outputs for scores of these shapes: every part must be one that has a score."""
 
-    @abstractmethod
-    def best(self, batch: Batch) -> AnyArray:
+    def work(self, layout: Layout) -> FloatVector | None:
+        """About how many microseconds each example takes; None if threads are never worth it."""
+        return None
+
+    def codes(self, layout: Layout, outputs: AnyArray) -> AnyArray:
+        """Padded outputs as the structure of parts has them."""
+        return outputs
+
+    def shown(self, layout: Layout, codes: AnyArray) -> AnyArray:
+        """Padded outputs of the structure of parts as users see them."""
+        return codes
+
+    def best(self, scored: Scored) -> AnyArray:
         """The best output of each example."""
+        found = self._of_shares(scored, scored.layout.structure.best)
+        return self._padded(scored.layout, np.concatenate(found), scored.layout.inside)
 
-    @abstractmethod
-    def totals(self, batch: Batch, outputs: AnyArray) -> FloatVector:
-        """The score of an output of each example."""
+    def best_k(self, scored: Scored, k: int) -> tuple[AnyArray, FloatMatrix]:
+        """The k best outputs of each example, and their scores."""
+        layout = scored.layout
+        if not hasattr(layout.structure, "best_k"):
+            raise UnsupportedError(f"{type(self).__name__} finds only the best output, not the {k} best")
+        found = self._of_shares(scored, lambda scores: layout.structure.best_k(scores, k))
+        counts, of_all, outputs = (np.concatenate(each) for each in zip(*found, strict=True))
+        present, totals = np.arange(k) < counts[:, None], np.full((len(counts), k), -np.inf)
+        totals[present] = of_all
+        return self._padded(layout, outputs, present[..., None] & layout.inside[:, None]), totals
 
-    @abstractmethod
-    def add_counts(self, lengths: LongVector, outputs: AnyArray, weights: FloatVector, into: Arrays) -> None:
-        """Add the part counts of each output, times its weight, to arrays with the shapes of the scores."""
-
-    def sums(self, batch: Batch) -> Sums:
+    def sums(self, scored: Scored) -> Sums:
         """Sums over all outputs."""
-        raise UnsupportedError(f"{type(self).__name__} has no sums over all outputs, which likelihoods need")
+        layout = scored.layout
+        if not hasattr(layout.structure, "sums"):
+            raise UnsupportedError(f"{type(self).__name__} has no sums over all outputs, which likelihoods need")
+        log_z, counts = zip(*self._of_shares(scored, layout.structure.sums), strict=True)
+        if len(counts) == 1:
+            return Sums(log_z[0], layout.placed(counts[0]), counts[0].shared)
+        shifts = np.cumsum([0, *(len(each.own) for each in counts)])
+        starts = np.concatenate([each.starts + shift for each, shift in zip(counts, shifts, strict=False)])
+        own, shared = (np.concatenate([getattr(each, name) for each in counts]) for name in ("own", "shared"))
+        return Sums(np.concatenate(log_z), layout.placed(Counts(starts, layout.lengths, own, shared)), shared)
 
-    def best_k(self, batch: Batch, k: int) -> tuple[AnyArray, FloatMatrix]:
-        """The k best outputs, and their scores."""
-        raise UnsupportedError(f"{type(self).__name__} finds only the best output, not the {k} best")
-
-    def draws(self, batch: Batch, n: int, rng: np.random.Generator) -> AnyArray:
+    def draws(self, scored: Scored, n: int, rng: np.random.Generator) -> AnyArray:
         """`n` outputs of each example, drawn at random."""
-        raise UnsupportedError(f"{type(self).__name__} cannot be sampled from")
+        layout = scored.layout
+        if not hasattr(layout.structure, "sample"):
+            raise UnsupportedError(f"{type(self).__name__} cannot be sampled from")
+        drawn, inside = layout.structure.sample(scored.flat, n, rng), layout.inside
+        everywhere = np.broadcast_to(inside, (n, *inside.shape))
+        found = self._padded(layout, drawn.reshape(-1, *drawn.shape[2:]), everywhere)
+        return np.ascontiguousarray(np.swapaxes(found, 0, 1))
 
-    def spread(self, values: torch.Tensor, lengths: LongVector, n_dimensions: int) -> torch.Tensor:
-        """A number for each example in a shape that multiplies the scores of its parts."""
-        return values.reshape(-1, *[1] * (n_dimensions - 1))
+    def totals(self, scored: Scored, outputs: AnyArray) -> FloatVector:
+        """The score of an output of each example."""
+        layout = scored.layout
+        totals: FloatVector = layout.structure.total(scored.flat, self.codes(layout, outputs)[layout.inside])
+        return totals
 
-    def gathered(self, values: torch.Tensor, lengths: LongVector) -> torch.Tensor:
-        """Numbers for parts, or for shared parts of each example, summed up for each example."""
-        return values.flatten(1).sum(dim=1)
+    def add_counts(self, layout: Layout, outputs: AnyArray, weights: FloatVector, into: Arrays) -> None:
+        """Add the part counts of each output, times its weight, to arrays with the shapes of the scores."""
+        codes = self.codes(layout, outputs)[layout.inside]
+        layout.add(layout.structure.parts(layout.lengths, codes), weights, into)
+
+    def _of_shares(self, scored: Scored, call: Callable[[FlatScores], T]) -> list[T]:
+        """What `call` returns for consecutive parts of the batch, on several threads where that is worth it."""
+        scores, n = scored.flat, len(scored.lengths)
+        parts = shares(np.arange(n, dtype=np.int32), self.work(scored.layout), self.n_threads) if n else []
+        if len(parts) < 2:
+            return [call(scores)]
+        ends = np.append(scores.starts, len(scores.own))
+
+        def one(first: int, end: int) -> T:
+            own, starts = scores.own[ends[first] : ends[end]], scores.starts[first:end] - ends[first]
+            return call(scores._replace(starts=starts, sizes=scores.sizes[first:end], own=own))
+
+        return run([partial(one, part[0], part[-1] + 1) for part in parts])
+
+    def _padded(self, layout: Layout, outputs: AnyArray, inside: AnyArray) -> AnyArray:
+        """Outputs laid end to end in rows of their own."""
+        padded = np.full(inside.shape + outputs.shape[1:], -1, dtype=np.int32)
+        padded[inside] = outputs
+        return self.shown(layout, padded)
 
     def decode(
         self, scores: Scores, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None
@@ -118,7 +171,7 @@ class Structure(ABC):
             Which parts outputs may have, of a shape that broadcasts to that of the first tensor of scores.
         """
         scored = Scored.of(self, scores, mask, allowed)
-        return torch.from_numpy(scored.best()).long().to(scored.device)
+        return scored.tensor(scored.best()).long()
 
     def k_best(
         self, scores: Scores, k: int, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None
@@ -127,8 +180,8 @@ class Structure(ABC):
         if k < 1:
             raise DataError(f"k must be at least 1, not {k}")
         scored = Scored.of(self, scores, mask, allowed)
-        outputs, totals = self.best_k(scored.batch, k)
-        return Best(torch.from_numpy(outputs).long().to(scored.device), torch.from_numpy(totals).to(scored.device))
+        outputs, totals = self.best_k(scored, k)
+        return Best(scored.tensor(outputs).long(), scored.tensor(totals))
 
     def marginals(
         self, scores: Scores, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None
@@ -138,7 +191,8 @@ class Structure(ABC):
         The probability of an output is proportional to exp(score). Expected counts have a first dimension for examples.
         """
         scored = Scored.of(self, scores, mask, allowed)
-        return tuple(torch.from_numpy(each).to(scored.device) for each in self.sums(scored.batch).expectations)
+        _, own, shared = self.sums(scored)
+        return tuple(map(scored.tensor, scored.layout.shaped(own, shared)))
 
     def log_partition(
         self, scores: Scores, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None
@@ -158,15 +212,14 @@ class Structure(ABC):
         """`n` outputs of each example, (B, n, …), drawn with probabilities proportional to exp(score)."""
         scored = Scored.of(self, scores, mask, allowed)
         seed = int(torch.randint(2**62, (), generator=generator))
-        drawn = self.draws(scored.batch, n, np.random.default_rng(seed))
-        return torch.from_numpy(drawn).long().to(scored.device)
+        return scored.tensor(self.draws(scored, n, np.random.default_rng(seed))).long()
 
     def entropy(
         self, scores: Scores, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None
     ) -> torch.Tensor:
         """−Σ_y p(y) log p(y) of each example, (B,), with p(y) proportional to exp(score(y)); it has no gradient."""
         scored = Scored.of(self, scores, mask, allowed)
-        return self._entropy(scored)[0].to(scored.scores[0])
+        return scored.cross_entropy(*self.sums(scored)).detach()
 
     def kl_divergence(
         self,
@@ -181,24 +234,92 @@ class Structure(ABC):
         Its gradient is that of q; p counts as given, as a teacher is in distillation.
         """
         given, learnt = (Scored.of(self, each, mask, allowed) for each in (scores, other))
-        entropy, expectations = self._entropy(given)
-        shared = counted(self, given.lengths, self._inner(learnt, expectations), expectations, *learnt.scores)
-        return learnt.log_partition() - shared - entropy.to(shared)
+        log_z, own, shared = self.sums(given)
+        entropy = given.cross_entropy(log_z, own, shared).detach()
+        return learnt.log_partition() + learnt.cross_entropy(np.zeros(len(log_z)), own, shared) - entropy
 
     def score(self, scores: Scores, outputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         """The scores of the given outputs, one for each example; their gradients are part counts."""
         scored = Scored.of(self, scores, mask)
         return scored.score(scored.checked(outputs, "outputs"))
 
-    def _entropy(self, scored: Scored) -> tuple[torch.Tensor, Arrays]:
-        """The entropies, and the expected counts."""
-        log_z, expectations = self.sums(scored.batch)
-        return torch.from_numpy(log_z - self._inner(scored, expectations)), expectations
 
-    def _inner(self, scored: Scored, expectations: Arrays) -> FloatVector:
-        """Σ of each example's expected counts times scores; what has no share does not count, forbidden or not."""
-        totals = torch.zeros(len(scored.lengths), dtype=torch.float64)
-        for expected, score in zip(expectations, scored.batch.scores, strict=True):
-            products = expected * np.where(expected > 0.0, score, 0.0)
-            totals += self.gathered(torch.from_numpy(products), scored.lengths)
-        return totals.numpy()
+class Padded(Structure):
+    """A structure whose examples have rows of tensors, the shorter ones with padding."""
+
+    @abstractmethod
+    def prepared(self, scores: Tensors) -> tuple[Any, int]:
+        """The structure of parts for scores of these shapes, which are checked, and the length of unpadded examples."""
+
+    @abstractmethod
+    def extents(self, scores: Tensors, lengths: LongVector) -> Extents:
+        """How far the parts of examples reach in each tensor of their own (`Layout.extents`)."""
+
+    def layout(self, scores: Tensors, mask: torch.Tensor | None) -> Layout:
+        """Example after example, in place if the parts of each stand together."""
+        structure, longest = self.prepared(scores)
+        lengths = lengths_of(mask, len(scores[0]), longest)
+        extents, shapes, sizes = self.extents(scores, lengths), tuple(each.shape for each in scores), []
+        for shape, each in zip(shapes, extents, strict=False):
+            sizes.append(prod(each, start=np.full(len(lengths), shape[1 + len(each) :].numel())))
+        in_place = len(extents) == 1 and (len(extents[0]) <= 1 or bool((lengths == longest).all()))
+        n_own = np.full(len(lengths), shapes[0][1:].numel()) if in_place else sum(sizes)
+        width = int(structure.lengths(np.array([longest]))[0])
+        return Layout(structure, lengths, width, shapes, extents, tuple(sizes), np.cumsum(n_own) - n_own, in_place)
+
+
+class FlatStructure(Structure):
+    """Any structure of `widemargin.structures`, with the part scores as it numbers them, without padding.
+
+    Scores are one tensor, (N,), of the own parts of all examples end to end, or two, the second with the scores of
+    shared parts, (S,), which are zero if it is left out. The sizes of the examples, (B,), take the place of the mask of
+    other structures, and must be given. Outputs are those of the structure in rows, (B, longest, …), padded with −1. Of
+    outputs that are given, only the numbers of their parts are checked.
+
+    Parameters
+    ----------
+    structure
+        Such as `widemargin.structures.chain.Chain(3)`. What it can do beyond `best`, this can, too: `best_k`, `sums`
+        and `sample`.
+
+    >>> from widemargin.structures.classes import Classes
+    >>> FlatStructure(Classes(3)).decode(torch.tensor([0.0, 2.0, 1.0, 5.0, 0.0, 0.0]), torch.tensor([1, 1]))
+    tensor([[1],
+            [0]])
+    """
+
+    names: ClassVar[tuple[str, ...]] = ("own scores", "shared scores")
+
+    def __init__(self, structure: Any) -> None:
+        super().__init__()
+        self.structure = structure
+
+    def layout(self, scores: Tensors, mask: torch.Tensor | None) -> Layout:
+        """Example after example; the sizes must be those of all the scores."""
+        if not 1 <= len(scores) <= 2:
+            raise DataError(f"FlatStructure takes own and shared scores, not {len(scores)} tensors")
+        for name, each, size in zip(self.names, scores, ("N", self.structure.n_shared), strict=False):
+            check_shape(name, each, size)
+        if mask is None or mask.dim() != 1 or mask.is_floating_point():
+            raise DataError("FlatStructure needs the sizes of the examples, a vector of integers, in place of a mask")
+        sizes = mask.detach().cpu().numpy().astype(np.int64)
+        if len(sizes) and sizes.min() < 0:
+            raise DataError(f"sizes must not be below 0, but there is {sizes.min()}")
+        n_own, width = self.structure.n_own(sizes), int(self.structure.lengths(sizes).max(initial=0))
+        if n_own.sum() != len(scores[0]):
+            raise DataError(
+                f"examples of these sizes have {n_own.sum()} parts of their own, but {len(scores[0])} scores"
+            )
+        shapes, starts = tuple(each.shape for each in scores), np.cumsum(n_own) - n_own
+        return Layout(self.structure, sizes, width, shapes, ((),), (n_own,), starts, True)
+
+    def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
+        """Raise if the outputs have another shape, or parts that have no score."""
+        check_outputs(name, outputs, len(layout.lengths), layout.width, *outputs.shape[2:])
+        codes, most = outputs[layout.inside], self.structure.n_own(layout.lengths) + self.structure.n_shared
+        if len(codes) and codes.min() >= 0:
+            indptr, numbers = self.structure.parts(layout.lengths, codes)
+            if (numbers < np.repeat(most, np.diff(indptr))).all():
+                return
+        if len(codes):
+            raise DataError(f"{name} has parts that there are no scores of")

@@ -1,27 +1,16 @@
 """Between tensors and arrays: memory is shared wherever a tensor is contiguous, on the CPU, and of a known type."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
-from widemargin._types import AnyArray, FloatVector, LongVector
+from widemargin._types import AnyArray, LongVector
 from widemargin.errors import DataError
 
 Arrays: TypeAlias = tuple[AnyArray, ...]
 Tensors: TypeAlias = tuple[torch.Tensor, ...]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The scores of a batch as arrays, in the shapes of the tensors, and the length of each example."""
-
-    scores: Arrays
-    lengths: LongVector
-    kept: dict[str, Any] = field(default_factory=dict, compare=False)
-    """What structures compute once for a batch."""
 
 
 def array_of(tensor: torch.Tensor) -> AnyArray:
@@ -61,11 +50,6 @@ def _known(tensor: torch.Tensor) -> torch.dtype:
     return tensor.dtype if tensor.dtype in (torch.float32, torch.float64) else torch.float32
 
 
-def doubles(array: AnyArray) -> FloatVector:
-    """The array as float64, without a copy where it is already."""
-    return np.ascontiguousarray(array, dtype=np.float64)
-
-
 def tensor_of(array: AnyArray, like: torch.Tensor) -> torch.Tensor:
     """The array as a tensor with the type and on the device of another; on the CPU the memory is shared."""
     return torch.from_numpy(array).to(device=like.device, dtype=like.dtype)
@@ -80,11 +64,6 @@ def tensors_of(arrays: Arrays, likes: Tensors) -> Tensors:
     return tuple(
         piece.reshape(each.shape).to(like.dtype) for piece, each, like in zip(pieces, arrays, likes, strict=True)
     )
-
-
-def zeros_like(tensors: Tensors) -> Arrays:
-    """Arrays of zeros in the shapes of tensors."""
-    return tuple(np.zeros(each.shape, np.float64 if each.dtype == torch.float64 else np.float32) for each in tensors)
 
 
 def indices_of(tensor: torch.Tensor, name: str) -> AnyArray:
@@ -138,3 +117,9 @@ def check_shape(name: str, tensor: torch.Tensor, *expected: int | str) -> None:
     if not fits:
         shape = ", ".join(map(str, expected))
         raise DataError(f"the {name} must have the shape ({shape}), not {tuple(tensor.shape)}")
+
+
+def check_outputs(name: str, outputs: AnyArray, *shape: int) -> None:
+    """Raise if the outputs have another shape."""
+    if outputs.shape != shape:
+        raise DataError(f"{name} must have the shape {shape}, not {outputs.shape}")

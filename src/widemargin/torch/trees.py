@@ -6,21 +6,21 @@ constituents  score(tree) = Σ over nodes spans[i, j, l] + Σ over nodes below a
 Words m are 1 … n, and head 0 is the root. s(m) is the sibling before m, as in `decoders.siblings`.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix, LongVector
+from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.decoders.cky import wrong_node
 from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 from widemargin.errors import DataError
 from widemargin.structures import constituents
-from widemargin.structures.dependencies import Dependencies
 from widemargin.structures.dependency_sums import dependencies
-from widemargin.torch.flat import Extents, Padded
-from widemargin.torch.structure import Sums
-from widemargin.torch.tensors import Arrays, Batch, Tensors, check_shape, doubles
+from widemargin.structures.flat import some
+from widemargin.torch.scored import Extents, Layout, Scored
+from widemargin.torch.structure import Padded, Sums
+from widemargin.torch.tensors import Tensors, check_outputs, check_shape
 
 
 class DependencyTrees(Padded):
@@ -51,8 +51,8 @@ class DependencyTrees(Padded):
         super().__init__(n_jobs=n_jobs)
         self.projective, self.single_root = projective, single_root
 
-    def prepared(self, scores: Tensors) -> Tensors:
-        """The tensors with their shapes checked."""
+    def prepared(self, scores: Tensors) -> tuple[Any, int]:
+        """Trees of the kind that the scores are for."""
         if not 1 <= len(scores) <= 2:
             raise DataError(f"DependencyTrees takes arcs and siblings, not {len(scores)} tensors")
         arcs = scores[0]
@@ -64,61 +64,65 @@ class DependencyTrees(Padded):
             if not self.projective:
                 raise DataError("siblings are scored in projective trees only")
             check_shape("siblings", scores[1], len(arcs), size, size, size)
-        return scores
+        kind = NON_PROJECTIVE if not self.projective else PROJECTIVE if len(scores) == 1 else SIBLINGS
+        return dependencies(_n_labels(arcs.shape), kind, self.single_root), size - 1
 
-    def longest(self, scores: Tensors | Arrays) -> int:
-        """T."""
-        return int(scores[0].shape[1]) - 1
-
-    def check(self, scores: Tensors, lengths: LongVector, outputs: AnyArray, name: str) -> None:
+    def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
         """Raise if these are not a head, and a label where there are labels, for each word."""
-        arcs = scores[0]
-        shape = (len(arcs), arcs.shape[1] - 1, *((2,) if arcs.dim() == 4 else ()))
-        if outputs.shape != shape:
-            raise DataError(f"{name} must have the shape {shape}, not {outputs.shape}")
-        heads, labels = np.moveaxis(_pairs(outputs), -1, 0)
-        words = np.arange(1, heads.shape[1] + 1)
-        fits = (heads >= 0) & (heads <= lengths[:, None]) & (heads != words)
-        fits &= (labels >= 0) & (labels < _n_labels(scores))
-        for b, t in np.argwhere((words <= lengths[:, None]) & ~fits)[:1]:
+        lengths, words, n_labels = layout.lengths[:, None], np.arange(1, layout.width + 1), _n_labels(layout.shapes[0])
+        check_outputs(name, outputs, len(lengths), layout.width, *((2,) if len(layout.shapes[0]) == 4 else ()))
+        heads, labels = (outputs, 0) if outputs.ndim == 2 else np.moveaxis(outputs, -1, 0)
+        fits = (heads >= 0) & (heads <= lengths) & (heads != words) & (labels >= 0) & (labels < n_labels)
+        for b, t in np.argwhere(layout.inside & ~fits)[:1]:
             raise DataError(
                 f"{name}[{b}, {t}] is {outputs[b, t].tolist()}, which is no head of word {t + 1}, or no label"
             )
 
-    def work(self, batch: Batch) -> FloatVector:
+    def work(self, layout: Layout) -> FloatVector:
         """Microseconds, measured."""
-        n = batch.lengths.astype(np.float64)
-        return n**3 * (0.002 if len(batch.scores) == 1 else 0.004) + n**2 * 0.01
+        n = layout.lengths.astype(np.float64)
+        return n**3 * (0.002 if len(layout.shapes) == 1 else 0.004) + n**2 * 0.01
 
-    def structure(self, scores: Arrays) -> Dependencies:
-        """Trees of the kind that the scores are for."""
-        kind = NON_PROJECTIVE if not self.projective else PROJECTIVE if len(scores) == 1 else SIBLINGS
-        return dependencies(_n_labels(scores), kind, self.single_root)
-
-    def extents(self, scores: Arrays, lengths: LongVector) -> Extents:
+    def extents(self, scores: Tensors, lengths: LongVector) -> Extents:
         """Arcs and siblings of the root and the words."""
         size = lengths + 1
         return ((size, size), (size, size, size))[: len(scores)]
 
-    def codes(self, scores: Arrays, outputs: AnyArray) -> AnyArray:
+    def codes(self, layout: Layout, outputs: AnyArray) -> AnyArray:
         """Heads and labels in one number."""
-        return outputs if outputs.ndim == 2 else outputs[..., 0] * np.int32(_n_labels(scores)) + outputs[..., 1]
+        n_labels = np.int32(_n_labels(layout.shapes[0]))
+        return outputs if outputs.ndim == 2 else outputs[..., 0] * n_labels + outputs[..., 1]
 
-    def shown(self, scores: Arrays, codes: AnyArray) -> AnyArray:
+    def shown(self, layout: Layout, codes: AnyArray) -> AnyArray:
         """Heads, and labels if the scores have any; −1 where there is padding."""
-        if scores[0].ndim == 3:
+        if len(layout.shapes[0]) == 3:
             return codes
-        heads, labels = np.divmod(codes, np.int32(_n_labels(scores)))
+        heads, labels = np.divmod(codes, np.int32(_n_labels(layout.shapes[0])))
         return np.stack([heads, np.where(codes < 0, np.int32(-1), labels)], axis=-1)
 
+    def draws(self, scored: Scored, n: int, rng: np.random.Generator) -> AnyArray:
+        """The arcs into one word after the other, given those that are drawn already, by a sum for each word."""
+        structure, lengths, K = scored.layout.structure, np.tile(scored.lengths, n), scored.layout.structure.n_labels
+        n_own, begins = structure.n_own(scored.lengths), scored.flat.starts
+        parts = [scored.flat.own[at : at + k] for at, k in zip(begins, n_own, strict=True)]
+        own = np.tile(np.concatenate([*parts, np.empty(0)]), n)
+        ends = np.cumsum(np.tile(n_own, n))
+        scores = scored.flat._replace(starts=ends - np.tile(n_own, n), sizes=lengths, own=own)
+        codes = np.full((len(lengths), scored.layout.width), -1, dtype=np.int32)
+        for t in range(scored.layout.width):
+            examples = np.flatnonzero(lengths > t)
+            counts = structure.sums(some(scores, examples)).counts
+            for b, at, S in zip(examples, counts.starts, lengths[examples] + 1, strict=True):
+                shares = np.cumsum(counts.own[at : at + S * S * K].reshape(S, S, K)[:, t + 1])
+                drawn = np.searchsorted(shares, rng.random() * shares[-1], side="right")
+                codes[b, t] = min(drawn, len(shares) - 1)
+                arcs = own[scores.starts[b] :][: S * S * K].reshape(S, S, K)[:, t + 1]  # those into the word
+                arcs[np.arange(S * K).reshape(S, K) != codes[b, t]] = -np.inf
+        return np.swapaxes(self.shown(scored.layout, codes.reshape(n, len(n_own), codes.shape[1])), 0, 1).copy()
 
-def _n_labels(scores: Tensors | Arrays) -> int:
-    return int(scores[0].shape[3]) if scores[0].ndim == 4 else 1
 
-
-def _pairs(outputs: AnyArray) -> AnyArray:
-    """Heads with labels, (B, T, 2); without labels, label 0."""
-    return outputs if outputs.ndim == 3 else np.stack([outputs, np.zeros_like(outputs)], axis=-1)
+def _n_labels(shape: torch.Size) -> int:
+    return shape[3] if len(shape) == 4 else 1
 
 
 class Constituents(Padded):
@@ -147,82 +151,66 @@ class Constituents(Padded):
         """
         return torch.tensor([(i, j) for j in range(1, n + 1) for i in range(j)]).reshape(-1, 2).T
 
-    def prepared(self, scores: Tensors) -> Tensors:
-        """The tensors with their shapes checked."""
+    def prepared(self, scores: Tensors) -> tuple[Any, int]:
+        """Trees whose halves score nothing."""
         if not 1 <= len(scores) <= 2:
             raise DataError(f"Constituents takes spans and rules, not {len(scores)} tensors")
         check_shape("spans", scores[0], "B", "T (T + 1) / 2", "L")
-        L, T = scores[0].shape[2], self.longest(scores)
-        if scores[0].shape[1] != T * (T + 1) // 2 or L == 0:
+        _, n_spans, L = scores[0].shape
+        T = round((2 * n_spans + 0.25) ** 0.5 - 0.5)
+        if n_spans != T * (T + 1) // 2 or L == 0:
             raise DataError(f"the spans have the shape {tuple(scores[0].shape)}, which is not (B, T (T + 1) / 2, L)")
         if len(scores) == 2:
             check_shape("rules", scores[1], 2, L, L)
-        return scores
+        return constituents.Constituents(L), T
 
-    def longest(self, scores: Tensors | Arrays) -> int:
-        """T."""
-        return _words(scores[0].shape[1])
-
-    def structure(self, scores: Arrays) -> constituents.Constituents:
-        """Trees whose halves score nothing."""
-        return constituents.Constituents(scores[0].shape[2])
-
-    def extents(self, scores: Arrays, lengths: LongVector) -> Extents:
+    def extents(self, scores: Tensors, lengths: LongVector) -> Extents:
         """Spans, which are sorted by end."""
         return ((lengths * (lengths + 1) // 2,),)
 
-    def best(self, batch: Batch) -> AnyArray:
+    def best(self, scored: Scored) -> AnyArray:
         """The best trees; without rules, each span has its best label."""
-        if len(batch.scores) == 2:
-            return super().best(batch)
-        best, labels = _best_labels(batch.scores[0])
-        nodes = super().best(Batch((best[..., None],), batch.lengths))
+        L = scored.layout.structure.n_labels
+        if len(scored.layout.shapes) == 2 or L == 1:
+            return super().best(scored)
+        values, labels = torch.from_numpy(scored.arrays[0]).max(dim=-1)
+        nodes = super().best(_unlabelled(scored, values))
         b, r = np.nonzero(nodes[..., 0] >= 0)
         begins, ends, _ = nodes[b, r].T
-        nodes[b, r, 2] = labels[b, ends * (ends - 1) // 2 + begins]
+        nodes[b, r, 2] = labels.numpy()[b, ends * (ends - 1) // 2 + begins]
         return nodes
 
-    def sums(self, batch: Batch) -> Sums:
+    def sums(self, scored: Scored) -> Sums:
         """Inside–outside; without rules, the labels of each span are summed up first."""
-        if len(batch.scores) == 2:
-            return super().sums(batch)
-        reduced, shares = _label_shares(batch.scores[0])
-        totals, (expected,) = super().sums(Batch((reduced[..., None],), batch.lengths))
-        return Sums(totals, (expected * shares,))
+        L, spans = scored.layout.structure.n_labels, torch.from_numpy(scored.arrays[0])
+        if len(scored.layout.shapes) == 2 or L == 1:
+            return super().sums(scored)
+        found = super().sums(_unlabelled(scored, spans.logsumexp(dim=-1)))
+        shares = spans.softmax(dim=-1).nan_to_num_(0.0).numpy()  # where all labels are forbidden, there are none
+        rules = np.zeros((len(spans), scored.layout.structure.n_shared))
+        return Sums(found.totals, (found.own[:, None] * shares.reshape(-1, L)).ravel(), rules)
 
-    def check(self, scores: Tensors, lengths: LongVector, outputs: AnyArray, name: str) -> None:
+    def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
         """Raise if these are no trees."""
-        spans = scores[0]
-        shape = (len(spans), max(0, 2 * self.longest(scores) - 1), 3)
-        if outputs.shape != shape:
-            raise DataError(f"{name} must have the shape {shape}, not {outputs.shape}")
-        for b, (nodes, n) in enumerate(zip(outputs, lengths.tolist(), strict=True)):
-            r = wrong_node(nodes, n, spans.shape[2])
+        check_outputs(name, outputs, len(layout.lengths), layout.width, 3)
+        for b, (nodes, n) in enumerate(zip(outputs, layout.lengths.tolist(), strict=True)):
+            r = wrong_node(nodes, n, layout.structure.n_labels)
             if r >= 0:
                 raise DataError(f"{name}[{b}, {r}] is {nodes[r].tolist()}, which is not the next node of a tree")
 
-    def work(self, batch: Batch) -> FloatVector:
+    def work(self, layout: Layout) -> FloatVector:
         """Microseconds, measured."""
-        n, L = batch.lengths.astype(np.float64), 1 if len(batch.scores) == 1 else batch.scores[0].shape[2]
+        n, L = layout.lengths.astype(np.float64), 1 if len(layout.shapes) == 1 else layout.shapes[0][2]
         return n**3 * 0.003 * (1 + L / 4) + n**2 * (0.05 + L * L * 0.0005)
 
 
-def _words(n_spans: int) -> int:
-    """T, of T (T + 1) / 2."""
-    return round((2 * n_spans + 0.25) ** 0.5 - 0.5)
-
-
-def _best_labels(scores: AnyArray) -> tuple[FloatMatrix, IntMatrix]:
-    """The best score of each row of the last dimension, as float64, and its label, the lowest in a tie."""
-    if scores.shape[-1] == 1:
-        return doubles(scores[..., 0]), np.zeros(scores.shape[:-1], dtype=np.int32)
-    values, labels = torch.from_numpy(scores).max(dim=-1)
-    return values.double().numpy(), labels.numpy().astype(np.int32)
-
-
-def _label_shares(scores: AnyArray) -> tuple[FloatMatrix, AnyArray]:
-    """log Σ exp of each row, as float64, and the share of each label in it; zeros where all are forbidden."""
-    if scores.shape[-1] == 1:
-        return doubles(scores[..., 0]), np.ones_like(scores)
-    tensor = torch.from_numpy(scores)
-    return tensor.logsumexp(dim=-1).double().numpy(), tensor.softmax(dim=-1).nan_to_num_(0.0).numpy()
+def _unlabelled(scored: Scored, spans: torch.Tensor) -> Scored:
+    """Trees of one label, without rules, whose spans have these scores."""
+    layout, L = scored.layout, scored.layout.structure.n_labels
+    one = layout._replace(
+        structure=constituents.Constituents(1),
+        shapes=(torch.Size((*spans.shape, 1)),),
+        sizes=(layout.sizes[0] // L,),
+        starts=layout.starts // L,
+    )
+    return Scored(scored.structure, one, (spans[..., None],))

@@ -14,8 +14,8 @@ from widemargin.core.model_file import read_model, write_model
 from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.metrics import area_under_curve
 from widemargin.tasks.motif import seeds
-from widemargin.tasks.motif.matrix import Motif
-from widemargin.tasks.motif.sites import Site
+from widemargin.tasks.motif.files import Site
+from widemargin.tasks.motif.logo import Motif
 from widemargin.text.sequences import Sequences, Span
 
 TEXTS, LABELS, STARTS = planted()
@@ -186,7 +186,7 @@ def test_matrix_and_meme():
 
 
 def test_a_site_is_found_if_half_of_it_is():
-    from widemargin.tasks.motif.sites import share_found
+    from widemargin.tasks.motif.files import share_found
 
     site = Site(10, 20, "+", "", 1.0)
     for gold, found in [((15, 25), 1.0), ((16, 26), 0.0), ((0, 14), 0.0), ((18, 22), 1.0), ((0, 100), 1.0)]:
@@ -217,7 +217,7 @@ def test_bad_input(X, y, options, complaint):
 
 
 def test_the_positive_label():
-    from widemargin.tasks.motif.labels import two_labels
+    from widemargin.tasks.motif.files import two_labels
 
     assert two_labels([True, False]) == [False, True]
     assert two_labels(["pos", "zero"]) == ["zero", "pos"]

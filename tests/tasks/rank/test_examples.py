@@ -19,8 +19,7 @@ from widemargin.core.sparse import compressed, dots
 from widemargin.decoders.swaps import least_average_precision
 from widemargin.decoders.top import top_k
 from widemargin.solvers import SOLVERS
-from widemargin.tasks.rank.examples import SwapExamples
-from widemargin.tasks.rank.positions import DAMPING, regression_weights
+from widemargin.tasks.rank.examples import DAMPING, SwapExamples, regression_weights
 
 pytestmark = pytest.mark.interpreted
 

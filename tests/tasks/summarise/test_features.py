@@ -14,11 +14,14 @@ from widemargin.tasks.summarise.features import (
     NAMES,
     SENTENCE_FEATURES,
     Settings,
+    Topic,
+    as_references,
+    as_topics,
     candidates_of,
     concept_counts,
     recall_of,
+    split_sentences,
 )
-from widemargin.tasks.summarise.topics import Topic, as_references, as_topics, split_sentences
 
 pytestmark = pytest.mark.interpreted
 

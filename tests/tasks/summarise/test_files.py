@@ -7,8 +7,8 @@ import pytest
 from helpers.command_line import fail, succeed
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.base import Reading
+from widemargin.tasks.summarise.features import Summary, Topic
 from widemargin.tasks.summarise.files import read_topics
-from widemargin.tasks.summarise.topics import Summary, Topic
 
 pytestmark = pytest.mark.interpreted
 

@@ -8,10 +8,10 @@ TASK = Task(
         "custom": Kind(
             __name__,
             "parameters.CustomParameters",
-            "compile.compile_custom",
+            "model.compile_custom",
             "model.CustomModel",
             "estimator.StructuredPredictor",
-            survey="compile.survey_custom",
+            survey="model.survey_custom",
         )
     },
 )

@@ -7,8 +7,7 @@ from typing import Any, Self
 
 from widemargin.errors import ModelFileError
 from widemargin.tasks.base import load_model
-from widemargin.tasks.custom.compile import compile_custom
-from widemargin.tasks.custom.model import CustomModel, is_factory, mean_error
+from widemargin.tasks.custom.model import CustomModel, compile_custom, is_factory, mean_error
 from widemargin.tasks.custom.parameters import CustomParameters
 from widemargin.tasks.estimator import Estimator, estimator_of
 from widemargin.tasks.parameters import documented

@@ -5,6 +5,7 @@ Model files call it ``custom``.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
@@ -14,6 +15,7 @@ from widemargin._types import AnyArray, FloatVector
 from widemargin.core.examples import Examples, Listed
 from widemargin.core.header import Fields, whole
 from widemargin.core.problem import predict
+from widemargin.core.solution import Solution
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.raw import Source
@@ -22,7 +24,10 @@ from widemargin.structures.custom import pair
 from widemargin.structures.custom_positions import custom_examples
 from widemargin.structures.examples import PartExamples
 from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.custom.parameters import CustomParameters
 from widemargin.tasks.strongest import Part, strongest
+from widemargin.tasks.survey import Survey, refuse_latent
+from widemargin.tasks.training import Compiled, Data
 
 
 @dataclass
@@ -155,3 +160,52 @@ def mean_error(structure: Any, X: Sequence[Any], y: Sequence[Any]) -> Callable[[
         return float(np.mean(examples.difference(batch, examples.decode(w, batch)).errors)) if len(batch) else 0.0
 
     return of_compiled
+
+
+def survey_custom(parameters: CustomParameters, data: Data) -> Survey:
+    """How many weights a part of the data needs."""
+    structure = parameters.structure
+    if is_latent(structure):
+        refuse_latent("the structure has a method complete")
+    _check_outputs(data.y)
+    return Survey(facts={"size": {"n_weights": examples_of(structure, data.X, data.y).n_weights}})
+
+
+def compile_custom(
+    parameters: CustomParameters,
+    data: Data,
+    labels: Sequence[Any] | None = None,
+    *,
+    piece: bool = False,
+    after: CustomModel | None = None,
+    survey: Survey | None = None,
+) -> Compiled[CustomModel]:
+    """Compile inputs and outputs to examples; `after` is the model that they follow, `survey` that of all parts.
+
+    Outputs need not be listed, so `labels` is ignored.
+    """
+    _check_outputs(data.y)
+    structure = parameters.structure
+    n_weights = None if after is None else len(after.weights)
+    if survey is not None:
+        n_weights = survey.facts["size"]["n_weights"]
+    examples = examples_of(structure, data.X, data.y, n_weights)
+    error = None if data.dev is None else mean_error(structure, *data.dev)
+    return Compiled(
+        examples,
+        partial(_model, structure),
+        score=None if error is None else lambda w: -error(w),
+        metric="minus the mean error",
+        sample_weight=data.sample_weight,
+        piecewise=True,
+        completions=lambda given: list(zip(data.y, given, strict=True)),
+    )
+
+
+def _check_outputs(y: Any) -> None:
+    if y is None or not len(y):
+        raise DataError("there are no gold outputs to learn from")
+
+
+def _model(structure: Any, solution: Solution, summary: dict[str, Any]) -> CustomModel:
+    return CustomModel([], solution.w, structure, summary=summary)

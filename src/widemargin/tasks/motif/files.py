@@ -1,21 +1,70 @@
-"""Files of sequences: FASTA and tables."""
+"""Files of sequences, FASTA and tables; their classes, and the sites where motifs are found in them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from widemargin._types import BoolVector, FloatMatrix
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files import fasta, sequences
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.files.sequences import LABEL, SequenceData
-from widemargin.metrics import accuracy, label_scores
+from widemargin.metrics import accuracy, label_scores, quotient
 from widemargin.report.evaluation import Evaluation, by_support, plain, score_table
 from widemargin.report.numbers import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
-from widemargin.tasks.motif.sites import Site
-from widemargin.text.sequences import Sequences
+from widemargin.text.sequences import Sequences, Span
+
+
+class Site(NamedTuple):
+    """The letters `start:end` of a sequence, counted from 0, and how much they score as the motif.
+
+    On the strand ``"-"`` the motif is read from the other strand: `letters` are the reverse complement.
+    """
+
+    start: int
+    end: int
+    strand: str
+    letters: str
+    score: float
+
+
+def best_sites(scores: FloatMatrix, k: int, length: int) -> list[tuple[int, float]]:
+    """2h + strand and score of the `k` best windows that do not overlap, the best first; `scores` are of all windows.
+
+    >>> best_sites(np.array([[3.0], [4.0], [1.0], [2.0]]), 2, 2)
+    [(2, 4.0), (6, 2.0)]
+    """
+    left = scores.copy()
+    found: list[tuple[int, float]] = []
+    while len(found) < k and left.size and left.max() > -np.inf:
+        start, strand = divmod(int(left.argmax()), left.shape[1])
+        found.append((2 * start + strand, float(left[start, strand])))
+        left[max(0, start - length + 1) : start + length] = -np.inf
+    return found
+
+
+def share_found(sites: Sequence[Site | None], gold: Sequence[Sequence[Span]]) -> tuple[float, int]:
+    """The share of sequences with gold sites whose predicted site is one of them, and how many these sequences are.
+
+    A site is found if at least half of the shorter of the two is covered; strands do not matter.
+
+    >>> share_found([Site(4, 15, "+", "", 1.0), None], [[Span(0, 10)], [Span(3, 9)]])
+    (0.5, 2)
+    """
+    known = [(site, right) for site, right in zip(sites, gold, strict=True) if right]
+    found = sum(site is not None and any(_covers(site, each) for each in right) for site, right in known)
+    return quotient(found, len(known)), len(known)
+
+
+def _covers(site: Site, gold: Span) -> bool:
+    shorter = min(site.end - site.start, gold.end - gold.start)
+    return 2 * (min(site.end, gold.end) - max(site.start, gold.start)) >= shorter
+
 
 READERS = {"fasta": fasta.parse, "sequences": sequences.parse}
 POSITIVE = "1"  # the label of sequences that have none, where others are in files of their own
@@ -109,3 +158,45 @@ def _spelt(site: Site | None) -> list[str]:
 def _corpus(X: Sequences, y: Any, reading: Reading, data: SequenceData) -> Corpus:
     about = {"format": "fasta" if fasta.is_fasta(data.raw) else "sequences", "label": reading.label or LABEL}
     return Corpus(X, y, about, {"sequences": len(X), "letters": X.n_letters}, data)
+
+
+SPELLINGS = ("1", "+", "+1", "1.0", "true", "yes", "positive", "pos")
+"""How people spell the positive label."""
+
+
+def plain_labels(y: Any) -> list[Any]:
+    """Labels as plain Python values; None is a background sequence."""
+    if isinstance(y, str) or not hasattr(y, "__len__"):
+        raise DataError(f"y must be a list of labels, not {type(y).__name__}")
+    return [each.item() if isinstance(each, np.generic) else each for each in y]
+
+
+def two_labels(y: Sequence[Any], positive: Any = None) -> list[Any]:
+    """The negative and the positive label of the data, in this order.
+
+    >>> two_labels(["+", "-", None]), two_labels([0, 1]), two_labels(["ars", None])
+    (['-', '+'], [0, 1], ['background', 'ars'])
+    """
+    known = sorted({each for each in y if each is not None}, key=lambda label: (str(type(label)), label))
+    if positive is not None:
+        known.sort(key=lambda label: str(label) == str(positive))
+        if not known or str(known[-1]) != str(positive):
+            raise DataError(f"no sequence has the positive label {positive!r}")
+    elif len(known) == 2:
+        known.sort(key=lambda label: str(label).lower() in SPELLINGS)
+    if len(known) == 1 and any(each is None for each in y):
+        known = ["background" if isinstance(known[0], str) else type(known[0])(-1), *known]
+    if len(known) != 2:
+        labels = ", ".join(map(repr, known[:5])) or "none"
+        raise DataError(f"motifs tell two classes apart, positive and negative; the labels are {labels}")
+    return known
+
+
+def is_positive(y: Sequence[Any], labels: Sequence[Any]) -> BoolVector:
+    """Which labels are the positive one; background is negative."""
+    # Compared as strings, because labels read from a file are strings.
+    negative, positive = map(str, labels)
+    for i, label in enumerate(y):
+        if label is not None and str(label) not in (negative, positive):
+            raise DataError(f"sequence {i + 1} has the label {label!r}, which is neither {negative!r} nor {positive!r}")
+    return np.array([label is not None and str(label) == positive for label in y], dtype=bool)

@@ -1,4 +1,4 @@
-"""Sequences as numbers: letters, and contexts of a Markov model.
+"""How sequences are read: as numbers of letters, and of contexts of a Markov model.
 
 A letter's context is the letter itself with the `order` letters before it. A letter outside the alphabet, such as N in
 DNA, has no number and belongs to no context; neither do the first `order` letters of a sequence have one. What has no
@@ -6,13 +6,15 @@ number has no features.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from widemargin._types import LongVector
+from widemargin._types import BoolVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.decoders.windows import Coded, group_numbers
 from widemargin.errors import DataError, WidemarginError
+from widemargin.tasks.motif.examples import MotifExamples
 from widemargin.text.sequences import Sequences
 
 ALPHABETS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
@@ -111,3 +113,29 @@ def reverse_complement(text: str, letters: str) -> str:
     """
     other = dict(zip(letters, (letters[k] for k in complement_of(letters)[:-1]), strict=True))
     return "".join(other.get(letter.upper(), letter) for letter in reversed(text))
+
+
+class Reads(NamedTuple):
+    """All that is needed, beside weights, to look for a motif."""
+
+    letters: str
+    length: int
+    order: int
+    both_strands: bool
+
+    @property
+    def n_contexts(self) -> int:
+        """The number of weights of the background."""
+        return n_contexts(len(self.letters), self.order)
+
+    @property
+    def complement(self) -> LongVector | None:
+        """The number of each letter's complement; None if only one strand is read."""
+        return complement_of(self.letters) if self.both_strands else None
+
+    def examples(self, texts: Sequence[str], positive: BoolVector | None = None) -> MotifExamples:
+        """Sequences as examples."""
+        coded = code(texts, self.letters, self.order)
+        return MotifExamples(
+            coded, self.length, len(self.letters), self.n_contexts, positive, complement=self.complement
+        )

@@ -24,13 +24,18 @@ from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.motif.files import cut, located_table, read_corpus
-from widemargin.tasks.motif.labels import is_positive, plain_labels
-from widemargin.tasks.motif.letters import checked_letters, letters_of, reverse_complement
-from widemargin.tasks.motif.logo import logo_lines, logo_picture, logo_png
-from widemargin.tasks.motif.matrix import Motif
-from widemargin.tasks.motif.reads import Reads
-from widemargin.tasks.motif.sites import Site, best_sites, share_found
+from widemargin.tasks.motif.files import (
+    Site,
+    best_sites,
+    cut,
+    is_positive,
+    located_table,
+    plain_labels,
+    read_corpus,
+    share_found,
+)
+from widemargin.tasks.motif.letters import Reads, checked_letters, letters_of, reverse_complement
+from widemargin.tasks.motif.logo import Motif, logo_lines, logo_picture, logo_png
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.sequences import Sequences, as_sequences
 
@@ -43,7 +48,7 @@ class MotifModel(Answers):
     """A trained motif finder: its labels are the negative and the positive one.
 
     `matrix` and `background` are the weights. `found` and `frequencies` describe the motif where it was found in the
-    training data (`matrix.Motif`).
+    training data (`logo.Motif`).
     """
 
     kind: ClassVar[str] = "motif"

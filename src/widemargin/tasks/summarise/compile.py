@@ -14,13 +14,19 @@ from widemargin.core.stop import Score
 from widemargin.decoders.coverage import Limits
 from widemargin.errors import DataError, WidemarginError
 from widemargin.summaries import rouge, words
-from widemargin.tasks.summarise.evaluation import MAIN
 from widemargin.tasks.summarise.examples import ExtractExamples
-from widemargin.tasks.summarise.features import NAMES, Settings, candidates_of, recall_of
+from widemargin.tasks.summarise.features import (
+    ENGLISH,
+    NAMES,
+    Settings,
+    as_references,
+    as_topics,
+    candidates_of,
+    recall_of,
+)
+from widemargin.tasks.summarise.files import MAIN
 from widemargin.tasks.summarise.model import LONGEST, WIDEST, SummaryModel, chosen_sentences
 from widemargin.tasks.summarise.parameters import SummariserParameters
-from widemargin.tasks.summarise.stop_words import ENGLISH
-from widemargin.tasks.summarise.topics import as_references, as_topics
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 

@@ -7,10 +7,10 @@ from widemargin.summaries import mean_rouge
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.summarise.compile import compile_topics
-from widemargin.tasks.summarise.evaluation import MAIN
+from widemargin.tasks.summarise.features import as_references
+from widemargin.tasks.summarise.files import MAIN
 from widemargin.tasks.summarise.model import SummaryModel
 from widemargin.tasks.summarise.parameters import SummariserParameters
-from widemargin.tasks.summarise.topics import as_references
 
 
 @documented(SummaryModel)

@@ -24,10 +24,12 @@ from widemargin.files.formats import guess
 from widemargin.files.jsonlines import json_object, with_member
 from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, name_of, shortened
-from widemargin.report.evaluation import Evaluation
+from widemargin.metrics import Score
+from widemargin.report.evaluation import Evaluation, overall, score_table
+from widemargin.report.numbers import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
-from widemargin.tasks.summarise.topics import Summary, Topic
+from widemargin.tasks.summarise.features import Summary, Topic
 
 TOPICS, REFERENCES = "topics", ("references", "summaries-gold")
 KNOWN = ("jsonl", "conllu")
@@ -55,7 +57,7 @@ class SummaryFiles(Files):
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """ROUGE of the first reference of each topic, where predictions are, by all references."""
         from widemargin.summaries import mean_rouge
-        from widemargin.tasks.summarise.evaluation import rouge_evaluation
+        from widemargin.tasks.summarise.files import rouge_evaluation
 
         return rouge_evaluation(mean_rouge(gold.y, [references[0] for references in predicted.y]), [], {})
 
@@ -239,3 +241,17 @@ def _lines(raw: RawText) -> list[str]:
 
 def _name(path: Path) -> str:
     return path.name if path.is_dir() else path.name.partition(".")[0]
+
+
+MAIN = "rouge2"
+
+
+def rouge_evaluation(
+    scores: Mapping[str, Score], more: Sequence[tuple[str, str]], seconds: dict[str, float]
+) -> Evaluation:
+    """Mean scores as an evaluation, with more facts."""
+    results: dict[str, Any] = {f"{name}_recall": score.recall for name, score in scores.items()}
+    results |= {name: overall(score) for name, score in scores.items()}
+    main = f"{MAIN}_recall"
+    facts = [("ROUGE-2 recall", share(results[main])), *more]
+    return Evaluation(results, main, facts, [score_table("ROUGE", "score", scores)], seconds)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
@@ -17,15 +18,23 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.report.html import web_page
+from widemargin.report.text import shown
 from widemargin.summaries import mean_rouge
 from widemargin.tasks.base import Corpus, Model, Piece, Reading
 from widemargin.tasks.strongest import Part, strongest
-from widemargin.tasks.summarise.evaluation import rouge_evaluation
 from widemargin.tasks.summarise.examples import ExtractExamples
-from widemargin.tasks.summarise.features import NAMES, Candidates, Settings, candidates_of
-from widemargin.tasks.summarise.files import cut, is_utf8, read_topics
-from widemargin.tasks.summarise.pictures import summary_lines, summary_page
-from widemargin.tasks.summarise.topics import Summary, Topic, as_references, as_topics
+from widemargin.tasks.summarise.features import (
+    NAMES,
+    Candidates,
+    Settings,
+    Summary,
+    Topic,
+    as_references,
+    as_topics,
+    candidates_of,
+)
+from widemargin.tasks.summarise.files import cut, is_utf8, read_topics, rouge_evaluation
 
 LONGEST, WIDEST = 1_000_000, 10  # the longest summaries and concepts
 
@@ -198,3 +207,57 @@ class SummaryModel(Model):
         limits = Limits(header["time_limit"], header["node_limit"])
         weights = stored.vector("weights", np.float64, len(NAMES))
         return cls([], settings, limits, weights, summary=header["summary"])
+
+
+STYLE = """
+h1 { font-size: 1.3rem; margin-top: 3rem; }
+.summary { border-left: 4px solid var(--accent); padding-left: 1rem; }
+.source { color: var(--faint); } .source p { margin: 0.15rem 0; }
+mark { background: #fde68a; color: #1b1f24; }
+"""
+
+
+def summary_lines(topics: Sequence[Topic], summaries: Sequence[Summary]) -> Iterator[str]:
+    r"""The documents, a sentence per line, with an arrow before the chosen ones.
+
+    >>> topic, summary = Topic([["It rains.", "We stay."]], "weather"), Summary(["We stay."], [(0, 1)])
+    >>> print(*summary_lines([topic], [summary]), sep="\n")
+    weather
+      It rains.
+    > We stay.
+    """
+    for k, (topic, summary) in enumerate(zip(topics, summaries, strict=True)):
+        if k:
+            yield ""
+        if topic.name:
+            yield shown(topic.name)
+        for d, document in enumerate(topic.documents):
+            if d:
+                yield ""
+            for s, sentence in enumerate(document):
+                yield ("> " if (d, s) in summary.places else "  ") + shown(sentence)
+
+
+def summary_page(topics: Sequence[Topic], summaries: Sequence[Summary]) -> str:
+    """The summaries, each above its documents, as a web page without scripts, which needs no network."""
+    parts = "".join(_article(*each) for each in zip(topics, summaries, strict=True))
+    return web_page("Summaries", parts, STYLE)
+
+
+def _article(topic: Topic, summary: Summary) -> str:
+    heading = f"<h1>{_written(topic.name)}</h1>\n" if topic.name else ""
+    chosen = "".join(f"<p>{_written(sentence)}</p>\n" for sentence in summary.sentences)
+    documents = ""
+    for d, document in enumerate(topic.documents):
+        sentences = (_sentence(s, marked=(d, k) in summary.places) for k, s in enumerate(document))
+        documents += f'<div class="source">\n{"".join(sentences)}</div>\n<hr>\n'
+    return f'<article>\n{heading}<div class="summary">\n{chosen}</div>\n{documents}</article>\n'
+
+
+def _sentence(text: str, *, marked: bool) -> str:
+    written = _written(text)
+    return f"<p><mark>{written}</mark></p>\n" if marked else f"<p>{written}</p>\n"
+
+
+def _written(text: str) -> str:
+    return escape(shown(text))
