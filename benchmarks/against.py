@@ -1,7 +1,8 @@
 """Measure this checkout against another one: the same work in alternating processes, the ratio of the medians.
 
     git worktree add ../before REVISION
-    python benchmarks/against.py ../before [--rows tags parse …] [--runs 5] [--data DIR] [--out bench/against.json]
+    python benchmarks/against.py ../before [--rows tags parse …] [--runs 5] [--data DIR]
+                                 [--cache DIR] [--out bench/against.json]
 
 Seconds are those of the processor, so that other work on the machine disturbs less; `first …` rows start with an empty
 kernel cache, all others with a full one. `same` says whether both sides found the same: oracle calls and objectives to
@@ -272,6 +273,7 @@ def main() -> None:
     default = Path(os.environ.get("WIDEMARGIN_DATA", HERE.parents[2] / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=default)
     parser.add_argument("--out", type=Path, default=Path("bench/against.json"))
+    parser.add_argument("--cache", type=Path, help="a folder that keeps compiled kernels for the next time")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
@@ -288,6 +290,8 @@ def main() -> None:
             for k in range(options.runs):
                 for side, tree in sides.items():
                     cache = Path(folder) / (f"{side} {row} {k}" if row.startswith(FIRST) else side)
+                    if options.cache and not row.startswith(FIRST):
+                        cache = options.cache / side
                     runs[side].append(call(tree, row, options.data, cache))
             seconds, megabytes = (
                 {side: median(each[key] for each in found) for side, found in runs.items()}
