@@ -21,12 +21,12 @@ from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, Tallied, checked_k, together
 from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.calibration import Tempered
-from widemargin.tasks.constrained import Constrained, E
 from widemargin.tasks.constraints import Constraints, check_possible
 from widemargin.tasks.files import cut_tokens, sequence_alone, unused_columns
 from widemargin.tasks.margins import Ahead
 from widemargin.tasks.probabilities import Probable, tempered
 from widemargin.tasks.strongest import by_name_and_label
+from widemargin.tasks.token_examples import Constrained, E
 from widemargin.tasks.token_files import column_to_write, read_tokens, stated_constraints
 from widemargin.tasks.token_scores import counted_evaluation, label_counts
 from widemargin.text.columns import Column, Columns, Notation, split

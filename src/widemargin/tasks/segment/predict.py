@@ -15,7 +15,6 @@ import numpy as np
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, IntVector, LongVector
 from widemargin.structures.examples import PartExamples
 from widemargin.structures.segments import Segments
-from widemargin.tasks.constrained import Constrained
 from widemargin.tasks.constraints import numbers_of
 from widemargin.tasks.segment.costs import SegmentCosts
 from widemargin.tasks.segment.examples import SegmentExamples
@@ -23,6 +22,7 @@ from widemargin.tasks.segment.features import ReadSegments, SegmentExtractor
 from widemargin.tasks.segment.labels import decode_segments
 from widemargin.tasks.segment.scores import SegmentFeatures
 from widemargin.tasks.segment.weights import Segmentation, SegmentWeights
+from widemargin.tasks.token_examples import Constrained
 from widemargin.text.inputs import as_columns
 from widemargin.text.spans import Span
 
