@@ -10,7 +10,7 @@ enumeration with nowhere to add to notes which weights there are.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -140,6 +140,9 @@ class HashedFeatures:
         self.sizes, self.n_weights, self.width = sizes, n_weights, width
         self._spare: list[Sink] = []
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_spare": []}  # scratch does not travel to other processes
+
     def visit(self, batch: IntVector, counts: Counts, sink: Sink, psi: Rows) -> None:
         """Add the features of all parts to the sink, each times its coefficient, and flush it after each example."""
         raise NotImplementedError
@@ -163,7 +166,10 @@ class HashedFeatures:
         """Feature vectors of coefficients for all parts."""
         single, runs = (each[batch] for each in self.places)
         # Threads that run at the same time need their own; it is handed on, since clearing it takes long.
-        sink = self._spare.pop() if self._spare else NO_SINK._replace(total=np.zeros(self.n_weights))
+        try:
+            sink = self._spare.pop()
+        except IndexError:
+            sink = NO_SINK._replace(total=np.zeros(self.n_weights))
         if len(sink.single) < single.max(initial=0):
             sink = sink._replace(single=np.empty(single.max(), dtype=np.int32))
         if len(sink.runs) < runs.max(initial=0):

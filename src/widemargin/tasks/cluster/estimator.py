@@ -21,7 +21,7 @@ class Clusterer(ClusterParameters, Estimator[ClusterModel]):
     `fit` takes a list of documents, each a set of items, and for each document the cluster of every item, under any
     names. A document is a list of records (dicts of fields, or strings), which are compared field by field; a list of
     anything with the function `pair_features`; `tasks.cluster.features.Pairs`, whose features are given; or
-    `tasks.cluster.mentions.Mentions` of a text.
+    `text.mentions.Mentions` of a text.
 
     Examples
     --------

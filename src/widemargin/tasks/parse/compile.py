@@ -8,6 +8,7 @@ import numpy as np
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.problem import predict
+from widemargin.core.sparse import sums
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.dependencies import WITH_GRANDPARENTS
@@ -43,7 +44,7 @@ def survey_trees(parameters: ParserParameters, data: Data) -> Survey:
     heads, column = as_dependencies(columns, data.y)
     facts = {
         "columns": offered(parameters, columns, PREDICTABLE),
-        "single_root": has_single_roots(columns, heads),
+        "single_root": bool(np.all(sums(heads == 0, columns.indptr) <= 1)),
     }
     return Survey(Counter(column.strings()), facts=facts)
 
@@ -112,12 +113,6 @@ def _score(parameters: ParserParameters, model: Parser, X: Columns, gold: Depend
         return float(np.mean(right & (relations == labels) if parameters.dev_metric == "las" else right))
 
     return score
-
-
-def has_single_roots(columns: Columns, heads: IntVector) -> bool:
-    """Whether every sentence has at most one token attached to the root."""
-    roots = np.concatenate([[0], np.cumsum(heads == 0)])[columns.indptr]
-    return bool(np.all(np.diff(roots) <= 1))
 
 
 def _numbers(values: Sequence[str], labels: Sequence[str]) -> IntVector:
