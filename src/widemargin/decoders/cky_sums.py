@@ -23,7 +23,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.decoders.cky import Charts, Marks, TreeParts, cell, mark_of
-from widemargin.decoders.log_sums import exponentials, log_sum
+from widemargin.decoders.log_sums import exponentials, log_add, log_sum
 
 SMALLEST = 1e-280
 LOG_SMALLEST = log(SMALLEST)
@@ -108,20 +108,14 @@ def _sum_splits(
 
 
 @kernel
-def _log_add(one: float, other: float) -> float:
-    top = max(one, other)
-    return top + log(exp(one - top) + exp(other - top)) if top > -inf else -inf
-
-
-@kernel
 def _change(inside: FloatVector, rules: Rules, parent: int, child: int, extra: float, terms: FloatVector) -> float:
     """How much log Σ_p exp(inside[p] + rules[p, parent]) changes if p = `child` scores `extra` more."""
     for label in range(len(inside)):
         terms[label] = inside[label] + rules.scores[label, parent]
     own, terms[child] = terms[child], -inf
     others = log_sum(terms[: len(inside)])
-    total = _log_add(own, others)
-    return _log_add(own + extra, others) - total if total > -inf else 0.0
+    total = log_add(own, others)
+    return log_add(own + extra, others) - total if total > -inf else 0.0
 
 
 @kernel

@@ -9,7 +9,7 @@ trees that it sums over. An entry x = log Σ_k exp(t_k) passes the share exp(t_k
 of the term t_k. All shares are between 0 and 1, so scores of any size will do.
 """
 
-from math import exp, inf, log, log1p
+from math import exp, inf, log
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix
 from widemargin.decoders.eisner import Chart, inside, new_chart
+from widemargin.decoders.log_sums import log_add
 
 
 class SumChart(NamedTuple):
@@ -34,14 +35,6 @@ class SumChart(NamedTuple):
 def new_sum_chart(n: int) -> SumChart:
     """Scratch space for sentences of up to `n` words."""
     return SumChart(new_chart(n), np.empty((n + 1, n + 1)), np.empty((n + 1, n + 1)))
-
-
-@kernel
-def log_add(one: float, other: float) -> float:
-    """log(exp(one) + exp(other))."""
-    high, low = max(one, other), min(one, other)
-    # Less than exp(−40) of the sum would be lost to rounding. This also keeps −inf from −inf.
-    return high + log1p(exp(low - high)) if low > high - 40.0 else high
 
 
 @kernel

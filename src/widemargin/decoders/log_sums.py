@@ -1,6 +1,6 @@
 """Sums of exponentials, and draws in proportion to them, from logarithms: whatever the scores, nothing overflows."""
 
-from math import exp, inf, log
+from math import exp, inf, log, log1p
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
@@ -47,6 +47,25 @@ def log_sum(terms: FloatVector) -> float:
     top, total = exponentials(terms, terms), 0.0
     for value in terms:
         total += value
+    return top + log(total) if total > 0.0 else -inf
+
+
+@kernel
+def log_add(one: float, other: float) -> float:
+    """log(exp(one) + exp(other))."""
+    high, low = max(one, other), min(one, other)
+    # Less than exp(−40) of the sum would be lost to rounding. This also keeps −inf from −inf.
+    return high + log1p(exp(low - high)) if low > high - 40.0 else high
+
+
+@kernel
+def to_shares(scores: FloatVector, shares: FloatVector) -> float:
+    """Write the probabilities exp(score), up to a factor, zeros if all are forbidden; return log Σ exp(score)."""
+    top, total = exponentials(scores, shares), 0.0
+    for share in shares:
+        total += share
+    for k in range(len(shares)):
+        shares[k] = shares[k] / total if total > 0.0 else 0.0
     return top + log(total) if total > 0.0 else -inf
 
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, LongVector
-from widemargin.decoders.eisner_sums import log_add
+from widemargin.decoders.log_sums import log_add
 
 
 class Elimination(NamedTuple):

@@ -14,6 +14,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
+from widemargin.decoders.log_sums import to_shares
 from widemargin.structures.flat import Counts, Flat, Numbers, Scores
 from widemargin.structures.parts import Best, Sums
 
@@ -115,14 +116,7 @@ def _best(starts: LongVector, sizes: LongVector, own: FloatVector) -> IntVector:
 def _sums(starts: LongVector, sizes: LongVector, own: FloatVector) -> tuple[FloatVector, FloatVector]:
     log_z, shares, write = np.empty(len(sizes)), np.empty(sizes.sum()), 0
     for k in range(len(sizes)):
-        scores, p = own[starts[k] : starts[k] + sizes[k]], shares[write : write + sizes[k]]
-        highest, total = scores.max(), 0.0
-        for choice in range(len(p)):
-            p[choice] = np.exp(scores[choice] - highest)
-            total += p[choice]
-        for choice in range(len(p)):
-            p[choice] /= total
-        log_z[k] = highest + np.log(total)
+        log_z[k] = to_shares(own[starts[k] : starts[k] + sizes[k]], shares[write : write + sizes[k]])
         write += sizes[k]
     return log_z, shares
 

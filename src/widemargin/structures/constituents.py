@@ -33,9 +33,8 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.core.examples import whole_costs
 from widemargin.decoders.cky import Marks, TreeParts, best_tree, cell, new_parts, put_marks, tree_score
-from widemargin.structures.flat import Counts, Flat, Numbers, leading, longest_of
+from widemargin.structures.flat import Counts, Flat, InUnits, Numbers, leading, longest_of
 from widemargin.structures.parts import Best, Sums
 
 NO_MARKS = Marks(np.empty((0, 4), dtype=np.int32), np.empty(0))
@@ -337,7 +336,7 @@ def _errors(
     return errors
 
 
-class NodeCosts:
+class NodeCosts(InUnits):
     """Costs of nodes (`structures.parts.Costs`).
 
     Parameters
@@ -359,11 +358,6 @@ class NodeCosts:
     def errors(self, batch: IntVector, outputs: IntMatrix) -> FloatVector:
         """The costs of the nodes that gold lacks."""
         return _errors(self.places, self.gold, self.costs, self.structure.by_productions, batch, outputs)
-
-    def whole(self) -> tuple["NodeCosts", float]:
-        """The costs in units."""
-        costs, unit = whole_costs(self.costs)
-        return NodeCosts(self.structure, self.places, self.gold, costs.astype(np.float64)), unit
 
     def most(self) -> FloatVector:
         """The error if all nodes are wrong, and of the most expensive kind."""

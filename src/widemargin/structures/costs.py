@@ -10,10 +10,9 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.examples import whole_costs
 from widemargin.core.sparse import boundaries, sums
 from widemargin.errors import DataError
-from widemargin.structures.flat import Flat, Numbers, Scores
+from widemargin.structures.flat import Flat, InUnits, Numbers, Scores
 
 
 @kernel
@@ -56,7 +55,7 @@ def _errors(
     return errors
 
 
-class LabelCosts:
+class LabelCosts(InUnits):
     """Costs of labels (`structures.parts.Costs`).
 
     Parameters
@@ -76,11 +75,6 @@ class LabelCosts:
     def errors(self, batch: IntVector, outputs: IntVector) -> FloatVector:
         """The errors of labels laid end to end."""
         return _errors(self.indptr, self.truth, self.costs, batch, outputs)
-
-    def whole(self) -> tuple["LabelCosts", float]:
-        """The costs in units."""
-        costs, unit = whole_costs(self.costs)
-        return LabelCosts(self.indptr, self.truth, costs.astype(np.float64)), unit
 
     def most(self) -> FloatVector:
         """The error with the most expensive labels."""

@@ -23,7 +23,6 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.core.examples import whole_costs
 from widemargin.decoders.eisner import sibling_of
 from widemargin.decoders.top import highest
 from widemargin.decoders.tree_kbest import (
@@ -35,7 +34,7 @@ from widemargin.decoders.tree_kbest import (
     new_tree_scratch,
     tree_kbest,
 )
-from widemargin.structures.flat import Flat, Numbers, Scores, longest_of
+from widemargin.structures.flat import Flat, InUnits, Numbers, Scores, longest_of
 from widemargin.structures.parts import Best
 
 Order = int | str
@@ -330,7 +329,7 @@ def _errors(
     return errors
 
 
-class ArcCosts:
+class ArcCosts(InUnits):
     """Costs of arcs and labels (`structures.parts.Costs`); triples cost nothing.
 
     Parameters
@@ -352,11 +351,6 @@ class ArcCosts:
     def errors(self, batch: IntVector, outputs: IntVector) -> FloatVector:
         """The errors of trees laid end to end."""
         return _errors(self.indptr, self.gold, self.structure.n_labels, self.costs, batch, outputs)
-
-    def whole(self) -> tuple["ArcCosts", float]:
-        """The costs in units."""
-        costs, unit = whole_costs(self.costs)
-        return ArcCosts(self.indptr, self.gold, self.structure, costs.astype(np.float64)), unit
 
     def most(self) -> FloatVector:
         """The error with all heads wrong."""

@@ -9,37 +9,19 @@ with scores of grandparents.
 """
 
 from dataclasses import dataclass
-from math import exp, inf, log
+from math import inf
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.decoders.eisner_sums import eisner_sums, new_sum_chart
+from widemargin.decoders.log_sums import to_shares
 from widemargin.decoders.matrix_tree import matrix_tree, new_elimination
 from widemargin.decoders.tree_kbest import GRANDSIBLINGS, NON_PROJECTIVE
 from widemargin.structures.dependencies import Dependencies, sentence_of
 from widemargin.structures.flat import Counts, Scores, leading, longest_of
 from widemargin.structures.parts import Sums
-
-
-@kernel
-def _to_shares(scores: FloatVector, shares: FloatVector) -> float:
-    """Write the share of each label, zeros if all are forbidden; return log Σ exp of their scores."""
-    top, total = -inf, 0.0
-    for score in scores:
-        top = score if score > top else top
-    if top == -inf:
-        for label in range(len(shares)):
-            shares[label] = 0.0
-        return -inf
-    for label in range(len(shares)):
-        shares[label] = exp(scores[label] - top)
-    for share in shares:
-        total += share
-    for label in range(len(shares)):
-        shares[label] /= total
-    return top + log(total)
 
 
 @kernel
@@ -57,7 +39,7 @@ def _sums(scores: Scores, kind: int, single_root: bool, n_labels: int, counts: S
         arcs, found = np.empty((size, size)), np.zeros((size, size))
         for h in range(size):
             for m in range(1, size):
-                arcs[h, m] = _to_shares(one.arcs[h, m], shares.arcs[h, m]) if h != m else -inf
+                arcs[h, m] = to_shares(one.arcs[h, m], shares.arcs[h, m]) if h != m else -inf
         log_z[k], pairs = 0.0, np.zeros(one.siblings.shape)
         if size > 1 and kind == NON_PROJECTIVE:
             log_z[k] = matrix_tree(arcs, single_root, elimination, found)

@@ -12,12 +12,14 @@ there on, and their scores are `shared`.
 `starts` say where an example begins. So some examples of a batch are the same scores with other `starts` and `sizes`.
 """
 
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.core.examples import whole_costs
 
 
 class Scores(NamedTuple):
@@ -196,3 +198,16 @@ def leading(counts: Counts, n_parts: LongVector, width: int) -> FloatMatrix:
     ends = counts.starts + n_parts
     rows = [counts.own[begin:end] for begin, end in zip(counts.starts.tolist(), ends.tolist(), strict=True)]
     return np.concatenate([*rows, np.empty(0)]).reshape(-1, width)
+
+
+class InUnits:
+    """Costs that can be counted (`structures.parts.CountableCosts`): those of its parts follow from `costs`."""
+
+    costs: FloatMatrix
+
+    def whole(self) -> tuple[Self, float]:
+        """The costs in units."""
+        costs, unit = whole_costs(self.costs)
+        other = copy(self)
+        other.costs = costs.astype(np.float64)
+        return other, unit

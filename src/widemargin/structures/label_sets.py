@@ -20,10 +20,9 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
-from widemargin.core.examples import whole_costs
 from widemargin.decoders.subsets import MOST_LISTED, search_subsets, subset_scores, subset_sums
 from widemargin.errors import DataError
-from widemargin.structures.flat import Counts, Flat, Numbers, Parts, Scores
+from widemargin.structures.flat import Counts, Flat, InUnits, Numbers, Parts, Scores
 from widemargin.structures.parts import Best, Sums
 
 TABLE = 1 << 20
@@ -252,7 +251,7 @@ class SearchedSets(_Sets):
         return search_subsets(self._rows(scores), self._pairs(scores))
 
 
-class SetCosts:
+class SetCosts(InUnits):
     """The errors of sets (`structures.parts.Costs`).
 
     Parameters
@@ -272,11 +271,6 @@ class SetCosts:
     def errors(self, batch: IntVector, outputs: IntMatrix) -> FloatVector:
         """The errors of sets, a row each."""
         return np.where(self.gold[batch] != outputs, self.costs, 0.0).sum(axis=1)
-
-    def whole(self) -> tuple["SetCosts", float]:
-        """The costs in units."""
-        costs, unit = whole_costs(self.costs)
-        return SetCosts(self.gold, costs.astype(np.float64)), unit
 
     def most(self) -> FloatVector:
         """The error with all labels wrong."""

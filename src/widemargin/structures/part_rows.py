@@ -13,10 +13,9 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.examples import whole_costs
 from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, new_table, sums, with_room
 from widemargin.errors import DataError
-from widemargin.structures.flat import Counts, Flat, Parts, Scores
+from widemargin.structures.flat import Counts, Flat, InUnits, Parts, Scores
 from widemargin.structures.support import distinct, runs
 
 
@@ -125,7 +124,7 @@ class PartFeatures:
         return np.concatenate([runs(distinct(self.rows, self.places, batch), 1, 0), shared[: self.n_shared]])
 
 
-class PartCosts:
+class PartCosts(InUnits):
     """A cost for each own part of each example (`structures.parts.Costs`).
 
     Parameters
@@ -151,11 +150,6 @@ class PartCosts:
         """The costs of the parts of outputs."""
         scores = Scores(self.places[batch], self.sizes[batch], self.costs, np.empty(0))
         return self.structure.total(scores, outputs)
-
-    def whole(self) -> tuple["PartCosts", float]:
-        """The costs in units."""
-        costs, unit = whole_costs(self.costs)
-        return PartCosts(self.structure, self.sizes, costs.astype(np.float64)), unit
 
     def most(self) -> FloatVector:
         """The error with all parts, which no output can exceed."""
