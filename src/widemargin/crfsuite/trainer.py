@@ -102,6 +102,15 @@ class BaseTrainer:
 class Trainer(BaseTrainer):
     """A trainer that understands its log: it calls a method for each part of it, which prints it by default.
 
+    | method | when it is called |
+    | --- | --- |
+    | on_start(log) | training begins |
+    | on_featgen_progress(log, percent), on_featgen_end(log) | some of the weights, or all of them, are chosen |
+    | on_prepared(log), on_prepare_error(log) | the first iteration begins, or there is nothing to train |
+    | on_iteration(log, info) | an iteration is over; `info` is the last of `TrainLogParser.iterations` |
+    | on_optimization_end(log) | all iterations are over |
+    | on_end(log) | the model is written |
+
     Attributes
     ----------
     logparser : what the log of the last training says (`TrainLogParser`); None before
@@ -124,37 +133,12 @@ class Trainer(BaseTrainer):
         }
         getattr(self, f"on_{event}")(self.logparser.last_log, *details.get(event, []))
 
-    def on_start(self, log: str) -> None:
-        """Training begins."""
+    def on_start(self, log: str, *details: Any) -> None:
+        """Print a part of the log; the methods of all events do, unless they are replaced."""
         print(log, end="")  # noqa: T201
 
-    def on_featgen_progress(self, log: str, percent: int) -> None:
-        """Some of the weights are chosen."""
-        print(log, end="")  # noqa: T201
-
-    def on_featgen_end(self, log: str) -> None:
-        """All weights are chosen."""
-        print(log, end="")  # noqa: T201
-
-    def on_prepared(self, log: str) -> None:
-        """The first iteration begins."""
-        print(log, end="")  # noqa: T201
-
-    def on_prepare_error(self, log: str) -> None:
-        """There is nothing to train."""
-        print(log, end="")  # noqa: T201
-
-    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
-        """An iteration is over; `info` is the last of `TrainLogParser.iterations`."""
-        print(log, end="")  # noqa: T201
-
-    def on_optimization_end(self, log: str) -> None:
-        """All iterations are over."""
-        print(log, end="")  # noqa: T201
-
-    def on_end(self, log: str) -> None:
-        """The model is written."""
-        print(log, end="")  # noqa: T201
+    on_featgen_progress = on_featgen_end = on_prepared = on_prepare_error = on_start
+    on_iteration = on_optimization_end = on_end = on_start
 
 
 COLUMNS = ("Label", "Precision", "Recall", "F1", "Support")
@@ -163,11 +147,11 @@ COLUMNS = ("Label", "Precision", "Recall", "F1", "Support")
 class LinePerIterationTrainer(Trainer):
     """Prints a line per iteration and, with holdout data, a table of the labels' scores at the end."""
 
-    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+    def on_iteration(self, log: str, *details: Any) -> None:
         """An iteration is over."""
-        print(line_of(info))  # noqa: T201 — what `verbose` asks for, where the peer's users look for it
+        print(line_of(details[0]))  # noqa: T201 — what `verbose` asks for, where the peer's users look for it
 
-    def on_optimization_end(self, log: str) -> None:
+    def on_optimization_end(self, log: str, *details: Any) -> None:
         """Training is over."""
         last = None if self.logparser is None else self.logparser.last_iteration
         scores = last["scores"] if last else {}

@@ -50,6 +50,8 @@ class CustomStructure(Protocol):
 class CustomExamples:
     """Training examples of a user's structure. Decoding holds the interpreter lock, so it runs on one thread.
 
+    They are no examples of parts (`structures.parts`): the user's methods take whole outputs, and name no parts.
+
     `n_weights` is the length of w if earlier data have fixed it already.
     """
 

@@ -33,9 +33,6 @@ class _Sequences(Padded):
 
     def prepared(self, scores: Tensors) -> tuple[Any, int]:
         """Sequences of up to T tokens."""
-        if not 1 <= len(scores) <= 4:
-            *most, last = self.names
-            raise DataError(f"{type(self).__name__} takes {', '.join(most)} and {last}, not {len(scores)} tensors")
         first = scores[0]
         check_shape(self.names[0], first, *self.dimensions)
         L = first.shape[-1]

@@ -257,6 +257,10 @@ class Padded(Structure):
 
     def layout(self, scores: Tensors, mask: torch.Tensor | None) -> Layout:
         """Example after example, in place if the parts of each stand together."""
+        *most, last = self.names
+        if not 1 <= len(scores) <= len(self.names):
+            wanted = f"{', '.join(most)} and {last}" if most else "one tensor of scores"
+            raise DataError(f"{type(self).__name__} takes {wanted}, not {len(scores)}{' tensors' if most else ''}")
         structure, longest = self.prepared(scores)
         lengths = lengths_of(mask, len(scores[0]), longest)
         extents, shapes, sizes = self.extents(scores, lengths), tuple(each.shape for each in scores), []

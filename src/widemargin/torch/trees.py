@@ -53,8 +53,6 @@ class DependencyTrees(Padded):
 
     def prepared(self, scores: Tensors) -> tuple[Any, int]:
         """Trees of the kind that the scores are for."""
-        if not 1 <= len(scores) <= 2:
-            raise DataError(f"DependencyTrees takes arcs and siblings, not {len(scores)} tensors")
         arcs = scores[0]
         size = arcs.shape[1] if arcs.dim() > 1 else 0
         check_shape("arcs", arcs, "B", size, size, *(["L"] if arcs.dim() == 4 else []))
@@ -153,8 +151,6 @@ class Constituents(Padded):
 
     def prepared(self, scores: Tensors) -> tuple[Any, int]:
         """Trees whose halves score nothing."""
-        if not 1 <= len(scores) <= 2:
-            raise DataError(f"Constituents takes spans and rules, not {len(scores)} tensors")
         check_shape("spans", scores[0], "B", "T (T + 1) / 2", "L")
         _, n_spans, L = scores[0].shape
         T = round((2 * n_spans + 0.25) ** 0.5 - 0.5)

@@ -23,8 +23,6 @@ class _Vectors(Padded):
 
     def prepared(self, scores: Tensors) -> tuple[Any, int]:
         """What is to be chosen from as many numbers."""
-        if len(scores) != 1:
-            raise DataError(f"{type(self).__name__} takes one tensor of scores, not {len(scores)}")
         check_shape(self.names[0], scores[0], *self.dimensions)
         return self.parts(scores[0].shape[1]), 1
 

@@ -5,7 +5,6 @@ Model files call it ``custom``.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
@@ -15,7 +14,6 @@ from widemargin._types import AnyArray, FloatVector
 from widemargin.core.examples import Examples, Listed
 from widemargin.core.header import Fields, whole
 from widemargin.core.problem import predict
-from widemargin.core.solution import Solution
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.raw import Source
@@ -193,7 +191,7 @@ def compile_custom(
     error = None if data.dev is None else mean_error(structure, *data.dev)
     return Compiled(
         examples,
-        partial(_model, structure),
+        lambda solution, summary: CustomModel([], solution.w, structure, summary=summary),
         score=None if error is None else lambda w: -error(w),
         metric="minus the mean error",
         sample_weight=data.sample_weight,
@@ -205,7 +203,3 @@ def compile_custom(
 def _check_outputs(y: Any) -> None:
     if y is None or not len(y):
         raise DataError("there are no gold outputs to learn from")
-
-
-def _model(structure: Any, solution: Solution, summary: dict[str, Any]) -> CustomModel:
-    return CustomModel([], solution.w, structure, summary=summary)
