@@ -57,21 +57,27 @@ def _tables(chart: GrandChart, n: int) -> GrandTables:
 @kernel
 def _raise(best: FloatVector, row: FloatVector, more: float, i: int, j: int) -> None:
     """best[g] = max(best[g], row[g] + more) for every g outside of i … j."""
-    for first, end in ((0, i), (j + 1, len(best))):
-        for number in range(first, end):
-            g = np.uint64(number)
-            score = row[g] + more
-            best[g] = score if score > best[g] else best[g]
+    for number in range(i):
+        g = np.uint64(number)
+        score = row[g] + more
+        best[g] = score if score > best[g] else best[g]
+    for number in range(j + 1, len(best)):
+        g = np.uint64(number)
+        score = row[g] + more
+        best[g] = score if score > best[g] else best[g]
 
 
 @kernel
 def _raise_both(best: FloatVector, one: FloatVector, other: FloatVector, i: int, j: int) -> None:
     """best[g] = max(best[g], one[g] + other[g]) for every g outside of i … j."""
-    for first, end in ((0, i), (j + 1, len(best))):
-        for number in range(first, end):
-            g = np.uint64(number)
-            score = one[g] + other[g]
-            best[g] = score if score > best[g] else best[g]
+    for number in range(i):
+        g = np.uint64(number)
+        score = one[g] + other[g]
+        best[g] = score if score > best[g] else best[g]
+    for number in range(j + 1, len(best)):
+        g = np.uint64(number)
+        score = one[g] + other[g]
+        best[g] = score if score > best[g] else best[g]
 
 
 @kernel
