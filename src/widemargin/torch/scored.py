@@ -227,13 +227,14 @@ class Scored:
 
     def score(self, outputs: AnyArray) -> torch.Tensor:
         """The scores of outputs, one for each example."""
-        totals = self.structure.totals(self, outputs)
-        return _totals(totals, lambda weights: self.counts((outputs, weights)), *self.scores)
+        return self._score(outputs, self.structure.totals(self, outputs))
 
     def gold_score(self, gold: AnyArray) -> torch.Tensor:
         """The scores of gold outputs; raise if one is forbidden: no loss would be finite."""
-        self._check_allowed(self.structure.totals(self, gold))
-        return self.score(gold)
+        return self._score(gold, self._check_allowed(self.structure.totals(self, gold)))
+
+    def _score(self, outputs: AnyArray, totals: FloatVector) -> torch.Tensor:
+        return _totals(totals, lambda weights: self.counts((outputs, weights)), *self.scores)
 
     def difference(self, outputs: AnyArray, gold: AnyArray) -> torch.Tensor:
         """score(output) − score(gold) of each example."""
@@ -289,7 +290,13 @@ class Scored:
         """Totals whose gradients are these counts of each example."""
 
         def counts(weights: FloatVector) -> Arrays:
-            return self.layout.shaped(own * self.layout.repeated(weights), weights @ shared)
+            kind = self.arrays[0].dtype
+            if self.layout.in_place and self.scores[0].dim() > 1:  # without a weight for each part
+                each = own.astype(kind, copy=False).reshape(self.layout.shapes[0])
+                scaled = each * weights.astype(kind).reshape(-1, *[1] * (each.ndim - 1))
+            else:
+                scaled = own * self.layout.repeated(weights)
+            return self.layout.shaped(scaled, weights @ shared)
 
         return _totals(totals, counts, *self.scores)
 
