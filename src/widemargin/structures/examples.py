@@ -15,7 +15,7 @@ What a structure cannot do, its examples do not offer, so that an objective whic
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Outputs, Scale, at_positions, per_example
 from widemargin.core.sparse import boundaries, dots, stack
-from widemargin.structures.flat import Counts, Scores, some
+from widemargin.structures.flat import Counts, Scores, some, violators_through
 from widemargin.structures.parts import Costs, CountableCosts, Features, Summed
 
 MOST_SCORES = 1 << 16
@@ -153,10 +153,25 @@ class PartExamples:
         if len(batch) * self._most_own <= most:  # the usual batch while training
             yield slice(None)
             return
-        done = np.cumsum(self._n_own[batch])
-        edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=done[-1]))
-        for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            yield slice(begin, end)
+        yield from _slices(self._n_own[batch], most)
+
+
+def _slices(n_own: LongVector, most: int) -> Iterator[slice]:
+    """Runs of examples that have about that many own parts together, or a single example each."""
+    done = np.cumsum(n_own)
+    edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=done[-1]))
+    for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        yield slice(begin, end)
+
+
+def best_outputs(structure: Any, features: Features, w: Any) -> Outputs:
+    """The best outputs of all examples, end to end: all that prediction needs."""
+    sizes, batch, found = features.sizes, np.arange(len(features.sizes), dtype=np.int32), []
+    for at in _slices(structure.n_own(sizes), MOST_SCORES) if len(sizes) > 1 else (slice(None),):
+        room = structure.room(sizes[at])
+        room.own[:] = 0.0
+        found.append(structure.best(features.scores(w, batch[at], room)))
+    return _joined(found)
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -209,7 +224,7 @@ class WithWorst(PartExamples):
 
 
 class WithPositions(PartExamples):
-    """Examples of structures that have `violators` (`core.examples.Positions`)."""
+    """Examples of structures that have `violators`, or `through` alone (`core.examples.Positions`)."""
 
     @property
     def n_positions(self) -> LongVector:
@@ -219,8 +234,9 @@ class WithPositions(PartExamples):
 
     def violators(self, w: Any, batch: IntVector) -> Differences:
         """The worst outputs that are wrong at each position."""
+        search = getattr(self.structure, "violators", None) or partial(violators_through, self.structure)
         found = [
-            self.structure.violators(self._plain(w, each), self._costs(each, self.costs), self.gold_of(each))
+            search(self._plain(w, each), self._costs(each, self.costs), self.gold_of(each))
             for each in self.pieces(batch)
         ]
         errors, outputs = _joined([each[0] for each in found]), _joined([each[1] for each in found])
@@ -233,7 +249,7 @@ class WithPositions(PartExamples):
 
 
 class WithThrough(WithPositions):
-    """Examples of structures that have `through` and `violators`."""
+    """Examples of structures that have `through`."""
 
     def max_marginals(self, w: Any, batch: IntVector) -> FloatMatrix:
         """For each part of the batch, the score of the best output that has it."""
@@ -303,17 +319,6 @@ ABILITIES: dict[str, type[PartExamples]] = {
 }
 
 
-@cache
-def _kind(abilities: tuple[str, ...]) -> type[PartExamples]:
-    return type("PartExamples", tuple(ABILITIES[name] for name in abilities) or (PartExamples,), {})
-
-
-def part_examples(structure: Any, features: Features, costs: Costs, gold: Outputs) -> PartExamples:
-    """Examples with all abilities that follow from those of the structure."""
-    kind = _kind(tuple(name for name in ABILITIES if hasattr(structure, name)))
-    return kind(structure, features, costs, gold)
-
-
 class WithLimits(PartExamples):
     """Examples whose gold outputs are known in part: what is unknown is latent (Yu & Joachims 2009).
 
@@ -329,6 +334,16 @@ class WithLimits(PartExamples):
     def complete(self, w: Any, batch: IntVector) -> Outputs:
         """The best outputs that agree with what is known, end to end."""
         return _joined([self._best_within(self._limited(w, each)) for each in self.pieces(batch)])
+
+    def completed(self, completions: Outputs) -> PartExamples:
+        """The same examples with these outputs as gold."""
+        return self.with_gold(completions)
+
+    def guess(self, rng: np.random.Generator) -> Outputs:
+        """Completions of all examples by random scores."""
+        scores = self._costs(np.arange(self.n_examples, dtype=np.int32), self.limits)
+        scores.own[:] += rng.random(len(scores.own))
+        return self.structure.best(scores)
 
     def _best_within(self, scores: Scores) -> Outputs:
         return self.structure.best(scores)
@@ -362,12 +377,23 @@ class Hidden(Partial):
             rows.append(self.features.gather_counts(each, counts._replace(own=own, shared=shared)))
         return Differences(_joined(found), stack(rows))
 
-    def completed(self, completions: Outputs) -> Self:
-        """The same examples with these outputs as gold."""
-        return self.with_gold(completions)
 
-    def guess(self, rng: np.random.Generator) -> Outputs:
-        """Completions of all examples by random scores."""
-        scores = self._costs(np.arange(self.n_examples, dtype=np.int32), self.limits)
-        scores.own[:] += rng.random(len(scores.own))
-        return self.structure.best(scores)
+@cache
+def _kind(abilities: tuple[str, ...], limited: bool) -> type[PartExamples]:
+    kinds = {**ABILITIES, "sums": Hidden} if limited else ABILITIES
+    bases = [kinds[name] for name in abilities] + ([WithLimits] if limited and "sums" not in abilities else [])
+    return type("PartExamples", tuple(bases) or (PartExamples,), {})
+
+
+def part_examples(
+    structure: Any, features: Features, costs: Costs, gold: Outputs, limits: Costs | None = None
+) -> PartExamples:
+    """Examples with all abilities that follow from those of the structure.
+
+    `limits` say which parts agree with what is known of gold, if that is not all (`WithLimits`).
+    """
+    kind = _kind(tuple(name for name in ABILITIES if hasattr(structure, name)), limits is not None)
+    examples = kind(structure, features, costs, gold)
+    if isinstance(examples, WithLimits) and limits is not None:
+        examples.limits = limits
+    return examples

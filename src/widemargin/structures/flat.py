@@ -200,6 +200,31 @@ def leading(counts: Counts, n_parts: LongVector, width: int) -> FloatMatrix:
     return np.concatenate([*rows, np.empty(0)]).reshape(-1, width)
 
 
+def violators_through(structure: Any, scores: Any, costs: Any, gold: Any) -> tuple[FloatVector, Any]:
+    """The worst output wrong at each position, for structures that have `through` alone: its rows are the positions.
+
+    The output behind a part is the best one once the part scores so much more that outputs without it fall behind.
+    """
+    n_positions, n_own = structure.positions(scores.sizes), structure.n_own(scores.sizes)
+    places = np.repeat(np.arange(len(scores.sizes)), n_positions)
+    best, gold_total = structure.total(scores, structure.best(scores)), structure.total(scores, gold)
+    through, of_parts = structure.through(scores), structure.own(costs)
+    numbers = structure.own(scores._replace(own=np.arange(len(scores.own)))).astype(np.int64)
+    values = np.multiply(
+        of_parts, 1.0 + through - gold_total[places][:, None], where=of_parts > 0.0, out=0.0 * of_parts
+    )
+    rows, worst = np.arange(len(values)), values.argmax(axis=1)
+    errors = np.where(values[rows, worst] > 0.0, of_parts[rows, worst], 0.0)
+    outputs = [gold[:0]]
+    for row in np.flatnonzero(errors).tolist():
+        k, part = int(places[row]), numbers[row, worst[row]]
+        own = scores.own[scores.starts[k] : scores.starts[k] + n_own[k]].copy()
+        own[part - scores.starts[k]] += best[k] - through[row, worst[row]] + 1.0
+        at = slice(k, k + 1)
+        outputs.append(structure.best(scores._replace(starts=np.zeros(1, np.int64), sizes=scores.sizes[at], own=own)))
+    return errors, np.concatenate(outputs)
+
+
 class InUnits:
     """Costs that can be counted (`structures.parts.CountableCosts`): those of its parts follow from `costs`."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, new_table, sums, with_room
 from widemargin.errors import DataError
 from widemargin.structures.flat import Counts, Flat, InUnits, Parts, Scores
@@ -154,3 +154,11 @@ class PartCosts(InUnits):
     def most(self) -> FloatVector:
         """The error with all parts, which no output can exceed."""
         return sums(self.costs, self.places)
+
+
+class PartLimits(PartCosts):
+    """Which own parts agree with what is known of gold: those that are not `allowed` cost −∞."""
+
+    def __init__(self, structure: Flat, sizes: LongVector, allowed: BoolVector) -> None:
+        super().__init__(structure, sizes, np.zeros(len(allowed)))
+        self.costs = np.where(allowed, 0.0, -np.inf)

@@ -14,6 +14,7 @@ heart and nothing that holds elsewhere, so a feature needs `min_count` segments,
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -249,12 +250,12 @@ class SegmentExtractor:
         """The features of spans that are made of their words."""
         return [name for name in _ATTRIBUTES if name in self.segment_features]
 
-    @property
+    @cached_property
     def _fields(self) -> tuple[Field, ...]:
         """The fields of tokens whose keys the features of words are made of."""
         return tuple(dict.fromkeys(("word", _ATTRIBUTES[name]) for name in self._word_features))
 
-    @property
+    @cached_property
     def _plan(self) -> SpanPlan:
         names = self._word_features
         places = [self._fields.index(("word", _ATTRIBUTES[name])) for name in names]

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, IntVector, LongVector
-from widemargin.structures.examples import PartExamples
+from widemargin.structures.examples import best_outputs
 from widemargin.structures.segments import Segments
 from widemargin.tasks.constraints import numbers_of
-from widemargin.tasks.segment.costs import SegmentCosts
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import ReadSegments, SegmentExtractor
 from widemargin.tasks.segment.labels import decode_segments
@@ -26,8 +25,6 @@ from widemargin.tasks.token_examples import Constrained
 from widemargin.text.inputs import as_columns
 from widemargin.text.spans import Span
 
-NO_GOLD: IntVector = np.empty(0, dtype=np.int32)
-
 
 class SegmentPredictor:
     """The segmentations that a model gives to sequences, as codes, without the checks and gold of training."""
@@ -35,8 +32,6 @@ class SegmentPredictor:
     def __init__(self, extractor: SegmentExtractor, weights: SegmentWeights, shape: Segmentation) -> None:
         self.extractor, self.weights, self.shape = extractor, weights, shape
         self.longest, self._structure = shape.longest, Segments(shape.n_labels, shape.longest)
-        free = np.zeros(shape.n_labels)
-        self._costs = SegmentCosts(np.zeros(1, dtype=np.int64), shape.longest, NO_GOLD, free, free, np.diag(free))
 
     def looked_up(self, X: Any) -> ReadSegments:
         """Sequences with their strings looked up."""
@@ -45,8 +40,7 @@ class SegmentPredictor:
     def label(self, found: ReadSegments, first: int, last: int) -> IntVector:
         """The codes of the sequences first:last, end to end."""
         features = SegmentFeatures(self.shape, *found.features(first, last))
-        examples = PartExamples(self._structure, features, self._costs, NO_GOLD)
-        codes: IntVector = examples.decode(self.weights, np.arange(last - first, dtype=np.int32))
+        codes: IntVector = best_outputs(self._structure, features, self.weights)
         return codes
 
     @property
