@@ -210,7 +210,7 @@ def rescaled(examples: Any, scale: Any) -> Any:
 
     members = {name: getattr(examples, name) for name in dir(examples) if not name.startswith("_")}
     members = {name: staticmethod(member) if callable(member) else member for name, member in members.items()}
-    for name in members.keys() & {"decode", "decode_best", "decode_wrong", "decode_slack", "scored"}:
+    for name in members.keys() & {"decode", "decode_best", "decode_hull", "decode_slack", "scored"}:
         members[name] = at(getattr(examples, name))
     for name in members.keys() & {"violators", "expectation"}:
         members[name] = both(getattr(examples, name))

@@ -18,9 +18,10 @@ from helpers.trees import trees
 from widemargin.decoders.cky import cell
 from widemargin.decoders.tree_kbest import GRANDSIBLINGS, NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 from widemargin.structures.chain import Chain
-from widemargin.structures.classes import Classes
+from widemargin.structures.classes import Choices, Classes
 from widemargin.structures.constituents import Constituents
 from widemargin.structures.dependency_sums import dependencies as of_kind
+from widemargin.structures.label_sets import LabelSets, ListedSets
 from widemargin.structures.segments import Segments
 
 
@@ -28,8 +29,9 @@ from widemargin.structures.segments import Segments
 class Case:
     """A structure, the sizes of its examples, and all outputs of an example of each size.
 
-    `costs(size, gold, rng)` are the costs of the own parts, zeros for those of gold; `at(size, output)` gives for each
-    position of an example the parts of an output whose costs are its error there.
+    `costs(size, gold, rng)` are the costs of the own parts. The error of an output is its costs less those of gold,
+    which are 0 for most structures. `at(size, output)` gives for each position of an example the parts of an output
+    whose costs are its error there.
     """
 
     structure: Any
@@ -179,10 +181,39 @@ def constituents(*, halves):
     return Case(structure, [3, 0, 1, 2], 2 * L * L, every, costs, at)
 
 
+def label_sets(kind):
+    L = 2
+
+    def costs(n, gold, rng):
+        """What a wrong label costs: labels of gold cost nothing, and less than nothing once they are there."""
+        return rng.integers(1, 3, size=L) * (1.0 - 2.0 * gold[0])
+
+    return Case(
+        kind(L),
+        [1, 1, 1],
+        1 if kind.pairwise else 0,
+        lambda n: [np.array([y], dtype=np.int32) for y in product((0, 1), repeat=L)],
+        costs,
+        lambda n, y: [[label] if y[0, label] else [] for label in range(L)],
+    )
+
+
+def choices():
+    def costs(n, gold, rng):
+        own = rng.integers(0, 3, size=n).astype(float)
+        own[n - 1 - gold[0]] = 0.0
+        return own
+
+    return Case(Choices(), [3, 1, 4], 0, lambda n: [np.array([y], dtype=np.int32) for y in range(n)], costs)
+
+
 CASES = {
     "chain": chain,
     "chain by position": lambda: chain(by_position=True),
     "classes": classes,
+    "choices": choices,
+    "sets of labels": lambda: label_sets(LabelSets),
+    "sets of labels in pairs": lambda: label_sets(ListedSets),
     "segments": segments,
     "projective": lambda: dependencies(PROJECTIVE, 2),
     "projective, single root": lambda: dependencies(PROJECTIVE, 1, single_root=True),

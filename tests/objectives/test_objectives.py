@@ -102,7 +102,7 @@ class Without:
         return getattr(self._examples, name)
 
 
-LACKING = {"all": (), "no search": ("decode_wrong",), "no runner-up": ("decode_wrong", "decode_best")}
+LACKING = {"all": (), "no search": ("decode_hull",), "no runner-up": ("decode_hull", "decode_best")}
 
 
 @pytest.mark.parametrize("kind", ["chain", "segments"])

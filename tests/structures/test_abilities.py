@@ -1,12 +1,17 @@
 """Each ability of each structure on part scores against all outputs, one by one."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.part_structures import CASES
-from widemargin.structures.flat import Counts, some
+from widemargin.core.sparse import Rows
+from widemargin.structures.examples import part_examples
+from widemargin.structures.flat import Counts, some, violators_through
+from widemargin.structures.part_rows import PartCosts, PartFeatures, PartLimits
 
 pytestmark = pytest.mark.interpreted
 
@@ -82,7 +87,8 @@ class Drawn:
         for k, (size, y) in enumerate(zip(self.sizes, chosen, strict=True)):
             own = self.case.costs(int(size), self.case.outputs[k][y], self.rng)
             room.own[room.starts[k] : room.starts[k] + len(own)] = own
-            errors.append(self.totals(k, np.concatenate([own, np.zeros(self.case.n_shared)])))
+            totals = self.totals(k, np.concatenate([own, np.zeros(self.case.n_shared)]))
+            errors.append(totals - totals[y])
         return room, errors
 
     def unchanged(self):
@@ -195,34 +201,51 @@ def test_the_worst_under_slack_scaling(name, seed):
     assert drawn.unchanged()
 
 
-@every("best_wrong")
-def test_the_best_that_is_wrong(name, seed):
+@every("hull")
+def test_the_worst_that_decoding_finds(name, seed):
     drawn = Drawn(name, seed)
     chosen, gold = drawn.gold()
     costs, errors = drawn.costs(chosen)
-    found = drawn.structure.best_wrong(drawn.scores, costs, gold)
+    found = drawn.structure.hull(drawn.scores, costs, gold, 50)
     for k, (right, y) in enumerate(zip(chosen, drawn.split(found), strict=True)):
-        wrong = drawn.totals(k)[errors[k] > 0.0]
-        if len(wrong) == 0:
-            assert y == right
-        else:
-            assert errors[k][y] > 0.0
-            assert drawn.totals(k)[y] == pytest.approx(wrong.max())
+        delta, s = errors[k], drawn.totals(k) - drawn.totals(k)[right]
+        values = np.where(delta > 0.0, delta * (1.0 + s), -np.inf)
+        # The best for some λ: at, and between, those where two outputs are equally good.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            equal = np.unique((s[:, None] - s) / (delta - delta[:, None]))
+        equal = equal[np.isfinite(equal) & (equal > 1e-3)]
+        scales = [1e-6, *(equal[:-1] + np.diff(equal) / 2.0), *(equal[-1:] + 1.0)]
+        corners = [values[np.argmax(np.where(delta > 0.0, s + scale * delta, -np.inf))] for scale in scales]
+        assert values[y] >= max(corners) - 1e-9 if y != right else max(corners) <= 1e-9
+        assert values[y] <= max(values) if y != right else True
     assert drawn.unchanged()
 
 
 @every("violators")
 def test_the_worst_at_each_position(name, seed):
     drawn = Drawn(name, seed)
+    check_violators(drawn, drawn.structure.violators)
+
+
+@pytest.mark.parametrize("name", ["chain", "chain by position", "classes", "segments"])
+@settings(max_examples=10)
+@given(seed=seeds)
+def test_the_worst_at_each_position_follow_from_max_marginals(name, seed):
+    drawn = Drawn(name, seed)
+    check_violators(drawn, partial(violators_through, drawn.structure))
+
+
+def check_violators(drawn, search):
     chosen, gold = drawn.gold()
     costs, _ = drawn.costs(chosen)
-    errors, outputs = drawn.structure.violators(drawn.scores, costs, gold)
+    errors, outputs = search(drawn.scores, costs, gold)
     lengths, read, position = drawn.structure.lengths(drawn.sizes), 0, 0
     for k, (size, right) in enumerate(zip(drawn.sizes.tolist(), chosen, strict=True)):
         own, totals = drawn.theta(k, costs), drawn.totals(k)
         at = [drawn.case.at(size, y) for y in drawn.case.outputs[k]]
         for c in range(int(drawn.structure.positions(np.array([size]))[0])):
             here = np.array([own[each[c]].sum() for each in at])
+            here -= here[right]
             values = here * (1.0 + totals - totals[right])
             if errors[position] > 0.0:
                 y = drawn.number(k, outputs[read : read + lengths[k]])
@@ -254,3 +277,30 @@ def test_forbidden_parts_are_avoided_where_that_is_possible(name, seed):
     for k, y in enumerate(drawn.split(drawn.structure.best(drawn.scores))):
         totals = drawn.totals(k)
         assert totals.max() == -np.inf or totals[y] == pytest.approx(totals.max())
+
+
+@every("sums")
+def test_what_is_known_in_part_is_completed_by_the_best_output_that_agrees(name, seed):
+    drawn = Drawn(name, seed)
+    chosen, gold = drawn.gold()
+    n_own, n_shared = np.array(drawn.case.n_own), drawn.structure.n_shared
+    allowed = drawn.rng.random(n_own.sum()) < 0.5
+    starts = np.cumsum(n_own) - n_own
+    for k, y in enumerate(chosen):
+        numbers = drawn.case.numbers[k][y]
+        allowed[starts[k] + numbers[numbers < n_own[k]]] = True
+    identity = Rows(np.arange(n_own.sum() + 1), np.arange(n_own.sum(), dtype=np.int32), np.ones(n_own.sum()))
+    examples = part_examples(
+        drawn.structure,
+        PartFeatures(drawn.structure, drawn.sizes, identity, int(n_own.sum())),
+        PartCosts(drawn.structure, drawn.sizes, np.zeros(n_own.sum())),
+        gold,
+        PartLimits(drawn.structure, drawn.sizes, allowed),
+    )
+    w, batch = drawn.rng.normal(size=n_own.sum() + n_shared), np.arange(len(chosen), dtype=np.int32)
+    losses = examples.expectation_over_completions(w, batch).errors
+    for k, y in enumerate(drawn.split(examples.complete(w, batch))):
+        totals = drawn.totals(k, np.concatenate([w[starts[k] : starts[k] + n_own[k]], w[len(w) - n_shared :]]))
+        fits = [np.all(allowed[starts[k] + own[own < n_own[k]]]) for own in drawn.case.numbers[k]]
+        assert totals[y] == pytest.approx(totals[fits].max())
+        assert losses[k] == pytest.approx(np.logaddexp.reduce(totals) - np.logaddexp.reduce(totals[fits]), abs=1e-9)

@@ -132,11 +132,14 @@ class Listed(Protocol):
 
 
 @runtime_checkable
-class Wrong(Protocol):
-    """Examples that can be decoded to the best output with an error."""
+class HullSearch(Protocol):
+    """Examples that find the worst output decoding can reach in one search, summing their features only once."""
 
-    def decode_wrong(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
-        """As `Examples.decode`, over the outputs with Δ > 0; gold where there is none."""
+    def decode_hull(self, w: FloatVector, batch: IntVector, most_decodes: int) -> Outputs:
+        """Of argmax −⟨w, ψ⟩ + λ Δ over Δ > 0, for all λ, the one with the largest Δ(1 − ⟨w, ψ⟩); gold if none is > 0.
+
+        The search is that of `decoders.hull`, in at most `most_decodes` decodes an example.
+        """
 
 
 @runtime_checkable

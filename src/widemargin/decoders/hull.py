@@ -32,7 +32,7 @@ def new_corners(n: int) -> FloatMatrix:
 
 
 @kernel
-def _next_scale(corners: FloatVector, scale: float, error: float, s: float) -> float:
+def next_scale(corners: FloatVector, scale: float, error: float, s: float) -> float:
     """Note the output with this Δ and s, found at λ = `scale`; return the next λ, 0 when the search is over."""
     between = not (np.isnan(corners[0]) or np.isnan(corners[2]))
     if between and s + scale * error <= corners[1] + scale * corners[0] + SLIGHT * (1.0 + abs(corners[1])):
@@ -59,5 +59,5 @@ def next_scales(corners: FloatMatrix, scales: FloatVector, errors: FloatVector, 
     """Note the outputs of many searches, found at λ = `scales`; return each next λ, 0 where the search is over."""
     following = np.empty(len(scales))
     for k in range(len(scales)):
-        following[k] = _next_scale(corners[k], scales[k], errors[k], s[k])
+        following[k] = next_scale(corners[k], scales[k], errors[k], s[k])
     return following

@@ -5,9 +5,9 @@ searches for the worst of them. The search needs only decoding with errors that 
 output that is best for no λ is never found (Claim 3.3): the cuts a = Δψ, b = Δ are valid, but the objective is not
 `exact`, and no gap is called proven.
 
-The search runs for all examples of a batch at once: with the best wrong output where examples find it (`Wrong`), with
-the two best if there is `KBest`, else with the decoded one. Examples made of parts (`Scorable`) sum up their features
-only once.
+Some structures search by themselves (`HullSearch`). For others the search runs for all examples of a batch at once,
+with the two best outputs if there is `KBest`, else with the decoded one. Examples made of parts (`Scorable`) sum up
+their features only once.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ import numpy as np
 
 from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.core.cuts import Cuts
-from widemargin.core.examples import Differences, Examples, KBest, Scorable, Wrong
+from widemargin.core.examples import Differences, Examples, HullSearch, KBest, Scorable
 from widemargin.core.objective import Objective
 from widemargin.core.sparse import Rows, dots, scaled, stack, taken
 from widemargin.decoders.hull import SMALL, new_corners, next_scales
@@ -36,7 +36,10 @@ class ApproximateSlack(Objective):
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The cut Δψ, Δ of the worst output met for each example."""
-        errors, psi = in_pieces(partial(search, most_decodes=self.most_decodes), examples, w, batch)
+        if isinstance(examples, HullSearch):
+            errors, psi = examples.difference(batch, examples.decode_hull(w, batch, self.most_decodes))
+        else:
+            errors, psi = in_pieces(partial(search, most_decodes=self.most_decodes), examples, w, batch)
         return Cuts(batch, errors, scaled(psi, errors))
 
 
@@ -52,7 +55,7 @@ def in_pieces(
 
 def search(examples: Any, w: FloatVector, batch: IntVector, scored: Any, most_decodes: int) -> Differences:
     """The worst output met for each example of the batch; gold, with error 0, if none is a violator."""
-    n, runner_up = len(batch), isinstance(examples, KBest | Wrong)
+    n, runner_up = len(batch), isinstance(examples, KBest)
     candidates = first_wrong if runner_up else _decoded
     corners, scale, active = new_corners(n), np.full(n, SMALL if runner_up else 1.0), np.arange(n)
     met = Met(n)
@@ -91,10 +94,7 @@ class Met:
 
 
 def first_wrong(examples: Any, w: Any, batch: IntVector, scale: FloatVector) -> Differences:
-    """The best wrong output, or the first wrong one of the two best."""
-    if hasattr(examples, "decode_wrong"):  # `Wrong`; asking its protocol takes longer than some oracles
-        wrong: Differences = examples.difference(batch, examples.decode_wrong(w, batch, error_scale=scale))
-        return wrong
+    """The first wrong one of the two best outputs."""
     repeated, outputs = examples.decode_best(w, batch, 2, error_scale=scale)
     errors, psi = examples.difference(repeated, outputs)
     first = np.flatnonzero(np.diff(repeated, prepend=-1))

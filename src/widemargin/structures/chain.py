@@ -163,12 +163,12 @@ class SemiMarkov(Flat):
         codes = violating_segmentations(scores, costs, self.longest, self.n_labels, gold_scores, errors)
         return errors, self.outputs(codes)
 
-    def best_wrong(self, scores: Scores, costs: Scores, gold: IntVector) -> IntVector:
-        """The best segmentations that have an error."""
-        from widemargin.structures.segment_searches import best_wrong_segmentations
+    def hull(self, scores: Scores, costs: Scores, gold: IntVector, most_decodes: int) -> IntVector:
+        """The worst segmentations under slack scaling that decoding finds."""
+        from widemargin.structures.segment_searches import hull_segmentations
 
-        codes = self.codes(gold)
-        best_wrong_segmentations(scores, costs, self.longest, self.n_labels, codes)
+        codes, gold_scores = self.codes(gold), self.total(scores, gold)
+        hull_segmentations(scores, costs, self.longest, self.n_labels, most_decodes, gold_scores, codes)
         return self.outputs(codes)
 
     def worst(self, scores: Scores, costs: Scores, unit: float, gold: IntVector) -> IntVector:

@@ -4,7 +4,7 @@
 
     margin            best(θ + s c)
     k best            best_k(θ + s c)
-    runner-up         best_wrong(θ + s c, c): the best output that has an error
+    approximate slack hull(θ, c): the worst of best(θ + λ c) over all λ
     slack             worst(θ, c): max over y of Δ(1 − ⟨w, ψ⟩), by the number of errors
     positions         violators(θ, c): the same for each position
     likelihood        log Z(θ + s c) − total(θ + s c, gold), with Fᵀ(z(gold) − E[z]), from sums(θ + s c)
@@ -188,15 +188,15 @@ class WithBestK(PartExamples):
         return np.repeat(batch, _joined([each.counts for each in found])), _joined([each.outputs for each in found])
 
 
-class WithBestWrong(PartExamples):
-    """Examples of structures that have `best_wrong` (`core.examples.Wrong`)."""
+class WithHull(PartExamples):
+    """Examples of structures that have `hull` (`core.examples.HullSearch`)."""
 
-    def decode_wrong(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
-        """The best outputs of the batch that have an error, end to end; gold where there is none."""
-        scales, found = per_example(error_scale, batch), []
-        for at in self._pieces(batch):
-            scores, costs = self._scores(w, batch[at], scales[at]), self._costs(batch[at], self.costs)
-            found.append(self.structure.best_wrong(scores, costs, self.gold_of(batch[at])))
+    def decode_hull(self, w: Any, batch: IntVector, most_decodes: int) -> Outputs:
+        """The worst outputs under slack scaling that decoding finds, gold where none is a violator."""
+        found = [
+            self.structure.hull(self._plain(w, each), self._costs(each, self.costs), self.gold_of(each), most_decodes)
+            for each in self.pieces(batch)
+        ]
         return _joined(found)
 
 
@@ -311,7 +311,7 @@ class PartTotals:
 
 ABILITIES: dict[str, type[PartExamples]] = {
     "best_k": WithBestK,
-    "best_wrong": WithBestWrong,
+    "hull": WithHull,
     "worst": WithWorst,
     "through": WithThrough,
     "violators": WithPositions,

@@ -91,6 +91,11 @@ class _Sets(Flat):
         """A score for each label."""
         return sizes * self.n_labels
 
+    @property
+    def n_shared(self) -> int:
+        """Pairs of labels."""
+        return self.n_labels * (self.n_labels - 1) // 2 if self.pairwise else 0
+
     def parts(self, sizes: LongVector, outputs: IntMatrix) -> Numbers:
         """The labels, and their pairs."""
         indptr, numbers, _ = _change(outputs, np.zeros_like(outputs), self.pairwise)

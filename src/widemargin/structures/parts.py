@@ -84,8 +84,8 @@ class Abilities(Structure, Protocol):
     def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
         """What that takes for examples of these sizes, in which no output has more than `most` units of errors."""
 
-    def best_wrong(self, scores: Scores, costs: Scores, gold: Outputs) -> Outputs:
-        """argmax ⟨θ, z(y)⟩ over the outputs with Δ(y) > 0, gold where there is none; quicker than two best ones."""
+    def hull(self, scores: Scores, costs: Scores, gold: Outputs, most_decodes: int) -> Outputs:
+        """As `worst`, over the argmax of ⟨θ + λc, z(y)⟩ for any λ (`decoders.hull`): quicker than `best` for each λ."""
 
     def through(self, scores: Scores) -> FloatMatrix:
         """For each part that is not shared, the score of the best output that has it: max-marginals."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
+from widemargin.decoders.hull import SMALL, new_corners, next_scale
 from widemargin.decoders.log_sums import draw_one
 from widemargin.decoders.semimarkov import Passes, both_passes, new_passes, step_to, write_segment
 from widemargin.decoders.semimarkov_searches import errors_forward, semimarkov_kbest, trace_error, write_through
@@ -87,24 +88,60 @@ def violating_segmentations(
 
 
 @kernel
-def best_wrong_segmentations(scores: Scores, costs: Scores, longest: int, n_labels: int, codes: IntVector) -> None:
-    """Write the best segmentations that have an error over `codes`, those of gold, where there is one."""
-    most, marginals, read = longest_of(scores.sizes), np.empty(n_labels), 0
+def _best_wrong(one: Segmented, passes: Passes, costs: FloatMatrix, row: FloatVector) -> tuple[int, int, int, float]:
+    """A segment that costs something of the best segmentation with one, and its score; label −1 if there is none."""
+    n, longest, n_labels = costs.shape
+    start, more, wrong, best = 0, 0, -1, -np.inf
+    for t in range(n):
+        for d in range(min(longest, n - t)):
+            _through(one, passes, t, d, row)
+            for label in range(n_labels):
+                if costs[t, d, label] > 0.0 and row[label] > best:
+                    start, more, wrong, best = t, d, label, row[label]
+    return start, more, wrong, best
+
+
+@kernel
+def hull_segmentations(
+    scores: Scores,
+    costs: Scores,
+    longest: int,
+    n_labels: int,
+    most_decodes: int,
+    gold_scores: FloatVector,
+    codes: IntVector,
+) -> None:
+    """Write the worst segmentations that decoding finds (`decoders.hull`) over `codes`, those of gold."""
+    most, read, marginals = longest_of(scores.sizes), 0, np.empty(n_labels)
     passes, neighbours = new_passes(most, n_labels), np.empty((2, most, n_labels, 2), dtype=np.int32)
+    corners, room = new_corners(len(scores.sizes)), np.empty(most, dtype=np.int32)
     for k in range(len(scores.sizes)):
-        n, one = scores.sizes[k], segmented_of(scores, k, longest, n_labels)
-        own = table_of(costs.own, costs.starts[k], n, longest, n_labels)
-        both_passes(one, passes)
-        start, more, wrong, best = 0, 0, -1, -np.inf
-        for t in range(n):
-            for d in range(min(longest, n - t)):
-                _through(one, passes, t, d, marginals)
-                for label in range(n_labels):
-                    if own[t, d, label] > 0.0 and marginals[label] > best:
-                        start, more, wrong, best = t, d, label, marginals[label]
-        if wrong >= 0:
+        n, plain = scores.sizes[k], segmented_of(scores, k, longest, n_labels)
+        own, found, right = table_of(costs.own, costs.starts[k], n, longest, n_labels), room[:n], codes[read : read + n]
+        raised = Segmented(np.empty(plain.segment.shape), plain.transition, plain.begin, plain.end)
+        scale, worst, n_decodes = SMALL if n > 0 else 0.0, 0.0, 0
+        while scale > 0.0 and n_decodes < most_decodes:
+            n_decodes += 1
+            for t in range(n):
+                for d in range(min(longest, n - t)):
+                    for label in range(n_labels):
+                        raised.segment[t, d, label] = plain.segment[t, d, label] + scale * own[t, d, label]
+            both_passes(raised, passes)
+            start, more, wrong, best = _best_wrong(raised, passes, own, marginals)
+            if wrong < 0:
+                break
             neighbours[:, :n] = -1
-            write_through(one, passes, neighbours, start, more, wrong, codes[read : read + n])
+            write_through(raised, passes, neighbours, start, more, wrong, found)
+            error, start = 0.0, 0
+            for t in range(n):
+                if t == n - 1 or found[t + 1] & 1:
+                    error += own[start, t - start, found[t] >> 1]
+                    start = t + 1
+            s = best - scale * error - gold_scores[k]
+            if error * (1.0 + s) > worst:
+                worst = error * (1.0 + s)
+                right[:] = found
+            scale = next_scale(corners[k], scale, error, s)
         read += n
 
 

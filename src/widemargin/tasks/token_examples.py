@@ -10,13 +10,13 @@ from widemargin._types import AnyArray, BoolMatrix, BoolVector, FloatMatrix, Flo
 from widemargin.core.problem import predict
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.structures.examples import WithBestK, WithBestWrong, WithSums, WithThrough, WithWorst
+from widemargin.structures.examples import WithBestK, WithHull, WithSums, WithThrough, WithWorst
 from widemargin.structures.parts import Costs
 from widemargin.tasks.constraints import Constraints, Windows, best_without_repetition, check_possible, impossible
 from widemargin.text.spans import Span
 
 
-class TokenExamples(WithBestK, WithBestWrong, WithWorst, WithThrough, WithSums):
+class TokenExamples(WithBestK, WithHull, WithWorst, WithThrough, WithSums):
     """Sequences whose outputs are a code for each token, end to end."""
 
     @property

@@ -135,21 +135,22 @@ def check_scored(examples: Any, w: FloatVector, batch: IntVector) -> None:
             assert worse <= slip, f"example {i}: decoding by part scores finds another output than decoding by weights"
 
 
-def check_wrong(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:
-    """Check that no output with an error scores more than the one found."""
-    for scale in (0.0, 1.0):
+def check_hull(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:
+    """Check that the search finds gold or a violator, and nothing worse than the worst output."""
 
-        def ask(part: IntVector, scale: float = scale) -> list[Row]:
-            return rows_of(examples, part, examples.decode_wrong(w, part, error_scale=scale))
+    def ask(part: IntVector) -> list[Row]:
+        return rows_of(examples, part, examples.decode_hull(w, part, 12))
 
-        for i, row in zip(batch.tolist(), steady(ask, w, batch, "decode_wrong"), strict=True):
-            others = [other for other in possible.get(i, []) if other[0] > 0.0]
-            assert row[0] > 0.0 or not others, f"example {i}: decode_wrong found no output with an error"
-            size = max(1.0, *(size_of(other, w, scale) for other in [row, *others]))
-            best = max((value_of(other, w, scale) for other in others), default=-np.inf)
-            assert value_of(row, w, scale) >= best - ROUNDING * size, (
-                f"example {i}: decode_wrong missed a better output"
-            )
+    for i, row in zip(batch.tolist(), steady(ask, w, batch, "decode_hull"), strict=True):
+        found, others = slack_of(row, w), possible.get(i, [])
+        size = max(1.0, *(other[0] * (1.0 + size_of(other, w, 0.0)) for other in [row, *others]))
+        right = row[0] == 0.0 and not len(row[1])
+        assert right or found > -ROUNDING * size, (
+            f"example {i}: decode_hull found an output that is neither gold nor a violator"
+        )
+        if others:
+            worst = max(slack_of(other, w) for other in others)
+            assert found <= max(worst, 0.0) + ROUNDING * size, f"example {i}: decode_hull found what is no output"
 
 
 def check_slack(examples: Any, w: FloatVector, batch: IntVector, possible: dict[int, list[Row]]) -> None:

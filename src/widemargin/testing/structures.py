@@ -15,20 +15,20 @@ from widemargin.core.examples import (
     Bounded,
     ErrorCounts,
     Examples,
+    HullSearch,
     KBest,
     Marginals,
     Outputs,
     Positions,
     Scorable,
-    Wrong,
 )
 from widemargin.testing.abilities import (
     check_best,
+    check_hull,
     check_marginals,
     check_positions,
     check_scored,
     check_slack,
-    check_wrong,
 )
 from widemargin.testing.rows import NOTHING, ROUNDING, Row, equal, rows_of, size_of, steady, value_of
 
@@ -99,8 +99,8 @@ def _check_worst(
     """Check the abilities that slack scaling and position-wise slacks need."""
     if isinstance(examples, Scorable):
         check_scored(examples, w, batch)
-    if isinstance(examples, Wrong):
-        check_wrong(examples, w, batch, possible)
+    if isinstance(examples, HullSearch):
+        check_hull(examples, w, batch, possible)
     if isinstance(examples, ErrorCounts):
         check_slack(examples, w, batch, possible)
     if isinstance(examples, Positions):
