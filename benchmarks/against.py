@@ -245,7 +245,7 @@ ROWS: dict[str, Callable[[Path], tuple[float, str]]] = {
     "one sentence, segmenter": one_segmented,
     "one sentence, parser": one_parsed,
     "torch, chain, margin": lambda data: neural(data, "StructuredHinge", "Chain"),
-    "torch, chain, likelihood": lambda data: neural(data, "NegativeLogLikelihood", "Chain"),
+    "torch, chain, likelihood": lambda data: neural(data, "Likelihood", "Chain"),
     "torch, trees, margin": lambda data: neural(data, "StructuredHinge", "DependencyTrees"),
     **{
         f"{FIRST}{name}": lambda data, name=name: first_fit(data, name)

@@ -135,6 +135,20 @@ def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
 
 
 @kernel
+def add_parts(
+    parts: Numbers, n_own: LongVector, weights: FloatVector, starts: LongVector, own: FloatVector, shared: FloatVector
+) -> None:
+    """Add the weight of each example at the places of its parts among own and shared numbers."""
+    for k in range(len(weights)):
+        for j in range(parts.indptr[k], parts.indptr[k + 1]):
+            number = parts.numbers[j]
+            if number >= n_own[k]:
+                shared[number - n_own[k]] += weights[k]
+            elif number >= 0:
+                own[starts[k] + number] += weights[k]
+
+
+@kernel
 def longest_of(sizes: LongVector) -> int:
     """The largest size, at least 1."""
     longest = 1

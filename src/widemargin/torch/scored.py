@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
 
 from widemargin._types import AnyArray, BoolMatrix, FloatMatrix, FloatVector, LongVector
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.structures.flat import Counts, Numbers
+from widemargin.structures.flat import Counts, Numbers, add_parts
 from widemargin.structures.flat import Scores as FlatScores
 from widemargin.torch.tensors import Arrays, Tensors, arrays_of, check_finite, indices_of, split, tensor_of, tensors_of
 
@@ -30,7 +30,8 @@ Scores: TypeAlias = torch.Tensor | Tensors
 Extents: TypeAlias = tuple[tuple[LongVector, ...], ...]
 
 
-class Layout(NamedTuple):
+@dataclass(frozen=True)
+class Layout:
     """Where the parts of examples are in tensors of these shapes, and in flat scores.
 
     They are numbered in the order of the examples' own tensors, row by row, without the padding. The tensors after
@@ -63,7 +64,7 @@ class Layout(NamedTuple):
         """How long the vector of own scores is."""
         return self.shapes[0].numel() if self.in_place else sum(int(each.sum()) for each in self.sizes)
 
-    @property
+    @cached_property
     def inside(self) -> BoolMatrix:
         """Which entries of padded outputs are no padding."""
         inside: BoolMatrix = np.arange(self.width) < self.structure.lengths(self.lengths)[:, None]
@@ -96,17 +97,20 @@ class Layout(NamedTuple):
 
     def add(self, parts: Numbers, weights: FloatVector, into: Arrays) -> None:
         """Add the weight of each example at the places of its parts in arrays of these shapes."""
-        examples = np.repeat(np.arange(len(weights)), np.diff(parts.indptr))
-        examples, numbers = examples[parts.numbers >= 0], parts.numbers[parts.numbers >= 0]
-        for array, extents, sizes in zip(into, self.extents, self.sizes, strict=False):
-            here = numbers < sizes[examples]
-            b, own = examples[here], numbers[here]
-            places = self.starts[b] + own if self.in_place else _places(array.shape, extents, b, own)
-            array.reshape(-1)[places] += weights[b]  # an output has no part of its own twice
-            examples, numbers = examples[~here], (numbers - sizes[examples])[~here]
-        shared = into[len(self.extents) :]
-        counts = np.bincount(numbers, weights[examples], self.structure.n_shared)
-        for array, count in zip(shared, split(counts, self.shapes[len(self.extents) :]), strict=True):
+        n, shared = len(self.extents), np.zeros(self.structure.n_shared)
+        if self.in_place:
+            add_parts(parts, self.sizes[0], weights, self.starts, into[0].reshape(-1), shared)
+        else:
+            examples = np.repeat(np.arange(len(weights)), np.diff(parts.indptr))
+            examples, numbers = examples[parts.numbers >= 0], parts.numbers[parts.numbers >= 0]
+            for array, extents, sizes in zip(into, self.extents, self.sizes, strict=False):
+                here = numbers < sizes[examples]
+                b = examples[here]
+                # An output has no part of its own twice.
+                array.reshape(-1)[_places(array.shape, extents, b, numbers[here])] += weights[b]
+                examples, numbers = examples[~here], (numbers - sizes[examples])[~here]
+            shared += np.bincount(numbers, weights[examples], len(shared))
+        for array, count in zip(into[n:], split(shared, self.shapes[n:]), strict=True):
             array[...] += count
 
     def repeated(self, values: AnyArray) -> AnyArray:

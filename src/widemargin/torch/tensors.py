@@ -1,6 +1,7 @@
 """Between tensors and arrays: memory is shared wherever a tensor is contiguous, on the CPU, and of a known type."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,11 +40,12 @@ def split(joined: AnyArray, shapes: Sequence[Sequence[int]]) -> Arrays:
     >>> [each.tolist() for each in split(np.arange(4), [(1, 2), (2,)])]
     [[[0, 1]], [2, 3]]
     """
-    ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
-    return tuple(
-        joined[..., begin:end].reshape(*joined.shape[:-1], *shape)
-        for begin, end, shape in zip(ends, ends[1:], shapes, strict=False)
-    )
+    found, begin = list[AnyArray](), 0
+    for shape in shapes:
+        end = begin + prod(shape)
+        found.append(joined[..., begin:end].reshape(*joined.shape[:-1], *shape))
+        begin = end
+    return tuple(found)
 
 
 def _known(tensor: torch.Tensor) -> torch.dtype:

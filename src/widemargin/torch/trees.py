@@ -6,6 +6,7 @@ constituents  score(tree) = Σ over nodes spans[i, j, l] + Σ over nodes below a
 Words m are 1 … n, and head 0 is the root. s(m) is the sibling before m, as in `decoders.siblings`.
 """
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -203,7 +204,8 @@ class Constituents(Padded):
 def _unlabelled(scored: Scored, spans: torch.Tensor) -> Scored:
     """Trees of one label, without rules, whose spans have these scores."""
     layout, L = scored.layout, scored.layout.structure.n_labels
-    one = layout._replace(
+    one = replace(
+        layout,
         structure=constituents.Constituents(1),
         shapes=(torch.Size((*spans.shape, 1)),),
         sizes=(layout.sizes[0] // L,),
