@@ -178,3 +178,11 @@ def test_the_setting_of_other_libraries_is_not_touched():
     program = "import numba; before = numba.config.CACHE_DIR; import widemargin.core.cuts; "
     program += "print(before == numba.config.CACHE_DIR)"
     assert run(program) == ["True"]
+
+
+@pytest.mark.parametrize(("module", "waits"), [("numba.core.base", True), ("elsewhere", False)])
+def test_ctrl_c_waits_until_numba_has_read_its_registries(module, waits):
+    """They are read once: an interrupted compiler would miss what it had not read yet, in all later fits."""
+    names = {"__name__": module, "asked": lambda: _jit.in_callback(sys._getframe())}
+    exec("def install_registry(): return asked()", names)
+    assert names["install_registry"]() is waits

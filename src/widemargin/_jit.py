@@ -130,9 +130,15 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def in_callback(frame: FrameType | None) -> bool:
-    """Whether LLVM has called Python, as it does when it has made machine code: an error raised there is lost."""
+    """Whether an error raised here would be lost, or would spoil the compiler for good.
+
+    LLVM calls Python when it has made machine code, and loses errors. Numba reads its registries once, as it goes: what
+    it was about to read when it was interrupted, it will never know.
+    """
     while frame is not None:
-        if frame.f_code.co_name.startswith("_raw_object_cache"):
+        name = frame.f_code.co_name
+        reads = name in ("install_registry", "refresh") and frame.f_globals.get("__name__", "").startswith("numba.")
+        if reads or name.startswith("_raw_object_cache"):
             return True
         frame = frame.f_back
     return False
