@@ -13,7 +13,7 @@ there on, and their scores are `shared`.
 """
 
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -161,6 +161,9 @@ class Flat:
     """What every structure gets from the numbers of its parts; it brings `n_own`, `parts` and its searches."""
 
     __slots__ = ()
+
+    has_blanks: ClassVar[bool] = False
+    """Whether entries of outputs may be −1, where they stand for no part."""
 
     @property
     def n_shared(self) -> int:

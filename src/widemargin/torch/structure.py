@@ -321,7 +321,7 @@ class FlatStructure(Structure):
         """Raise if the outputs have another shape, or parts that have no score."""
         check_outputs(name, outputs, len(layout.lengths), layout.width, *outputs.shape[2:])
         codes, most = outputs[layout.inside], self.structure.n_own(layout.lengths) + self.structure.n_shared
-        if len(codes) and codes.min() >= 0:
+        if len(codes) and codes.min() >= (-1 if self.structure.has_blanks else 0):
             indptr, numbers = self.structure.parts(layout.lengths, codes)
             if (numbers < np.repeat(most, np.diff(indptr))).all():
                 return
