@@ -159,7 +159,7 @@ class PartExamples:
 def _slices(n_own: LongVector, most: int) -> Iterator[slice]:
     """Runs of examples that have about that many own parts together, or a single example each."""
     done = np.cumsum(n_own)
-    edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=done[-1]))
+    edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=-1))
     for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         yield slice(begin, end)
 
