@@ -34,7 +34,7 @@ ROUND_WORK = 50_000.0  # between two moments at which training may end
 
 
 Wants = Literal["slacks", "sum", "cuts"]
-"""What a visit is for: slacks alone, also the sum of all αa, or each cut."""
+"""A visit finds slacks alone, or also the sum of all αa, or each cut."""
 
 
 class CutVisit(NamedTuple):

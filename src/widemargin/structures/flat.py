@@ -158,7 +158,7 @@ def longest_of(sizes: LongVector) -> int:
 
 
 class Flat:
-    """What every structure gets from the numbers of its parts; it brings `n_own`, `parts` and its searches."""
+    """Base of structures: all that follows from the numbers of parts. They bring `n_own`, `parts` and searches."""
 
     __slots__ = ()
 

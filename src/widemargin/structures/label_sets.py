@@ -77,7 +77,7 @@ def _above_diagonal(n_labels: int) -> tuple[LongVector, LongVector]:
 
 @dataclass(frozen=True, slots=True)
 class _Sets(Flat):
-    """What all sets of `n_labels` labels share; lists of parts hold only those that there are."""
+    """Base of sets of `n_labels` labels. Lists of parts hold only the labels and pairs of a set."""
 
     pairwise: ClassVar[bool] = True
 

@@ -81,7 +81,7 @@ class LabelWeights:
 
 
 def joined(transition: AnyArray, begin: AnyArray, end: AnyArray) -> AnyArray:
-    """What there is for pairs of labels, by the first, for first labels and for last labels, as one vector."""
+    """Numbers of pairs of labels, by the first, of first labels and of last labels, as one vector."""
     return np.concatenate([transition.ravel(), begin, end])
 
 
