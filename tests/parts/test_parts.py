@@ -18,9 +18,9 @@ from widemargin.parts.choice import ROUNDS, part_of, rounds_of
 from widemargin.parts.cocoa import Cocoa, best_share
 from widemargin.parts.common import Common, Pulls
 from widemargin.parts.journal import Journal
-from widemargin.parts.local import LocalCarrier
 from widemargin.parts.messages import NOTHING, Change, Look, Missing, Order
 from widemargin.parts.part import blend
+from widemargin.parts.team import LocalCarrier
 from widemargin.solvers import SOLVERS
 
 DUAL = ["auto", "dcd", "dcd-light", "cpd", "ocp", "sdm", "n-slack", "bcfw"]

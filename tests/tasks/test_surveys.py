@@ -21,9 +21,8 @@ from widemargin.data.generators import addresses
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.parts.choice import part_of, rounds_of
-from widemargin.parts.local import LocalCarrier
 from widemargin.parts.problem import PartedProblem
-from widemargin.parts.team import Team
+from widemargin.parts.team import LocalCarrier, Team
 from widemargin.tasks import estimators
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Data, chosen, loss_of, problem_of, solver_of, stop_of
@@ -104,7 +103,7 @@ def in_parts(estimator, pieces):
     team = Team(LocalCarrier([partial(make, k) for k in range(len(pieces))]))
     team.start(lambda: None)
     _, objective, C = chosen(estimator)
-    problem = PartedProblem.of(team, objective, C, loss_of(estimator))
+    problem = PartedProblem(team, objective, C, loss_of(estimator))
     return fit(problem, rounds_of(solver), stop=stop_of(estimator), seed=0)
 
 

@@ -93,7 +93,7 @@ class SumVisit(NamedTuple):
 Visit: TypeAlias = CutVisit | SumVisit
 
 
-def misjudged(problem: "Problem", visit: CutVisit) -> str:
+def find_misjudgement(problem: "Problem", visit: CutVisit) -> str:
     """What is wrong if an output is worth less than gold, whose cut is 0: no argmax returns it where gold is possible.
 
     Empty if nothing is.

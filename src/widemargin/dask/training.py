@@ -140,7 +140,7 @@ class Runs:
             if not sum(each.weight for each in team.about.values()):
                 raise DataError("no example has anything to learn from")
             _, objective, C = chosen(parameters)
-            problem = PartedProblem.of(team, objective, C, loss_of(parameters), parameters.penalty, parameters.l1)
+            problem = PartedProblem(team, objective, C, loss_of(parameters), parameters.penalty, parameters.l1)
             with self.shown.of(team, carrier, aside=bool(within)) as progress:
                 solution = fit(
                     problem,
@@ -155,7 +155,7 @@ class Runs:
         finally:
             carrier.close()
         solution = replace(solution, cuts=None, slacks=None)
-        model = model_of(compiled, parameters, solution, len(problem.weighted))
+        model = model_of(compiled, parameters, solution, problem.n_counted)
         model.summary |= {"data": about} if about else {}
         model.summary |= _unreachable(team)
         return Trained(model, solution, team.n_parts, team.sent, team.received, team.rebuilt)

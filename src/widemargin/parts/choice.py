@@ -9,8 +9,7 @@ from widemargin.core.solver import Solver
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.parts.cocoa import Cocoa
 from widemargin.parts.consensus import Consensus
-from widemargin.parts.mixed import MixedPart
-from widemargin.parts.mixing import Mixing
+from widemargin.parts.mixing import MixedPart, Mixing
 from widemargin.parts.part import DualPart, Part
 
 Rounds: TypeAlias = Literal["consensus", "cocoa"]

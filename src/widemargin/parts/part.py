@@ -13,25 +13,35 @@ part then blends its old working sets with the new: α ← (1 − t)α_old + tα
 """
 
 from collections.abc import Callable
-from time import perf_counter
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._threads import one_blas_thread
-from widemargin._types import FloatVector
+from widemargin._types import FloatVector, IntVector
+from widemargin.core.checkpoint import digest, fingerprint
+from widemargin.core.contents import contents_digest
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, find
 from widemargin.core.dense import inner
 from widemargin.core.evidence import Evidence
+from widemargin.core.header import Place, mapping, plain, record, text
 from widemargin.core.lookup import lookup_for
+from widemargin.core.loop import Clock, epochs
+from widemargin.core.model_file import read_model, write_model
+from widemargin.core.packing import Arrays, pack, unpack
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver
+from widemargin.core.stored import Stored
+from widemargin.errors import ModelFileError, WidemarginError
 from widemargin.parts.common import Common
 from widemargin.parts.messages import NOTHING, Change, Held, Look, Mark, Order, Past, Report, Seen, Settled, Sums
-from widemargin.parts.saved import Saved, about_part, mark_of, read_part, write_part
 from widemargin.solvers.dual import DualState, limits
+
+STRUCTURE = "part"
 
 
 class Part(Protocol):
@@ -56,6 +66,63 @@ class Part(Protocol):
 
     def load(self, path: str) -> None:
         """Read the state that `save` wrote."""
+
+
+@dataclass(slots=True)
+class Saved:
+    """A part as its file holds it, after `rounds` rounds: arrays and JSON with their digest, never a pickle.
+
+    Beside the solver's state there are the slacks that the oracle last saw, and the σ′ that α is scaled by. `z` and `u`
+    are empty where rounds start from w itself. In the last round w moved at the indices `together` by `by_together`,
+    by this part alone at `own` by `by_own`. `path` is that of the part's `Mark`.
+    """
+
+    state: Any
+    slacks: FloatVector
+    together: IntVector = field(default_factory=lambda: NOTHING.indices)
+    by_together: FloatVector = field(default_factory=lambda: NOTHING.values)
+    own: IntVector = field(default_factory=lambda: NOTHING.indices)
+    by_own: FloatVector = field(default_factory=lambda: NOTHING.values)
+    z: FloatVector = field(default_factory=lambda: NOTHING.values)
+    u: FloatVector = field(default_factory=lambda: NOTHING.values)
+    rounds: int = 0
+    sigma: float = 1.0
+    path: str = ""
+
+
+def write_part(path: str, part: Any, saved: Saved) -> None:
+    """Write a part to a file."""
+    arrays: Arrays = {}
+    content = pack(saved, "part", arrays)
+    header = {"structure": STRUCTURE, "about": part.about, "content": content, "digest": digest(content, arrays)}
+    write_model(path, header, arrays)
+
+
+def read_part(path: str, part: Any, fresh: Saved) -> Saved:
+    """What `write_part` wrote for the same part of the same run, filled into the state of `fresh`."""
+    header, arrays = read_model(path)
+    stored = Stored(Place(f"the part {path}"), header, arrays)
+    stored.checked({"structure": text(), "about": mapping(plain()), "content": record({}), "digest": text()})
+    if header["structure"] != STRUCTURE:
+        raise ModelFileError(f"{path} is not a part of a run")
+    if header["digest"] != digest(header["content"], arrays):
+        raise stored.place.damaged("its contents do not match its digest")
+    if header["about"] != part.about:
+        raise WidemarginError(
+            f"the part {path} belongs to another run or to other data, or is another part; start afresh"
+        )
+    saved: Saved = unpack(header["content"], fresh, arrays, stored.place, part.problem)
+    return saved
+
+
+def about_part(problem: Problem, solver: Solver, number: int) -> dict[str, Any]:
+    """All that a part is made from: its number, its problem with the C of the whole, and the contents of its data."""
+    return {"part": number, **fingerprint(problem, solver), "contents": contents_digest(problem.examples)}
+
+
+def mark_of(about: dict[str, Any]) -> Mark:
+    """The mark of a fresh part."""
+    return Mark(Mark("").after(about))
 
 
 @kernel
@@ -139,10 +206,9 @@ class DualPart:
         self._place(order.momentum, state.w)
         start, linear, mass = state.w.copy(), state.store.linear_term, sets.mass.copy()
         rng = np.random.default_rng([order.seed, self.number])
-        begin, calls = perf_counter(), problem.meter.calls
-        with one_blas_thread():
-            for _ in range(order.epochs):
-                self.solver.epoch(problem, state, rng)
+        clock = Clock(problem.meter)
+        for _ in islice(epochs(problem, self.solver, state, rng), order.epochs):
+            pass
         change, sigma, after = Change.between(start, state.w), self.sigma, state.store.linear_term
         change = change._replace(values=change.values / sigma)
         moved, ridge = state.store.sets.mass - mass, state.ridge / sigma
@@ -152,8 +218,8 @@ class DualPart:
             after / sigma,
             (0.5 * inner(ridge, mass**2), inner(ridge * mass, moved), 0.5 * inner(ridge, moved**2)),
             problem.loss_seen(),
-            problem.meter.calls - calls,
-            perf_counter() - begin,
+            clock.calls,
+            clock.seconds,
             self.mark.after(change, after, state.store.sets.mass),
         )
 
@@ -178,7 +244,7 @@ class DualPart:
         """Σ c_i ℓ(ξ_i) near the common weights, by a full pass; a bound comes from α as it is."""
         evidence = self._evidence() if at.proves else None
         w = at.change.to(self.common.z)
-        return looked(self.problem, self.C, lambda: (self.problem.total_loss(w), evidence))
+        return look(self.problem, self.C, lambda: (self.problem.total_loss(w), evidence))
 
     def save(self, path: str) -> None:
         """Write α, cuts, w and z."""
@@ -228,7 +294,7 @@ class DualPart:
         self.state.cap, self.state.ridge = limits(self.problem)
 
 
-def rebuilt(part: Part, past: Past) -> Part:
+def repeat_past(part: Part, past: Past) -> Part:
     """A fresh part, brought to where its past leads."""
     if past.path is not None:
         part.load(past.path)
@@ -238,14 +304,13 @@ def rebuilt(part: Part, past: Past) -> Part:
     return part
 
 
-def looked(problem: Problem, C: float, look: Callable[[], tuple[float, Evidence | None]]) -> Seen:
-    """Σ c_i ℓ(ξ_i) by a full pass with this C, and evidence, as `look` finds them."""
-    begin, calls, own = perf_counter(), problem.meter.calls, problem.C
-    problem.C, problem.misjudged = C, ""
+def look(problem: Problem, C: float, find: Callable[[], tuple[float, Evidence | None]]) -> Seen:
+    """Σ c_i ℓ(ξ_i) by a full pass with this C, and evidence, as `find` finds them."""
+    clock, own = Clock(problem.meter), problem.C
+    problem.C, problem.misjudgement = C, ""
     try:
         with one_blas_thread():
-            loss, evidence = look()
+            loss, evidence = find()
     finally:
         problem.C = own
-    known = problem.meter.calls - calls, perf_counter() - begin, problem.misjudged
-    return Seen(loss, *known, None if evidence is None else Sums.of(evidence))
+    return Seen(loss, clock.calls, clock.seconds, problem.misjudgement, None if evidence is None else Sums.of(evidence))
