@@ -28,7 +28,8 @@ from widemargin.core.checks import check_offers
 from widemargin.core.contents import Origin
 from widemargin.core.interrupt import Halt, Watch, interruption, keep_from_now_on
 from widemargin.core.keeper import Keeper, shorten
-from widemargin.core.problem import Meter, Trainable
+from widemargin.core.oracle import Meter
+from widemargin.core.problem import Trainable
 from widemargin.core.solution import Epoch, Solution, percent, relative_gap
 from widemargin.core.solver import Carried, Solver
 from widemargin.core.stop import Callback, Score, Stop
@@ -85,18 +86,18 @@ class Run:
         self,
         problem: Trainable,
         solver: Solver,
-        stop: Stop,
-        keeper: Keeper,
-        callbacks: Sequence[Callback],
-        rng: np.random.Generator,
         event: threading.Event,
-        checkpoint: "Checkpoint | None" = None,
         *,
+        stop: Stop | None = None,
+        score: Score | None = None,
+        callbacks: Sequence[Callback] = (),
+        seed: int | np.random.Generator | None = 0,
         audit: bool = False,
+        checkpoint: "Checkpoint | None" = None,
     ) -> None:
-        self.problem, self.solver, self.stop, self.keeper = problem, solver, stop, keeper
-        self.callbacks, self.rng, self.checkpoint, self.audit = callbacks, rng, checkpoint, audit
-        self.certifier, self.clock = Certifier(problem, solver), Clock(problem.meter)
+        self.problem, self.solver, self.stop, self.callbacks = problem, solver, stop or Stop(), callbacks
+        self.rng, self.audit, self.checkpoint = np.random.default_rng(seed), audit, checkpoint
+        self.keeper, self.certifier, self.clock = Keeper(score), Certifier(problem, solver), Clock(problem.meter)
         self.watch = Watch(event, self._is_time_up, [callback.on_batch for callback in callbacks])
         self.state: Any = None
         self.trace: list[Epoch] = []
@@ -277,23 +278,14 @@ class Run:
 
 @contextmanager
 def open_run(
-    problem: Trainable,
-    solver: Solver,
-    *,
-    stop: Stop | None = None,
-    score: Score | None = None,
-    callbacks: Sequence[Callback] = (),
-    seed: int | np.random.Generator | None = 0,
-    audit: bool = False,
-    checkpoint: "Checkpoint | None" = None,
-    interrupted: threading.Event | None = None,
+    problem: Trainable, solver: Solver, interrupted: threading.Event | None = None, **options: Any
 ) -> Iterator[Run]:
-    """A run that has not been started; parameters as in `fit`. Ctrl-C ends it for as long as the block lasts."""
+    """A run that has not been started; options as in `fit`. Ctrl-C ends it for as long as the block lasts."""
+    check(problem, solver)
     listening = interruption() if interrupted is None else nullcontext(interrupted)
     # Numbers that overflow are no news: the certificate says that nothing is proven by them.
     with listening as event, one_blas_thread(), np.errstate(all="ignore"):
-        rng = np.random.default_rng(seed)
-        run = Run(problem, solver, stop or Stop(), Keeper(score), callbacks, rng, event, checkpoint, audit=audit)
+        run = Run(problem, solver, event, **options)
         problem.meter.watch = run.watch
         try:
             yield run
@@ -368,7 +360,7 @@ def fit(
         from widemargin.core.checkpoint import Checkpoint  # most runs have none
 
         options["checkpoint"] = Checkpoint(checkpoint, problem, solver, checkpoint_seconds, outer)
-    with open_run(problem, solver, interrupted=interrupted, **options) as run:
+    with open_run(problem, solver, interrupted, **options) as run:
         run.start(w, cuts, resume=resume)
         for _ in run.epochs():
             pass

@@ -21,7 +21,7 @@ from widemargin.core.cuts import Cuts, concatenate
 from widemargin.core.examples import Examples
 from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
 from widemargin.core.sparse import dots
-from widemargin.core.visits import CutVisit, SummedPass, Visit, Wants, pass_batches
+from widemargin.core.visits import pass_batches
 
 Answer = Callable[[Examples, FloatVector, IntVector], Cuts]
 
@@ -70,23 +70,12 @@ class Oracle:
     example_weight: FloatVector
     slacks: FloatVector
     known: CutStore | None
-    summed: SummedPass | None
     looks_beyond: bool
-
-    @property
-    def n_weights(self) -> int:
-        """The length of w."""
-        return self.examples.n_weights
 
     @property
     def exact(self) -> bool:
         """Whether the oracle finds the most violated cuts, so that a duality gap is a proof."""
         return self.examples.exact and self.objective.is_exact(self.examples)
-
-    @property
-    def convex(self) -> bool:
-        """Whether cuts hold for every w; not those of examples that are completed on the way (`core.completion`)."""
-        return bool(getattr(self.examples, "convex", True))
 
     @property
     def batch_size(self) -> int:
@@ -105,11 +94,6 @@ class Oracle:
     def weighted(self) -> IntVector:
         """The examples that count: those with a positive weight."""
         return np.flatnonzero(self.example_weight).astype(np.int32)
-
-    @property
-    def n_counted(self) -> int:
-        """How many examples count."""
-        return int(np.count_nonzero(self.example_weight))
 
     def batches(self, rng: np.random.Generator, size: int | None = None) -> list[IntVector]:
         """All examples with a positive weight, shuffled, in batches."""
@@ -148,14 +132,6 @@ class Oracle:
         """The cuts at `w` of all examples with a positive weight, in batches; `slacks` is left as it is."""
         for batch in pass_batches(self):
             yield self._ask(self._answer(w, batch), w, batch)
-
-    def visits(self, w: FloatVector, wants: Wants = "sum") -> Iterator[Visit]:
-        """A full pass at `w`: slacks and cuts, batch by batch, or the sum of all cuts where that is quicker to have."""
-        if self.summed is not None and wants != "cuts":
-            yield self.summed.visit(self, w, wants)
-        else:
-            for cuts in self.full_pass(w):
-                yield CutVisit(cuts.block, self.slacks_of(cuts, w), cuts, w)
 
     def may_end(self) -> None:
         """A moment when training may be cut short; for solvers that compute for long between two oracle calls."""

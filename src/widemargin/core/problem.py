@@ -1,9 +1,10 @@
-"""The optimisation problem that every solver sees: an oracle (`core.oracle`) and a value (`core.value`).
+"""The optimisation problem that every solver sees: an oracle (`core.oracle`) and a `Value`.
 
     hinge            P(w) = ½‖w‖² + C Σ c_i ξ_i(w)
     squared hinge    P(w) = ½‖w‖² + C Σ c_i ξ_i(w)²
 
-with ξ_i(w) the slack of block i under the objective, which takes the oracle to find. What is here needs both.
+with ξ_i(w) the slack of block i under the objective, which the oracle finds, and c_i its weight; ½‖w‖² may be another
+penalty r(w) instead (`core.penalty`).
 
 **A bound for any w.** Cuts found at w bound the optimum from below: with α_i = C c_i (hinge) or 2 C c_i ξ_i (squared
 hinge) on them and s = Σ αa, A_i = Σ α of block i,
@@ -15,7 +16,7 @@ meets P at the optimum, so solvers without a dual of their own have a certificat
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -23,16 +24,19 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from widemargin._threads import run, shares
-from widemargin._types import FloatVector, IntVector
+from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin.core import penalty as penalties
 from widemargin.core.checks import check_offers, checked_weights, is_number
 from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
+from widemargin.core.cuts import Cuts
+from widemargin.core.dense import inner
 from widemargin.core.evidence import Evidence, Ledger, evidence_of, smooth_doubt
 from widemargin.core.examples import Examples, OnDisk, Outputs
 from widemargin.core.objective import Beyond, Margin, Objective
 from widemargin.core.oracle import Meter, Oracle
-from widemargin.core.value import Value
-from widemargin.core.visits import CutVisit, SummedPass, Visit, find_misjudgement, summed_pass
+from widemargin.core.sparse import dots
+from widemargin.core.visits import CutVisit, SummedPass, Visit, Wants, find_misjudgement, summed_pass
 from widemargin.errors import WidemarginError
 
 T = TypeVar("T")
@@ -52,35 +56,20 @@ class Trainable(Protocol):
     penalty: Penalty
     l1: float
     objective: Objective
-    meter: Meter
+    examples: Any
     example_weight: FloatVector
+    meter: Meter
+    n_weights: int
+    n_blocks: int
+    n_counted: int
+    convex: bool
     slacks: FloatVector
     known: CutStore | None
     misjudgement: str
 
     @property
-    def examples(self) -> Any:
-        """The examples, by which the problem is recognised."""
-
-    @property
-    def n_weights(self) -> int:
-        """The length of w."""
-
-    @property
-    def n_blocks(self) -> int:
-        """The number of slacks."""
-
-    @property
-    def n_counted(self) -> int:
-        """The number of examples that count."""
-
-    @property
     def exact(self) -> bool:
         """Whether the oracle finds the most violated cuts, so that a duality gap is a proof."""
-
-    @property
-    def convex(self) -> bool:
-        """Whether cuts hold for every w."""
 
     def forget(self) -> None:
         """Forget all slacks seen so far."""
@@ -92,13 +81,59 @@ class Trainable(Protocol):
         """P(w), by a full pass of the oracle; it writes the slack of every block to `found`."""
 
     def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
-        """P(w) and a lower bound on the least P, by a full pass of the oracle."""
+        """P(w) and a lower bound on the least P, by a full pass of the oracle; `found` as in `primal`."""
 
     def bound(self, evidence: Evidence) -> float:
         """The lower bound on the least P that evidence proves."""
 
     def least_at_zero(self) -> float | None:
         """A lower bound on P(0), from the cuts that are known; None if there are none."""
+
+
+class Value:
+    """P of slacks, without an oracle: r(w) + C Σ c_i ξ_i or ξ_i², where C multiplies the *sum* of the losses.
+
+    Who derives from this has the attributes below.
+    """
+
+    C: float
+    loss: Loss
+    penalty: Penalty
+    l1: float
+    c: FloatVector
+
+    def check_value(self) -> None:
+        """Raise about the first attribute that is no such thing."""
+        if not is_number(self.C) or self.C <= 0:
+            raise WidemarginError(f"C must be a positive number, not {self.C!r}")
+        if self.loss not in ("squared_hinge", "hinge"):
+            raise WidemarginError(f"loss must be 'squared_hinge' or 'hinge', not {self.loss!r}")
+        if self.penalty not in penalties.PENALTIES:
+            raise WidemarginError(f"penalty must be one of {', '.join(penalties.PENALTIES)}, not {self.penalty!r}")
+        if not is_number(self.l1) or self.l1 < 0:
+            raise WidemarginError(f"l1 must be a number of at least 0, not {self.l1!r}")
+
+    def regulariser(self, w: FloatVector) -> float:
+        """r(w), the penalty."""
+        return penalties.value(self.penalty, self.l1, w)
+
+    def losses(self, blocks: AnyArray, slacks: FloatVector) -> float:
+        """Σ c_i ℓ(ξ_i) of blocks with these slacks."""
+        slacks = np.maximum(slacks, 0.0)
+        return inner(self.c[blocks], slacks if self.loss == "hinge" else slacks**2)
+
+    def slopes(self, blocks: IntVector, slacks: FloatVector) -> FloatVector:
+        """C c_i ℓ'(ξ_i) of blocks with these slacks; negative slacks count as 0."""
+        c = self.C * self.c[blocks]
+        return c * (slacks > 0) if self.loss == "hinge" else 2.0 * c * np.maximum(slacks, 0.0)
+
+    def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
+        """The α of each cut for which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
+        return self.slopes(cuts.block, cuts.b - dots(cuts.a, w))
+
+    def bound(self, evidence: Evidence) -> float:
+        """The lower bound on the least P that evidence proves."""
+        return evidence.bound(self.penalty, self.l1)
 
 
 @dataclass
@@ -117,6 +152,9 @@ class Problem(Oracle, Value):
     n_threads : how many threads decode a batch; results do not depend on it
     cut_memory : how many megabytes the cuts that a dual solver keeps may take
     keep_parts : planes, which are sums of cuts, remember how much they hold of every block, so that they can be rebased
+
+    `n_counted` examples have a positive weight. Cuts of a `convex` problem hold for every w, unlike those of examples
+    that are completed on the way (`core.completion`).
     """
 
     examples: Examples
@@ -137,6 +175,10 @@ class Problem(Oracle, Value):
     summed: SummedPass | None = field(default=None, init=False, repr=False)
     misjudgement: str = field(default="", init=False, repr=False)
     looks_beyond: bool = field(init=False, repr=False)
+    n_weights: int = field(init=False, repr=False)
+    n_blocks: int = field(init=False, repr=False)
+    n_counted: int = field(init=False, repr=False)
+    convex: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.check_value()
@@ -154,6 +196,9 @@ class Problem(Oracle, Value):
             warnings.warn(f"{count} examples have weights of at most {SLIGHT_WEIGHT:g} and are ignored", stacklevel=2)
             self.example_weight = np.where(slight, 0.0, self.example_weight)
         self.c = self.example_weight[self.objective.blocks(self.examples)]
+        self.n_weights, self.n_blocks = self.examples.n_weights, len(self.c)
+        self.n_counted = int(np.count_nonzero(self.example_weight))
+        self.convex = bool(getattr(self.examples, "convex", True))
         self.summed = summed_pass(self)
         self.forget()
 
@@ -161,6 +206,14 @@ class Problem(Oracle, Value):
         """A store for the cuts of all blocks; where examples are on disk, cuts are there, too."""
         room = self.examples.pages.room if isinstance(self.examples, OnDisk) else None
         return CutStore(self.n_blocks, self.cut_memory, products=products, room=room)
+
+    def visits(self, w: FloatVector, wants: Wants = "sum") -> Iterator[Visit]:
+        """A full pass at `w`: slacks and cuts, batch by batch, or the sum of all cuts where that is quicker to have."""
+        if self.summed is not None and wants != "cuts":
+            yield self.summed.visit(self, w, wants)
+        else:
+            for cuts in self.full_pass(w):
+                yield CutVisit(cuts.block, self.slacks_of(cuts, w), cuts, w)
 
     def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
         """P(w), by a full pass of the oracle; it writes the slack of every block to `found`."""

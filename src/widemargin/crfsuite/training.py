@@ -20,7 +20,7 @@ import numpy as np
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
 from widemargin.core.dense import inner
-from widemargin.core.loop import check, open_run
+from widemargin.core.loop import open_run
 from widemargin.core.problem import Problem
 from widemargin.core.solution import relative_gap
 from widemargin.core.solver import Solver
@@ -266,7 +266,6 @@ def _trained(chain: Any, given: Chains, course: Course, plan: Plan) -> FloatVect
         chosen = replace(chosen, batch_size=min(MOST_AT_ONCE, max(1, examples.n_examples // FEWEST_BATCHES)))
     # A run without any other rule ends by those of the course, or by precision.
     stop = Stop(epochs=plan.max_iterations, gap=plan.gap, seconds=None if plan.max_iterations is not None else 1e9)
-    check(problem, chosen)
     with open_run(problem, chosen, stop=stop) as run:
         run.start()
         for state in run.epochs():

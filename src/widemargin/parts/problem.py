@@ -15,10 +15,11 @@ import numpy as np
 from widemargin._types import FloatVector
 from widemargin.core import penalty as penalties
 from widemargin.core.choices import Loss, Penalty
+from widemargin.core.cut_store import CutStore
 from widemargin.core.dense import inner
 from widemargin.core.evidence import UNIT, Evidence
 from widemargin.core.objective import Objective
-from widemargin.core.problem import Meter
+from widemargin.core.oracle import Meter
 from widemargin.parts.messages import NOTHING, Change, Look, Seen, Sums
 from widemargin.parts.team import Team
 
@@ -51,7 +52,7 @@ class PartedProblem:
     example_weight: FloatVector = field(init=False, repr=False)
     common: FloatVector = field(init=False, repr=False)
     slacks: FloatVector = field(init=False, repr=False)
-    known: None = field(default=None, init=False, repr=False)
+    known: CutStore | None = field(default=None, init=False, repr=False)
     misjudgement: str = field(default="", init=False, repr=False)
     n_weights: int = field(init=False)
     n_blocks: int = field(init=False)
