@@ -53,7 +53,7 @@ DERIVED: Any = field(metadata={"derived": True})
 class Carried(Protocol):
     """What one run leaves for the next: the cuts of every block (`CutStore`), or planes (`solvers.planes`).
 
-    `origin` is the problem that they belong to (`core.origin`); None if whoever passes them on vouches for them.
+    `origin` is the problem that they belong to (`core.contents`); None if whoever passes them on vouches for them.
     """
 
     origin: Any

@@ -9,20 +9,18 @@ such as the perceptron, takes C as it is.
 """
 
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
 
 from widemargin._types import FloatVector
 from widemargin.core.choices import Loss, Penalty
-from widemargin.core.loop import Clock, epochs
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Movable, Solver, number
 from widemargin.parts.cocoa import LARGEST_SEED, note, ready_team, zero
 from widemargin.parts.messages import Change, Look, Order, Report, Seen, Settled
-from widemargin.parts.part import Saved, about_part, look, mark_of, read_part, write_part
+from widemargin.parts.part import Part, Saved
 from widemargin.parts.problem import PartedProblem
 from widemargin.solvers.adaptive import AdaptiveState
 from widemargin.solvers.descent import DescentState
@@ -83,56 +81,39 @@ class Mixing(Solver):
         return state.mean if state.rounds else state.w
 
 
-class MixedPart:
-    """A part of a run that mixes weights; parameters as in `part.DualPart`."""
+class MixedPart(Part):
+    """A part of a run that mixes weights."""
+
+    state: Movable
 
     def __init__(self, problem: Problem, solver: Solver, number: int) -> None:
-        self.problem, self.solver, self.number = problem, solver, number
-        self.C, self.rounds = problem.C, 0
-        self.about = about_part(problem, solver, number)
-        self.mark = mark_of(self.about)
+        super().__init__(problem, solver, number)
         self.w: FloatVector = np.zeros(problem.n_weights)
-        self.state: Movable = solver.start(problem)
-        self._report: Report | None = None
-
-    def round(self, order: Order) -> Report:
-        """Run the solver's epochs; `order.sigma` is Σ c_i of all parts."""
-        if self._report is None:
-            problem = self.problem
-            weight = float(problem.example_weight.sum())
-            if isinstance(self.state, DescentState | AdaptiveState) and weight > 0.0:
-                problem.C = self.C * order.sigma / weight
-            rng = np.random.default_rng([order.seed, self.number])
-            clock = Clock(problem.meter)
-            for _ in islice(epochs(problem, self.solver, self.state, rng), order.epochs):
-                pass
-            last = Change.between(self.w, self.state.last())
-            mean = Change.between(self.w, self.solver.weights(self.state))
-            known = problem.loss_seen(), clock.calls, clock.seconds
-            self._report = Report(last, 0.0, 0.0, (0.0, 0.0, 0.0), *known, self.mark.after(last, mean), mean)
-        return self._report
 
     def settle(self, settled: Settled) -> None:
         """Go on from the mixture."""
         settled.change.added(self.w)
         self.state.move(self.w)
-        if self._report is not None:
-            self.mark = self.mark._replace(path=self._report.path)
-        self._report = None
-        self.rounds += 1
+        super().settle(settled)
+
+    def load(self, path: str) -> Saved:
+        """Read what `save` wrote."""
+        saved = super().load(path)
+        self.w = self.state.last().copy()
+        return saved
+
+    def _make_round(self, order: Order) -> Report:
+        """Run the solver's epochs; `order.sigma` is Σ c_i of all parts."""
+        problem, weight = self.problem, float(self.problem.example_weight.sum())
+        if isinstance(self.state, DescentState | AdaptiveState) and weight > 0.0:
+            problem.C = self.C * order.sigma / weight
+        clock = self._run(order)
+        last = Change.between(self.w, self.state.last())
+        mean = Change.between(self.w, self.solver.weights(self.state))
+        known = problem.loss_seen(), clock.calls, clock.seconds
+        return Report(last, 0.0, 0.0, (0.0, 0.0, 0.0), *known, self.mark.after(last, mean), mean)
 
     def look(self, at: Look) -> Seen:
-        """Σ c_i ℓ(ξ_i) near the common w, by a full pass; a bound comes from the tangents there."""
+        """A bound comes from the tangents at the weights."""
         w, problem = at.change.to(self.w), self.problem
-        return look(problem, self.C, lambda: problem.tangents(w) if at.proves else (problem.total_loss(w), None))
-
-    def save(self, path: str) -> None:
-        """Write the solver's state, which is at the common w."""
-        write_part(path, self, Saved(self.state, self.problem.slacks, rounds=self.rounds, path=self.mark.path))
-
-    def load(self, path: str) -> None:
-        """Read what `save` wrote."""
-        saved = read_part(path, self, Saved(self.state, self.problem.slacks))
-        self.problem.slacks, self.rounds = saved.slacks, saved.rounds
-        self.mark = self.mark._replace(path=saved.path)
-        self.w = self.state.last().copy()
+        return self._see(lambda: problem.tangents(w) if at.proves else (problem.total_loss(w), None))

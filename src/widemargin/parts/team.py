@@ -17,7 +17,7 @@ from widemargin.core.examples import count_unreachable
 from widemargin.errors import DataError, WidemarginError
 from widemargin.parts.journal import Journal
 from widemargin.parts.messages import Call, Held, Mark, Missing, Order, Past, Report, Settled, n_bytes
-from widemargin.parts.part import Part, repeat_past
+from widemargin.parts.part import Part
 
 LOG = logging.getLogger(__name__)
 MOST_REBUILDS = 20  # of one part for one task: workers that die this often would go on to do so
@@ -74,7 +74,8 @@ class LocalCarrier:
         """Make parts anew."""
         for k, past in pasts.items():
             watch()
-            self.parts[k] = repeat_past(self.makers[k](), past)
+            self.parts[k] = self.makers[k]()
+            self.parts[k].repeat(past)
             yield k, About.of(self.parts[k])
 
 
