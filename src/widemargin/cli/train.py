@@ -18,7 +18,7 @@ from widemargin.cli.targets import check_target
 from widemargin.core.solution import Epoch, Solution
 from widemargin.core.stop import Callback
 from widemargin.errors import WidemarginError
-from widemargin.report.curves import plot_curves
+from widemargin.report.curves import check_can_draw, plot_curves
 from widemargin.report.numbers import share
 from widemargin.report.record import STOPPED, certificate, dev_score
 from widemargin.tasks import Kind, Task, task
@@ -62,6 +62,8 @@ class Plan:
             check_target(target, inputs=[self.train_file, self.dev_file, *inputs])
             if targets.count(target) > 1:
                 raise WidemarginError(f"two results cannot both be written to {target}")
+        if self.curves is not None:
+            check_can_draw()
         if self.resume and self.checkpoint is None:
             raise WidemarginError("--resume needs --checkpoint FILE to go on from")
         if self.several and self.dev_file is None:
