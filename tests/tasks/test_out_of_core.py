@@ -318,7 +318,7 @@ def test_a_damaged_cache_is_told_and_made_anew(
     elif damage == "header":
         path.write_bytes(content[:-5])
     else:
-        path.write_bytes(content.replace(b'\\"version\\": 1', b'\\"version\\": 9'))
+        path.write_bytes(content.replace(b'\\"version\\": 2', b'\\"version\\": 9'))
     found = clone(expected).fit_stream(files, cache=cache)
     assert re.search(r"(damaged|another version).*; it is made anew", caplog.text)
     assert found.solution_.w.tobytes() == expected.solution_.w.tobytes()

@@ -1,5 +1,6 @@
 """Parts of the data, compiled with the survey of all of them and trained together, are the problem of one machine."""
 
+from dataclasses import replace
 from functools import partial, reduce
 
 import numpy as np
@@ -134,6 +135,21 @@ def test_one_part_compiles_like_one_machine():
         w = np.random.default_rng(0).normal(size=whole.examples.n_weights)
         assert part.examples.n_weights == len(w)
         assert problem_of(estimator, part.examples).primal(w) == problem_of(estimator, whole.examples).primal(w)
+
+
+@pytest.mark.parametrize("name", ["tag", "segment"])
+def test_parts_number_features_as_one_machine_does(name):
+    """However the data are cut: by falling count, then by key."""
+    estimator, X, y = CASES[name]
+    compile_, whole = kind_of(estimator).load("compile"), estimator.set_params(max_epochs=1).fit(X, y).model_
+    for n_parts in (2, 5):
+        pieces = cut(X, y, n_parts)
+        survey = surveyed(estimator, pieces)
+        for piece in pieces:
+            made = compile_(estimator, piece, survey=survey)
+            part = made.model(replace(estimator.solution_, w=np.ones(made.examples.n_weights)), {})
+            assert part.extractor.names() == whole.extractor.names()
+            assert part.labels == whole.labels
 
 
 def test_trees_with_different_tops():

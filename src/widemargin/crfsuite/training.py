@@ -211,9 +211,9 @@ def train(instances: Instances, algorithm: str, values: Mapping[str, Any], path:
     if holdout >= 0:
         say(f"Holdout group: {holdout + 1}\n")
         say("\n")
-    given, held = instances.parts(holdout)
+    attributes, given, held = instances.parts(holdout)
     labels = list(instances.labels)
-    chain = _generated(given, len(instances.attributes), len(labels), values, say)
+    chain = _generated(given, len(attributes), len(labels), values, say)
     score = None if held is None else HeldOut(chain, held, labels)
     for line in _announced(algorithm, values, len(given.indptr) - 1):
         say(line)
@@ -222,7 +222,7 @@ def train(instances: Instances, algorithm: str, values: Mapping[str, Any], path:
     say(f"Total seconds required for training: {perf_counter() - begin:.3f}\n")
     say("\n")
     if path:
-        _stored(instances, chain, w, path, say)
+        _stored(labels, attributes, chain, w, path, say)
 
 
 def _generated(given: Chains, n_attributes: int, n_labels: int, values: Mapping[str, Any], say: Say) -> Any:
@@ -306,13 +306,13 @@ def _with_article(why: str) -> str:
     return why if why == "convergence" or why.startswith("error") else f"the {why}"
 
 
-def _stored(instances: Instances, chain: Any, w: FloatVector, path: str, say: Say) -> None:
+def _stored(labels: list[str], attributes: list[str], chain: Any, w: FloatVector, path: str, say: Say) -> None:
     begin, n_states = perf_counter(), len(chain.states.indices)
     sources = np.repeat(np.arange(chain.n_features, dtype=np.int32), np.diff(chain.states.indptr))
     before, after = np.divmod(chain.pairs, chain.n_labels)
     file = ChainFile(
-        list(instances.labels),
-        list(instances.attributes),
+        labels,
+        attributes,
         Weights(sources, chain.states.indices, w[:n_states]),
         Weights(before.astype(np.int32), after.astype(np.int32), w[n_states:]),
     )
