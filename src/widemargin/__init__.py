@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from widemargin.tasks.parse.estimator import DependencyParser as DependencyParser
     from widemargin.tasks.rank.estimator import Ranker as Ranker
     from widemargin.tasks.segment.estimator import Segmenter as Segmenter
+    from widemargin.tasks.stacking import stacked as stacked
     from widemargin.tasks.summarise.estimator import Summariser as Summariser
     from widemargin.tasks.tag.estimator import SequenceTagger as SequenceTagger
 
@@ -43,6 +44,7 @@ _look_up, _, _names = lazy_names(
         "core.stop": ["Callback", "Stop"],
         "tasks.constraints": ["Constraints"],
         "tasks.estimator": ["load"],
+        "tasks.stacking": ["stacked"],
     },
 )
 
