@@ -4,7 +4,7 @@ A tagger is nearly always right about sentences that it has learnt, so a parser 
 trusts tags too much. Hence each fold of the sentences is tagged by a tagger that has learnt from all others
 (jack-knifing), and the parser learns from tags that are as wrong as those that it will be given later. The taggers that
 it then carries have learnt from all sentences. The second of two passes of a tagger learns from the first in the same
-way. `stacked` does it for any estimator.
+way. `tasks.estimator.stacked` does it for any estimator.
 
 A fold is a block of neighbours, since these are often of one text and share its words: its model shall know as little
 about them as about new text. Where the data are in parts (`TagsOf`, `TaggedBy`), a fold is the union of one block of
@@ -30,36 +30,6 @@ QUICK = {"tol": 0.3}
 """The training of the models of folds: half the time of the usual one, and predictions nearly as good."""
 
 
-def stacked(estimator: Any, X: Any, y: Any, folds: Any = 5, **options: Any) -> Any:
-    """The outputs that clones of an estimator predict for examples that they have not learnt from, in the order of `X`.
-
-    Another model that shall learn from predictions of this one learns from these: they are as wrong as those of new
-    examples.
-
-    Parameters
-    ----------
-    estimator : any estimator, which is unchanged
-    X, y : inputs and gold outputs, as lists or arrays
-    folds : how many blocks of neighbours the examples are cut into, each predicted by a clone that has learnt from all
-        others; or a splitter of scikit-learn, or pairs (training, test) of the numbers of examples
-    options : others of scikit-learn's `cross_val_predict`, such as `method` and `n_jobs`
-
-    Examples
-    --------
-    >>> from widemargin import LinearClassifier
-    >>> X, y = [[0.0], [0.2], [1.0], [0.1], [0.9], [1.1]], ["no", "no", "yes", "no", "yes", "yes"]
-    >>> stacked(LinearClassifier(C=100.0), X, y, folds=2).tolist()
-    ['no', 'no', 'yes', 'no', 'yes', 'yes']
-    """
-    from sklearn.model_selection import PredefinedSplit, cross_val_predict
-
-    if isinstance(folds, int | np.integer):
-        if len(X) < 2:
-            raise DataError("stacking needs two examples or more to learn from")
-        folds = PredefinedSplit(_blocks(np.ones(len(X), dtype=bool), checked_folds(folds, "folds")))
-    return cross_val_predict(estimator, X, y, cv=folds, **options)
-
-
 def checked_folds(n_folds: Any, name: str) -> int:
     """The number of folds; an error if there can be no such number."""
     if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or n_folds < 2:
@@ -67,7 +37,7 @@ def checked_folds(n_folds: Any, name: str) -> int:
     return int(n_folds)
 
 
-def _blocks(counts: Any, n_blocks: int) -> IntVector:
+def block_numbers(counts: Any, n_blocks: int) -> IntVector:
     """The block of each example: `n_blocks` of about as many examples that count, or fewer if there are fewer."""
     number, n = np.maximum(np.cumsum(counts) - 1, 0), int(counts.sum())
     return (number * min(n_blocks, n) // n).astype(np.int32)
@@ -82,7 +52,7 @@ def fold_numbers(indptr: LongVector, n_folds: int, *, least: int = 2) -> IntVect
     n_folds, has_words = checked_folds(n_folds, "tag_folds"), np.diff(indptr) > 0
     if has_words.sum() < least:
         raise DataError("predicted tags need two sentences or more to learn from; take the tags that are given")
-    return _blocks(has_words, n_folds)
+    return block_numbers(has_words, n_folds)
 
 
 def stack(compile_data: Callable[..., Any], parameters: Any, data: Data, n_folds: int, name: str) -> tuple[Any, Column]:
