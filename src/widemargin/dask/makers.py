@@ -20,7 +20,7 @@ from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Data
 
 View = Callable[[Data], Data]
-"""Turns a piece of the data into what a run learns from, such as trees into tags (`tasks.jackknife`)."""
+"""Turns a piece of the data into what a run learns from, such as trees into tags (`tasks.stacking`)."""
 
 
 @dataclass(frozen=True)

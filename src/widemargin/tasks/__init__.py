@@ -40,7 +40,7 @@ class Kind(NamedTuple):
     `observed` names a function that finds the weights that occur in training data, for programs that train no others.
     `survey` names one that finds out what parts of the data must know of each other before each can be compiled by
     itself (`tasks.survey`); models whose outputs always hide something have none. `tags` says which tags a parser
-    learns (`tasks.jackknife.Learnt`). `arrays` names a class that writes pieces of the data to arrays on disk
+    learns (`tasks.stacking.TagColumns`). `arrays` names a class that writes pieces of the data to arrays on disk
     (`tasks.out_of_core`).
     """
 

@@ -23,6 +23,7 @@ from widemargin.tasks import kinds
 from widemargin.tasks.answers import Answers
 from widemargin.tasks.base import Model, Reading, load_model
 from widemargin.tasks.scikit_learn import Conforming
+from widemargin.tasks.stacking import block_numbers, checked_folds
 from widemargin.tasks.strongest import Learnt, of_label
 from widemargin.tasks.training import Compiled, Data, Warm, compare_solvers, train, train_path
 from widemargin.text.inputs import drained
@@ -338,3 +339,33 @@ def estimator_of(model: Model, name: str, **given: Any) -> Any:
     if "trained_by" not in model.summary and not {"parameters", "solution"} <= model.summary.keys():
         raise ModelFileError(f"the model {name} is damaged: it does not tell how it was trained")
     return estimator.from_model(model, **given)
+
+
+def stacked(estimator: Any, X: Any, y: Any, folds: Any = 5, **options: Any) -> Any:
+    """The outputs that clones of an estimator predict for examples that they have not learnt from, in the order of `X`.
+
+    Another model that shall learn from predictions of this one learns from these: they are as wrong as those of new
+    examples.
+
+    Parameters
+    ----------
+    estimator : any estimator, which is unchanged
+    X, y : inputs and gold outputs, as lists or arrays
+    folds : how many blocks of neighbours the examples are cut into, each predicted by a clone that has learnt from all
+        others; or a splitter of scikit-learn, or pairs (training, test) of the numbers of examples
+    options : others of scikit-learn's `cross_val_predict`, such as `method` and `n_jobs`
+
+    Examples
+    --------
+    >>> from widemargin import LinearClassifier
+    >>> X, y = [[0.0], [0.2], [1.0], [0.1], [0.9], [1.1]], ["no", "no", "yes", "no", "yes", "yes"]
+    >>> stacked(LinearClassifier(C=100.0), X, y, folds=2).tolist()
+    ['no', 'no', 'yes', 'no', 'yes', 'yes']
+    """
+    from sklearn.model_selection import PredefinedSplit, cross_val_predict  # slow to import
+
+    if isinstance(folds, int | np.integer):
+        if len(X) < 2:
+            raise DataError("stacking needs two examples or more to learn from")
+        folds = PredefinedSplit(block_numbers(np.ones(len(X), dtype=bool), checked_folds(folds, "folds")))
+    return cross_val_predict(estimator, X, y, cv=folds, **options)

@@ -35,7 +35,7 @@ Trained = TypeVar("Trained")
 class Data(NamedTuple):
     """Training data: inputs, gold outputs, a weight per example, and development data (X, y).
 
-    `told` are callbacks for models that are trained while the data are compiled (`tasks.jackknife`).
+    `told` are callbacks for models that are trained while the data are compiled (`tasks.stacking`).
     """
 
     X: Any

@@ -1,7 +1,7 @@
 """From labelled sequences to the examples of a chain; and how the first of two passes is trained.
 
 The first pass (`tasks.tag.predict`) is nearly always right about data that it has learnt. So the columns that the
-second is trained with come from taggers that have learnt from other parts of them (jack-knifing, `tasks.jackknife`).
+second is trained with come from taggers that have learnt from other parts of them (`tasks.stacking`).
 """
 
 from collections import Counter
@@ -17,8 +17,8 @@ from widemargin.core.checks import checked_weights
 from widemargin.core.loop import name_run
 from widemargin.core.solution import Solution
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.tasks.jackknife import QUICK, codes_by, only, parts
 from widemargin.tasks.plan import solver_and_objective
+from widemargin.tasks.stacking import stack
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.tag.constrained import check_scheme, learnt
 from widemargin.tasks.tag.examples import ChainExamples, PartialChainExamples
@@ -28,7 +28,7 @@ from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass
 from widemargin.tasks.token_examples import joined
 from widemargin.tasks.token_scores import dev_score, metric_for
-from widemargin.tasks.training import Compiled, Data, train
+from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
 from widemargin.text.extractor import Extractor, Features
@@ -305,19 +305,8 @@ def _first_pass(parameters: TaggerParameters, data: Data) -> tuple[FirstPass, In
     if np.count_nonzero(np.diff(X.indptr)) < 2:
         raise DataError("two passes need two sequences or more to learn from")
     simple = replace(parameters, passes=1, nearby=0, scheme="given", warm_start=False, verbose=False)
-    name_run("the first pass", data.told)
-    whole = _trained(simple, data._replace(y=y))
-    part, codes = parts(X.indptr, FOLDS), np.empty(X.n_tokens, dtype=np.int32)
-    of_token = np.repeat(part, np.diff(X.indptr))
-    for k in range(int(part.max()) + 1):
-        rest, here = part != k, of_token == k
-        name_run(f"the first pass, part {k + 1}/{part.max() + 1}", data.told)
-        weight = None if data.sample_weight is None else np.asarray(data.sample_weight)[rest]
-        others = Data(X.chosen(np.flatnonzero(rest)), only(y, ~here), weight, told=data.told)
-        codes[here] = codes_by(
-            whole, _trained(replace(simple, tol=QUICK["tol"]), others), X.chosen(np.flatnonzero(~rest))
-        )
-    return FirstPass(whole, int(parameters.nearby)), codes
+    whole, guesses = stack(compile_tags, simple, data._replace(y=y), FOLDS, "the first pass")
+    return FirstPass(whole, int(parameters.nearby)), guesses.codes
 
 
 def first_labels(X: Columns, y: Any) -> Column:
@@ -331,12 +320,3 @@ def first_labels(X: Columns, y: Any) -> Column:
         texts = [bioes(spans(labels), len(labels)) for labels in texts]
     column = Column.of([label for labels in texts for label in labels])
     return replace(column, notation=Notation(unknown=None))
-
-
-def _trained(parameters: TaggerParameters, data: Data) -> Any:
-
-    tagger, solution = train(compile_tags, parameters, data, data.told)
-    if solution.stopped == "interrupted":
-        raise KeyboardInterrupt  # there is no model yet that could be kept
-    tagger.online = None  # it learns no more
-    return tagger
