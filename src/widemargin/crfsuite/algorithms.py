@@ -21,8 +21,8 @@ from widemargin.core.stop import Stop
 from widemargin.crfsuite.items import LARGEST
 from widemargin.errors import WidemarginError
 from widemargin.solvers import AROW, LBFGS, SGD, PassiveAggressive, Perceptron, named_solver
-from widemargin.tasks import kinds
 from widemargin.tasks.plan import Plan
+from widemargin.tasks.tag.parameters import TaggerParameters
 
 STEPS_ABOVE = 3
 """How many steps above calibration.eta the search for a learning rate begins."""
@@ -159,7 +159,7 @@ def plan_of(algorithm: str, values: Mapping[str, Any]) -> Plan:
     most = None if algorithm == "lbfgs" and values["max_iterations"] in (0, LARGEST) else values["max_iterations"]
     # A run without any other rule ends by those of the log (`crfsuite.training.Course`), or by precision.
     stop = Stop(epochs=most, gap=values.get("tol"), seconds=None if most is not None else 1e9)
-    parameters = dict(kinds())["chain"].load("parameters")(**_like_a_tagger(algorithm, values))
+    parameters = TaggerParameters(**_like_a_tagger(algorithm, values))
     return replace(Plan.of(parameters), stop=stop)
 
 

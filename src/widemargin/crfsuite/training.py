@@ -28,8 +28,8 @@ from widemargin.crfsuite.algorithms import PARAMETERS, plan_of, scale_of
 from widemargin.crfsuite.items import Chains, Instances
 from widemargin.files.lcrf import ChainFile, Weights, write_lcrf
 from widemargin.solvers.orthants import slope
-from widemargin.tasks import kinds
 from widemargin.tasks.plan import Plan
+from widemargin.tasks.tag.crfsuite import observed_chain
 
 Say = Callable[[str], None]
 
@@ -225,14 +225,13 @@ def train(instances: Instances, algorithm: str, values: Mapping[str, Any], path:
 
 
 def _generated(given: Chains, n_attributes: int, n_labels: int, values: Mapping[str, Any], say: Say) -> Any:
-    """Choose the weights: the shape of the chain (`Kind.observed`)."""
+    """Choose the weights: the shape of the chain."""
     begin = perf_counter()
     say("Feature generation\n")
     say("type: CRF1d\n")
     for line in _described({name: values[name] for name in values if name.startswith("feature.")}):
         say(line)
-    observed = dict(kinds())["chain"].load("observed")
-    chain = observed(
+    chain = observed_chain(
         *given,
         n_features=n_attributes,
         n_labels=n_labels,
