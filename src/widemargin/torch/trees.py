@@ -208,7 +208,6 @@ def _unlabelled(scored: Scored, spans: torch.Tensor) -> Scored:
         layout,
         structure=constituents.Constituents(1),
         shapes=(torch.Size((*spans.shape, 1)),),
-        sizes=(layout.sizes[0] // L,),
         starts=layout.starts // L,
     )
     return Scored(scored.structure, one, (spans[..., None],))
