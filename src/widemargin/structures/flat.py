@@ -195,6 +195,9 @@ class Flat:
 
     __slots__ = ()
 
+    scores: ClassVar[type[Any]] = Scores
+    """The named tuple of its scores, whose further fields have defaults."""
+
     has_blanks: ClassVar[bool] = False
     """Whether entries of outputs may be −1, where they stand for no part."""
 

@@ -183,9 +183,10 @@ class Scored:
     @cached_property
     def flat(self) -> FlatScores:
         """The scores as structures of parts take them."""
-        room: FlatScores = self.layout.structure.room(self.lengths[:0])  # those of some have further fields
-        own, shared = self.layout.flat(self.arrays)
-        return room._replace(starts=self.layout.starts, sizes=self.lengths, own=own, shared=shared)
+        scores: FlatScores = self.layout.structure.scores(
+            self.layout.starts, self.lengths, *self.layout.flat(self.arrays)
+        )
+        return scores
 
     @property
     def lengths(self) -> LongVector:
