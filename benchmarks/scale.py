@@ -37,10 +37,9 @@ from widemargin import Callback, Stop, fit
 from widemargin.parts.choice import part_of
 from widemargin.parts.cocoa import Cocoa
 from widemargin.parts.consensus import Consensus
-from widemargin.parts.local import LocalCarrier
 from widemargin.parts.part import Part
 from widemargin.parts.problem import PartedProblem
-from widemargin.parts.team import Team
+from widemargin.parts.team import LocalCarrier, Team
 from widemargin.solvers import SOLVERS
 from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.compile import compile_tags
@@ -91,7 +90,7 @@ def on_parts(examples: Any, method: str, n_parts: int, rounds: int, gap: float) 
     team = Team(LocalCarrier([partial(share, examples, k, n_parts) for k in range(n_parts)]))
     team.start(lambda: None)
     like = Plan.of(TaggerParameters()).problem(examples)
-    problem = PartedProblem.of(team, like.objective, like.C, like.loss)
+    problem = PartedProblem(team, like.objective, like.C, like.loss)
     watch, changes = Watch(team), list[int]()
     settle = team.settle
     team.settle = lambda order, settled: (changes.append(len(settled.change.indices)), settle(order, settled))[1]  # type: ignore[method-assign]

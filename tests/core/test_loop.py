@@ -102,8 +102,8 @@ def test_stops_in_time(seconds, monkeypatch):
         return cuts(self, examples, w, batch)
 
     monkeypatch.setattr(Margin, "cuts", slow)
-    monkeypatch.setattr("widemargin.core.run.now", lambda: clock[0])
-    monkeypatch.setattr("widemargin.core.problem.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("widemargin.core.loop.now", lambda: clock[0])
+    monkeypatch.setattr("widemargin.core.oracle.perf_counter", lambda: clock[0])
     solution = fit(larger(), LIGHT, stop=Stop(epochs=None, gap=None, seconds=seconds))
     assert solution.stopped == "seconds"
     assert abs(clock[0] - seconds) <= 2.0  # batches have one or two examples here

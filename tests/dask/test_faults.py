@@ -12,9 +12,8 @@ import pytest
 from helpers.cluster import SETTINGS, X, Y
 from widemargin import Callback, SequenceTagger
 from widemargin.dask import carrier, cluster, makers, worker
-from widemargin.parts.local import LocalCarrier
 from widemargin.parts.messages import NOTHING, Look
-from widemargin.parts.team import Team
+from widemargin.parts.team import LocalCarrier, Team
 from widemargin.tasks import estimators
 from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.compile import survey_tags

@@ -6,9 +6,8 @@ import numpy as np
 
 from widemargin.core.problem import Meter
 from widemargin.parts.choice import part_of
-from widemargin.parts.local import LocalCarrier
 from widemargin.parts.problem import PartedProblem
-from widemargin.parts.team import Team
+from widemargin.parts.team import LocalCarrier, Team
 
 
 def own_problem(whole, k, n_parts):
@@ -22,4 +21,4 @@ def parted(whole, solver, n_parts=3, journal=None, carrier=LocalCarrier):
     makers = [lambda k=k: part_of(own_problem(whole, k, n_parts), solver, k) for k in range(n_parts)]
     team = Team(carrier(makers), journal)
     team.start(lambda: None)
-    return PartedProblem.of(team, whole.objective, whole.C, whole.loss, whole.penalty)
+    return PartedProblem(team, whole.objective, whole.C, whole.loss, whole.penalty)

@@ -18,9 +18,9 @@ from widemargin.parts.choice import ROUNDS, part_of, rounds_of
 from widemargin.parts.cocoa import Cocoa, best_share
 from widemargin.parts.common import Common, Pulls
 from widemargin.parts.journal import Journal
-from widemargin.parts.local import LocalCarrier
 from widemargin.parts.messages import NOTHING, Change, Look, Missing, Order
 from widemargin.parts.part import blend
+from widemargin.parts.team import LocalCarrier
 from widemargin.solvers import SOLVERS
 
 DUAL = ["auto", "dcd", "dcd-light", "cpd", "ocp", "sdm", "n-slack", "bcfw"]
@@ -415,7 +415,7 @@ def test_decoders_of_parts_that_return_less_than_gold_prove_nothing(name):
     training = parted(whole, SOLVERS[name])
     part = training.team.carrier.parts[1]
     look = part.look
-    part.look = lambda at: look(at)._replace(misjudged="decoding example 0 returned too little")
+    part.look = lambda at: look(at)._replace(misjudgement="decoding example 0 returned too little")
     solution = fit(training, rounds_of(SOLVERS[name]), stop=Stop(epochs=2, gap=None))
     assert not solution.certified
     assert solution.doubt == "in part 1 of the data, decoding example 0 returned too little"

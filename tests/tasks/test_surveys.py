@@ -22,9 +22,8 @@ from widemargin.data.generators import addresses
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.parts.choice import part_of, rounds_of
-from widemargin.parts.local import LocalCarrier
 from widemargin.parts.problem import PartedProblem
-from widemargin.parts.team import Team
+from widemargin.parts.team import LocalCarrier, Team
 from widemargin.tasks import estimators
 from widemargin.tasks.plan import Plan
 from widemargin.tasks.survey import Survey
@@ -105,7 +104,7 @@ def in_parts(estimator, pieces):
 
     team = Team(LocalCarrier([partial(make, k) for k in range(len(pieces))]))
     team.start(lambda: None)
-    problem = PartedProblem.of(team, plan.objective, plan.C, plan.loss)
+    problem = PartedProblem(team, plan.objective, plan.C, plan.loss)
     return fit(problem, rounds_of(plan.solver), stop=plan.stop, seed=0)
 
 

@@ -16,22 +16,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
-from widemargin.core.contents import listed_digest
+from widemargin.core.contents import CHANGED, EXAMPLES, facts, listed_digest
 from widemargin.core.header import Place, many, mapping, number, optional, plain, record, row, text, whole
+from widemargin.core.keeper import Best
+from widemargin.core.loop import Clock
 from widemargin.core.model_file import read_model, write_model
-from widemargin.core.origin import CHANGED, EXAMPLES, facts
 from widemargin.core.packing import Arrays, misfit, pack, unpack
 from widemargin.core.penalty import formula
-from widemargin.core.problem import Problem
+from widemargin.core.problem import Trainable
 from widemargin.core.solution import EPOCH, Epoch
 from widemargin.core.solver import Solver
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError, WidemarginError
+
+if TYPE_CHECKING:
+    from widemargin.core.loop import Run
 
 STRUCTURE = "checkpoint"
 VERSION = 2
@@ -74,6 +78,40 @@ class Moment:
     found: FloatVector | None = None
     outer: Any = None
 
+    @classmethod
+    def of(cls, run: "Run") -> "Moment":
+        """The moment at which a run is now."""
+        keeper, certifier = run.keeper, run.certifier
+        score, epoch, w = keeper.best or (None, 0, None)
+        return cls(
+            run.state,
+            json.loads(json.dumps(run.rng.bit_generator.state, default=lambda array: array.tolist())),
+            [list(row) for row in run.trace],
+            score,
+            epoch,
+            w,
+            keeper.average,
+            keeper.waited,
+            run.problem.slacks,
+            certifier.bound,
+            run.clock.calls,
+            run.clock.seconds,
+            certifier.slacks_at(run.solver.weights(run.state)),
+        )
+
+    def take_to(self, run: "Run") -> None:
+        """Let a run be at this moment, but for its generator."""
+        keeper, certifier = run.keeper, run.certifier
+        run.state, run.trace, certifier.bound = self.state, [Epoch(*row) for row in self.trace], self.bound
+        if self.slacks is not None:
+            run.problem.slacks = self.slacks
+        if self.best_score is not None and self.best_w is not None:
+            keeper.best = Best(self.best_score, self.best_epoch, self.best_w)
+        keeper.average, keeper.waited = self.average, self.waited
+        run.clock = Clock(run.problem.meter, self.seconds, self.calls)
+        if self.found is not None:
+            certifier.slacks, certifier.place = self.found, run.solver.weights(run.state)
+
     def check(self, place: Place, n_weights: int, n_blocks: int) -> None:
         """Raise an error about the first field that no run can have."""
         for name, wanted in MOMENT.items():
@@ -101,7 +139,7 @@ class Checkpoint:
     def __init__(
         self,
         path: str | os.PathLike[str],
-        problem: Problem,
+        problem: Trainable,
         solver: Solver,
         seconds: float = 30.0,
         outer: Any = None,
@@ -114,9 +152,10 @@ class Checkpoint:
         self._written = perf_counter()
         self._pending: tuple[Any, Arrays] | None = None
 
-    def note(self, moment: Moment) -> None:
-        """Keep a copy of this moment; write it if the last write was long enough ago."""
+    def note(self, run: "Run") -> None:
+        """Keep a copy of this moment between two epochs; write it if the last write was long enough ago."""
         arrays: Arrays = {}
+        moment = Moment.of(run)
         moment.outer = self.outer
         self._pending = pack(moment, "run", arrays), arrays
         if perf_counter() - self._written >= self.seconds:
@@ -129,6 +168,19 @@ class Checkpoint:
             header = {"structure": STRUCTURE, "version": VERSION, "about": self.about, "content": content}
             write_model(self.path, header | {"digest": digest(content, arrays)}, arrays)
             self._pending, self._written = None, perf_counter()
+
+    def resume(self, run: "Run") -> bool:
+        """Let `run` continue the one in the file; False if there is no file."""
+        moment = self.read(run.solver.start(run.problem))
+        if moment is None:
+            return False
+        try:
+            run.rng.bit_generator.state = moment.rng
+        except ValueError:
+            kind = moment.rng["bit_generator"]
+            raise WidemarginError(f"the checkpoint {self.path} needs a generator of the kind {kind}") from None
+        moment.take_to(run)
+        return True
 
     def read(self, state: Any) -> Moment | None:
         """The moment in the file, its state written into the fresh `state`; None if there is no file."""
@@ -187,7 +239,7 @@ def _stored(path: str) -> Stored | None:
     return stored
 
 
-def fingerprint(problem: Problem, solver: Solver) -> dict[str, Any]:
+def fingerprint(problem: Trainable, solver: Solver) -> dict[str, Any]:
     """The properties that a run must share with the checkpoint it resumes from, apart from what the examples hold."""
     penalty = formula(problem.penalty, problem.l1)
     return facts(problem) | {"C": problem.C, "penalty": penalty, "solver": repr(solver)}

@@ -16,13 +16,19 @@ from dataclasses import fields, is_dataclass
 from functools import cached_property
 from hashlib import blake2b
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from widemargin._types import AnyArray, LongVector
 from widemargin.core.sparse import Rows
+from widemargin.errors import WidemarginError
 
+if TYPE_CHECKING:
+    from widemargin.core.problem import Trainable
+
+BLOCKS, EXAMPLES = "number of blocks", "digest of the examples"
+CHANGED = "features, gold outputs or costs have changed"
 STRICTLY, DEEPEST = 8, 32  # levels of nested objects; deeper ones may refer to themselves
 
 
@@ -203,3 +209,49 @@ def _attributes(value: Any, own: Mapping[str, Any]) -> list[Any]:
 
 def _is_ours(kind: type) -> bool:
     return kind.__module__.startswith("widemargin.")
+
+
+def facts(problem: "Trainable") -> dict[str, Any]:
+    """What cuts depend on, but for the contents of the examples."""
+    return {
+        BLOCKS: problem.n_blocks,
+        "number of weights": problem.n_weights,
+        "loss": problem.loss,
+        "objective": repr(problem.objective),
+        "digest of the sample weights": blake2b(problem.example_weight.tobytes(), digest_size=8).hexdigest(),
+    }
+
+
+class Origin:
+    """The problem that cuts were found for: they bound the slacks of its examples, and may exceed those of others.
+
+    They hold for every C and penalty; the same examples compiled anew are recognised by their contents. Examples
+    are digested when cuts meet others, and not before: most never do. Pickles hold the digest alone.
+    """
+
+    def __init__(self, problem: "Trainable") -> None:
+        self._facts = facts(problem)
+        self._examples: Any = problem.examples
+        self._digest: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """The digest of the examples."""
+        if self._digest is None:
+            self._digest = listed_digest(self._examples)
+        return self._digest
+
+    def check(self, problem: "Trainable") -> None:
+        """Raise unless `problem` has the same blocks with the same cuts."""
+        for (name, old), new in zip(self._facts.items(), facts(problem).values(), strict=True):
+            if new != old:
+                other = f"another problem: its {name} is {old}, not {new}"
+                if name == BLOCKS:
+                    other = f"{old} blocks, but there are {new} now"
+                raise WidemarginError(f"the cuts to start from are of {other}")
+        if problem.examples is not self._examples and self.digest != listed_digest(problem.examples):
+            raise WidemarginError(f"the cuts to start from are of other examples: {CHANGED} since")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The digest instead of the examples."""
+        return {"_facts": self._facts, "_examples": None, "_digest": self.digest}

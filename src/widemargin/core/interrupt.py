@@ -1,6 +1,6 @@
-"""How training hears that it should stop.
+"""How training hears that it should stop, or that its time is up: `Watch` is asked before every oracle call.
 
-Ctrl-C sets an event, which the loop looks at before every oracle call, instead of raising an error at an arbitrary
+Ctrl-C sets an event, which the watch looks at, instead of raising an error at an arbitrary
 moment. Only while a kernel is being compiled and nothing has been learnt yet, it raises `KeyboardInterrupt` as usual:
 nothing is lost, and nobody has to wait. A program that answers signals itself, such as the command line, sets the event
 of `take_over`.
@@ -8,7 +8,7 @@ of `take_over`.
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from types import FrameType
 
@@ -18,13 +18,53 @@ _taken_over: threading.Event | None = None
 class Interruption(threading.Event):
     """An event that Ctrl-C sets, and whether there is something to keep by then."""
 
-    learnt = False
+    has_learnt = False
 
 
-def learnt(event: threading.Event) -> None:
+def keep_from_now_on(event: threading.Event) -> None:
     """From now on there is something to keep when the event is set."""
     if isinstance(event, Interruption):
-        event.learnt = True
+        event.has_learnt = True
+
+
+class Halt(Exception):  # noqa: N818 — it ends an epoch; nothing went wrong
+    """Ends an epoch early, at a moment when the solver's state is consistent."""
+
+
+class Watch:
+    """Looks up before every oracle call: the one place where training can be cut short.
+
+    `visited` counts the examples of the running epoch.
+    """
+
+    def __init__(
+        self, event: threading.Event, is_time_up: Callable[[], bool], on_batch: Sequence[Callable[[int], None]]
+    ) -> None:
+        self.event, self.is_time_up, self.on_batch = event, is_time_up, on_batch
+        self.visited, self._aside = 0, False
+
+    def __call__(self, n_examples: int) -> None:
+        """Raise if training should end; else `n_examples` are about to be visited."""
+        if self.event.is_set():
+            raise Halt("interrupted")
+        if self._aside:
+            return
+        if self.visited:
+            keep_from_now_on(self.event)
+        if self.is_time_up():
+            raise Halt("seconds")
+        for tell in self.on_batch:
+            tell(self.visited)
+        self.visited += n_examples
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Oracle calls inside belong to no epoch, and only Ctrl-C cuts them short."""
+        self._aside = True
+        try:
+            yield
+        finally:
+            self._aside = False
 
 
 def take_over() -> threading.Event:
@@ -36,7 +76,7 @@ def take_over() -> threading.Event:
 
 @contextmanager
 def interruption() -> Iterator[threading.Event]:
-    """An event that is set when training should stop; whoever learns something says so by `learnt`.
+    """An event that is set when training should stop; whoever learns something calls `keep_from_now_on`.
 
     A second Ctrl-C raises as usual.
     """
@@ -54,11 +94,11 @@ def interruption() -> Iterator[threading.Event]:
     def answer(number: int, frame: FrameType | None) -> None:
         flag.set()  # other threads may be training, too
         signal.signal(signal.SIGINT, before)
-        if is_compiling() and not flag.learnt and not in_callback(frame):
+        if is_compiling() and not flag.has_learnt and not in_callback(frame):
             raise KeyboardInterrupt
 
     def answer_late(begins: bool) -> None:
-        if begins and flag.is_set() and not flag.learnt:
+        if begins and flag.is_set() and not flag.has_learnt:
             raise KeyboardInterrupt
 
     if ours:

@@ -138,7 +138,7 @@ class _Procedure:
             course.seed = int(self.rng.integers(2**31))
         completions = self._first(init)
         for callback in self.callbacks:
-            callback.on_start(self.stop.epochs, len(self.problem.weighted))
+            callback.on_start(self.stop.epochs, self.problem.n_counted)
         while not reason:
             number = len(course.rounds) + 1
             LOG.info("round %d of at most %d", number, self.rounds.most)

@@ -1,4 +1,12 @@
-"""The only training loop: epochs, clock, stop rules, development score, callbacks, Ctrl-C, certificate.
+"""The only training loop: a generator of epochs, and a run that asks those who stand beside it.
+
+`epochs` is the only place that runs a solver's epochs. Whoever needs some iterates over it: a `Run`, which `fit` and
+the log of CRFsuite iterate over; pieces of data (`core.online`); parts (`parts`). Beside it stand
+
+    `core.certifier`   P, D, the gap, and why they prove nothing if they do not
+    `core.keeper`      which weights are returned: the last, the best on development data, an average
+    `core.stop`        the rules that end a run
+    `core.interrupt`   the watch that cuts it short: Ctrl-C, and the time that is up
 
 Solvers implement none of this, so it works alike for all of them.
 """
@@ -6,24 +14,283 @@ Solvers implement none of this, so it works alike for all of them.
 import logging
 import os
 import threading
-from collections.abc import Sequence
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from widemargin._jit import now
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
+from widemargin.core.certifier import Certificate, Certifier
 from widemargin.core.checks import check_offers
-from widemargin.core.interrupt import interruption
-from widemargin.core.problem import Problem
-from widemargin.core.run import Run
-from widemargin.core.solution import Solution
+from widemargin.core.contents import Origin
+from widemargin.core.interrupt import Halt, Watch, interruption, keep_from_now_on
+from widemargin.core.keeper import Keeper, shorten
+from widemargin.core.oracle import Meter
+from widemargin.core.problem import Trainable
+from widemargin.core.solution import Epoch, Solution, percent, relative_gap
 from widemargin.core.solver import Carried, Solver
 from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import UnsupportedError, WidemarginError
 
+if TYPE_CHECKING:
+    from widemargin.core.checkpoint import Checkpoint
+
 LOG = logging.getLogger(__name__)
+
+
+def epochs(problem: Any, solver: Solver, state: Any, rng: np.random.Generator) -> Iterator[Any]:
+    """The solver's state after each epoch, without end: whoever iterates says when it is enough."""
+    while True:
+        with one_blas_thread():
+            solver.epoch(problem, state, rng)
+        yield state
+
+
+class Clock:
+    """Seconds and oracle calls since it was started, with those that came before; compiling does not count."""
+
+    def __init__(self, meter: Meter, seconds: float = 0.0, calls: int = 0) -> None:
+        self._meter, self._begin, self._calls = meter, now() - seconds, meter.calls - calls
+
+    @property
+    def seconds(self) -> float:
+        """The seconds so far."""
+        return now() - self._begin
+
+    @property
+    def calls(self) -> int:
+        """The oracle calls so far."""
+        return self._meter.calls - self._calls
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Count what happens inside neither as seconds nor as oracle calls."""
+        begin, calls = now(), self._meter.calls
+        try:
+            yield
+        finally:
+            self._begin += now() - begin
+            self._calls += self._meter.calls - calls
+
+
+class Run:
+    """One run while it lasts: the solver's state, a row of the trace per epoch, and why it ended, once it has.
+
+    If `audit`, every row is certified, and neither that nor development scores count as seconds or oracle calls.
+    """
+
+    def __init__(
+        self,
+        problem: Trainable,
+        solver: Solver,
+        event: threading.Event,
+        *,
+        stop: Stop | None = None,
+        score: Score | None = None,
+        callbacks: Sequence[Callback] = (),
+        seed: int | np.random.Generator | None = 0,
+        audit: bool = False,
+        checkpoint: "Checkpoint | None" = None,
+    ) -> None:
+        self.problem, self.solver, self.stop, self.callbacks = problem, solver, stop or Stop(), callbacks
+        self.rng, self.audit, self.checkpoint = np.random.default_rng(seed), audit, checkpoint
+        self.keeper, self.certifier, self.clock = Keeper(score), Certifier(problem, solver), Clock(problem.meter)
+        self.watch = Watch(event, self._is_time_up, [callback.on_batch for callback in callbacks])
+        self.state: Any = None
+        self.trace: list[Epoch] = []
+        self.reason = ""
+
+    def start(self, w: FloatVector | None = None, cuts: Carried | None = None, *, resume: bool = False) -> None:
+        """Make the solver's state, or take up that of the checkpoint."""
+        self.problem.forget()
+        try:
+            with self.watch.aside():  # a warm start may need an oracle pass, which belongs to no epoch
+                if not (resume and self.checkpoint is not None and self.checkpoint.resume(self)):
+                    self.state = self.solver.start(self.problem, w, cuts)
+        except Halt:
+            raise KeyboardInterrupt from None
+        self.problem.known = self.solver.known(self.state)
+        provable = self.problem.exact and (self.audit or self._has_dual())
+        self.stop.check_that_it_ends(provable=provable, has_score=self.keeper.score is not None)
+        if self._has_learnt():
+            keep_from_now_on(self.watch.event)
+        LOG.info("training on %d examples with %s until %s", self.problem.n_counted, self.solver, self.stop)
+        for callback in self.callbacks:
+            callback.on_start(self.stop.epochs, self.problem.n_counted)
+
+    def epochs(self) -> Iterator[Any]:
+        """The state after every epoch, before it is scored and recorded, until a rule ends the run.
+
+        Whoever iterates may end it, too, by a `reason`.
+        """
+        self.reason = self._rule()
+        steps = epochs(self.problem, self.solver, self.state, self.rng)
+        while not self.reason:
+            self.watch.visited, self.certifier.place = 0, None
+            try:
+                next(steps)
+            except Halt as halt:
+                if str(halt) == "interrupted" and not self._has_learnt():
+                    raise KeyboardInterrupt from None
+                self._end_epoch(cut_short=str(halt))
+            else:
+                yield self.state
+                self._end_epoch()
+
+    def _end_epoch(self, cut_short: str = "") -> None:
+        """Score the weights, record the epoch, and look whether a rule ends the run; no score if it was cut short."""
+        w, number = self.solver.weights(self.state), len(self.trace) + 1
+        primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
+        score = None
+        if not cut_short:
+            with self._audit_pause():
+                score = self.keeper.look(w, number, relative_gap(primal, dual), has_dual=dual is not None)
+        found, halted = self._certificate(w, primal, dual)
+        certified = found.exact and found.gap is not None
+        row = Epoch(number, self.clock.seconds, self.clock.calls, found.primal, found.dual, found.gap, score, certified)
+        self.trace.append(row)
+        if LOG.isEnabledFor(logging.INFO):
+            LOG.info("epoch %d: %s, %.3f s", row.epoch, row.figures(), row.seconds)
+        for callback in self.callbacks:
+            callback.on_epoch(row)
+        self.reason = cut_short or self.reason or halted or self._rule()
+        # An epoch that was cut short is repeated by whoever resumes; the row of a certificate cut short is not final.
+        if self.checkpoint is not None and not cut_short and not halted:
+            self.checkpoint.note(self)
+
+    def _certificate(self, w: FloatVector, primal: float | None, dual: float | None) -> tuple[Certificate, str]:
+        """What is known of `w` after an epoch, and what has cut its certificate short, if anything has.
+
+        A full pass is made when the free estimate of the gap is small enough to stop at.
+        """
+        if self.stop.suffices(primal, dual):
+            proven = self.certifier.look(self.state)  # the solver may promise more than its cuts prove
+            dual = dual if proven is None else proven
+        free = Certificate(primal, dual, relative_gap(primal, dual))
+        if not (self.audit or self.stop.suffices(primal, dual)):
+            return free, ""
+        try:
+            with self._audit_pause(), self.watch.aside():
+                found = self.certifier.certify(w, self.state)
+        except Halt as halt:
+            return free, str(halt)
+        is_close = found.gap is not None and found.primal is not None and self.stop.is_close(found.gap, found.primal)
+        if not (self.audit or is_close):
+            self.problem.slacks[:] = self.certifier.slacks
+            self.solver.inform(self.problem, self.state)
+        return found, ""
+
+    def solution(self) -> Solution:
+        """The weights that the keeper has chosen, with a certificate: by a full pass, unless the last row has one."""
+        problem, solver, state = self.problem, self.solver, self.state
+        if self.checkpoint is not None:
+            self.checkpoint.write()
+        w, epoch = self.keeper.choice(solver.weights(state), len(self.trace))
+        found = Certificate(None, solver.dual(problem, state), None)
+        if self.trace and epoch == self.trace[-1].epoch and np.array_equal(w, solver.weights(state)):
+            found = Certificate.of_row(self.trace[-1])
+        shortfall = None
+        try:
+            with self.watch.aside():
+                if not found.exact and self.reason != "interrupted":
+                    found = self.certifier.certify(w, state)
+        except Halt as halt:
+            self.reason = str(halt)
+        if self.keeper.best is None and self.trace and problem.exact and self._has_dual():
+            w, found = self._no_worse_than_zero(w, found)
+            if self.reason == "epochs" and self.stop.gap is not None and self.stop.is_missed_by(found.gap):
+                reached = "unknown" if found.gap is None else percent(found.gap, "")
+                wanted = percent(self.stop.gap, "")
+                shortfall = f"the gap is {reached} after {epoch} epochs, above the {wanted} wanted"
+        found = found.or_doubt()
+        cuts = solver.carried(problem, state)
+        if cuts is not None:
+            cuts.origin = Origin(problem)
+        solution = Solution(
+            w,
+            tuple(self.trace),
+            found.primal,
+            found.dual,
+            found.gap,
+            found.exact and found.gap is not None,
+            self.reason,
+            epoch,
+            self.clock.calls,
+            self.clock.seconds,
+            cuts,
+            found.doubt,
+            shortfall,
+            self.certifier.slacks_at(w),
+            state=self._state_at(w),
+        )
+        LOG.info("%s", solution)
+        for callback in self.callbacks:
+            callback.on_stop(solution.stopped)
+        return solution
+
+    def _no_worse_than_zero(self, w: FloatVector, found: Certificate) -> tuple[FloatVector, Certificate]:
+        """`w`, or shorter weights if P there may exceed P(0); with their certificate."""
+        if not found.exact or found.primal is None:
+            return w, found
+        at_zero = self.problem.least_at_zero()
+        if not (self.stop.is_missed_by(found.gap) if at_zero is None else found.primal > at_zero):
+            return w, found
+        try:
+            with self.watch.aside():
+                w, primal = shorten(self.problem, w, found.primal)
+        except Halt:
+            return w, found
+        return w, found.at(primal)
+
+    def _state_at(self, w: FloatVector) -> Any:
+        """The state at the weights that are returned, if pieces of data that follow need it."""
+        if self.solver.goes_on_from != "own state":
+            return None
+        if self.keeper.best is not None:
+            self.state.move(w)
+        return self.state
+
+    def _rule(self) -> str:
+        """The rule that ends the run now, if any does."""
+        row = self.trace[-1] if self.trace else None
+        own = self.solver.ended(self.problem, self.state) if row else ""
+        return self.stop.reason(row, exact=self.problem.exact, waited=self.keeper.waited, own=own)
+
+    def _has_dual(self) -> bool:
+        return self.solver.dual(self.problem, self.state) is not None
+
+    def _has_learnt(self) -> bool:
+        return bool(self.trace) or bool(np.any(self.solver.weights(self.state)))
+
+    def _is_time_up(self) -> bool:
+        """Whether the closing certificate would not be finished in time if it did not begin now."""
+        if self.stop.seconds is None:
+            return False
+        closing_pass = self.problem.meter.seconds_a_call * self.problem.n_counted
+        return self.clock.seconds + closing_pass > self.stop.seconds
+
+    def _audit_pause(self) -> Any:
+        return self.clock.pause() if self.audit else nullcontext()
+
+
+@contextmanager
+def open_run(
+    problem: Trainable, solver: Solver, interrupted: threading.Event | None = None, **options: Any
+) -> Iterator[Run]:
+    """A run that has not been started; options as in `fit`. Ctrl-C ends it for as long as the block lasts."""
+    check(problem, solver)
+    listening = interruption() if interrupted is None else nullcontext(interrupted)
+    # Numbers that overflow are no news: the certificate says that nothing is proven by them.
+    with listening as event, one_blas_thread(), np.errstate(all="ignore"):
+        run = Run(problem, solver, event, **options)
+        problem.meter.watch = run.watch
+        try:
+            yield run
+        finally:
+            problem.meter.watch = problem.known = None
 
 
 def name_run(name: str, callbacks: Sequence[Callback]) -> None:
@@ -34,7 +301,7 @@ def name_run(name: str, callbacks: Sequence[Callback]) -> None:
 
 
 def fit(
-    problem: Problem,
+    problem: Trainable,
     solver: Solver,
     *,
     stop: Stop | None = None,
@@ -88,22 +355,19 @@ def fit(
     origin = getattr(cuts, "origin", None)
     if origin is not None:
         origin.check(problem)
-    run = Run(problem, solver, stop or Stop(), score, callbacks, np.random.default_rng(seed), audit)
+    options: dict[str, Any] = {"stop": stop, "score": score, "callbacks": callbacks, "seed": seed, "audit": audit}
     if checkpoint is not None:
         from widemargin.core.checkpoint import Checkpoint  # most runs have none
 
-        run.checkpoint = Checkpoint(checkpoint, problem, solver, checkpoint_seconds, outer)
-    heard = interruption() if interrupted is None else nullcontext(interrupted)
-    # Numbers that overflow are no news: the certificate says that nothing is proven by them.
-    with heard as event, one_blas_thread(), np.errstate(all="ignore"):
-        problem.meter.watch = lambda n: run.watch(n, event)
-        try:
-            return run.result(w, cuts, resume, event)
-        finally:
-            problem.meter.watch = problem.known = None
+        options["checkpoint"] = Checkpoint(checkpoint, problem, solver, checkpoint_seconds, outer)
+    with open_run(problem, solver, interrupted, **options) as run:
+        run.start(w, cuts, resume=resume)
+        for _ in run.epochs():
+            pass
+        return run.solution()
 
 
-def check(problem: Problem, solver: Solver) -> None:
+def check(problem: Trainable, solver: Solver) -> None:
     """Raise unless the solver can minimise what the problem asks for."""
     name = type(solver).__name__
     for able, wanted in ((solver.losses, problem.loss), (solver.penalties, problem.penalty)):

@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin._jit import now
-from widemargin._threads import one_blas_thread
 from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
 from widemargin.core.checkpoint import check_generator
 from widemargin.core.header import Place, flag, mapping, number, one_of, plain, record, text, whole
-from widemargin.core.loop import check
+from widemargin.core.loop import Clock, check, epochs
 from widemargin.core.packing import unpack
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, Solution
@@ -182,11 +180,9 @@ def learn(
             raise WidemarginError(f"the pieces before had other weights than these {problem.n_weights}")
         state = before.resumed(solver, problem, places)
     last = trace[-1] if trace else Epoch(0, 0.0, 0, None, None, None, None, False)
-    begin, calls = now(), problem.meter.calls
-    with one_blas_thread():
-        solver.epoch(problem, state, rng)
-    w = solver.weights(state).copy()
-    calls, seconds = last.oracle_calls + problem.meter.calls - calls, last.seconds + now() - begin
+    clock = Clock(problem.meter, last.seconds, last.oracle_calls)
+    next(epochs(problem, solver, state, rng))
+    w, calls, seconds = solver.weights(state).copy(), clock.calls, clock.seconds
     primal, epoch = problem.primal_estimate(w), len(trace) + 1
     row = Epoch(epoch, seconds, calls, primal, None, None, None, False)
     solution = Solution(w, (*trace, row), primal, None, None, False, "epochs", epoch, calls, seconds)

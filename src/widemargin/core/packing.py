@@ -15,7 +15,7 @@ import numpy as np
 from widemargin._types import AnyArray
 from widemargin.core.cut_store import CutStore
 from widemargin.core.header import Place, flag, many, number, record, text, whole
-from widemargin.core.problem import Problem
+from widemargin.core.problem import Trainable
 from widemargin.errors import ModelFileError, UnsupportedError
 
 Arrays = dict[str, AnyArray]
@@ -50,7 +50,7 @@ def pack(value: Any, name: str, arrays: Arrays) -> Any:
 
 
 def unpack(
-    packed: Any, template: Any, arrays: Mapping[str, AnyArray], place: Place = RUN, problem: Problem | None = None
+    packed: Any, template: Any, arrays: Mapping[str, AnyArray], place: Place = RUN, problem: Trainable | None = None
 ) -> Any:
     """The value given to `pack`; dataclasses and cuts are filled into those of `template`, which has the same form.
 

@@ -1,11 +1,10 @@
-"""The optimisation problem that every solver sees.
+"""The optimisation problem that every solver sees: an oracle (`core.oracle`) and a `Value`.
 
     hinge            P(w) = ½‖w‖² + C Σ c_i ξ_i(w)
     squared hinge    P(w) = ½‖w‖² + C Σ c_i ξ_i(w)²
 
-with ξ_i(w) the slack of block i under the objective and c_i its weight; ½‖w‖² may be another penalty r(w) instead
-(`core.penalty`). C multiplies the *sum* of the slacks. Solvers learn about the data through `Problem.cuts` alone, so
-calls, time, threads, interruption and progress are handled here, once.
+with ξ_i(w) the slack of block i under the objective, which the oracle finds, and c_i its weight; ½‖w‖² may be another
+penalty r(w) instead (`core.penalty`).
 
 **A bound for any w.** Cuts found at w bound the optimum from below: with α_i = C c_i (hinge) or 2 C c_i ξ_i (squared
 hinge) on them and s = Σ αa, A_i = Σ α of block i,
@@ -14,17 +13,13 @@ hinge) on them and s = Σ αa, A_i = Σ α of block i,
 
 (t ≤ 1 and no last term for the hinge); r* is that of `core.penalty`, ½‖s‖² for ½‖w‖². Where P is smooth the bound
 meets P at the optimum, so solvers without a dual of their own have a certificate, too.
-
-**Oracles that are cut short** say by how much a slack may exceed that of their cut (`Cuts.excess`). P(w) is computed
-with these upper bounds: the gap is then larger than it need be, but still a proof. Cuts are valid as they are.
 """
 
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -34,52 +29,115 @@ from widemargin.core import penalty as penalties
 from widemargin.core.checks import check_offers, checked_weights, is_number
 from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
-from widemargin.core.cuts import Cuts, concatenate
+from widemargin.core.cuts import Cuts
 from widemargin.core.dense import inner
 from widemargin.core.evidence import Evidence, Ledger, evidence_of, smooth_doubt
 from widemargin.core.examples import Examples, OnDisk, Outputs
-from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
+from widemargin.core.objective import Beyond, Margin, Objective
+from widemargin.core.oracle import Meter, Oracle
 from widemargin.core.sparse import dots
-from widemargin.core.visits import CutVisit, SummedPass, Visit, Wants, misjudged, pass_batches, summed_pass
+from widemargin.core.visits import CutVisit, SummedPass, Visit, Wants, find_misjudgement, summed_pass
 from widemargin.errors import WidemarginError
 
 T = TypeVar("T")
-Oracle = Callable[[Examples, FloatVector, IntVector], Cuts]
 
-PLAIN = Margin(error_scale=0.0)
-BATCH_MICROSECONDS = 12000.0
 SLIGHT_WEIGHT = 1e-50  # of an example that changes nothing but may overflow what is divided by it
 
 
-@dataclass(slots=True)
-class Meter:
-    """The number of oracle calls so far and the seconds they took.
+class Trainable(Protocol):
+    """A function of w that `fit` can minimise: a `Problem`, or the sum over parts (`parts.problem`).
 
-    `watch` is called with the number of examples about to be visited, at a moment when the solver's state is
-    consistent: it may raise to end the epoch.
+    `slacks` are those that the solver's own oracle calls last saw; `known` are the cuts that it keeps, if it keeps any.
+    `misjudgement` says what is wrong with the oracle, in words; empty if nothing is known to be.
     """
 
-    calls: int = 0
-    seconds: float = 0.0
-    watch: Callable[[int], None] | None = None
-    first: tuple[int, float] = (0, 0.0)
-
-    def count(self, calls: int, seconds: float) -> None:
-        """Add the calls of one batch and their seconds."""
-        if not self.calls:
-            self.first = calls, seconds
-        self.calls += calls
-        self.seconds += seconds
+    C: float
+    loss: Loss
+    penalty: Penalty
+    l1: float
+    objective: Objective
+    examples: Any
+    example_weight: FloatVector
+    meter: Meter
+    n_weights: int
+    n_blocks: int
+    n_counted: int
+    convex: bool
+    slacks: FloatVector
+    known: CutStore | None
+    misjudgement: str
 
     @property
-    def seconds_a_call(self) -> float:
-        """Seconds per call, without the first batch, which may include compilation; 0 before the second batch."""
-        calls, seconds = self.first
-        return (self.seconds - seconds) / max(self.calls - calls, 1)
+    def exact(self) -> bool:
+        """Whether the oracle finds the most violated cuts, so that a duality gap is a proof."""
+
+    def forget(self) -> None:
+        """Forget all slacks seen so far."""
+
+    def primal_estimate(self, w: FloatVector) -> float | None:
+        """P at `w` with the slacks last seen; None before any."""
+
+    def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
+        """P(w), by a full pass of the oracle; it writes the slack of every block to `found`."""
+
+    def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
+        """P(w) and a lower bound on the least P, by a full pass of the oracle; `found` as in `primal`."""
+
+    def bound(self, evidence: Evidence) -> float:
+        """The lower bound on the least P that evidence proves."""
+
+    def least_at_zero(self) -> float | None:
+        """A lower bound on P(0), from the cuts that are known; None if there are none."""
 
 
-@dataclass(slots=True)
-class Problem:
+class Value:
+    """P of slacks, without an oracle: r(w) + C Σ c_i ξ_i or ξ_i², where C multiplies the *sum* of the losses.
+
+    Who derives from this has the attributes below.
+    """
+
+    C: float
+    loss: Loss
+    penalty: Penalty
+    l1: float
+    c: FloatVector
+
+    def check_value(self) -> None:
+        """Raise about the first attribute that is no such thing."""
+        if not is_number(self.C) or self.C <= 0:
+            raise WidemarginError(f"C must be a positive number, not {self.C!r}")
+        if self.loss not in ("squared_hinge", "hinge"):
+            raise WidemarginError(f"loss must be 'squared_hinge' or 'hinge', not {self.loss!r}")
+        if self.penalty not in penalties.PENALTIES:
+            raise WidemarginError(f"penalty must be one of {', '.join(penalties.PENALTIES)}, not {self.penalty!r}")
+        if not is_number(self.l1) or self.l1 < 0:
+            raise WidemarginError(f"l1 must be a number of at least 0, not {self.l1!r}")
+
+    def regulariser(self, w: FloatVector) -> float:
+        """r(w), the penalty."""
+        return penalties.value(self.penalty, self.l1, w)
+
+    def losses(self, blocks: AnyArray, slacks: FloatVector) -> float:
+        """Σ c_i ℓ(ξ_i) of blocks with these slacks."""
+        slacks = np.maximum(slacks, 0.0)
+        return inner(self.c[blocks], slacks if self.loss == "hinge" else slacks**2)
+
+    def slopes(self, blocks: IntVector, slacks: FloatVector) -> FloatVector:
+        """C c_i ℓ'(ξ_i) of blocks with these slacks; negative slacks count as 0."""
+        c = self.C * self.c[blocks]
+        return c * (slacks > 0) if self.loss == "hinge" else 2.0 * c * np.maximum(slacks, 0.0)
+
+    def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
+        """The α of each cut for which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
+        return self.slopes(cuts.block, cuts.b - dots(cuts.a, w))
+
+    def bound(self, evidence: Evidence) -> float:
+        """The lower bound on the least P that evidence proves."""
+        return evidence.bound(self.penalty, self.l1)
+
+
+@dataclass
+class Problem(Oracle, Value):
     """Examples, an objective and a trade-off.
 
     Parameters
@@ -94,6 +152,9 @@ class Problem:
     n_threads : how many threads decode a batch; results do not depend on it
     cut_memory : how many megabytes the cuts that a dual solver keeps may take
     keep_parts : planes, which are sums of cuts, remember how much they hold of every block, so that they can be rebased
+
+    `n_counted` examples have a positive weight. Cuts of a `convex` problem hold for every w, unlike those of examples
+    that are completed on the way (`core.completion`).
     """
 
     examples: Examples
@@ -112,25 +173,22 @@ class Problem:
     slacks: FloatVector = field(init=False, repr=False)
     known: CutStore | None = field(default=None, init=False, repr=False)
     summed: SummedPass | None = field(default=None, init=False, repr=False)
-    misjudged: str = field(default="", init=False, repr=False)
-    _looks_beyond: bool = field(init=False, repr=False)
+    misjudgement: str = field(default="", init=False, repr=False)
+    looks_beyond: bool = field(init=False, repr=False)
+    n_weights: int = field(init=False, repr=False)
+    n_blocks: int = field(init=False, repr=False)
+    n_counted: int = field(init=False, repr=False)
+    convex: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not is_number(self.C) or self.C <= 0:
-            raise WidemarginError(f"C must be a positive number, not {self.C!r}")
-        if self.loss not in ("squared_hinge", "hinge"):
-            raise WidemarginError(f"loss must be 'squared_hinge' or 'hinge', not {self.loss!r}")
-        if self.penalty not in penalties.PENALTIES:
-            raise WidemarginError(f"penalty must be one of {', '.join(penalties.PENALTIES)}, not {self.penalty!r}")
-        if not is_number(self.l1) or self.l1 < 0:
-            raise WidemarginError(f"l1 must be a number of at least 0, not {self.l1!r}")
+        self.check_value()
         if not is_number(self.cut_memory) or self.cut_memory <= 0:
             raise WidemarginError(f"cut_memory must be a positive number of megabytes, not {self.cut_memory!r}")
         if self.objective.kind == "smooth" and self.loss != "hinge":
             raise WidemarginError(f"{self.objective} is smooth by itself; its loss is 'hinge', not {self.loss!r}")
         check_offers(self.objective, self.objective.requires, self.examples)
         self.objective.check(self.examples)
-        self._looks_beyond = isinstance(self.objective, Beyond)  # a protocol: looking takes longer than some oracles
+        self.looks_beyond = isinstance(self.objective, Beyond)  # a protocol: looking takes longer than some oracles
         self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
         slight = (self.example_weight > 0) & (self.example_weight <= SLIGHT_WEIGHT)
         if slight.any():
@@ -138,88 +196,24 @@ class Problem:
             warnings.warn(f"{count} examples have weights of at most {SLIGHT_WEIGHT:g} and are ignored", stacklevel=2)
             self.example_weight = np.where(slight, 0.0, self.example_weight)
         self.c = self.example_weight[self.objective.blocks(self.examples)]
+        self.n_weights, self.n_blocks = self.examples.n_weights, len(self.c)
+        self.n_counted = int(np.count_nonzero(self.example_weight))
+        self.convex = bool(getattr(self.examples, "convex", True))
         self.summed = summed_pass(self)
         self.forget()
-
-    @property
-    def n_weights(self) -> int:
-        """The length of w."""
-        return self.examples.n_weights
-
-    @property
-    def n_blocks(self) -> int:
-        """The number of slacks that the objective sums."""
-        return len(self.c)
 
     def cut_store(self, *, products: bool) -> CutStore:
         """A store for the cuts of all blocks; where examples are on disk, cuts are there, too."""
         room = self.examples.pages.room if isinstance(self.examples, OnDisk) else None
         return CutStore(self.n_blocks, self.cut_memory, products=products, room=room)
 
-    @property
-    def exact(self) -> bool:
-        """Whether the oracle finds the most violated cuts, so that a duality gap is a proof."""
-        return self.examples.exact and self.objective.is_exact(self.examples)
-
-    @property
-    def convex(self) -> bool:
-        """Whether cuts hold for every w; not those of examples that are completed on the way (`core.completion`)."""
-        return bool(getattr(self.examples, "convex", True))
-
-    @property
-    def batch_size(self) -> int:
-        """How many examples may be decoded at one w once training has settled; solvers start with fewer.
-
-        The size does not depend on the number of threads, so neither do the results. It is some milliseconds' worth of
-        decoding, to keep several threads busy; at most a sixteenth of all examples, since cuts go stale; and one if
-        decoding holds the interpreter lock anyway.
-        """
-        work = self.examples.work
-        if work is None or not len(work):
-            return 1
-        return int(np.clip(BATCH_MICROSECONDS / max(work.mean(), 1e-9), 1, max(1, len(work) // 16)))
-
-    @property
-    def weighted(self) -> IntVector:
-        """The examples that count: those with a positive weight."""
-        return np.flatnonzero(self.example_weight).astype(np.int32)
-
-    def batches(self, rng: np.random.Generator, size: int | None = None) -> list[IntVector]:
-        """All examples with a positive weight, shuffled, in batches."""
-        order = rng.permutation(self.weighted)
-        size = size or self.batch_size
-        return [order[begin : begin + size] for begin in range(0, len(order), size)]
-
-    def cuts(self, w: FloatVector, batch: IntVector) -> Cuts:
-        """The most violated cuts at `w` of the batch's blocks."""
-        cuts = self._ask(self._oracle(w, batch), w, batch)
-        self.slacks[cuts.block] = self.slacks_of(cuts, w)
-        return cuts
-
-    def slacks_of(self, cuts: Cuts, w: FloatVector) -> FloatVector:
-        """b − ⟨w, a⟩ of the oracle's `cuts` at `w`.
-
-        An inexact oracle may miss what it found before, so cuts that the solver keeps (`known`) count as well.
-        """
-        slacks = cuts.b - dots(cuts.a, w)
-        if self.known is not None and not self.exact:
-            slacks = np.maximum(slacks, self.known.slacks(cuts.block, w))
-        return slacks
-
-    def best_cuts(self, w: FloatVector, batch: IntVector, k: int) -> Cuts:
-        """The cuts of the `k` best outputs at `w` of each example, best first, one example after the other."""
-        cuts = self._ask(partial(cast("BestCuts", self.objective).best_cuts, k), w, batch)
-        first = np.flatnonzero(np.diff(cuts.block, prepend=-1))
-        self.slacks[cuts.block[first]] = (cuts.b - dots(cuts.a, w))[first]
-        return cuts
-
-    def mistakes(self, w: FloatVector, batch: IntVector, k: int = 1) -> Cuts:
-        """The cuts of the batch's plain predictions, decoded without the error term; those of the `k` best if k > 1."""
-        return self._ask(PLAIN.cuts if k == 1 else partial(PLAIN.best_cuts, k), w, batch)
-
-    def regulariser(self, w: FloatVector) -> float:
-        """r(w), the penalty."""
-        return penalties.value(self.penalty, self.l1, w)
+    def visits(self, w: FloatVector, wants: Wants = "sum") -> Iterator[Visit]:
+        """A full pass at `w`: slacks and cuts, batch by batch, or the sum of all cuts where that is quicker to have."""
+        if self.summed is not None and wants != "cuts":
+            yield self.summed.visit(self, w, wants)
+        else:
+            for cuts in self.full_pass(w):
+                yield CutVisit(cuts.block, self.slacks_of(cuts, w), cuts, w)
 
     def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
         """P(w), by a full pass of the oracle; it writes the slack of every block to `found`."""
@@ -227,7 +221,7 @@ class Problem:
 
     def total_loss(self, w: FloatVector, found: FloatVector | None = None) -> float:
         """Σ c_i ℓ(ξ_i(w)), by a full pass of the oracle; it writes the slack of every block to `found`."""
-        return sum((self._noted(visit, found) for visit in self.visits(w, "slacks")), 0.0)
+        return sum((self._total(visit, found) for visit in self.visits(w, "slacks")), 0.0)
 
     def risk(
         self, w: FloatVector, each: Callable[[CutVisit, FloatVector], None] | None = None
@@ -256,7 +250,7 @@ class Problem:
             return self._smooth_tangents(w, found)
         total, ledger = 0.0, Ledger(self.n_weights)
         for visit in self.visits(w):
-            total += self._noted(visit, found)
+            total += self._total(visit, found)
             alpha = self.slopes(visit.block, visit.slacks)
             if self.loss == "squared_hinge":
                 ledger.quadratic += float((alpha**2 / (4.0 * self.C * self.c[visit.block])).sum())
@@ -271,7 +265,7 @@ class Problem:
         """
         total, at_zero, ledger = 0.0, 0.0, Ledger(self.n_weights)
         for visit, before in zip(self.visits(w), self.visits(np.zeros(len(w))), strict=True):
-            total, at_zero = total + self._noted(visit, found), at_zero + self.losses(before.block, before.slacks)
+            total, at_zero = total + self._total(visit, found), at_zero + self.losses(before.block, before.slacks)
             alpha = self.C * self.c[visit.block]
             visit.enter(alpha, ledger)
             scores = visit.sizes(alpha, w) + before.sizes(alpha, w)
@@ -281,10 +275,10 @@ class Problem:
             ledger.linear = 0.0
         return total, ledger.evidence(1.0)
 
-    def _noted(self, visit: Visit, found: FloatVector | None) -> float:
+    def _total(self, visit: Visit, found: FloatVector | None) -> float:
         """Σ c_i ℓ of a visit's slacks, or of the upper bounds on them, which are written to `found`."""
-        if isinstance(visit, CutVisit) and self.exact and not self.misjudged:
-            self.misjudged = misjudged(self, visit)
+        if isinstance(visit, CutVisit) and self.exact and not self.misjudgement:
+            self.misjudgement = find_misjudgement(self, visit)
         if found is not None:
             found[visit.block] = visit.above
         return self.losses(visit.block, visit.above)
@@ -296,37 +290,6 @@ class Problem:
             return evidence_of(store, self.n_weights, c)
         ridge = np.divide(0.5, c, out=np.full(len(c), np.inf), where=c > 0)
         return evidence_of(store, self.n_weights, np.where(c > 0, np.inf, 0.0), ridge)
-
-    def bound(self, evidence: Evidence) -> float:
-        """The lower bound on the least P that evidence proves."""
-        return evidence.bound(self.penalty, self.l1)
-
-    def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
-        """The α of each cut for which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
-        return self.slopes(cuts.block, cuts.b - dots(cuts.a, w))
-
-    def slopes(self, blocks: IntVector, slacks: FloatVector) -> FloatVector:
-        """C c_i ℓ'(ξ_i) of blocks with these slacks; negative slacks count as 0."""
-        c = self.C * self.c[blocks]
-        return c * (slacks > 0) if self.loss == "hinge" else 2.0 * c * np.maximum(slacks, 0.0)
-
-    def losses(self, blocks: AnyArray, slacks: FloatVector) -> float:
-        """Σ c_i ℓ(ξ_i) of blocks with these slacks."""
-        slacks = np.maximum(slacks, 0.0)
-        return inner(self.c[blocks], slacks if self.loss == "hinge" else slacks**2)
-
-    def full_pass(self, w: FloatVector) -> Iterator[Cuts]:
-        """The cuts at `w` of all examples with a positive weight, in batches; `slacks` is left as it is."""
-        for batch in pass_batches(self):
-            yield self._ask(self._oracle(w, batch), w, batch)
-
-    def visits(self, w: FloatVector, wants: Wants = "sum") -> Iterator[Visit]:
-        """A full pass at `w`: slacks and cuts, batch by batch, or the sum of all cuts where that is quicker to have."""
-        if self.summed is not None and wants != "cuts":
-            yield self.summed.visit(self, w, wants)
-        else:
-            for cuts in self.full_pass(w):
-                yield CutVisit(cuts.block, self.slacks_of(cuts, w), cuts, w)
 
     def primal_estimate(self, w: FloatVector) -> float | None:
         """P at `w` with the slacks that `cuts` last saw, each at the weights of that moment; None before any.
@@ -343,6 +306,13 @@ class Problem:
             return None if self.c.any() else 0.0
         return self.losses(seen, self.slacks[seen]) * float(np.count_nonzero(self.c) / len(seen))
 
+    def least_at_zero(self) -> float | None:
+        """A lower bound on P(0), from the cuts that are known; None if there are none."""
+        if self.known is None:
+            return None
+        blocks = np.flatnonzero(self.c).astype(np.int32)
+        return self.C * self.losses(blocks, self.known.slacks(blocks, np.zeros(self.n_weights)))
+
     def per_example(self, of_blocks: FloatVector) -> FloatVector:
         """The sum of `of_blocks` over the blocks of each example."""
         blocks = self.objective.blocks(self.examples)
@@ -352,32 +322,7 @@ class Problem:
 
     def forget(self) -> None:
         """Forget all slacks seen so far."""
-        self.slacks, self.misjudged = np.full(len(self.c), np.nan), ""
-
-    def may_end(self) -> None:
-        """A moment when training may be cut short; for solvers that compute for long between two oracle calls."""
-        if self.meter.watch is not None:
-            self.meter.watch(0)
-
-    def _oracle(self, w: FloatVector, batch: IntVector) -> Oracle:
-        """The objective's cuts; some want to be told each slack at `w`, by the known cuts, or else as it was last seen.
-
-        Such an objective has a block per example.
-        """
-        if not self._looks_beyond:
-            return self.objective.cuts
-        xi = np.zeros(self.n_blocks)
-        xi[batch] = self.slacks[batch] if self.known is None else self.known.slacks(batch, w)
-        return partial(cast("Beyond", self.objective).cuts_beyond, np.fmax(xi, 0.0))
-
-    def _ask(self, oracle: Oracle, w: FloatVector, batch: IntVector) -> Cuts:
-        if self.meter.watch is not None:
-            self.meter.watch(len(batch))
-        begin = perf_counter()
-        parts = shares(batch, self.examples.work, self.n_threads)
-        cuts = concatenate(run([partial(oracle, self.examples, w, part) for part in parts]))
-        self.meter.count(len(batch), perf_counter() - begin)
-        return cuts
+        self.slacks, self.misjudgement = np.full(len(self.c), np.nan), ""
 
 
 def in_shares(examples: Examples, task: Callable[[IntVector], T], n_threads: int = 1) -> list[T]:

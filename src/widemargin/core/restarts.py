@@ -18,7 +18,8 @@ from widemargin.core.completion import CompletedOnTheWay, SummedOnTheWay, begin,
 from widemargin.core.interrupt import interruption
 from widemargin.core.latent import fit_latent
 from widemargin.core.loop import fit, name_run
-from widemargin.core.problem import Meter, Problem
+from widemargin.core.oracle import Meter
+from widemargin.core.problem import Problem
 from widemargin.core.rounds import Rounds
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver

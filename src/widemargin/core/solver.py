@@ -53,7 +53,7 @@ DERIVED: Any = field(metadata={"derived": True})
 class Carried(Protocol):
     """What one run leaves for the next: the cuts of every block (`CutStore`), or planes (`solvers.planes`).
 
-    `origin` is the problem that they belong to (`core.origin`); None if whoever passes them on vouches for them.
+    `origin` is the problem that they belong to (`core.contents`); None if whoever passes them on vouches for them.
     """
 
     origin: Any
@@ -78,6 +78,8 @@ class Solver(Protocol):
     `heeds_errors` : how large errors are makes a difference to it
     `mixes` : its states are `Movable`, so that the weights of runs on several parts can be mixed (`parts`)
     `usual_epochs` : how many epochs are enough where no gap tells when to stop; None for solvers that prove one
+
+    `problem` is a `Problem`, or for solvers that work on several parts of the data their sum (`parts.problem`).
 
     A state is a dataclass of arrays, numbers and `CutStore`s, so that a checkpoint can hold it. `later` declares how
     long an array may become that is empty at first. If the state has a method ``flaw(problem)``, it says why what was
@@ -119,20 +121,20 @@ class Solver(Protocol):
         """Whether the size of errors makes a difference; it may depend on parameters."""
         return True
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> Any:
+    def start(self, problem: Any, w: FloatVector | None = None, cuts: Any = None) -> Any:
         """A fresh state: near the weights `w` if given, or at the dual point that `cuts` hold if given.
 
         `cuts` are what `carried` returned for another state, rebased if gold has changed since.
         """
 
-    def seasoned(self, problem: Problem, state: Any, examples: int) -> None:
+    def seasoned(self, problem: Any, state: Any, examples: int) -> None:
         """Count the weights of a fresh state as the result of one epoch over so many examples, more than there are."""
         return
 
-    def epoch(self, problem: Problem, state: Any, rng: np.random.Generator) -> None:
+    def epoch(self, problem: Any, state: Any, rng: np.random.Generator) -> None:
         """Visit every block once, changing `state` in place; it is consistent whenever `problem` is asked for cuts."""
 
-    def inform(self, problem: Problem, state: Any) -> None:
+    def inform(self, problem: Any, state: Any) -> None:
         """Called when the problem's `slacks` are those at the state's weights, of all blocks that were visited before.
 
         That is so after a pass that should have proven a gap but did not; by default, nothing is made of it.
@@ -142,22 +144,22 @@ class Solver(Protocol):
     def weights(self, state: Any) -> FloatVector:
         """The weights of the state; may share memory with it."""
 
-    def dual(self, problem: Problem, state: Any) -> float | None:
+    def dual(self, problem: Any, state: Any) -> float | None:
         """A lower bound on P at every w, as far as the solver knows; None for solvers without one.
 
         It decides when to stop, and proves nothing: a certificate is made of `evidence`.
         """
         return None
 
-    def evidence(self, problem: Problem, state: Any) -> Evidence | None:
+    def evidence(self, problem: Any, state: Any) -> Evidence | None:
         """The α and cuts of the state, summed up; None for solvers without, which are certified by `Problem.bounds`."""
         return None
 
-    def ended(self, problem: Problem, state: Any) -> str:
+    def ended(self, problem: Any, state: Any) -> str:
         """Why the solver itself has come to an end after an epoch, in a word; empty if it can go on."""
         return ""
 
-    def carried(self, problem: Problem, state: Any) -> Carried | None:
+    def carried(self, problem: Any, state: Any) -> Carried | None:
         """Cuts or planes for a run on a similar problem to start from; None for solvers that start from weights."""
         return None
 

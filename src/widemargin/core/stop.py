@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from widemargin._types import FloatVector
 from widemargin.core.checks import is_number
-from widemargin.core.solution import Epoch
+from widemargin.core.solution import Epoch, relative_gap
 from widemargin.errors import WidemarginError
 
 Score = Callable[[FloatVector], float]
@@ -43,6 +43,39 @@ class Stop:
     def is_close(self, gap: float, primal: float) -> bool:
         """Whether weights with this objective and relative gap are good enough."""
         return self.gap is not None and gap <= self.gap
+
+    def suffices(self, primal: float | None, dual: float | None) -> bool:
+        """Whether these, if they were proven, would be good enough."""
+        gap = relative_gap(primal, dual)
+        return gap is not None and primal is not None and self.is_close(gap, primal)
+
+    def is_missed_by(self, gap: float | None) -> bool:
+        """Whether a gap was asked for that is smaller than this one."""
+        return self.gap is not None and (gap is None or gap > self.gap)
+
+    def reason(self, row: Epoch | None, *, exact: bool = True, waited: int = 0, own: str = "") -> str:
+        """The rule that holds after the epoch of `row`, None before the first; empty if training goes on.
+
+        `waited` epochs have tried the patience, and `own` is why the solver itself cannot go on. With an inexact oracle
+        no gap is ever proven; one seen in a full pass is as good as it gets.
+        """
+        if row is None:
+            return "epochs" if self.epochs == 0 else ""
+        known = row.gap is not None and row.primal is not None and (row.certified or not exact)
+        if known and self.is_close(row.gap or 0.0, row.primal or 0.0):
+            return "gap"
+        if self.patience is not None and waited >= self.patience:
+            return "patience"
+        return own or ("epochs" if self.epochs is not None and row.epoch >= self.epochs else "")
+
+    def check_that_it_ends(self, *, provable: bool, has_score: bool) -> None:
+        """Raise if no rule can ever hold: a gap must be provable, and patience needs a score."""
+        rules = (self.epochs, self.seconds, self.gap if provable else None, self.patience if has_score else None)
+        if all(rule is None for rule in rules):
+            raise WidemarginError(
+                "training would never end: the stop rule gap needs a solver with a dual and an exact decoder, "
+                "patience a development score; give epochs or seconds"
+            )
 
 
 class Callback:

@@ -23,6 +23,7 @@ from widemargin.core.examples import Totals, Unreachable
 from widemargin.core.sparse import absolute, add_rows, dots, taken
 
 if TYPE_CHECKING:
+    from widemargin.core.oracle import Oracle
     from widemargin.core.problem import Problem
 
 PASS_BATCH, SMOOTH_PASS_BATCH = 1024, 128
@@ -93,7 +94,7 @@ class SumVisit(NamedTuple):
 Visit: TypeAlias = CutVisit | SumVisit
 
 
-def misjudged(problem: "Problem", visit: CutVisit) -> str:
+def find_misjudgement(problem: "Problem", visit: CutVisit) -> str:
     """What is wrong if an output is worth less than gold, whose cut is 0: no argmax returns it where gold is possible.
 
     Empty if nothing is.
@@ -115,7 +116,7 @@ def misjudged(problem: "Problem", visit: CutVisit) -> str:
     )
 
 
-def pass_batches(problem: "Problem") -> list[IntVector]:
+def pass_batches(problem: "Oracle") -> list[IntVector]:
     """All examples with a positive weight, in order, in the batches of a full pass."""
     examples, smooth = problem.weighted, problem.objective.kind == "smooth"
     # Tangents have long rows: by measurement, computing those of 512 chains at once takes twice as long per chain.

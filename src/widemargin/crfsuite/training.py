@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import sqrt
 from time import perf_counter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
 from widemargin.core.dense import inner
-from widemargin.core.loop import fit
+from widemargin.core.loop import open_run
 from widemargin.core.problem import Problem
 from widemargin.core.solution import relative_gap
 from widemargin.core.solver import Solver
@@ -53,11 +53,10 @@ class Course:
         self.scale = scale_of(values)
         self.losses: list[float] = []
         self.loss_at_zero = np.inf
-        self.ends = ""
         self.begin = perf_counter()
 
-    def after(self, problem: Problem, solver: Solver, state: Any) -> None:
-        """An iteration is over."""
+    def look(self, problem: Problem, solver: Solver, state: Any) -> str:
+        """Write about an iteration that is over; return the rule of CRFsuite that ends training, if one does."""
         w = solver.weights(state)
         report = {
             "lbfgs": self._lbfgs,
@@ -81,7 +80,7 @@ class Course:
                 self.say(line)
         self.say("\n")
         self.begin = perf_counter()
-        self.ends = report.ends
+        return report.ends
 
     def _lbfgs(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
         scale, size = self.scale, _norm(w)
@@ -138,25 +137,6 @@ class Course:
 def _norm(w: FloatVector) -> float:
     """‖w‖."""
     return sqrt(inner(w, w))
-
-
-class Watched:
-    """A solver whose iterations a `Course` looks at; all else is the solver's."""
-
-    def __init__(self, solver: Solver, course: Course) -> None:
-        self.solver, self.course = solver, course
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.solver, name)
-
-    def epoch(self, problem: Problem, state: Any, rng: np.random.Generator) -> None:
-        """One iteration, then the course's look at it."""
-        self.solver.epoch(problem, state, rng)
-        self.course.after(problem, self.solver, state)
-
-    def ended(self, problem: Problem, state: Any) -> str:
-        """The rule of CRFsuite that ends training, or the solver's own reason."""
-        return self.course.ends or self.solver.ended(problem, state)
 
 
 class HeldOut:
@@ -282,8 +262,11 @@ def _trained(chain: Any, given: Chains, course: Course, plan: Plan) -> FloatVect
     chosen: Any = plan.solver
     if course.algorithm in PARAMETERS and not lbfgs:
         chosen = replace(chosen, batch_size=min(MOST_AT_ONCE, max(1, examples.n_examples // FEWEST_BATCHES)))
-    solver = cast("Solver", Watched(chosen, course))
-    solution = fit(problem, solver, stop=plan.stop)
+    with open_run(problem, chosen, stop=plan.stop) as run:
+        run.start()
+        for state in run.epochs():
+            run.reason = course.look(problem, chosen, state)
+        solution = run.solution()
     why = EXHAUSTED if solution.stopped == "epochs" else solution.stopped
     if lbfgs:
         course.say(f"L-BFGS {'resulted in' if why == 'convergence' else 'terminated with'} {_with_article(why)}\n")

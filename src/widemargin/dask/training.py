@@ -141,7 +141,7 @@ class Runs:
             team.start(lambda: None)
             if not sum(each.weight for each in team.about.values()):
                 raise DataError("no example has anything to learn from")
-            problem = PartedProblem.of(team, plan.objective, plan.C, plan.loss, plan.penalty, plan.l1)
+            problem = PartedProblem(team, plan.objective, plan.C, plan.loss, plan.penalty, plan.l1)
             with self.shown.of(team, carrier, aside=bool(within)) as progress:
                 solution = fit(
                     problem,
@@ -156,7 +156,7 @@ class Runs:
         finally:
             carrier.close()
         solution = replace(solution, cuts=None, slacks=None)
-        model = model_of(compiled, plan, solution, len(problem.weighted))
+        model = model_of(compiled, plan, solution, problem.n_counted)
         model.summary |= {"data": about} if about else {}
         model.summary |= _unreachable(team)
         return Trained(model, solution, team.n_parts, team.sent, team.received, team.rebuilt)

@@ -13,7 +13,7 @@ import numpy as np
 
 from widemargin._version import __version__
 from widemargin.parts.messages import Call, Missing, Past, Settled
-from widemargin.parts.part import Part, rebuilt
+from widemargin.parts.part import Part
 from widemargin.parts.team import About
 
 Make = Callable[[Any, Any, int], Part]
@@ -71,7 +71,9 @@ def rebuild(run: str, number: int, make: Make, shared: Any, piece: Any, past: Pa
     with host.lock:
         if host.part is None or host.part.rounds != past.begin + len(past.rounds):
             host.part = None  # its memory is needed
-            host.part = rebuilt(make(shared, piece, number), past)
+            fresh = make(shared, piece, number)
+            fresh.repeat(past)
+            host.part = fresh
         return About.of(host.part)
 
 

@@ -9,7 +9,8 @@ and then w += Σ_k Δw_k. P and D are ½‖w‖² and sums over parts, so the ce
 | file | holds |
 | --- | --- |
 | `messages` | what the driver and the parts tell each other |
-| `part` | one part of a dual solver's run, and `mixed` that of a primal solver's |
+| `part` | one part of a dual solver's run |
 | `team` | the driver's side: who knows what, parts that are lost, bytes moved |
-| `cocoa`, `mixing` | the rounds, as solvers of the one training loop, for the sum over parts that `problem` is |
+| `cocoa`, `consensus`, `mixing` | the rounds, as solvers of the one training loop |
+| `problem` | the sum over parts, which they minimise |
 """

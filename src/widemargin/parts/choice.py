@@ -9,8 +9,7 @@ from widemargin.core.solver import Solver
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.parts.cocoa import Cocoa
 from widemargin.parts.consensus import Consensus
-from widemargin.parts.mixed import MixedPart
-from widemargin.parts.mixing import Mixing
+from widemargin.parts.mixing import MixedPart, Mixing
 from widemargin.parts.part import DualPart, Part
 
 Rounds: TypeAlias = Literal["consensus", "cocoa"]
@@ -22,10 +21,7 @@ def part_of(problem: Problem, solver: Solver, number: int) -> Part:
     check(problem, solver)
     if solver.mixes:
         return MixedPart(problem, solver, number)
-    own = solver.on_a_part()
-    if own is None:
-        raise UnsupportedError(f"{type(solver).__name__} {CANNOT}")
-    return DualPart(problem, own, number)
+    return DualPart(problem, _local(solver), number)
 
 
 def rounds_of(solver: Solver, local_epochs: int = 1, rounds: Rounds = "consensus") -> Solver:
@@ -34,13 +30,15 @@ def rounds_of(solver: Solver, local_epochs: int = 1, rounds: Rounds = "consensus
         raise WidemarginError(f"rounds must be one of {', '.join(ROUNDS)}, not {rounds!r}")
     if solver.mixes:
         return Mixing(local=repr(solver), epochs=local_epochs)
+    return ROUNDS[rounds](local=repr(_local(solver)), epochs=local_epochs)
+
+
+def _local(solver: Solver) -> Solver:
     own = solver.on_a_part()
     if own is None:
-        raise UnsupportedError(f"{type(solver).__name__} {CANNOT}")
-    return ROUNDS[rounds](local=repr(own), epochs=local_epochs)
-
-
-CANNOT = (
-    "needs all blocks at once, so it cannot work on several parts of the data; take a block-wise dual solver, such as "
-    "auto, dcd, sdm or ocp, or one whose weights can be mixed, such as perceptron or adagrad"
-)
+        raise UnsupportedError(
+            f"{type(solver).__name__} needs all blocks at once, so it cannot work on several parts of the data; take a "
+            "block-wise dual solver, such as auto, dcd, sdm or ocp, or one whose weights can be mixed, such as "
+            "perceptron or adagrad"
+        )
+    return own

@@ -23,7 +23,6 @@ from widemargin._types import FloatVector
 from widemargin.core.choices import Loss
 from widemargin.core.dense import inner
 from widemargin.core.penalty import best_bound
-from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number
 from widemargin.errors import UnsupportedError
 from widemargin.parts.messages import Change, Hold, Order, Report, Settled
@@ -65,13 +64,13 @@ class Cocoa(Solver):
 
     losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge", "hinge")
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> CocoaState:
+    def start(self, problem: PartedProblem, w: FloatVector | None = None, cuts: Any = None) -> CocoaState:
         """α = 0."""
         return CocoaState(zero(problem, w, cuts))
 
-    def epoch(self, problem: Problem, state: CocoaState, rng: np.random.Generator) -> None:
+    def epoch(self, problem: PartedProblem, state: CocoaState, rng: np.random.Generator) -> None:
         """One round."""
-        team = ready(problem, state, state.w)
+        team = ready_team(problem, state, state.w)
         sigma = max(self.caution * team.n_parts, 1.0)
         order = Order(sigma, self.epochs, state.beta, int(rng.integers(LARGEST_SEED)))
         change = np.zeros(problem.n_weights)
@@ -108,7 +107,7 @@ class Cocoa(Solver):
         """The common w."""
         return state.w
 
-    def dual(self, problem: Problem, state: CocoaState) -> float:
+    def dual(self, problem: PartedProblem, state: CocoaState) -> float:
         """The best D so far, of any tα."""
         return state.dual
 
@@ -122,41 +121,36 @@ def best_share(slope: float, curvature: float) -> float:
     return 1.0 if gain >= GOOD * (best * slope - best**2 * curvature) else max(best, 0.0)
 
 
-def zero(problem: Problem, w: FloatVector | None, cuts: Any) -> FloatVector:
+def zero(problem: PartedProblem, w: FloatVector | None, cuts: Any) -> FloatVector:
     """The weights that all parts start from."""
+    if not isinstance(problem, PartedProblem):
+        raise UnsupportedError("this solver works on several parts of the data; take the local one itself")
     if w is not None or cuts is not None:
         raise UnsupportedError("a solver on several parts starts from zero, not from weights or cuts")
-    return np.zeros(_parted(problem).n_weights)
+    return np.zeros(problem.n_weights)
 
 
-def ready(problem: Problem, state: Any, common: FloatVector) -> Team:
+def ready_team(problem: PartedProblem, state: Any, common: FloatVector) -> Team:
     """The team of a problem, at the round of the state and its common weights."""
-    parted = _parted(problem)
-    if parted.team.rounds != state.rounds:
-        parted.team.start(problem.may_end, state.rounds)
-    parted.common = common
-    return parted.team
+    if problem.team.rounds != state.rounds:
+        problem.team.start(problem.may_end, state.rounds)
+    problem.common = common
+    return problem.team
 
 
-def bound_of(problem: Problem, linear: float, w: FloatVector, mass: float) -> float:
+def bound_of(problem: PartedProblem, linear: float, w: FloatVector, mass: float) -> float:
     """The best D at tα, 0 ≤ t, that parts promise: a certificate is made from what they hold (`PartedProblem`)."""
     return best_bound("l2", 1.0, linear, w, mass, np.inf if problem.loss == "squared_hinge" else 1.0)
 
 
-def held_by_all(problem: Problem, order: Order, w: FloatVector) -> tuple[Settled, float, float]:
+def held_by_all(problem: PartedProblem, order: Order, w: FloatVector) -> tuple[Settled, float, float]:
     """How a round ends at what all parts hold, which `w` does not know: at w = Σ_k v_k, with Σ bα and the mass term."""
-    held = [each.sums for _, each in _parted(problem).team.ask(Hold(order), problem.may_end)]
+    held = [each.sums for _, each in problem.team.ask(Hold(order), problem.may_end)]
     evidence = together(held, problem.n_weights)
     return Settled(Change.between(w, evidence.s)), evidence.linear, evidence.quadratic
 
 
-def note(problem: Problem, k: int, report: Report, n_parts: int) -> None:
+def note(problem: PartedProblem, k: int, report: Report, n_parts: int) -> None:
     """Keep what the oracle of part k has seen."""
     problem.slacks[k] = np.nan if report.loss is None else report.loss
     problem.meter.count(report.calls, report.seconds / n_parts)
-
-
-def _parted(problem: Problem) -> PartedProblem:
-    if not isinstance(problem, PartedProblem):
-        raise UnsupportedError("this solver works on several parts of the data; take the local one itself")
-    return problem

@@ -31,11 +31,11 @@ import numpy as np
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.choices import Loss
 from widemargin.core.dense import inner
-from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number
-from widemargin.parts.cocoa import LARGEST_SEED, bound_of, held_by_all, note, ready, zero
+from widemargin.parts.cocoa import LARGEST_SEED, bound_of, held_by_all, note, ready_team, zero
 from widemargin.parts.common import Common, Pulls
 from widemargin.parts.messages import NOTHING, Change, Order, Settled
+from widemargin.parts.problem import PartedProblem
 
 LENGTH, MOMENTUM = 1.5, 0.3  # by measurement on tags, names and addresses (benchmarks/scale.py)
 FADING = 0.9
@@ -82,14 +82,14 @@ class Consensus(Solver):
 
     losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge", "hinge")
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> ConsensusState:
+    def start(self, problem: PartedProblem, w: FloatVector | None = None, cuts: Any = None) -> ConsensusState:
         """α = 0."""
         w = zero(problem, w, cuts)
         return ConsensusState(w, w.copy(), w.copy(), *NOTHING)
 
-    def epoch(self, problem: Problem, state: ConsensusState, rng: np.random.Generator) -> None:
+    def epoch(self, problem: PartedProblem, state: ConsensusState, rng: np.random.Generator) -> None:
         """One round."""
-        team = ready(problem, state, state.z)
+        team = ready_team(problem, state, state.z)
         optimism = _optimism(problem, state)
         sigma = self.sigma or state.sigma or usual_sigma(problem)
         momentum = 0.0 if state.anew else self.momentum
@@ -126,17 +126,17 @@ class Consensus(Solver):
         """The common weights."""
         return state.z
 
-    def dual(self, problem: Problem, state: ConsensusState) -> float:
+    def dual(self, problem: PartedProblem, state: ConsensusState) -> float:
         """The best D so far."""
         return state.best
 
 
-def usual_sigma(problem: Problem) -> float:
+def usual_sigma(problem: PartedProblem) -> float:
     """The σ to begin with, whatever the number of parts: the best one falls with the cube root of C Σ c_i."""
     return float(LENGTH / max(problem.C * float(problem.example_weight.sum()), TINY) ** (1 / 3))
 
 
-def _optimism(problem: Problem, state: ConsensusState) -> float:
+def _optimism(problem: PartedProblem, state: ConsensusState) -> float:
     """How much larger the losses at z are than those the parts see near their own weights, as far as is known.
 
     A full pass at z replaces what the parts saw by the truth (`PartedProblem`); rounds after it are scaled by the same

@@ -141,13 +141,13 @@ class Held(NamedTuple):
 class Seen(NamedTuple):
     """Σ c_i ℓ(ξ_i) of a part at the common w, the oracle calls and their seconds.
 
-    `sums` are the evidence for a bound, and `misjudged` is that of the part's problem.
+    `sums` are the evidence for a bound, and `misjudgement` is that of the part's problem.
     """
 
     loss: float
     calls: int
     seconds: float
-    misjudged: str = ""
+    misjudgement: str = ""
     sums: "Sums | None" = None
 
 

@@ -2,6 +2,10 @@
 
 With one round this is one-shot averaging; with a round after every epoch and the perceptron it is iterative parameter
 mixing (McDonald et al. 2010).
+
+A part makes the solver's epochs on its own examples, and goes on from the mixture. A solver that minimises P does so
+with C / μ, μ the part's share of Σ c_i: the part's losses stand for those of all. One that is driven by mistakes alone,
+such as the perceptron, takes C as it is.
 """
 
 from dataclasses import dataclass, field
@@ -13,9 +17,13 @@ from widemargin._types import FloatVector
 from widemargin.core.choices import Loss, Penalty
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, number
-from widemargin.parts.cocoa import LARGEST_SEED, note, ready, zero
-from widemargin.parts.messages import Change, Order, Settled
+from widemargin.core.solver import Movable, Solver, number
+from widemargin.parts.cocoa import LARGEST_SEED, note, ready_team, zero
+from widemargin.parts.messages import Change, Look, Order, Report, Seen, Settled
+from widemargin.parts.part import Part, Saved
+from widemargin.parts.problem import PartedProblem
+from widemargin.solvers.adaptive import AdaptiveState
+from widemargin.solvers.descent import DescentState
 
 
 @dataclass(slots=True)
@@ -44,13 +52,13 @@ class Mixing(Solver):
     penalties: ClassVar[tuple[Penalty, ...]] = ("l2", "l1")
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> MixingState:
+    def start(self, problem: PartedProblem, w: FloatVector | None = None, cuts: Any = None) -> MixingState:
         """Weights zero."""
         return MixingState(zero(problem, w, cuts))
 
-    def epoch(self, problem: Problem, state: MixingState, rng: np.random.Generator) -> None:
+    def epoch(self, problem: PartedProblem, state: MixingState, rng: np.random.Generator) -> None:
         """One round."""
-        team = ready(problem, state, state.w)
+        team = ready_team(problem, state, state.w)
         total = float(problem.example_weight.sum())
         order = Order(total, self.epochs, 0.0, int(rng.integers(LARGEST_SEED)), whole=True)
         change, mean = np.zeros(problem.n_weights), np.zeros(problem.n_weights)
@@ -71,3 +79,41 @@ class Mixing(Solver):
     def weights(self, state: MixingState) -> FloatVector:
         """The average of what the parts return."""
         return state.mean if state.rounds else state.w
+
+
+class MixedPart(Part):
+    """A part of a run that mixes weights."""
+
+    state: Movable
+
+    def __init__(self, problem: Problem, solver: Solver, number: int) -> None:
+        super().__init__(problem, solver, number)
+        self.w: FloatVector = np.zeros(problem.n_weights)
+
+    def settle(self, settled: Settled) -> None:
+        """Go on from the mixture."""
+        settled.change.added(self.w)
+        self.state.move(self.w)
+        super().settle(settled)
+
+    def load(self, path: str) -> Saved:
+        """Read what `save` wrote."""
+        saved = super().load(path)
+        self.w = self.state.last().copy()
+        return saved
+
+    def _make_round(self, order: Order) -> Report:
+        """Run the solver's epochs; `order.sigma` is Σ c_i of all parts."""
+        problem, weight = self.problem, float(self.problem.example_weight.sum())
+        if isinstance(self.state, DescentState | AdaptiveState) and weight > 0.0:
+            problem.C = self.C * order.sigma / weight
+        clock = self._run(order)
+        last = Change.between(self.w, self.state.last())
+        mean = Change.between(self.w, self.solver.weights(self.state))
+        known = problem.loss_seen(), clock.calls, clock.seconds
+        return Report(last, 0.0, 0.0, (0.0, 0.0, 0.0), *known, self.mark.after(last, mean), mean)
+
+    def look(self, at: Look) -> Seen:
+        """A bound comes from the tangents at the weights."""
+        w, problem = at.change.to(self.w), self.problem
+        return self._see(lambda: problem.tangents(w) if at.proves else (problem.total_loss(w), None))

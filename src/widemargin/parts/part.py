@@ -13,49 +13,154 @@ part then blends its old working sets with the new: α ← (1 − t)α_old + tα
 """
 
 from collections.abc import Callable
-from time import perf_counter
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._threads import one_blas_thread
-from widemargin._types import FloatVector
+from widemargin._types import FloatVector, IntVector
+from widemargin.core.checkpoint import digest, fingerprint
+from widemargin.core.contents import contents_digest
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, find
 from widemargin.core.dense import inner
 from widemargin.core.evidence import Evidence
+from widemargin.core.header import Place, mapping, plain, record, text
 from widemargin.core.lookup import lookup_for
+from widemargin.core.loop import Clock, epochs
+from widemargin.core.model_file import read_model, write_model
+from widemargin.core.packing import Arrays, pack, unpack
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver
+from widemargin.core.stored import Stored
+from widemargin.errors import ModelFileError, WidemarginError
 from widemargin.parts.common import Common
 from widemargin.parts.messages import NOTHING, Change, Held, Look, Mark, Order, Past, Report, Seen, Settled, Sums
-from widemargin.parts.saved import Saved, about_part, mark_of, read_part, write_part
 from widemargin.solvers.dual import DualState, limits
 
+STRUCTURE = "part"
 
-class Part(Protocol):
-    """Examples, and what a solver has learnt from them so far; part `number` has settled `rounds`, as `mark` tells."""
 
-    problem: Problem
-    number: int
-    rounds: int
-    mark: Mark
+@dataclass(slots=True)
+class Saved:
+    """A part as its file holds it, after `rounds` rounds: arrays and JSON with their digest, never a pickle.
+
+    Beside the solver's state there are the slacks that the oracle last saw, and the σ′ that α is scaled by. `z` and `u`
+    are empty where rounds start from w itself. In the last round w moved at the indices `together` by `by_together`,
+    by this part alone at `own` by `by_own`. `path` is that of the part's `Mark`.
+    """
+
+    state: Any
+    slacks: FloatVector
+    together: IntVector = field(default_factory=lambda: NOTHING.indices)
+    by_together: FloatVector = field(default_factory=lambda: NOTHING.values)
+    own: IntVector = field(default_factory=lambda: NOTHING.indices)
+    by_own: FloatVector = field(default_factory=lambda: NOTHING.values)
+    z: FloatVector = field(default_factory=lambda: NOTHING.values)
+    u: FloatVector = field(default_factory=lambda: NOTHING.values)
+    rounds: int = 0
+    sigma: float = 1.0
+    path: str = ""
+
+
+class Part:
+    """Examples, and what a solver has learnt from them so far; part `number` has settled `rounds`, as `mark` tells.
+
+    Parameters
+    ----------
+    problem : the part's own examples, or all of them with weight 0 for those of other parts; the C is that of the whole
+    solver : the solver of the parts
+    number : the number of the part, so that parts draw different random numbers
+    """
+
+    def __init__(self, problem: Problem, solver: Solver, number: int) -> None:
+        self.problem, self.solver, self.number = problem, solver, number
+        self.C, self.rounds = problem.C, 0
+        # All that a part is made from.
+        self.about = {"part": number, **fingerprint(problem, solver), "contents": contents_digest(problem.examples)}
+        self.mark = Mark(Mark("").after(self.about))
+        self.state: Any = solver.start(problem)
+        self._report: Report | None = None
+
+    def round(self, order: Order) -> Report:
+        """The report on a round from the common w, which is made unless it has been."""
+        if self._report is None:
+            self._report = self._make_round(order)
+        return self._report
 
     def settle(self, settled: Settled) -> None:
         """Take over how the last round ended."""
-
-    def round(self, order: Order) -> Report:
-        """Make a round from the common w."""
+        if self._report is not None:
+            self.mark = self.mark._replace(path=self._report.path)
+        self._report = None
+        self.rounds += 1
 
     def look(self, at: Look) -> Seen:
-        """Σ c_i ℓ(ξ_i) near the common w."""
+        """Σ c_i ℓ(ξ_i) near the common weights, with evidence if the look proves."""
+        raise NotImplementedError
+
+    def _see(self, find: Callable[[], tuple[float, Evidence | None]]) -> Seen:
+        """The loss of a full pass with the C of the whole, and evidence, as `find` finds them."""
+        problem = self.problem
+        clock, own = Clock(problem.meter), problem.C
+        problem.C, problem.misjudgement = self.C, ""
+        try:
+            with one_blas_thread():
+                loss, evidence = find()
+        finally:
+            problem.C = own
+        sums = None if evidence is None else Sums.of(evidence)
+        return Seen(loss, clock.calls, clock.seconds, problem.misjudgement, sums)
 
     def save(self, path: str) -> None:
         """Write the state after the last settled round."""
+        arrays: Arrays = {}
+        content = pack(self._saved(), "part", arrays)
+        header = {"structure": STRUCTURE, "about": self.about, "content": content, "digest": digest(content, arrays)}
+        write_model(path, header, arrays)
 
-    def load(self, path: str) -> None:
-        """Read the state that `save` wrote."""
+    def load(self, path: str) -> Saved:
+        """Read what `save` wrote for the same part of the same run."""
+        header, arrays = read_model(path)
+        stored = Stored(Place(f"the part {path}"), header, arrays)
+        stored.checked({"structure": text(), "about": mapping(plain()), "content": record({}), "digest": text()})
+        if header["structure"] != STRUCTURE:
+            raise ModelFileError(f"{path} is not a part of a run")
+        if header["digest"] != digest(header["content"], arrays):
+            raise stored.place.damaged("its contents do not match its digest")
+        if header["about"] != self.about:
+            raise WidemarginError(
+                f"the part {path} belongs to another run or to other data, or is another part; start afresh"
+            )
+        fresh = Saved(self.state, self.problem.slacks)
+        saved: Saved = unpack(header["content"], fresh, arrays, stored.place, self.problem)
+        self.problem.slacks, self.rounds = saved.slacks, saved.rounds
+        self.mark = self.mark._replace(path=saved.path)
+        return saved
+
+    def repeat(self, past: Past) -> None:
+        """Come to where the past of a part leads, as a fresh one."""
+        if past.path is not None:
+            self.load(past.path)
+        for order, settled in past.rounds:
+            self.round(order)
+            self.settle(settled)
+
+    def _run(self, order: Order) -> Clock:
+        """Run the epochs of a round; return the clock that has measured them."""
+        clock, rng = Clock(self.problem.meter), np.random.default_rng([order.seed, self.number])
+        for _ in islice(epochs(self.problem, self.solver, self.state, rng), order.epochs):
+            pass
+        return clock
+
+    def _make_round(self, order: Order) -> Report:
+        raise NotImplementedError
+
+    def _saved(self) -> Saved:
+        return Saved(self.state, self.problem.slacks, rounds=self.rounds, path=self.mark.path)
 
 
 @kernel
@@ -90,72 +195,24 @@ class Moved(NamedTuple):
     own: Change
 
 
-class DualPart:
-    """A part of a dual solver's run.
+class DualPart(Part):
+    """A part of a dual solver's run; `solver` is what `Solver.on_a_part` returned."""
 
-    Parameters
-    ----------
-    problem : the part's own examples, or all of them with weight 0 for those of other parts; the C is that of the whole
-    solver : what `Solver.on_a_part` returned
-    number : the number of the part, so that parts draw different random numbers
-    """
+    state: DualState
 
     def __init__(self, problem: Problem, solver: Solver, number: int) -> None:
-        self.problem, self.solver, self.number = problem, solver, number
-        self.C, self.sigma, self.rounds = problem.C, 1.0, 0
-        self.about = about_part(problem, solver, number)
-        self.mark = mark_of(self.about)
+        super().__init__(problem, solver, number)
+        self.sigma = 1.0
         self.common = Common(np.zeros(problem.n_weights))
         self.moved = Moved(NOTHING, NOTHING)
-        self.state: DualState = solver.start(problem)
         problem.known = solver.known(self.state)
         self._momentum = 0.0
         self._before: CutStore | None = None
-        self._report: Report | None = None
-
-    def round(self, order: Order) -> Report:
-        """Run the solver's epochs on the part's problem of a round."""
-        if self._report is None:
-            self._before = None if order.whole else self._copy()
-            self._report = self._made(order)
-        return self._report
 
     def hold(self, order: Order) -> Held:
         """The evidence in α after a round, which is made unless it has been."""
         path = self.round(order).path
         return Held(Sums.of(self._evidence()), path)
-
-    def _evidence(self) -> Evidence:
-        """The evidence in α as it is; α, C and so all sums are σ′ times the true ones here."""
-        found = self.solver.evidence(self.problem, self.state)
-        assert found is not None
-        linear, quadratic, s, most, off = found
-        return Evidence(linear / self.sigma, quadratic / self.sigma, s / self.sigma, most, off / self.sigma)
-
-    def _made(self, order: Order) -> Report:
-        state, problem, sets = self.state, self.problem, self.state.store.sets
-        self._scaled(order.sigma)
-        self._momentum = order.momentum
-        self._place(order.momentum, state.w)
-        start, linear, mass = state.w.copy(), state.store.linear_term, sets.mass.copy()
-        rng = np.random.default_rng([order.seed, self.number])
-        begin, calls = perf_counter(), problem.meter.calls
-        with one_blas_thread():
-            for _ in range(order.epochs):
-                self.solver.epoch(problem, state, rng)
-        change, sigma, after = Change.between(start, state.w), self.sigma, state.store.linear_term
-        change = change._replace(values=change.values / sigma)
-        moved, ridge = state.store.sets.mass - mass, state.ridge / sigma
-        return Report(
-            change,
-            linear / sigma,
-            after / sigma,
-            (0.5 * inner(ridge, mass**2), inner(ridge * mass, moved), 0.5 * inner(ridge, moved**2)),
-            problem.loss_seen(),
-            problem.meter.calls - calls,
-            perf_counter() - begin,
-            self.mark.after(change, after, state.store.sets.mass),
-        )
 
     def settle(self, settled: Settled) -> None:
         """Keep a share of the step, and take over the common change of w."""
@@ -166,22 +223,52 @@ class DualPart:
         if self._report is not None:
             own = self._report.change
             self.moved = Moved(settled.change, own._replace(values=settled.step * own.values))
-            self.mark = self.mark._replace(path=self._report.path)
         if settled.pulls is None:
             self.common.add(settled.change)
         else:
             self.common.follow(settled.change, settled.pulls, before, self.sigma, self._momentum)
-        self._before = self._report = None
-        self.rounds += 1
+        self._before = None
+        super().settle(settled)
+
+    def load(self, path: str) -> Saved:
+        """Read what `save` wrote."""
+        saved = super().load(path)
+        self.sigma = saved.sigma
+        self.moved = Moved(Change(saved.together, saved.by_together), Change(saved.own, saved.by_own))
+        self.common = Common(self.state.w.copy(), *((saved.z, saved.u) if len(saved.z) else ()))
+        self._rescale()
+        return saved
 
     def look(self, at: Look) -> Seen:
-        """Σ c_i ℓ(ξ_i) near the common weights, by a full pass; a bound comes from α as it is."""
+        """A bound comes from α as it is, hence with the C that belongs to it."""
         evidence = self._evidence() if at.proves else None
         w = at.change.to(self.common.z)
-        return looked(self.problem, self.C, lambda: (self.problem.total_loss(w), evidence))
+        return self._see(lambda: (self.problem.total_loss(w), evidence))
 
-    def save(self, path: str) -> None:
-        """Write α, cuts, w and z."""
+    def _make_round(self, order: Order) -> Report:
+        self._before = None if order.whole else self._copy()
+        state, problem, sets = self.state, self.problem, self.state.store.sets
+        self._scale(order.sigma)
+        self._momentum = order.momentum
+        self._place(order.momentum, state.w)
+        start, linear, mass = state.w.copy(), state.store.linear_term, sets.mass.copy()
+        clock = self._run(order)
+        change, sigma, after = Change.between(start, state.w), self.sigma, state.store.linear_term
+        change = change._replace(values=change.values / sigma)
+        moved, ridge = state.store.sets.mass - mass, state.ridge / sigma
+        return Report(
+            change,
+            linear / sigma,
+            after / sigma,
+            (0.5 * inner(ridge, mass**2), inner(ridge * mass, moved), 0.5 * inner(ridge, moved**2)),
+            problem.loss_seen(),
+            clock.calls,
+            clock.seconds,
+            self.mark.after(change, after, state.store.sets.mass),
+        )
+
+    def _saved(self) -> Saved:
+        """With w in the place of the solver's, which is wherever the last round led."""
         w, z, u = self.common.w, self.common.z, self.common.u
         self.state.w[:] = w
         together, own = self.moved
@@ -189,16 +276,14 @@ class DualPart:
         saved.path = self.mark.path
         if z is not w:
             saved.z, saved.u = z, u
-        write_part(path, self, saved)
+        return saved
 
-    def load(self, path: str) -> None:
-        """Read what `save` wrote."""
-        saved = read_part(path, self, Saved(self.state, self.problem.slacks))
-        self.problem.slacks, self.rounds, self.sigma = saved.slacks, saved.rounds, saved.sigma
-        self.mark = self.mark._replace(path=saved.path)
-        self.moved = Moved(Change(saved.together, saved.by_together), Change(saved.own, saved.by_own))
-        self.common = Common(self.state.w.copy(), *((saved.z, saved.u) if len(saved.z) else ()))
-        self._rescale()
+    def _evidence(self) -> Evidence:
+        """The evidence in α as it is; α, C and so all sums are σ′ times the true ones here."""
+        found = self.solver.evidence(self.problem, self.state)
+        assert found is not None
+        linear, quadratic, s, most, off = found
+        return Evidence(linear / self.sigma, quadratic / self.sigma, s / self.sigma, most, off / self.sigma)
 
     def _place(self, momentum: float, v: FloatVector) -> None:
         """Where the round starts: w + βΔ − σ′βΔ_k, or z − σβΔ_k."""
@@ -216,7 +301,7 @@ class DualPart:
         self._scale_before = self.sigma
         return copy
 
-    def _scaled(self, sigma: float) -> None:
+    def _scale(self, sigma: float) -> None:
         """Turn the α in the store from σ′ times the true ones into `sigma` times these."""
         if sigma != self.sigma:
             self.state.store.scale(sigma / self.sigma)
@@ -226,26 +311,3 @@ class DualPart:
     def _rescale(self) -> None:
         self.problem.C = self.sigma * self.C
         self.state.cap, self.state.ridge = limits(self.problem)
-
-
-def rebuilt(part: Part, past: Past) -> Part:
-    """A fresh part, brought to where its past leads."""
-    if past.path is not None:
-        part.load(past.path)
-    for order, settled in past.rounds:
-        part.round(order)
-        part.settle(settled)
-    return part
-
-
-def looked(problem: Problem, C: float, look: Callable[[], tuple[float, Evidence | None]]) -> Seen:
-    """Σ c_i ℓ(ξ_i) by a full pass with this C, and evidence, as `look` finds them."""
-    begin, calls, own = perf_counter(), problem.meter.calls, problem.C
-    problem.C, problem.misjudged = C, ""
-    try:
-        with one_blas_thread():
-            loss, evidence = look()
-    finally:
-        problem.C = own
-    known = problem.meter.calls - calls, perf_counter() - begin, problem.misjudged
-    return Seen(loss, *known, None if evidence is None else Sums.of(evidence))

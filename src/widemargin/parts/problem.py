@@ -1,34 +1,31 @@
-"""The sum over all parts, as the problem that the training loop sees: its blocks are the parts.
+"""The sum over all parts, as the training loop sees it (`core.problem.Trainable`): its blocks are the parts.
 
     P(w) = ½‖w‖² + C Σ_k L_k(w),   L_k(w) = Σ c_i ℓ(ξ_i(w)) over the blocks of part k
 
-What `Problem` calls the slack of block k is L_k here.
+What `Problem` calls the slack of block k is L_k here. There are no cuts: they stay where the examples are.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from time import perf_counter
-from typing import cast
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin._types import FloatVector
+from widemargin.core import penalty as penalties
 from widemargin.core.choices import Loss, Penalty
+from widemargin.core.cut_store import CutStore
 from widemargin.core.dense import inner
 from widemargin.core.evidence import UNIT, Evidence
-from widemargin.core.examples import Examples
 from widemargin.core.objective import Objective
-from widemargin.core.problem import Problem
-from widemargin.core.visits import SumVisit, Visit, Wants
+from widemargin.core.oracle import Meter
 from widemargin.parts.messages import NOTHING, Change, Look, Seen, Sums
 from widemargin.parts.team import Team
 
 
 class PartedExamples:
     """The examples of all parts: nothing but facts about them, since they are elsewhere."""
-
-    work = None
 
     def __init__(self, team: Team) -> None:
         about = [team.about[k] for k in range(team.n_parts)]
@@ -38,62 +35,78 @@ class PartedExamples:
 
 
 @dataclass(slots=True)
-class PartedProblem(Problem):
+class PartedProblem:
     """The sum over the parts of a team, which has been started; C and the rest are those of the parts' problems.
 
     `common` are the weights that the parts start from, which they know or are told with their next task.
     """
 
-    team: Team = field(kw_only=True)
+    team: Team
+    objective: Objective
+    C: float
+    loss: Loss
+    penalty: Penalty = "l2"
+    l1: float = 1.0
+    meter: Meter = field(default_factory=Meter, repr=False)
+    examples: PartedExamples = field(init=False, repr=False)
+    example_weight: FloatVector = field(init=False, repr=False)
     common: FloatVector = field(init=False, repr=False)
+    slacks: FloatVector = field(init=False, repr=False)
+    known: CutStore | None = field(default=None, init=False, repr=False)
+    misjudgement: str = field(default="", init=False, repr=False)
+    n_weights: int = field(init=False)
+    n_blocks: int = field(init=False)
+    n_counted: int = field(init=False)
+    exact: bool = field(init=False)
+    convex: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
-        self.example_weight = np.array([self.team.about[k].weight for k in range(self.team.n_parts)])
-        self.c = np.ones(self.team.n_parts)
-        self._looks_beyond = False
+        self.examples = PartedExamples(self.team)
+        about = [self.team.about[k] for k in range(self.team.n_parts)]
+        self.example_weight = np.array([each.weight for each in about])
+        self.n_weights, self.n_blocks, self.exact = self.examples.n_weights, len(about), self.examples.exact
+        self.n_counted = sum(each.n_examples for each in about)
         self.common = np.zeros(self.n_weights)
         self.forget()
 
-    @classmethod
-    def of(
-        cls, team: Team, objective: Objective, C: float, loss: Loss, penalty: Penalty = "l2", l1: float = 1.0
-    ) -> "PartedProblem":
-        """The sum over the parts of a team, whose problems have this objective, C, loss and penalty."""
-        examples = cast("Examples", PartedExamples(team))
-        return cls(examples, objective, C=C, loss=loss, penalty=penalty, l1=l1, team=team)
+    def forget(self) -> None:
+        """Forget all losses seen so far."""
+        self.slacks, self.misjudgement = np.full(self.n_blocks, np.nan), ""
 
-    @property
-    def exact(self) -> bool:
-        """Whether the oracles of all parts are exact."""
-        return self.examples.exact
+    def may_end(self) -> None:
+        """A moment when training may be cut short."""
+        if self.meter.watch is not None:
+            self.meter.watch(0)
 
-    @property
-    def weighted(self) -> IntVector:
-        """As many zeros as there are examples, which take no memory: nobody looks at them here."""
-        n = sum(about.n_examples for about in self.team.about.values())
-        return np.broadcast_to(np.zeros(1, dtype=np.int32), (n,))
+    def primal_estimate(self, w: FloatVector) -> float | None:
+        """P at `w` with the losses last seen; parts not seen yet are assumed to be like those seen."""
+        seen = self.slacks[~np.isnan(self.slacks)]
+        return self._value(w, float(seen.sum()) * float(self.n_blocks / len(seen))) if len(seen) else None
 
-    def losses(self, blocks: AnyArray, slacks: FloatVector) -> float:
-        """Σ_k L_k of these parts."""
-        return float(slacks.sum())
+    def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
+        """P(w), by a full pass over the parts."""
+        return self._value(w, sum((seen.loss for seen in self._look(w, found, proves=False)), 0.0))
 
     def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
         """P(w) and a lower bound on the least P, both from what the parts hold now, by a full pass over them."""
         total, sums = 0.0, []
-        for k, seen in self._seen(w, proves=True):
+        for seen in self._look(w, found, proves=True):
             assert seen.sums is not None
             total += seen.loss
             sums.append(seen.sums)
-            if found is not None:
-                found[k] = seen.loss
-        return self.regulariser(w) + self.C * total, self.bound(together(sums, self.n_weights))
+        return self._value(w, total), self.bound(together(sums, self.n_weights))
 
-    def visits(self, w: FloatVector, wants: Wants = "slacks") -> Iterator[Visit]:
-        """Parts with their L_k at `w`; their cuts stay where they are."""
-        for k, seen in self._seen(w, proves=False):
-            yield SumVisit(np.array([k], dtype=np.int32), np.array([seen.loss]), np.empty(0), w)
+    def bound(self, evidence: Evidence) -> float:
+        """The lower bound on the least P that evidence proves."""
+        return evidence.bound(self.penalty, self.l1)
 
-    def _seen(self, w: FloatVector, *, proves: bool) -> Iterator[tuple[int, Seen]]:
+    def least_at_zero(self) -> None:
+        """No bound on P(0): no cuts are known here."""
+
+    def _value(self, w: FloatVector, loss: float) -> float:
+        return penalties.value(self.penalty, self.l1, w) + self.C * loss
+
+    def _look(self, w: FloatVector, found: FloatVector | None, *, proves: bool) -> Iterator[Seen]:
         """What parts see at `w`; L_k at the common weights is kept, since in rounds they see it only nearby."""
         begin, calls = perf_counter(), 0
         change = NOTHING if w is self.common else Change.between(self.common, w)
@@ -101,9 +114,11 @@ class PartedProblem(Problem):
             calls += seen.calls
             if w is self.common:
                 self.slacks[k] = seen.loss
-            if seen.misjudged:
-                self.misjudged = f"in part {k} of the data, {seen.misjudged}"
-            yield k, seen
+            if found is not None:
+                found[k] = seen.loss
+            if seen.misjudgement:
+                self.misjudgement = f"in part {k} of the data, {seen.misjudgement}"
+            yield seen
         self.meter.count(calls, perf_counter() - begin)
 
 

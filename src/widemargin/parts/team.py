@@ -10,7 +10,7 @@ it is then among the `strangers`, and the round ends at what all parts hold (`co
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from widemargin.core.examples import count_unreachable
@@ -42,7 +42,7 @@ class About(NamedTuple):
         problem = part.problem
         unreachable = count_unreachable(problem.examples)
         weight, exact = float(problem.c.sum()), problem.exact
-        return cls(part.mark, len(problem.weighted), weight, problem.n_weights, exact, unreachable)
+        return cls(part.mark, problem.n_counted, weight, problem.n_weights, exact, unreachable)
 
 
 class Carrier(Protocol):
@@ -55,6 +55,28 @@ class Carrier(Protocol):
 
     def rebuild(self, pasts: Mapping[int, Past], watch: Callable[[], None]) -> Iterator[tuple[int, About]]:
         """Make these parts anew, and let them repeat their past."""
+
+
+class LocalCarrier:
+    """Parts in this process, each made by one of `makers`: to count rounds and bytes, and for tests."""
+
+    def __init__(self, makers: Sequence[Callable[[], Part]]) -> None:
+        self.makers, self.n_parts = makers, len(makers)
+        self.parts: dict[int, Part] = {}
+
+    def ask(self, calls: Mapping[int, Call], watch: Callable[[], None]) -> Iterator[tuple[int, Any]]:
+        """The replies of the parts."""
+        for k, call in calls.items():
+            watch()
+            yield k, call.on(self.parts.get(k))
+
+    def rebuild(self, pasts: Mapping[int, Past], watch: Callable[[], None]) -> Iterator[tuple[int, About]]:
+        """Make parts anew."""
+        for k, past in pasts.items():
+            watch()
+            self.parts[k] = self.makers[k]()
+            self.parts[k].repeat(past)
+            yield k, About.of(self.parts[k])
 
 
 class Team:

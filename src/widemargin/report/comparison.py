@@ -22,7 +22,8 @@ import numpy as np
 from widemargin._version import __version__
 from widemargin.core.atomic import replacing
 from widemargin.core.loop import fit
-from widemargin.core.problem import Meter, Problem
+from widemargin.core.oracle import Meter
+from widemargin.core.problem import Problem
 from widemargin.core.solution import percent, relative_gap
 from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import UnsupportedError, WidemarginError

@@ -12,7 +12,8 @@ import numpy as np
 from widemargin._types import FloatVector
 from widemargin.core.cut_store import CutStore
 from widemargin.core.loop import fit
-from widemargin.core.problem import Meter, Problem
+from widemargin.core.oracle import Meter
+from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, Solution
 from widemargin.core.solver import Solver
 from widemargin.core.stop import Callback, Stop
