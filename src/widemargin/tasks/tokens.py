@@ -18,13 +18,11 @@ from widemargin.core.stored import packed_rows
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
-from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, Tallied, checked_k, together
+from widemargin.tasks.answers import Answers, Limits, Probable, Ranked, SureSpan, Tallied, checked_k, tempered, together
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.calibration import Tempered
+from widemargin.tasks.calibration import Ahead, Tempered
 from widemargin.tasks.constraints import Constraints, check_possible
 from widemargin.tasks.files import cut_tokens, sequence_alone, unused_columns
-from widemargin.tasks.margins import Ahead
-from widemargin.tasks.probabilities import Probable, tempered
 from widemargin.tasks.strongest import by_name_and_label
 from widemargin.tasks.token_examples import Constrained, E
 from widemargin.tasks.token_files import column_to_write, read_tokens, stated_constraints

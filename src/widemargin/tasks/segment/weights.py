@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import NO_ROWS, Rows, compressed, expanded
 from widemargin.errors import DataError
@@ -19,16 +20,17 @@ Segment = tuple[int, int, int]
 """The first token, the last token and the label."""
 
 
+@kernel
 def span_boundaries(indptr: LongVector, longest: int) -> LongVector:
     """The number of each token's first span, and at the end how many spans there are; sequences begin at `indptr`.
 
     >>> span_boundaries(np.array([0, 3, 4]), longest=2).tolist()
     [0, 2, 4, 5, 6]
     """
-    tokens = np.arange(indptr[-1])
-    ends = np.repeat(indptr[1:], np.diff(indptr))
-    spans: LongVector = np.zeros(len(tokens) + 1, dtype=np.int64)
-    np.cumsum(np.minimum(ends - tokens, longest), out=spans[1:])
+    spans = np.zeros(indptr[-1] + 1, dtype=np.int64)
+    for i in range(len(indptr) - 1):
+        for t in range(indptr[i], indptr[i + 1]):
+            spans[t + 1] = spans[t] + min(longest, indptr[i + 1] - t)
     return spans
 
 

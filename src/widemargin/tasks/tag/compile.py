@@ -236,7 +236,7 @@ def _unknown(examples: ChainExamples, encoded: Encoded, sample_weight: Any) -> t
     """The part of the summary about unknown labels, and the weights of the examples."""
     if not len(encoded.sets):
         return {}, sample_weight
-    from widemargin.tasks.partial import counting, unknown_in  # seldom needed
+    from widemargin.tasks.token_examples import counting, unknown_in  # seldom needed
 
     return unknown_in(examples), counting(examples, sample_weight)
 

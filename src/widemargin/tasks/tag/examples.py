@@ -18,9 +18,8 @@ from widemargin.core.sparse import NO_ROWS, Rows, sums
 from widemargin.errors import DataError
 from widemargin.structures.chain import Chain
 from widemargin.structures.costs import LabelCosts
-from widemargin.tasks.partial import LabelCounts, PartialTokens, association
 from widemargin.tasks.tag.features import ChainFeatures, ChainShape
-from widemargin.tasks.token_examples import TokenExamples
+from widemargin.tasks.token_examples import LabelCounts, PartialTokens, TokenExamples, association
 
 
 class ChainExamples(TokenExamples):

@@ -18,14 +18,13 @@ from widemargin.errors import WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText
 from widemargin.report.explain import Explanation, Question
+from widemargin.tasks.answers import above_least
 from widemargin.tasks.base import Corpus, Reading, selected_rows
-from widemargin.tasks.calibration import Judged
+from widemargin.tasks.calibration import Ahead, Judged, Margins
 from widemargin.tasks.carried import TAGGERS
 from widemargin.tasks.carried import described as carried_taggers
 from widemargin.tasks.carried import restored as restored_taggers
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.margins import Ahead, Margins
-from widemargin.tasks.probabilities import above_least
 from widemargin.tasks.strongest import (
     Part,
     label_parts,
