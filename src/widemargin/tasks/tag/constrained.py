@@ -16,8 +16,7 @@ import numpy as np
 from widemargin._types import BoolMatrix, BoolVector, IntVector
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainWeights
+from widemargin.tasks.tag.features import ChainExamples, ChainWeights
 from widemargin.tasks.token_examples import Constrained
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import are_partial

@@ -43,8 +43,7 @@ from widemargin.tasks.tag.constrained import (
     translated,
     well_formed,
 )
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainShape, ChainWeights
+from widemargin.tasks.tag.features import ChainExamples, ChainShape, ChainWeights
 from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, Guessed, TagPredictor
 from widemargin.tasks.token_examples import joined
 from widemargin.tasks.tokens import TokenModel
