@@ -93,7 +93,7 @@ def jackknifed(
             name_run(f"a tagger for {name}, part {k + 1}/{n_folds}", told)
             yield _tagger(parameters, _tags_of(X, name, k, n_folds), told, **QUICK)
 
-    return whole, _tagged_by(X, whole, taggers(), n_folds)
+    return whole, tagged_by(X.only("word"), whole, taggers(), n_folds)
 
 
 def _tags_of(X: Columns, name: str, fold: int | None, n_folds: int) -> Data:
@@ -105,21 +105,16 @@ def _tags_of(X: Columns, name: str, fold: int | None, n_folds: int) -> Data:
     return Data(words.chosen(np.flatnonzero(rest)), only(labels, np.repeat(rest, np.diff(X.indptr))))
 
 
-def _tagged_by(X: Columns, whole: Fills, taggers: Iterable[Fills], n_folds: int) -> Column:
+def tagged_by(X: Columns, whole: Fills, taggers: Iterable[Fills], n_folds: int) -> Column:
     """The tags of each fold by its tagger, under the numbers that they have in one that knows all of them."""
-    words, fold, codes = X.only("word"), parts(X.indptr, n_folds, least=1), np.empty(X.n_tokens, dtype=np.int32)
+    fold, codes = parts(X.indptr, n_folds, least=1), np.empty(X.n_tokens, dtype=np.int32)
+    number = {label: code for code, label in enumerate(whole.labels)}
     for k, tagger in enumerate(taggers):
         here = np.repeat(fold == k, np.diff(X.indptr))
         if here.any():
-            codes[here] = codes_by(whole, tagger, words.chosen(np.flatnonzero(fold == k)))
+            known = np.array([number[label] for label in tagger.labels], dtype=np.int32)
+            codes[here] = known[tagger.predict_codes(X.chosen(np.flatnonzero(fold == k)))]
     return Column(codes, whole.labels)
-
-
-def codes_by(whole: Fills, tagger: Fills, words: Columns) -> IntVector:
-    """The tags that a tagger finds, by the numbers that they have in another, which knows all of them."""
-    number = {label: code for code, label in enumerate(whole.labels)}
-    known = np.array([number[label] for label in tagger.labels], dtype=np.int32)
-    return known[tagger.predict_codes(words)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +172,14 @@ def tagger_parameters(parameters: TreeParameters, **options: Any) -> Any:
 
 
 def _tagger(parameters: TreeParameters, data: Data, told: Sequence[Callback], **options: Any) -> Any:
-    chosen = tagger_parameters(parameters, **options)
-    tagger, solution = train(kind_of_taggers().load("compile"), chosen, data, told)
+    return trained(kind_of_taggers().load("compile"), tagger_parameters(parameters, **options), data, told)
+
+
+def trained(compile_tags: Callable[..., Any], parameters: Any, data: Data, told: Sequence[Callback]) -> Any:
+    """A tagger for another model, which is still to be trained."""
+    tagger, solution = train(compile_tags, parameters, data, told)
     if solution.stopped == "interrupted":
-        raise KeyboardInterrupt  # there is no parser yet that could be kept
+        raise KeyboardInterrupt  # there is no model yet that could be kept
     tagger.online = None  # it learns no more
     return tagger
 
@@ -227,5 +226,5 @@ class TaggedBy:
         X = self.read(data.X)
         columns = {"word": X["word"]}
         for name, taggers in self.by_fold.items():
-            columns[name] = _tagged_by(X, self.taggers[name], taggers, len(taggers))
+            columns[name] = tagged_by(X.only("word"), self.taggers[name], taggers, len(taggers))
         return data._replace(X=Retagged(columns, X.indptr, X.source, self.taggers))

@@ -5,7 +5,7 @@ second is trained with come from taggers that have learnt from other parts of th
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,16 +17,15 @@ from widemargin.core.checks import checked_weights
 from widemargin.core.loop import name_run
 from widemargin.core.solution import Solution
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.tasks.jackknife import QUICK, codes_by, only, parts
+from widemargin.tasks.jackknife import QUICK, only, parts, tagged_by, trained
 from widemargin.tasks.survey import Survey, refuse_latent
-from widemargin.tasks.tag.constrained import check_scheme, learnt
 from widemargin.tasks.tag.features import ChainExamples, ChainShape, ChainWeights, PartialChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass
+from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, check_scheme, learnt
 from widemargin.tasks.token_examples import counting, joined, unknown_in
 from widemargin.tasks.token_scores import dev_score, metric_for
-from widemargin.tasks.training import Compiled, Data, chosen, train
+from widemargin.tasks.training import Compiled, Data, chosen
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
 from widemargin.text.extractor import Extractor, Features
@@ -290,18 +289,20 @@ def _first_pass(parameters: TaggerParameters, data: Data) -> tuple[FirstPass, In
         raise DataError("two passes need two sequences or more to learn from")
     simple = replace(parameters, passes=1, nearby=0, scheme="given", warm_start=False, verbose=False)
     name_run("the first pass", data.told)
-    whole = _trained(simple, data._replace(y=y))
-    part, codes = parts(X.indptr, FOLDS), np.empty(X.n_tokens, dtype=np.int32)
-    of_token = np.repeat(part, np.diff(X.indptr))
-    for k in range(int(part.max()) + 1):
-        rest, here = part != k, of_token == k
-        name_run(f"the first pass, part {k + 1}/{part.max() + 1}", data.told)
-        weight = None if data.sample_weight is None else np.asarray(data.sample_weight)[rest]
-        others = Data(X.chosen(np.flatnonzero(rest)), only(y, ~here), weight, told=data.told)
-        codes[here] = codes_by(
-            whole, _trained(replace(simple, tol=QUICK["tol"]), others), X.chosen(np.flatnonzero(~rest))
-        )
-    return FirstPass(whole, int(parameters.nearby)), codes
+    whole = trained(compile_tags, simple, data._replace(y=y), data.told)
+    part = parts(X.indptr, FOLDS)
+    n_parts = int(part.max()) + 1
+
+    def taggers() -> Iterator[Tagger]:
+        for k in range(n_parts):
+            rest = part != k
+            name_run(f"the first pass, part {k + 1}/{n_parts}", data.told)
+            weight = None if data.sample_weight is None else np.asarray(data.sample_weight)[rest]
+            labels = only(y, np.repeat(rest, np.diff(X.indptr)))
+            others = Data(X.chosen(np.flatnonzero(rest)), labels, weight, told=data.told)
+            yield trained(compile_tags, replace(simple, tol=QUICK["tol"]), others, data.told)
+
+    return FirstPass(whole, int(parameters.nearby)), tagged_by(X, whole, taggers(), n_parts).codes
 
 
 def first_labels(X: Columns, y: Any) -> Column:
@@ -315,12 +316,3 @@ def first_labels(X: Columns, y: Any) -> Column:
         texts = [bioes(spans(labels), len(labels)) for labels in texts]
     column = Column.of([label for labels in texts for label in labels])
     return replace(column, notation=Notation(unknown=None))
-
-
-def _trained(parameters: TaggerParameters, data: Data) -> Any:
-
-    tagger, solution = train(compile_tags, parameters, data, data.told)
-    if solution.stopped == "interrupted":
-        raise KeyboardInterrupt  # there is no model yet that could be kept
-    tagger.online = None  # it learns no more
-    return tagger

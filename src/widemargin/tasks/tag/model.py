@@ -6,11 +6,11 @@ Model files call its structure ``chain``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatMatrix, IntVector, LongVector
+from widemargin._types import AnyArray, IntVector, LongVector
 from widemargin.core.header import Fields, names, one_of, record, whole
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
@@ -34,17 +34,21 @@ from widemargin.tasks.strongest import (
     strongest,
     strongest_by_label,
 )
-from widemargin.tasks.tag.constrained import (
+from widemargin.tasks.tag.features import ChainExamples, ChainShape, ChainWeights
+from widemargin.tasks.tag.predict import (
     BIOES,
+    GUESS,
+    NEARBY,
     ConstrainedChain,
+    FirstPass,
+    Guessed,
+    TagPredictor,
     given,
     given_label,
     learnt,
     translated,
     well_formed,
 )
-from widemargin.tasks.tag.features import ChainExamples, ChainShape, ChainWeights
-from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, Guessed, TagPredictor
 from widemargin.tasks.token_examples import joined
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
@@ -55,9 +59,6 @@ from widemargin.text.partial import judged_label, judged_spans
 from widemargin.text.span_labels import SpanLabels, marks_spans
 from widemargin.text.spans import Span, spans
 from widemargin.text.template_extractor import TemplateExtractor
-
-if TYPE_CHECKING:
-    from widemargin.files.lcrf import ChainFile
 
 DENSE = ("transition", "begin", "end", "conditional")
 
@@ -81,7 +82,7 @@ class Tagger(TokenModel[ChainExamples]):
     first: FirstPass | None = field(default=None, kw_only=True)
     """The pass before this one, if any."""
     scheme: str = field(default="given", kw_only=True)
-    """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.constrained`)."""
+    """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.predict`)."""
 
     @property
     def shape(self) -> ChainShape:
@@ -89,11 +90,6 @@ class Tagger(TokenModel[ChainExamples]):
         return ChainShape(len(self.labels), self.extractor.n_features, self.extractor.n_transition_features)
 
     chain = shape  # another name
-
-    @property
-    def code_names(self) -> list[str]:
-        """The labels as strings."""
-        return [str(label) for label in self.labels]
 
     @property
     def columns_read(self) -> list[str]:
@@ -121,10 +117,6 @@ class Tagger(TokenModel[ChainExamples]):
     def templates(self) -> Mapping[str, Sequence[str]]:
         """The templates; none if features came ready-made."""
         return {"": self.extractor.texts} if isinstance(self.extractor, TemplateExtractor) else {}
-
-    def spelt(self, outputs: list[list[Any]], X: Columns) -> list[str]:
-        """Labels as a column."""
-        return [str(label) for labels in outputs for label in labels]
 
     def remarks(self) -> list[tuple[str, str]]:
         """The pass before this one."""
@@ -193,19 +185,6 @@ class Tagger(TokenModel[ChainExamples]):
         marks, found = SpanLabels(self.labels), spans(names)
         return Ahead(found, margins.of_spans(found, marks))
 
-    @property
-    def label_numbers(self) -> dict[str, int]:
-        """The number of each label."""
-        return {name: number for number, name in enumerate(self.code_names)}
-
-    def of_tokens(self, examples: ChainExamples, probabilities: list[FloatMatrix]) -> list[FloatMatrix]:
-        """The probabilities themselves: the parts are tokens."""
-        return probabilities
-
-    def least_risk(self, examples: ChainExamples, probabilities: list[FloatMatrix]) -> IntVector:
-        """The most probable label of every token."""
-        return np.concatenate([*probabilities, np.empty((0, len(self.labels)))]).argmax(axis=1).astype(np.int32)
-
     def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """Tokens, and for each the probabilities of its labels."""
         return [
@@ -253,15 +232,10 @@ class Tagger(TokenModel[ChainExamples]):
 
     def exported(self, suffix: str) -> bytes:
         """The model as CRFsuite writes it."""
-        from widemargin.files.lcrf import lcrf_bytes  # seldom needed
+        from widemargin.files.lcrf import lcrf_bytes  # both are seldom needed
+        from widemargin.tasks.tag.crfsuite import chain_file
 
-        return lcrf_bytes(self.chain_file())
-
-    def chain_file(self) -> "ChainFile":
-        """The model as the contents of a CRFsuite file; an error if it has more than such a file can hold."""
-        from widemargin.tasks.tag.crfsuite import chain_file  # seldom needed
-
-        return chain_file(self)
+        return lcrf_bytes(chain_file(self))
 
     def _names(self, codes: IntVector) -> list[Any]:
         """The labels of one sequence."""
