@@ -84,7 +84,7 @@ class LabelWeights:
 
     def thinned(self) -> Self:
         """The same weights with sparse rows; rows that are not sparse are stored whole."""
-        weights, changed = cast(Any, self), dict[str, Any]()
+        weights, changed = cast("Any", self), dict[str, Any]()
         for name, part in weights._asdict().items():
             if f"thin_{name}" in weights._fields:
                 changed |= {name: part[:0].copy(), f"thin_{name}": compressed(part)}
