@@ -18,6 +18,7 @@ from widemargin.core.loop import name_run
 from widemargin.core.solution import Solution
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.jackknife import QUICK, only, parts, tagged_by, trained
+from widemargin.tasks.plan import solver_and_objective
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.tag.features import ChainExamples, ChainShape, ChainWeights, PartialChainExamples
 from widemargin.tasks.tag.model import Tagger
@@ -25,7 +26,7 @@ from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, check_scheme, learnt
 from widemargin.tasks.token_examples import counting, joined, unknown_in
 from widemargin.tasks.token_scores import dev_score, metric_for
-from widemargin.tasks.training import Compiled, Data, chosen
+from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
 from widemargin.text.extractor import Extractor, Features
@@ -172,7 +173,7 @@ def costs_of(
     class_weight, costs = parameters.class_weight, cost_matrix(parameters.costs, labels)
     if class_weight is None:
         return costs
-    solver, objective, _ = chosen(parameters)
+    solver, objective = solver_and_objective(parameters)
     if not solver.heeds_errors or getattr(objective, "error_scale", 1.0) == 0.0:
         what = f"the objective {parameters.objective or 'likelihood'}" if solver.heeds_errors else f"{solver}"
         raise UnsupportedError(
