@@ -16,8 +16,7 @@ from widemargin.crfsuite._logparser import TrainLogParser
 from widemargin.files.formats import read
 from widemargin.files.lcrf import read_lcrf
 from widemargin.solvers import SOLVERS
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainShape
+from widemargin.tasks.tag.features import ChainExamples, ChainShape
 from widemargin.text.records import RecordExtractor
 
 peer = pytest.importorskip("pycrfsuite")

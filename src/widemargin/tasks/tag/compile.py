@@ -20,13 +20,11 @@ from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.plan import solver_and_objective
 from widemargin.tasks.stacking import stack
 from widemargin.tasks.survey import Survey, refuse_latent
-from widemargin.tasks.tag.constrained import check_scheme, learnt
-from widemargin.tasks.tag.examples import ChainExamples, PartialChainExamples
-from widemargin.tasks.tag.features import ChainShape, ChainWeights
+from widemargin.tasks.tag.features import ChainExamples, ChainShape, ChainWeights, PartialChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass
-from widemargin.tasks.token_examples import joined
+from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, check_scheme, learnt
+from widemargin.tasks.token_examples import counting, joined, unknown_in
 from widemargin.tasks.token_scores import dev_score, metric_for
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
@@ -128,12 +126,8 @@ def compile_tags(
         counts = partial(_counts_of, survey, known)
     costs = costs_of(parameters, known, counts, piece=piece)
     examples = _examples(chain, features, encoded, costs)
-    unknown, sample_weight = _unknown(examples, encoded, data.sample_weight)
-    return replace(
-        assembled(parameters, extractor, known, examples, data.dev, unknown),
-        sample_weight=sample_weight,
-        piecewise=True,
-    )
+    compiled = assembled(parameters, extractor, known, examples, data.dev)
+    return replace(compiled, sample_weight=counting(examples, data.sample_weight), piecewise=True)
 
 
 def assembled(
@@ -142,7 +136,6 @@ def assembled(
     labels: list[Any],
     examples: ChainExamples,
     dev: tuple[Any, Any] | None,
-    unknown: dict[str, Any],
 ) -> Compiled[Tagger]:
     """The examples with their development score, and how to make a tagger."""
     metric, score, chain = metric_for(parameters.dev_metric, labels), None, examples.shape
@@ -153,7 +146,7 @@ def assembled(
         score = dev_score(metric, found, found.indptr, labels, gold, parameters.n_jobs)
     return Compiled(
         examples,
-        partial(_tagger, labels, extractor, chain, unknown, scheme=parameters.scheme),
+        partial(_tagger, labels, extractor, chain, unknown_in(examples), scheme=parameters.scheme),
         labels,
         score,
         metric,
@@ -231,15 +224,6 @@ def _second_pass(
     model: Callable[[Solution, dict[str, Any]], Tagger], first: FirstPass, solution: Solution, summary: dict[str, Any]
 ) -> Tagger:
     return replace(model(solution, summary), first=first)
-
-
-def _unknown(examples: ChainExamples, encoded: Encoded, sample_weight: Any) -> tuple[dict[str, Any], Any]:
-    """The part of the summary about unknown labels, and the weights of the examples."""
-    if not len(encoded.sets):
-        return {}, sample_weight
-    from widemargin.tasks.partial import counting, unknown_in  # seldom needed
-
-    return unknown_in(examples), counting(examples, sample_weight)
 
 
 def _examples(

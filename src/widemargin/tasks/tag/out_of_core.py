@@ -12,11 +12,10 @@ from widemargin.core.mapped import Pages, VectorFile
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.tag.compile import assembled, check_passes, costs_of, extractor_for
-from widemargin.tasks.tag.constrained import check_scheme, learnt
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainFeatures, ChainShape
+from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag.predict import check_scheme, learnt
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.extractor import Extractor
 from widemargin.text.growing import Described, FeatureFiles
@@ -98,7 +97,7 @@ class TagArrays:
             costs=costs_of(parameters, labels, lambda: counts),
             transition_features=pages.rows("transition_features") if pages.holds("transition_features") else None,
         )
-        return assembled(parameters, extractor, labels, examples, data.dev, {})
+        return assembled(parameters, extractor, labels, examples, data.dev)
 
 
 class StoredFeatures(ChainFeatures):
