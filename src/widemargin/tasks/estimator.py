@@ -24,7 +24,7 @@ from widemargin.tasks.answers import Answers
 from widemargin.tasks.base import Model, Reading, load_model
 from widemargin.tasks.scikit_learn import Conforming
 from widemargin.tasks.strongest import Learnt, of_label
-from widemargin.tasks.training import Compiled, Data, Warm, compare_solvers, train, train_path, train_piece
+from widemargin.tasks.training import Compiled, Data, Warm, compare_solvers, train, train_path
 from widemargin.text.inputs import drained
 
 if TYPE_CHECKING:
@@ -288,6 +288,8 @@ class Estimator(Conforming, Generic[M]):
 
     def _learn(self, data: Data, classes: Any) -> Self:
         """Train for one epoch on a piece of the data, going on from the model there is."""
+        from widemargin.tasks.pieces import train_piece  # seldom needed
+
         before = getattr(self, "model_", None)
         return self._fitted(*train_piece(self._compile, self._parameters, before, data, classes))
 

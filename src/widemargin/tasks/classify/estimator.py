@@ -17,8 +17,9 @@ from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelM
 from widemargin.tasks.classify.parameters import ClassifierParameters, MultilabelParameters
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.parameters import documented
+from widemargin.tasks.plan import solver_and_objective
 from widemargin.tasks.scikit_learn import Classifying, available_if
-from widemargin.tasks.training import Data, chosen
+from widemargin.tasks.training import Data
 from widemargin.text.inputs import drained
 from widemargin.text.matrices import in_shares
 
@@ -30,7 +31,7 @@ KINDS = (np.float64, np.float32)
 
 def _learns_online(estimator: Any) -> bool:
     try:
-        return chosen(estimator).solver.online
+        return solver_and_objective(estimator)[0].online
     except WidemarginError:
         return False
 
@@ -40,7 +41,7 @@ def _has_probabilities(estimator: Any) -> bool:
     if calibration is not None and calibration.beta is not None:
         return True
     try:
-        return chosen(estimator).objective.kind == "smooth"
+        return solver_and_objective(estimator)[1].kind == "smooth"
     except WidemarginError:
         return False
 

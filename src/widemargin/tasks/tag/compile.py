@@ -18,6 +18,7 @@ from widemargin.core.loop import name_run
 from widemargin.core.solution import Solution
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.jackknife import QUICK, codes_by, only, parts
+from widemargin.tasks.plan import solver_and_objective
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.tag.constrained import check_scheme, learnt
 from widemargin.tasks.tag.examples import ChainExamples, PartialChainExamples
@@ -27,7 +28,7 @@ from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass
 from widemargin.tasks.token_examples import joined
 from widemargin.tasks.token_scores import dev_score, metric_for
-from widemargin.tasks.training import Compiled, Data, chosen, train
+from widemargin.tasks.training import Compiled, Data, train
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
 from widemargin.text.extractor import Extractor, Features
@@ -179,7 +180,7 @@ def costs_of(
     class_weight, costs = parameters.class_weight, cost_matrix(parameters.costs, labels)
     if class_weight is None:
         return costs
-    solver, objective, _ = chosen(parameters)
+    solver, objective = solver_and_objective(parameters)
     if not solver.heeds_errors or getattr(objective, "error_scale", 1.0) == 0.0:
         what = f"the objective {parameters.objective or 'likelihood'}" if solver.heeds_errors else f"{solver}"
         raise UnsupportedError(
