@@ -42,7 +42,8 @@ class FeatureFiles:
         for file, rows in zip(self.rows, features.groups, strict=True):
             file.append(rows)
         alphabets = self.extractor.alphabets
-        new = [known.count(*each) for known, *each in zip(self.known, alphabets, features.groups, strict=False)]
+        counted = zip(self.known, alphabets, features.groups, strict=False)
+        new = [known.count(alphabet, rows) for known, alphabet, rows in counted]
         names = spell(new) if new else []
         for known, alphabet in zip(self.known, new, strict=True):
             known.name(names[: alphabet.size])

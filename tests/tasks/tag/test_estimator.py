@@ -298,11 +298,11 @@ def test_sequences_of_weight_zero_are_left_out():
 
 
 def by_label(model):
-    """The weights with labels in alphabetical order: training numbers them by frequency."""
-    order = np.argsort(model.tagger_.labels)
+    """The weights with labels and features in alphabetical order: training numbers them by frequency."""
+    order, names = np.argsort(model.tagger_.labels), np.argsort(model.tagger_.extractor.names())
     parts = model.tagger_.chain.parts(model.solution_.w)
     pairs = parts.transition[order][:, order].ravel()
-    return np.concatenate([parts.emission[:, order].ravel(), pairs, parts.begin[order], parts.end[order]])
+    return np.concatenate([parts.emission[names][:, order].ravel(), pairs, parts.begin[order], parts.end[order]])
 
 
 def test_a_weight_of_two_is_the_sequence_twice():
