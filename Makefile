@@ -43,7 +43,9 @@ package: $(VENV)/.release
 	@! comm -13 build/tracked build/packed | grep . || { echo 'these files should not be in the sdist' >&2; exit 1; }
 	$(PYTHON) -m venv build/clean
 	build/clean/bin/pip install --quiet dist/*.whl
-	cd build && clean/bin/python -W error -c 'import widemargin' && clean/bin/widemargin demo --out demo
+	cd build && clean/bin/python -W error -c 'import widemargin' && clean/bin/widemargin demo --out demo   # no plots
+	build/clean/bin/pip install --quiet "$$(echo dist/*.whl)[plots]"
+	cd build && clean/bin/widemargin demo --out demo && test -s demo/curves.png
 	build/clean/bin/pip install --quiet --no-deps --force-reinstall dist/*.tar.gz
 	cd build && clean/bin/widemargin inspect demo/addresses.wm --card > card.md
 
@@ -54,7 +56,7 @@ lowest newest: $(VENV)/.release
 	rm -rf build/$@
 	$(PYTHON) -m venv build/$@
 	$(BIN)/uv pip install --quiet --python build/$@/bin/python $(INSTALL) \
-		-r pyproject.toml 'pytest>=8' 'hypothesis>=6.100'
+		-r pyproject.toml --extra plots 'pytest>=8' 'hypothesis>=6.100'
 	build/$@/bin/pip install --quiet --no-deps --editable .
 	build/$@/bin/python -m pytest $(SMOKE)
 	build/$@/bin/python -m pytest $(KERNELS)
@@ -82,7 +84,7 @@ fuzz: $(VENV)/.test
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[plots]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core

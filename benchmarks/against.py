@@ -196,18 +196,19 @@ def neural(data: Path, loss: str, structure: str) -> tuple[float, str]:
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    chain, trees = structure == "Chain", structure == "DependencyTrees"
-    lengths = torch.randint(15, 31, (32,))
-    if chain:
+    lengths, decoder = torch.randint(15, 31, (32,)), getattr(wt, structure)()
+    if structure == "Chain":
         scores: Any = (torch.randn(32, 30, 20, requires_grad=True), torch.randn(20, 20, requires_grad=True))
         gold = torch.randint(20, (32, 30))
-    else:
+    elif structure == "DependencyTrees":
         scores = (torch.randn(32, 31, 31, requires_grad=True),)
         gold = torch.arange(30).repeat(32, 1)
-    decoder = getattr(wt, structure)()
+    else:
+        scores = (torch.randn(32, 465, 8, requires_grad=True),)
+        gold = decoder.decode(torch.randn(32, 465, 8), lengths)
     module = getattr(wt, loss)(decoder)
-    gold = torch.where(torch.arange(30) < lengths[:, None], gold, -1)
-    assert chain or trees
+    if structure != "Constituents":
+        gold = torch.where(torch.arange(30) < lengths[:, None], gold, -1)
 
     def step() -> list[float]:
         for each in scores:
@@ -247,6 +248,8 @@ ROWS: dict[str, Callable[[Path], tuple[float, str]]] = {
     "torch, chain, margin": lambda data: neural(data, "StructuredHinge", "Chain"),
     "torch, chain, likelihood": lambda data: neural(data, "Likelihood", "Chain"),
     "torch, trees, margin": lambda data: neural(data, "StructuredHinge", "DependencyTrees"),
+    "torch, constituents, margin": lambda data: neural(data, "StructuredHinge", "Constituents"),
+    "torch, constituents, likelihood": lambda data: neural(data, "Likelihood", "Constituents"),
     **{
         f"{FIRST}{name}": lambda data, name=name: first_fit(data, name)
         for name in ("tagger", "segmenter", "dependency parser", "constituency parser", "linear classifier")

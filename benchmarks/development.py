@@ -20,9 +20,10 @@ import numpy as np
 
 from widemargin.core.solution import relative_gap
 from widemargin.files.formats import read
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.training import Data, chosen, problem_of
+from widemargin.tasks.training import Data
 
 HERE = Path(__file__).resolve()
 SIZES = {"train": 1500, "dev": 500, "test": 2000}
@@ -140,7 +141,8 @@ def record(folder: Path, corpus: Corpus, solver: str, seed: int) -> Record:
     on_dev, on_test = (compile_tags(parameters, Data(*train, dev=part)) for part in (dev, test))
     assert on_dev.score is not None
     assert on_test.score is not None
-    solver_, problem = chosen(parameters).solver, problem_of(parameters, on_dev.examples)
+    plan = Plan.of(parameters)
+    solver_, problem = plan.solver, plan.problem(on_dev.examples)
     state, rng, average = solver_.start(problem), np.random.default_rng(seed), np.zeros(problem.n_weights)
     epochs: Record = []
     while len(epochs) < MOST_EPOCHS and not (epochs and epochs[-1].gap <= (parameters.tol or 0.0)):

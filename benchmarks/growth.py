@@ -24,9 +24,10 @@ import numpy as np
 from widemargin import SequenceTagger
 from widemargin.core.loop import Stop, fit
 from widemargin.solvers import SOLVERS
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.training import Data, problem_of
+from widemargin.tasks.training import Data
 
 HERE = Path(__file__).resolve()
 SIZES = (1, 2, 4, 8)
@@ -40,7 +41,7 @@ def examples_of(sequences: defaults.Sequences) -> Any:
 
 def train(examples: Any, gap: float) -> dict[str, Any]:
     """Seconds, epochs and oracle calls until the gap is proven."""
-    solution = fit(problem_of(TaggerParameters(), examples), SOLVERS["auto"], stop=Stop(epochs=500, gap=gap))
+    solution = fit(Plan.of(TaggerParameters()).problem(examples), SOLVERS["auto"], stop=Stop(epochs=500, gap=gap))
     assert solution.stopped == "gap", f"stopped by {solution.stopped}"
     return {"seconds": solution.seconds, "epochs": len(solution.trace), "oracle_calls": solution.oracle_calls}
 

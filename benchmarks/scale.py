@@ -41,9 +41,10 @@ from widemargin.parts.part import Part
 from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import LocalCarrier, Team
 from widemargin.solvers import SOLVERS
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.training import Data, problem_of
+from widemargin.tasks.training import Data
 
 HERE = Path(__file__).resolve()
 SOLVER = SOLVERS["auto"]
@@ -69,7 +70,7 @@ def compiled(folder: Path, name: str, sentences: int | None) -> tuple[Any, int]:
 def share(examples: Any, k: int, n_parts: int) -> Part:
     """Part k: every n_parts-th example."""
     weight = (np.arange(examples.n_examples) % n_parts == k).astype(float)
-    return part_of(problem_of(TaggerParameters(n_jobs=1), examples, weight), SOLVER, k)
+    return part_of(Plan.of(TaggerParameters(n_jobs=1)).problem(examples, weight), SOLVER, k)
 
 
 class Watch(Callback):
@@ -88,7 +89,7 @@ def on_parts(examples: Any, method: str, n_parts: int, rounds: int, gap: float) 
     """Rounds, bytes and the gap of a run on simulated parts."""
     team = Team(LocalCarrier([partial(share, examples, k, n_parts) for k in range(n_parts)]))
     team.start(lambda: None)
-    like = problem_of(TaggerParameters(), examples)
+    like = Plan.of(TaggerParameters()).problem(examples)
     problem = PartedProblem(team, like.objective, like.C, like.loss)
     watch, changes = Watch(team), list[int]()
     settle = team.settle
@@ -111,7 +112,7 @@ def on_parts(examples: Any, method: str, n_parts: int, rounds: int, gap: float) 
 
 def with_gradients(examples: Any, rounds: int, gap: float) -> dict[str, Any]:
     """Passes of the bundle method, each of which would send a gradient up and a change of w down."""
-    solution = fit(problem_of(TaggerParameters(), examples), SOLVERS["bundle"], stop=Stop(epochs=rounds, gap=gap))
+    solution = fit(Plan.of(TaggerParameters()).problem(examples), SOLVERS["bundle"], stop=Stop(epochs=rounds, gap=gap))
     passes = solution.oracle_calls / examples.n_examples
     return {
         "method": "gradients",
@@ -125,7 +126,7 @@ def with_gradients(examples: Any, rounds: int, gap: float) -> dict[str, Any]:
 
 def one_machine(examples: Any, gap: float) -> dict[str, Any]:
     """Epochs and seconds of one thread."""
-    solution = fit(problem_of(TaggerParameters(n_jobs=1), examples), SOLVER, stop=Stop(epochs=500, gap=gap))
+    solution = fit(Plan.of(TaggerParameters(n_jobs=1)).problem(examples), SOLVER, stop=Stop(epochs=500, gap=gap))
     return {"epochs": len(solution.trace), "seconds": solution.seconds, "gap": solution.gap, "dual": solution.dual}
 
 
@@ -140,7 +141,7 @@ def timed(folder: Path, name: str, gaps: list[float], sentences: int | None) -> 
     words, labels = (list(each) for each in zip(*sequences, strict=True))
     parameters = TaggerParameters(n_jobs=1, max_epochs=400)
     examples = compile_tags(parameters, Data(words, labels)).examples
-    fit(problem_of(parameters, examples), SOLVER, stop=Stop(epochs=1, gap=None))  # compiles
+    fit(Plan.of(parameters).problem(examples), SOLVER, stop=Stop(epochs=1, gap=None))  # compiles
     size, rows = examples.n_weights, []
     with LocalCluster(**TWO_WORKERS) as cluster, Client(cluster) as client:
         train(client, replace(parameters, max_epochs=3), (words[:200], labels[:200]), parts=2)  # compiles

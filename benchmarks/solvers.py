@@ -29,9 +29,10 @@ from widemargin.report.comparison import compare
 from widemargin.report.verdict import Run, judge
 from widemargin.solvers import SOLVERS, named_solver
 from widemargin.tasks.parameters import PRESETS
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.training import Data, chosen, problem_of
+from widemargin.tasks.training import Data
 
 HERE = Path(__file__).resolve()
 SETS = ("ewt", "bc2gm", "jnlpba", "ocr")
@@ -73,7 +74,7 @@ def load(name: str) -> Any:
 
 def problem_for(examples: Any, name: str, loss: str | None = None, **options: Any) -> Problem:
     """The problem that a solver's name asks for."""
-    return problem_of(TaggerParameters(solver=name, C=C, loss=loss, n_jobs=THREADS, **options), examples)
+    return Plan.of(TaggerParameters(solver=name, C=C, loss=loss, n_jobs=THREADS, **options)).problem(examples)
 
 
 def warm(examples: Any, names: Any, loss: str | None = None) -> None:
@@ -198,7 +199,7 @@ def report(name: str, examples: Any, seconds: float, out: Path) -> None:
     names = [each for each in SOLVERS if each != "lbfgs"] + (list(PRESETS) if examples.n_weights < 10**7 else [])
     comparison = compare(
         lambda each: problem_for(examples, each),
-        {each: chosen(TaggerParameters(solver=each)).solver for each in names},
+        {each: Plan.of(TaggerParameters(solver=each)).solver for each in names},
         stop=Stop(epochs=None, gap=GAPS[-1], seconds=seconds),
         data={"corpus": name, "examples": examples.n_examples, "weights": examples.n_weights},
         settings={"C": C, "threads": THREADS},

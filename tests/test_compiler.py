@@ -9,11 +9,12 @@ import pytest
 
 from widemargin import _jit
 from widemargin._jit import kernel
-from widemargin.core.loop import Stop, fit
+from widemargin.core.loop import fit
 from widemargin.data.generators import addresses
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.training import Data, chosen, problem_of
+from widemargin.tasks.training import Data
 
 layered = pytest.mark.skipif(_jit._WAY != "layered", reason="looks at kernels as widemargin._compiler makes them")
 
@@ -134,11 +135,12 @@ def test_what_is_only_read_is_let_go():
 @pytest.mark.parametrize("solver", ["auto", "dcd", "sdm", "bcfw", "one-slack", "perceptron", "mira", "adagrad", "crf"])
 def test_training_lets_go_of_its_data(solver):
     parameters = TaggerParameters(solver=solver, max_epochs=3, tol=None)
+    plan = Plan.of(parameters)
     compiled = compile_tags(parameters, Data(*addresses(10)))
     arrays = [compiled.examples.indptr, *compiled.examples.features.rows, compiled.examples.gold]
     before = [sys.getrefcount(each) for each in arrays]
     for _ in range(2):
-        fit(problem_of(parameters, compiled.examples), chosen(parameters).solver, stop=Stop(epochs=3, gap=None))
+        fit(plan.problem(compiled.examples), plan.solver, stop=plan.stop)
     gc.collect()
     assert [sys.getrefcount(each) for each in arrays] == before
 

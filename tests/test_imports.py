@@ -68,17 +68,18 @@ def test_packages_import_in_one_direction():
     assert all(package not in drawing().reached(graph(), package) for package in graph())
 
 
-def test_only_tasks_know_tasks():
-    """Tasks never import each other, and what they share, the command line and reports name none of them."""
+def test_only_bridges_know_tasks():
+    """Tasks never import each other; what they share, the command line and reports name none of them."""
     folders = {package for package in graph() if package.startswith("tasks.")}
     assert folders == {f"tasks.{name}" for name in TASKS}
     for package, below in graph().items():
-        assert not below & folders, package
+        assert package in ("crfsuite", "dask", "torch") or not below & folders, package
 
 
 def test_only_estimators_import_scikit_learn():
     flat = {"crfsuite/metrics.py", "crfsuite/scorers.py"}  # sklearn-crfsuite's names for scikit-learn's metrics
-    assert {path.rpartition("/")[2] for path in set(importers_of("sklearn")) - flat} == {"estimator.py"}
+    found = {path.rpartition("/")[2] for path in set(importers_of("sklearn")) - flat}
+    assert found == {"estimator.py", "scikit_learn.py"}
 
 
 def test_only_one_package_imports_dask():

@@ -17,9 +17,10 @@ from widemargin.core.problem import Problem
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.files.formats import read
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.training import Compiled, Data, problem_of
+from widemargin.tasks.training import Compiled, Data
 from widemargin.text.columns import Column, Columns
 from widemargin.text.spans import spans
 from widemargin.text.trees import Tree
@@ -88,7 +89,7 @@ def tagging(bench: Bench, name: str, sentences: int, tested: int, metric: Litera
         name,
         compiled,
         X_test.n_sequences,
-        problem=lambda solver, C, **more: problem_of(parameters(solver=solver, C=C, **more), compiled.examples),
+        problem=lambda solver, C, **more: Plan.of(parameters(solver=solver, C=C, **more)).problem(compiled.examples),
         dev=lambda: scorer(compile_tags(parameters(), Data(X, y, dev=part(bench, name, "dev", tested)))),
         test=scorer(compiled),
         counted=counted,

@@ -14,7 +14,7 @@ from widemargin.core.examples import Differences
 from widemargin.core.sparse import Rows
 from widemargin.files.formats import read
 from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.features import ChainExamples
 from widemargin.text.spans import bio
 from widemargin.text.templates import DEFAULT_TEMPLATES
 

@@ -12,7 +12,8 @@ from widemargin.files.formats import read
 from widemargin.tasks.parse.compile import compile_trees
 from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs
 from widemargin.tasks.parse.parameters import ParserParameters
-from widemargin.tasks.training import Data, problem_of
+from widemargin.tasks.plan import Plan
+from widemargin.tasks.training import Data
 from widemargin.text.columns import Column, Columns
 
 NAME = "ewt"
@@ -36,7 +37,7 @@ def parsing(bench: Bench, sentences: int, tested: int) -> Task:
         NAME,
         compiled,
         X_test.n_sequences,
-        problem=lambda solver, C, **more: problem_of(parameters(solver=solver, C=C, **more), compiled.examples),
+        problem=lambda solver, C, **more: Plan.of(parameters(solver=solver, C=C, **more)).problem(compiled.examples),
         dev=lambda: scorer(compile_trees(parameters(), Data(*train, dev=part(bench, "dev", tested)))),
         test=scorer(compiled),
         counted=counted,

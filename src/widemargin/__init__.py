@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from widemargin.tasks.coreference.estimator import CoreferenceResolver as CoreferenceResolver
     from widemargin.tasks.custom.estimator import StructuredPredictor as StructuredPredictor
     from widemargin.tasks.estimator import load as load
+    from widemargin.tasks.estimator import stacked as stacked
     from widemargin.tasks.motif.estimator import MotifFinder as MotifFinder
     from widemargin.tasks.parse.estimator import DependencyParser as DependencyParser
     from widemargin.tasks.rank.estimator import Ranker as Ranker
@@ -42,7 +43,7 @@ _look_up, _, _names = lazy_names(
         "core.solution": ["Epoch", "Solution"],
         "core.stop": ["Callback", "Stop"],
         "tasks.constraints": ["Constraints"],
-        "tasks.estimator": ["load"],
+        "tasks.estimator": ["load", "stacked"],
     },
 )
 

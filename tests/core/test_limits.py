@@ -9,8 +9,7 @@ from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError
 from widemargin.objectives import OBJECTIVES
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainShape
+from widemargin.tasks.tag.features import ChainExamples, ChainShape
 
 pytestmark = pytest.mark.interpreted
 

@@ -16,14 +16,27 @@ from widemargin.crfsuite._logparser import TrainLogParser
 from widemargin.files.formats import read
 from widemargin.files.lcrf import read_lcrf
 from widemargin.solvers import SOLVERS
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainShape
+from widemargin.tasks.tag.features import ChainExamples, ChainShape
+from widemargin.text.records import RecordExtractor
 
 peer = pytest.importorskip("pycrfsuite")
 peer_log = pytest.importorskip("pycrfsuite._logparser")
 
 ALGORITHMS = ["lbfgs", "l2sgd", "ap", "averaged-perceptron", "pa", "passive-aggressive", "arow", "LBFGS"]
 BOTH = pytest.mark.parametrize("side", [ours, peer], ids=["ours", "peer"])
+
+
+def test_attributes_are_numbered_as_a_tagger_numbers_features(tmp_path):
+    """By falling count, then by key, in whichever order sequences are appended."""
+    data = list(sequences(30, seed=3))
+    expected = RecordExtractor()
+    expected.fit([items for items, _ in data])
+    for order in (data, data[::-1]):
+        trainer = ours.Trainer(verbose=False)
+        for items, labels in order:
+            trainer.append(items, labels)
+        trainer.train(str(tmp_path / "model"))
+        assert list(read_lcrf(str(tmp_path / "model")).attributes) == expected.names()
 
 
 def sequences(n, seed=0, values=False):

@@ -15,6 +15,7 @@ from widemargin.dask import carrier, cluster, makers, worker
 from widemargin.parts.messages import NOTHING, Look
 from widemargin.parts.team import LocalCarrier, Team
 from widemargin.tasks import estimators
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.compile import survey_tags
 from widemargin.tasks.training import Data
 
@@ -157,7 +158,7 @@ def team(client, monkeypatch):
     one, two, three = (survey_tags(parameters, piece) for piece in pieces)
     shared = makers.Shared(estimators()["SequenceTagger"], parameters, one.merged(two).merged(three))
     own = carrier.DaskCarrier(client, "hanging", makers.own_piece, shared, pieces, patience=3.0)
-    monkeypatch.setattr(makers, "on_this_worker", lambda parameters: parameters)
+    monkeypatch.setattr(makers, "plan_on_this_worker", Plan.of)
     local = Team(LocalCarrier([lambda k=k: makers.own_piece(shared, pieces[k], k) for k in range(3)]))
     found = Team(own)
     for each in (found, local):

@@ -39,8 +39,7 @@ from widemargin.tasks.parse.examples import Trees, tree_examples
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.segment.weights import encode, segments_of
 from widemargin.tasks.tag.crfsuite import SelectedChain, SelectedChainExamples
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainShape
+from widemargin.tasks.tag.features import ChainExamples, ChainShape
 from widemargin.text.columns import Column, Columns
 
 

@@ -20,7 +20,7 @@ from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.files import pieces
 from widemargin.files.brackets import columns_of
 from widemargin.files.formats import read
-from widemargin.tasks.jackknife import jackknifed, parts
+from widemargin.tasks.stacking import fold_numbers, learn_tags
 from widemargin.tasks.tree_parameters import TreeParameters
 from widemargin.text.columns import Column, Columns
 from widemargin.text.inputs import as_columns
@@ -54,9 +54,9 @@ def test_parts_are_blocks_of_sentences_that_share_out_the_words(sizes, n_parts):
     n = sum(size > 0 for size in sizes)
     if n < 2:
         with pytest.raises(DataError, match="two sentences or more"):
-            parts(boundaries(sizes), n_parts)
+            fold_numbers(boundaries(sizes), n_parts)
         return
-    found = parts(boundaries(sizes), n_parts)
+    found = fold_numbers(boundaries(sizes), n_parts)
     counts = np.bincount(found[np.array(sizes) > 0])
     assert len(counts) == min(n_parts, n)
     assert counts.max() - counts.min() <= 1
@@ -77,10 +77,10 @@ def test_no_sentence_is_tagged_by_a_tagger_that_learnt_from_it():
     X = told_apart()
     own = X.strings("xpos")[::3]
     for folds in (2, 5, 50):
-        tagger, column = jackknifed(TreeParameters(tag_folds=folds), X, "xpos")
+        tagger, column = learn_tags(TreeParameters(tag_folds=folds), X, "xpos")
         found = column.strings()[::3]
         assert all(tag != mine for tag, mine in zip(found, own, strict=True))
-        part = parts(X.indptr, folds)
+        part = fold_numbers(X.indptr, folds)
         for tag, mine in zip(found, part.tolist(), strict=True):
             assert tag in {"DT", "NN"} or part[own.index(tag)] != mine
         assert [tags[0] for tags in tagger.predict(X)] == own  # a tagger that has seen them would give them away
@@ -88,7 +88,7 @@ def test_no_sentence_is_tagged_by_a_tagger_that_learnt_from_it():
 
 
 def test_the_seed_fixes_tags_and_parsers_whatever_the_threads():
-    columns = [jackknifed(TreeParameters(n_jobs=n, tag_folds=3), BANK.columns, "upos")[1] for n in (1, 1, 2)]
+    columns = [learn_tags(TreeParameters(n_jobs=n, tag_folds=3), BANK.columns, "upos")[1] for n in (1, 1, 2)]
     assert len({tuple(column.strings()) for column in columns}) == 1
     one, two = (DependencyParser(n_jobs=n, **QUICK).fit(BANK.columns, BANK.arcs) for n in (1, 2))
     assert np.array_equal(one.model_.w, two.model_.w)
@@ -96,7 +96,7 @@ def test_the_seed_fixes_tags_and_parsers_whatever_the_threads():
 
 def test_a_parser_learns_from_jackknifed_tags(parser):
     X = BANK.columns
-    tags = {name: jackknifed(TreeParameters(tag_folds=2), X, name)[1] for name in ("upos", "xpos")}
+    tags = {name: learn_tags(TreeParameters(tag_folds=2), X, name)[1] for name in ("upos", "xpos")}
     as_given = Columns({"word": X["word"], **tags}, X.indptr)
     templates = {f"{part}_templates": getattr(parser.model_.extractor, part) for part in ("arc", "label")}
     same = DependencyParser(**QUICK, **templates, tags="given").fit(as_given, BANK.arcs)
@@ -305,7 +305,7 @@ def test_predicting_with_taggers_loads_nothing_of_training(folder):
     code = LOADED.replace('.partition(".")[0]', "")
     *_, modules = python(code, "predict", folder / "own.wm", folder / "raw.txt", "--text").splitlines()
     assert "widemargin.tasks.tag.model" in modules.split()
-    others = {"sklearn", "matplotlib", "rich", "widemargin.tasks.training", "widemargin.tasks.jackknife"}
+    others = {"sklearn", "matplotlib", "rich", "widemargin.tasks.training", "widemargin.tasks.stacking"}
     assert others.isdisjoint(modules.split())
 
 

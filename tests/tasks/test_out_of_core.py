@@ -31,9 +31,10 @@ from widemargin.structures.chain import _best, _parts
 from widemargin.structures.label_rows import _gather, add_label_scores
 from widemargin.tasks import estimators, out_of_core
 from widemargin.tasks.out_of_core import Stream, compile_stream
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.compile import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.training import Data, problem_of
+from widemargin.tasks.training import Data
 
 TEMPLATES = "bias word suffix2[-1..1] lower[-1]|lower"
 FAST: dict[str, Any] = {"tol": None, "max_epochs": 2, "n_jobs": 1}
@@ -197,8 +198,8 @@ def test_a_likelihood_makes_no_copy_of_all_features() -> None:
     """Its sums are formed batch by batch instead, and so differ in their last bits."""
     parameters = TaggerParameters(templates="lower", solver="crf")
     examples = compile_stream(parameters, Data(Stream(zip(X, Y, strict=True)), None)).examples
-    assert problem_of(parameters, examples).summed is None
-    assert problem_of(parameters, compile_tags(parameters, Data(X, Y)).examples).summed is not None
+    assert Plan.of(parameters).problem(examples).summed is None
+    assert Plan.of(parameters).problem(compile_tags(parameters, Data(X, Y)).examples).summed is not None
 
 
 @given(data=st.data())
@@ -318,7 +319,7 @@ def test_a_damaged_cache_is_told_and_made_anew(
     elif damage == "header":
         path.write_bytes(content[:-5])
     else:
-        path.write_bytes(content.replace(b'\\"version\\": 1', b'\\"version\\": 9'))
+        path.write_bytes(content.replace(b'\\"version\\": 2', b'\\"version\\": 9'))
     found = clone(expected).fit_stream(files, cache=cache)
     assert re.search(r"(damaged|another version).*; it is made anew", caplog.text)
     assert found.solution_.w.tobytes() == expected.solution_.w.tobytes()

@@ -12,8 +12,8 @@ from helpers.trees import trees
 from widemargin import DependencyParser, LinearClassifier, MultilabelClassifier, Segmenter, SequenceTagger
 from widemargin.cli.commands import main
 from widemargin.errors import DataError, UnsupportedError
+from widemargin.tasks.answers import objective_of
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.probabilities import objective_of
 from widemargin.text.trees import Arc
 
 pytestmark = pytest.mark.interpreted

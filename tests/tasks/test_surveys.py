@@ -1,5 +1,6 @@
 """Parts of the data, compiled with the survey of all of them and trained together, are the problem of one machine."""
 
+from dataclasses import replace
 from functools import partial, reduce
 
 import numpy as np
@@ -24,8 +25,9 @@ from widemargin.parts.choice import part_of, rounds_of
 from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import LocalCarrier, Team
 from widemargin.tasks import estimators
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.survey import Survey
-from widemargin.tasks.training import Data, chosen, loss_of, problem_of, solver_of, stop_of
+from widemargin.tasks.training import Data
 
 TEXTS, TAGS = addresses(30, seed=3)
 BANK = treebank(24, seed=1)
@@ -94,17 +96,16 @@ def surveyed(estimator, pieces):
 def in_parts(estimator, pieces):
     """The solution of rounds over the pieces."""
     kind, survey = kind_of(estimator), surveyed(estimator, pieces)
-    solver = solver_of(estimator)
+    plan = Plan.of(estimator)
 
     def make(k):
         compiled = kind.load("compile")(estimator, pieces[k], survey=survey)
-        return part_of(problem_of(estimator, compiled.examples, compiled.sample_weight), solver, k)
+        return part_of(plan.problem(compiled.examples, compiled.sample_weight), plan.solver, k)
 
     team = Team(LocalCarrier([partial(make, k) for k in range(len(pieces))]))
     team.start(lambda: None)
-    _, objective, C = chosen(estimator)
-    problem = PartedProblem(team, objective, C, loss_of(estimator))
-    return fit(problem, rounds_of(solver), stop=stop_of(estimator), seed=0)
+    problem = PartedProblem(team, plan.objective, plan.C, plan.loss)
+    return fit(problem, rounds_of(plan.solver), stop=plan.stop, seed=0)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -132,7 +133,23 @@ def test_one_part_compiles_like_one_machine():
         part = kind.load("compile")(estimator, data, survey=surveyed(estimator, [data]))
         w = np.random.default_rng(0).normal(size=whole.examples.n_weights)
         assert part.examples.n_weights == len(w)
-        assert problem_of(estimator, part.examples).primal(w) == problem_of(estimator, whole.examples).primal(w)
+        plan = Plan.of(estimator)
+        assert plan.problem(part.examples).primal(w) == plan.problem(whole.examples).primal(w)
+
+
+@pytest.mark.parametrize("name", ["tag", "segment"])
+def test_parts_number_features_as_one_machine_does(name):
+    """However the data are cut: by falling count, then by key."""
+    estimator, X, y = CASES[name]
+    compile_, whole = kind_of(estimator).load("compile"), estimator.set_params(max_epochs=1).fit(X, y).model_
+    for n_parts in (2, 5):
+        pieces = cut(X, y, n_parts)
+        survey = surveyed(estimator, pieces)
+        for piece in pieces:
+            made = compile_(estimator, piece, survey=survey)
+            part = made.model(replace(estimator.solution_, w=np.ones(made.examples.n_weights)), {})
+            assert part.extractor.names() == whole.extractor.names()
+            assert part.labels == whole.labels
 
 
 def test_trees_with_different_tops():

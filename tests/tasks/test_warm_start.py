@@ -11,7 +11,7 @@ from widemargin.core.contents import digests_of_parts, parts_of_rows
 from widemargin.core.sparse import Rows
 from widemargin.data.generators import addresses
 from widemargin.errors import WidemarginError
-from widemargin.tasks.training import loss_of
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.warm import digest_of
 
 X, Y = addresses(8, seed=1)
@@ -76,12 +76,12 @@ def test_alpha_is_scaled_with_the_penalty_l1(loss):
 
 def test_digests_tell_problems_apart():
     from widemargin.tasks.tag.compile import compile_tags
-    from widemargin.tasks.training import Data, chosen, problem_of
+    from widemargin.tasks.training import Data
 
     def digest(y, **options):
         parameters = tagger(**options)
         compiled = compile_tags(parameters, Data(X, y))
-        return digest_of(problem_of(parameters, compiled.examples), chosen(parameters).solver)
+        return digest_of(Plan.of(parameters).problem(compiled.examples), Plan.of(parameters).solver)
 
     other = [[labels[0], *labels[1:-1], "O"] for labels in Y]
     assert digest(Y) == digest([list(labels) for labels in Y], C=5.0, tol=0.5) is not None
@@ -179,7 +179,7 @@ def grown(estimator, old, new):
     begun.__dict__.update({name: value for name, value in vars(fitted).items() if name not in begun.get_params()})
     start = begun.set_params(max_epochs=0).fit(*new).solution_
     fitted.fit(*new)
-    cold = clone(estimator).set_params(warm_start=False, solver="auto", loss=loss_of(estimator), tol=1e-3)
+    cold = clone(estimator).set_params(warm_start=False, solver="auto", loss=Plan.of(estimator).loss, tol=1e-3)
     cold = cold.fit(*new).solution_
     assert_sound(start, cold)
     assert_sound(fitted.solution_, cold)

@@ -11,7 +11,7 @@ from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows, expanded
 from widemargin.solvers import DualCoordinateDescent, Perceptron
 from widemargin.structures.examples import Scored
-from widemargin.tasks.tag.examples import ChainExamples
+from widemargin.tasks.tag.features import ChainExamples
 from widemargin.testing import check_solver, check_structure
 
 pytestmark = pytest.mark.interpreted

@@ -108,9 +108,9 @@ def test_a_name_given_twice_counts_twice():
 
 
 def test_min_count_of_records():
-    extractor, rows = fitted_records([[["p", "q"], ["p"]], [{"q": 2.0}, ["r"]]], min_count=2)
+    extractor, rows = fitted_records([[["q", "p"], ["p"]], [{"q": 2.0}, ["r"], ["p"]]], min_count=2)
     assert extractor.names() == ["p", "q"]
-    assert rows == [{"p": 1, "q": 1}, {"p": 1}, {"q": 2}, {}]
+    assert rows == [{"p": 1, "q": 1}, {"p": 1}, {"q": 2}, {}, {"p": 1}]
 
 
 def test_hashed_records():
@@ -373,6 +373,34 @@ def test_hashes_are_those_of_the_definition(strings):
 
 
 def test_rows_of_a_position_are_in_the_order_of_the_input():
-    rows = RecordExtractor().fit([[["q", "p"], ["p"]]]).rows
+    extractor = RecordExtractor()
+    rows = extractor.fit([[["q", "p"], ["p"]]]).rows
     assert isinstance(rows, Rows)
-    assert rows.indices.tolist() == [0, 1, 1]
+    assert (extractor.names(), rows.indices.tolist()) == (["p", "q"], [1, 0, 0])
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "c", "Dd", "e"]), max_size=5), min_size=1, max_size=5), st.data())
+def test_features_are_numbered_by_falling_count_then_by_key(X, data):
+    """Whatever the order of the data, and the same from merged counts of their parts as from all at once."""
+    least, cut = data.draw(st.integers(1, 3)), data.draw(st.integers(0, len(X)))
+    shuffled = data.draw(st.permutations(X))
+    for kind in ("templates", "records"):
+        make = {"templates": lambda: TemplateExtractor("word word[-1]|word transition:word", min_count=least)}.get(
+            kind, lambda: RecordExtractor(min_count=least)
+        )
+        form = as_columns if kind == "templates" else lambda each: [[[w, f"2{w}", "bias"] for w in x] for x in each]
+        whole, other, adopted = make(), make(), make()
+        rows = whole.fit(form(X)).groups
+        other.fit(form(shuffled))
+        parts = [make().survey(form(part)) for part in (X[:cut], X[cut:])]
+        adopted.adopt([one.merged(two) for one, two in zip(*parts, strict=True)])
+        for alphabet, found in zip(whole.alphabets, rows, strict=True):
+            counts, keys = np.bincount(found.indices, minlength=alphabet.size), alphabet.keys().tolist()
+            assert list(zip(-counts, keys, strict=True)) == sorted(zip(-counts, keys, strict=True))
+            assert (counts >= least).all()
+        assert whole.names() == other.names() == adopted.names()
+        for each in (other, adopted):
+            again = each.transform(form(X)).groups
+            assert [[part.tolist() for part in group] for group in again] == [
+                [part.tolist() for part in group] for group in rows
+            ]

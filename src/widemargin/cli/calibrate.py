@@ -7,6 +7,7 @@ from widemargin._threads import count_threads
 from widemargin.cli.output import Printer, print_json
 from widemargin.cli.targets import check_target
 from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.report.curves import check_can_draw, plot_reliability
 from widemargin.report.numbers import share
 from widemargin.tasks.answers import Answers
 from widemargin.tasks.base import Reading, load_model
@@ -20,6 +21,7 @@ def run(
     out = model if out is None else out
     check_target(out, inputs=[file])
     if plot is not None:
+        check_can_draw()
         check_target(plot, inputs=[file, model])
         if plot == out:
             raise WidemarginError(f"two results cannot both be written to {out}")
@@ -30,8 +32,6 @@ def run(
     report = predictor.calibrate(corpus.X, corpus.y, count_threads(jobs))
     predictor.save(out)
     if plot is not None:
-        from widemargin.report.curves import plot_reliability
-
         plot_reliability(report, plot)
     if as_json:
         print_json({"model": out, "data": file, **{kind: asdict(each) for kind, each in report.items()}})

@@ -11,6 +11,7 @@ from widemargin.cli.targets import check_folder
 from widemargin.cli.train import Keep, input_files, prepared
 from widemargin.errors import WidemarginError
 from widemargin.report.comparison import FILES, Comparison
+from widemargin.report.curves import check_can_draw
 from widemargin.report.tables import cells, columns_of
 from widemargin.tasks import task
 from widemargin.tasks.training import compare_solvers
@@ -24,6 +25,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     train_file, dev_file, out, solvers, as_json, quiet = (
         options.pop(each) for each in ("train_file", "dev_file", "out", "solvers", "as_json", "quiet")
     )
+    check_can_draw()
     chosen = task(name)
     check_folder(out, FILES, inputs=[train_file, dev_file, *input_files(chosen, options)])
     if options["C"] is not None:

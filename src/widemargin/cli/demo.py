@@ -14,7 +14,7 @@ from widemargin.core.atomic import replacing
 from widemargin.core.solution import Solution, percent
 from widemargin.data.generators import addresses
 from widemargin.metrics import accuracy, sequence_accuracy, span_scores
-from widemargin.report.curves import plot_curves
+from widemargin.report.curves import can_draw, plot_curves
 from widemargin.report.numbers import share
 from widemargin.tasks import task
 from widemargin.tasks.training import Data, train
@@ -88,15 +88,18 @@ def run(*, out: str, sequences: int, seed: int, quiet: bool) -> int | None:
         printer.line()
 
     tagger.save(model)
-    plot_curves({"auto": solution.trace}, curves, title="Training on generated addresses")
+    written = {model: "the model", sample: "the test addresses and their right labels"}
+    if can_draw():
+        plot_curves({"auto": solution.trace}, curves, title="Training on generated addresses")
+        written[curves] = "how training went"
     with replacing(sample) as stream:
         for tokens, labels in zip(X_test, y_test, strict=True):
             stream.writelines(f"{token}\t{label}\n" for token, label in zip(tokens, labels, strict=True))
             stream.write("\n")
     printer.line(Text("Written", style="bold"))
-    printer.facts(
-        [(model, "the model"), (curves, "how training went"), (sample, "the test addresses and their right labels")]
-    )
+    printer.facts(list(written.items()))
+    if curves not in written:
+        printer.prose("There is no picture of how training went: that needs matplotlib; install widemargin[plots].")
     printer.heading("Try")
     printer.line(f"widemargin inspect {model} --label B-city")
     printer.line(f"widemargin evaluate {model} {sample}")

@@ -8,10 +8,9 @@ from widemargin.cli.targets import check_target
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.files.document import text_writer, write_text
 from widemargin.report.text import encodable, json_text
-from widemargin.tasks.answers import Alternatives, Answers, Limits
+from widemargin.tasks.answers import Alternatives, Answers, Limits, Probable
 from widemargin.tasks.base import Corpus, Model, Piece, Reading, counted_within, load_model
 from widemargin.tasks.files import check_plain_text
-from widemargin.tasks.probabilities import Probable
 
 
 class Wanted(NamedTuple):

@@ -18,7 +18,7 @@ from widemargin.cli.targets import check_target
 from widemargin.core.solution import Epoch, Solution
 from widemargin.core.stop import Callback
 from widemargin.errors import WidemarginError
-from widemargin.report.curves import plot_curves
+from widemargin.report.curves import check_can_draw, plot_curves
 from widemargin.report.numbers import share
 from widemargin.report.record import STOPPED, certificate, dev_score
 from widemargin.tasks import Kind, Task, task
@@ -28,7 +28,7 @@ from widemargin.tasks.training import Data, train, train_path
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class TrainOptions:
     """The options of all `train` commands besides training parameters; several values of C make a path."""
 
     train_file: str
@@ -44,11 +44,11 @@ class Plan:
     quiet: bool
 
     @classmethod
-    def of(cls, options: dict[str, Any]) -> tuple["Plan", dict[str, Any]]:
-        """The plan, and the other options together with the first C."""
+    def of(cls, options: dict[str, Any]) -> tuple["TrainOptions", dict[str, Any]]:
+        """These options, and the others together with the first C."""
         names = [field.name for field in fields(cls)]
-        plan = cls(**{name: options.pop(name) for name in names})
-        return plan, {**options, "C": None if plan.C is None else plan.C[0]}
+        own = cls(**{name: options.pop(name) for name in names})
+        return own, {**options, "C": None if own.C is None else own.C[0]}
 
     @property
     def several(self) -> bool:
@@ -62,6 +62,8 @@ class Plan:
             check_target(target, inputs=[self.train_file, self.dev_file, *inputs])
             if targets.count(target) > 1:
                 raise WidemarginError(f"two results cannot both be written to {target}")
+        if self.curves is not None:
+            check_can_draw()
         if self.resume and self.checkpoint is None:
             raise WidemarginError("--resume needs --checkpoint FILE to go on from")
         if self.several and self.dev_file is None:
@@ -141,22 +143,22 @@ def prepared(
 
 def run(name: str, options: dict[str, Any]) -> int | None:
     """Train, save, and report the results."""
-    plan, options = Plan.of(options)
+    own, options = TrainOptions.of(options)
     chosen = task(name)
-    plan.check(input_files(chosen, options))
+    own.check(input_files(chosen, options))
     begin, compiled = now(), seconds_compiling()
     outside = None
-    if plan.out_of_core or plan.cache is not None:
-        outside = partial(OutOfCore, chosen, plan.train_file, cache=plan.cache)
-    job = prepared(chosen, options, plan.train_file, plan.dev_file, quiet=plan.quiet, outside=outside)
+    if own.out_of_core or own.cache is not None:
+        outside = partial(OutOfCore, chosen, own.train_file, cache=own.cache)
+    job = prepared(chosen, options, own.train_file, own.dev_file, quiet=own.quiet, outside=outside)
     read = now()
     compile_ = job.kind.load("compile") if job.pieces is None else job.pieces.compile
-    if plan.several and plan.C is not None:
-        path = train_path(compile_, job.parameters, job.data, plan.C, [Keep()])
+    if own.several and own.C is not None:
+        path = train_path(compile_, job.parameters, job.data, own.C, [Keep()])
     else:
-        path = [train(compile_, job.parameters, job.data, [Keep()], checkpoint=plan.checkpoint, resume=plan.resume)]
+        path = [train(compile_, job.parameters, job.data, [Keep()], checkpoint=own.checkpoint, resume=own.resume)]
     model, solution = max(path, key=lambda point: _dev_score(point[1]))
-    wanted = len(plan.C) if plan.several and plan.C is not None else 1
+    wanted = len(own.C) if own.several and own.C is not None else 1
     interrupted = len(path) < wanted or any(each.stopped == "interrupted" for _, each in path)
     trained = now()
     if job.pieces is None:
@@ -164,9 +166,9 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     else:
         found = model.summary["data"]
         job = job._replace(train=job.train._replace(about=found, size={what: found[what] for what in COUNTED}))
-    model.save(plan.out)
-    if plan.curves is not None:
-        plot_curves({str(job.parameters.solver): solution.trace}, plan.curves, title=f"Training of {plan.out}")
+    model.save(own.out)
+    if own.curves is not None:
+        plot_curves({str(job.parameters.solver): solution.trace}, own.curves, title=f"Training of {own.out}")
     results = job.train.size | _results(model, solution)
     if job.dev is not None:
         score = _point(model, solution)["score"]
@@ -177,7 +179,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         "solver": job.parameters.solver,
         "C": model.summary["C"],
         "path": [_point(*point) for point in path],
-        "model": plan.out,
+        "model": own.out,
         "interrupted": interrupted,
         "seconds": {
             "reading": read - begin,
@@ -187,13 +189,13 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         },
         **({} if job.pieces is None else job.pieces.results()),
     }
-    if plan.as_json:
+    if own.as_json:
         print_json(results)
     else:
-        if not plan.quiet:
+        if not own.quiet:
             _mention_unused(results["unused_columns"])
         dev_size = {} if job.dev is None else job.dev.size
-        _print(Printer(enabled=not plan.quiet), solution, results, job.train.size, dev_size)
+        _print(Printer(enabled=not own.quiet), solution, results, job.train.size, dev_size)
     return INTERRUPTED if interrupted else None
 
 

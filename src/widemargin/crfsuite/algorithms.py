@@ -8,20 +8,21 @@
 | pa | mistakes by a margin | `pa` |
 | arow | mistakes by a margin | `arow` |
 
-P of `core.problem` times the `scale` of a `Plan` is the function that CRFsuite prints. All other names are those of
-this library's solvers, with its own parameters.
+P of `core.problem` times `scale_of` is the function that CRFsuite prints. All other names are those of this library's
+solvers, with its own parameters.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from widemargin.core.checks import is_number
-from widemargin.core.solver import Solver
+from widemargin.core.stop import Stop
 from widemargin.crfsuite.items import LARGEST
 from widemargin.errors import WidemarginError
-from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import AROW, LBFGS, SGD, PassiveAggressive, Perceptron, named_solver
+from widemargin.tasks.plan import Plan
+from widemargin.tasks.tag.parameters import TaggerParameters
 
 STEPS_ABOVE = 3
 """How many steps above calibration.eta the search for a learning rate begins."""
@@ -148,37 +149,29 @@ def converted(name: str, parameter: Parameter, value: Any) -> Any:
     return bool(whole) if kind is bool else whole
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A solver with what it minimises, and when to stop: the rules of CRFsuite, or else a proven `gap`.
-
-    `problem` holds what `Problem` is given besides the examples.
-    """
-
-    solver: Solver
-    problem: Mapping[str, Any] = field(default_factory=dict)
-    scale: float = 1.0
-    max_iterations: int | None = None
-    gap: float | None = None
-
-
 def plan_of(algorithm: str, values: Mapping[str, Any]) -> Plan:
-    """How to train with these parameters; raise if one of them makes no sense."""
+    """How to train with these parameters, like a tagger; raise if one of them makes no sense."""
     for name, value in values.items():
         if is_number(value) and value < 0:
             raise ValueError(f"{name} must not be negative, but is {value}")
         if isinstance(value, float) and not is_number(value):
             raise ValueError(f"{name} must be a finite number, not {value}")
-    most = values["max_iterations"]
+    most = None if algorithm == "lbfgs" and values["max_iterations"] in (0, LARGEST) else values["max_iterations"]
+    # A run without any other rule ends by those of the log (`crfsuite.training.Course`), or by precision.
+    stop = Stop(epochs=most, gap=values.get("tol"), seconds=None if most is not None else 1e9)
+    parameters = TaggerParameters(**_like_a_tagger(algorithm, values))
+    return replace(Plan.of(parameters), stop=stop)
+
+
+def _like_a_tagger(algorithm: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a tagger that is trained in the same way."""
     if algorithm == "lbfgs":
-        problem, scale = _penalised(values["c1"], values["c2"])
         newton = LBFGS(memory=values["num_memories"], trials=values["max_linesearch"])
-        return Plan(newton, problem, scale, None if most in (0, LARGEST) else most)
+        return {"solver": newton, **_penalised(values["c1"], values["c2"])}
     if algorithm == "l2sgd":
-        problem, scale = _penalised(0.0, values["c2"])
-        return Plan(_calibrated(values), problem, scale, most)
+        return {"solver": _calibrated(values), **_penalised(0.0, values["c2"])}
     if algorithm == "averaged-perceptron":
-        return Plan(Perceptron(), max_iterations=most)
+        return {"solver": Perceptron()}
     if algorithm == "passive-aggressive":
         if values["type"] not in SLACKS:
             raise ValueError(f"type must be 0, 1 or 2, not {values['type']}")
@@ -188,21 +181,31 @@ def plan_of(algorithm: str, values: Mapping[str, Any]) -> Plan:
             C=values["c"],
             average=values["averaging"],
         )
-        return Plan(solver, max_iterations=most)
+        return {"solver": solver}
     if algorithm == "arow":
-        return Plan(AROW(variance=values["variance"], gamma=values["gamma"]), max_iterations=most)
-    return _own(algorithm, values)
+        return {"solver": AROW(variance=values["variance"], gamma=values["gamma"])}
+    usual = "margin" if "maximum" in named_solver(algorithm).kinds else "likelihood"
+    return {
+        "solver": algorithm,
+        "objective": values["objective"] or usual,
+        "C": values["C"] or None,
+        "loss": values["loss"] or None,
+        "penalty": values["penalty"],
+        "l1": values["l1"],
+    }
 
 
-def _penalised(c1: float, c2: float) -> tuple[dict[str, Any], float]:
-    """The problem whose P is the penalised likelihood divided by the scale, and the scale."""
-    smooth = {"objective": OBJECTIVES["likelihood"], "loss": "hinge"}
-    if c2 > 0:
-        penalty = {"penalty": "elastic-net", "l1": c1 / (2.0 * c2)} if c1 > 0 else {"penalty": "l2"}
-        return {**smooth, **penalty, "C": 1.0 / (2.0 * c2)}, 2.0 * c2
-    return (
-        ({**smooth, "penalty": "l1", "C": 1.0 / c1}, c1) if c1 > 0 else ({**smooth, "penalty": "none", "C": 1.0}, 1.0)
-    )
+def _penalised(c1: float, c2: float) -> dict[str, Any]:
+    """The parameters whose P is the penalised likelihood divided by `scale_of` c1 and c2."""
+    C = 1.0 / scale_of({"c1": c1, "c2": c2})
+    if c2 > 0 and c1 > 0:
+        return {"objective": "likelihood", "C": C, "penalty": "elastic-net", "l1": c1 / (2.0 * c2)}
+    return {"objective": "likelihood", "C": C, "penalty": "l2" if c2 > 0 else "l1" if c1 > 0 else "none"}
+
+
+def scale_of(values: Mapping[str, Any]) -> float:
+    """The function that CRFsuite prints, as a multiple of P."""
+    return 2.0 * values.get("c2", 0.0) or values.get("c1", 0.0) or 1.0
 
 
 def _calibrated(values: Mapping[str, Any]) -> SGD:
@@ -218,20 +221,3 @@ def _calibrated(values: Mapping[str, Any]) -> SGD:
         least_trials=min(max(1, values["calibration.candidates"] // 2), most),
         most_trials=most,
     )
-
-
-def _own(name: str, values: Mapping[str, Any]) -> Plan:
-    solver = named_solver(name)
-    objective = values["objective"] or ("margin" if "maximum" in solver.kinds else "likelihood")
-    if objective not in OBJECTIVES:
-        raise ValueError(f"there is no objective {objective!r}; there are {', '.join(OBJECTIVES)}")
-    chosen = OBJECTIVES[objective]
-    smooth = chosen.kind == "smooth"
-    problem = {
-        "objective": chosen,
-        "C": values["C"] or (1.0 if smooth else 0.1),
-        "loss": values["loss"] or ("hinge" if smooth else solver.losses[0]),
-        "penalty": values["penalty"],
-        "l1": values["l1"],
-    }
-    return Plan(solver, problem, max_iterations=values["max_iterations"], gap=values["tol"])

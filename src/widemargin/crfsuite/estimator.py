@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from widemargin._types import AnyArray
 from widemargin.crfsuite._dumpparser import ParsedDump
@@ -22,6 +20,7 @@ from widemargin.crfsuite._logparser import TrainLogParser
 from widemargin.crfsuite.metrics import flat_accuracy_score
 from widemargin.crfsuite.tagger import Tagger
 from widemargin.crfsuite.trainer import LinePerIterationTrainer
+from widemargin.tasks.scikit_learn import Conforming
 
 RENAMED = {
     "min_freq": "feature.minfreq",
@@ -36,7 +35,7 @@ OWN = ("algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls"
 """Parameters that are none of the trainer's."""
 
 
-class CRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class CRF(Conforming):
     """A linear-chain conditional random field with the parameters and methods of ``sklearn_crfsuite.CRF``.
 
     None stands for the default of the algorithm, which ``Trainer(algorithm).help(name)`` explains.
@@ -96,6 +95,10 @@ class CRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     >>> crf.predict_single([{"word": "the"}, {"word": "cat"}])
     ['DET', 'NOUN']
     """
+
+    algorithm: str | None
+    verbose: bool
+    trainer_cls: type | None
 
     def __init__(
         self,
@@ -219,6 +222,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     def _opened(self) -> Tagger:
         """The tagger, or an error before training."""
         if self.tagger_ is None:
+            from sklearn.exceptions import NotFittedError  # slow to import
+
             raise NotFittedError("this CRF is not fitted yet; call fit first, or give a model_filename")
         return self.tagger_
 
@@ -256,7 +261,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the tagger, which is opened again when needed."""
-        return {**super().__getstate__(), "_tagger": None, "_dump": None}
+        return {**self.__dict__, "_tagger": None, "_dump": None}
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.modelfile.name is not None

@@ -21,6 +21,9 @@ import numpy as np
 
 from widemargin._types import BoolVector, ByteVector, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows, boundaries, taken
+from widemargin.text.alphabet import by_count
+from widemargin.text.extractor import counts_of, new_numbers, renumbered
+from widemargin.text.hashing import hash_strings
 
 LARGEST = 2**31 - 1
 LISTS, NUMBERS = frozenset({list, tuple}), frozenset({float, bool, int})
@@ -214,16 +217,30 @@ class Instances:
         if self._values is not None:
             self._values.frombytes((values if len(values) else np.ones(n)).tobytes())
 
-    def parts(self, holdout: int) -> tuple[Chains, Chains | None]:
-        """The sequences to train on, and those of the group `holdout`; None if it is negative."""
+    def parts(self, holdout: int) -> tuple[list[str], Chains, Chains | None]:
+        """The attributes, the sequences to train on, and those of the group `holdout`; None if it is negative.
+
+        Attributes are numbered by their counts in the sequences to train on (`text.alphabet.by_count`).
+        """
         lengths = np.array(self._lengths, dtype=np.int64)
         values = np.empty(0) if self._values is None else np.array(self._values)
         features = Rows(boundaries(np.array(self._counts)), np.array(self._names, dtype=np.int32), values)
-        everything = Chains(boundaries(lengths), features, np.array(self._gold, dtype=np.int32))
-        if holdout < 0:
-            return everything, None
-        held = np.array(self._groups) == holdout
-        return _those(everything, ~held), _those(everything, held)
+        held: BoolVector = np.array(self._groups, dtype=np.int32) == holdout
+        every = Chains(boundaries(lengths), features, np.array(self._gold, dtype=np.int32))
+        given = every if holdout < 0 else _those(every, ~held)
+        names = list(self.attributes)
+        order = by_count(hash_strings(names), counts_of(given.features, len(names)), 0)
+        numbers = new_numbers(order, len(names))
+        attributes = [names[k] for k in order.tolist()]
+        return (
+            attributes,
+            _renumbered(given, numbers),
+            None if holdout < 0 else _renumbered(_those(every, held), numbers),
+        )
+
+
+def _renumbered(chains: Chains, numbers: IntVector) -> Chains:
+    return chains._replace(features=renumbered(chains.features, numbers))
 
 
 def _those(chains: Chains, chosen: BoolVector) -> Chains:

@@ -25,7 +25,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     It answers to sequences of ready-made features: a list of names or a dict per position.
     """
     from widemargin.tasks.base import foreign_model  # most programs only tag
-    from widemargin.tasks.estimator import estimator_of  # imports scikit-learn
+    from widemargin.tasks.estimator import estimator_of
 
     name, model = os.fspath(path), foreign_model(path)
     if model is None:

@@ -24,12 +24,12 @@ from widemargin.core.loop import open_run
 from widemargin.core.problem import Problem
 from widemargin.core.solution import relative_gap
 from widemargin.core.solver import Solver
-from widemargin.core.stop import Stop
-from widemargin.crfsuite.algorithms import PARAMETERS, Plan, plan_of
+from widemargin.crfsuite.algorithms import PARAMETERS, plan_of, scale_of
 from widemargin.crfsuite.items import Chains, Instances
 from widemargin.files.lcrf import ChainFile, Weights, write_lcrf
 from widemargin.solvers.orthants import slope
-from widemargin.tasks import kinds
+from widemargin.tasks.plan import Plan
+from widemargin.tasks.tag.crfsuite import observed_chain
 
 Say = Callable[[str], None]
 
@@ -48,10 +48,9 @@ class Report(NamedTuple):
 class Course:
     """Watches a run: writes the log, and applies the stop rules among the parameters `values`."""
 
-    def __init__(
-        self, algorithm: str, plan: Plan, values: Mapping[str, Any], say: Say, score: "HeldOut | None"
-    ) -> None:
-        self.algorithm, self.plan, self.values, self.say, self.score = algorithm, plan, values, say, score
+    def __init__(self, algorithm: str, values: Mapping[str, Any], say: Say, score: "HeldOut | None") -> None:
+        self.algorithm, self.values, self.say, self.score = algorithm, values, say, score
+        self.scale = scale_of(values)
         self.losses: list[float] = []
         self.loss_at_zero = np.inf
         self.begin = perf_counter()
@@ -84,7 +83,7 @@ class Course:
         return report.ends
 
     def _lbfgs(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
-        scale, size = self.plan.scale, _norm(w)
+        scale, size = self.scale, _norm(w)
         examples: Any = problem.examples
         self.loss_at_zero = float(examples.lengths.sum() * np.log(examples.shape.n_labels))  # all labels alike
         error = scale * _norm(slope(problem, w, state.gradient))
@@ -100,7 +99,7 @@ class Course:
         return Report(loss, lines, ends or ("error code (-1001)" if state.stuck else ""))
 
     def _sgd(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
-        loss, epochs = self.plan.scale * (problem.primal_estimate(w) or 0.0), len(self.losses) + 1
+        loss, epochs = self.scale * (problem.primal_estimate(w) or 0.0), len(self.losses) + 1
         rate = state.eta0 / (1.0 + state.eta0 * epochs / problem.C) ** 0.75
         lines = [
             f"Feature L2-norm: {_norm(w):f}\n",
@@ -191,29 +190,28 @@ def train(instances: Instances, algorithm: str, values: Mapping[str, Any], path:
     if holdout >= 0:
         say(f"Holdout group: {holdout + 1}\n")
         say("\n")
-    given, held = instances.parts(holdout)
+    attributes, given, held = instances.parts(holdout)
     labels = list(instances.labels)
-    chain = _generated(given, len(instances.attributes), len(labels), values, say)
+    chain = _generated(given, len(attributes), len(labels), values, say)
     score = None if held is None else HeldOut(chain, held, labels)
     for line in _announced(algorithm, values, len(given.indptr) - 1):
         say(line)
     begin = perf_counter()
-    w = _trained(chain, given, Course(algorithm, plan, values, say, score), plan)
+    w = _trained(chain, given, Course(algorithm, values, say, score), plan)
     say(f"Total seconds required for training: {perf_counter() - begin:.3f}\n")
     say("\n")
     if path:
-        _stored(instances, chain, w, path, say)
+        _stored(labels, attributes, chain, w, path, say)
 
 
 def _generated(given: Chains, n_attributes: int, n_labels: int, values: Mapping[str, Any], say: Say) -> Any:
-    """Choose the weights: the shape of the chain (`Kind.observed`)."""
+    """Choose the weights: the shape of the chain."""
     begin = perf_counter()
     say("Feature generation\n")
     say("type: CRF1d\n")
     for line in _described({name: values[name] for name in values if name.startswith("feature.")}):
         say(line)
-    observed = dict(kinds())["chain"].load("observed")
-    chain = observed(
+    chain = observed_chain(
         *given,
         n_features=n_attributes,
         n_labels=n_labels,
@@ -260,13 +258,11 @@ def _trained(chain: Any, given: Chains, course: Course, plan: Plan) -> FloatVect
         return np.empty(0)
     examples = chain.examples(*given)
     n_threads = count_threads(-1) if examples.work.sum() > LITTLE else 1
-    problem = Problem(examples, **plan.problem, n_threads=n_threads)
+    problem = replace(plan, n_threads=n_threads).problem(examples)
     chosen: Any = plan.solver
     if course.algorithm in PARAMETERS and not lbfgs:
         chosen = replace(chosen, batch_size=min(MOST_AT_ONCE, max(1, examples.n_examples // FEWEST_BATCHES)))
-    # A run without any other rule ends by those of the course, or by precision.
-    stop = Stop(epochs=plan.max_iterations, gap=plan.gap, seconds=None if plan.max_iterations is not None else 1e9)
-    with open_run(problem, chosen, stop=stop) as run:
+    with open_run(problem, chosen, stop=plan.stop) as run:
         run.start()
         for state in run.epochs():
             run.reason = course.look(problem, chosen, state)
@@ -289,13 +285,13 @@ def _with_article(why: str) -> str:
     return why if why == "convergence" or why.startswith("error") else f"the {why}"
 
 
-def _stored(instances: Instances, chain: Any, w: FloatVector, path: str, say: Say) -> None:
+def _stored(labels: list[str], attributes: list[str], chain: Any, w: FloatVector, path: str, say: Say) -> None:
     begin, n_states = perf_counter(), len(chain.states.indices)
     sources = np.repeat(np.arange(chain.n_features, dtype=np.int32), np.diff(chain.states.indptr))
     before, after = np.divmod(chain.pairs, chain.n_labels)
     file = ChainFile(
-        list(instances.labels),
-        list(instances.attributes),
+        labels,
+        attributes,
         Weights(sources, chain.states.indices, w[:n_states]),
         Weights(before.astype(np.int32), after.astype(np.int32), w[n_states:]),
     )

@@ -6,7 +6,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 from distributed import Client, get_client
-from sklearn.base import clone
 
 from widemargin import tasks
 from widemargin.core.solution import Solution
@@ -135,6 +134,8 @@ class DaskEstimator:
         return self._sent
 
     def __sklearn_clone__(self) -> Self:
+        from sklearn.base import clone  # slow to import
+
         other = type(self)(**{name: clone(each, safe=False) for name, each in self.get_params(deep=False).items()})  # type: ignore[attr-defined]
         other._client = self._client
         return other

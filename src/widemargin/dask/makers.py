@@ -15,11 +15,12 @@ from widemargin.parts.choice import part_of
 from widemargin.parts.part import Part
 from widemargin.tasks import Kind
 from widemargin.tasks.parameters import Parameters
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.survey import Survey, refuse_latent
-from widemargin.tasks.training import Data, problem_of, solver_of
+from widemargin.tasks.training import Data
 
 View = Callable[[Data], Data]
-"""Turns a piece of the data into what a run learns from, such as trees into tags (`tasks.jackknife`)."""
+"""Turns a piece of the data into what a run learns from, such as trees into tags (`tasks.stacking`)."""
 
 
 @dataclass(frozen=True)
@@ -86,13 +87,13 @@ def own_piece(shared: Shared, piece: Any, number: int) -> Part:
         compiled = shared.kind.load("compile")(shared.parameters, data, survey=shared.survey)
         if isinstance(compiled.examples, Latent):
             refuse_latent(type(compiled.examples).__name__)
-        parameters = on_this_worker(shared.parameters)
-        problem = problem_of(parameters, compiled.examples, compiled.sample_weight)
-    return part_of(problem, solver_of(parameters), number)
+        plan = plan_on_this_worker(shared.parameters)
+        problem = plan.problem(compiled.examples, compiled.sample_weight)
+    return part_of(problem, plan.solver, number)
 
 
-def on_this_worker(parameters: Parameters) -> Parameters:
-    """The parameters with as many threads as the worker has, unless the user wants fewer."""
+def plan_on_this_worker(parameters: Parameters) -> Plan:
+    """The plan with as many threads as the worker has, unless the user wants fewer."""
     threads = int(get_worker().state.nthreads)
     wanted = parameters.n_jobs
-    return replace(parameters, n_jobs=threads if wanted is None or wanted < 1 else min(wanted, threads))
+    return Plan.of(replace(parameters, n_jobs=threads if wanted is None or wanted < 1 else min(wanted, threads)))

@@ -8,7 +8,7 @@ from widemargin.dask.compiling import Surveyed, surveyed
 from widemargin.dask.makers import View
 from widemargin.tasks import Kind
 from widemargin.tasks.carried import kind_of_taggers
-from widemargin.tasks.jackknife import QUICK, Learnt, TaggedBy, TagsOf, tagger_parameters
+from widemargin.tasks.stacking import QUICK, TagColumns, TaggedBy, TagsOf, run_name, tagger_parameters
 
 if TYPE_CHECKING:
     from widemargin.dask.training import Runs
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def tagged_view(runs: "Runs", kind: Kind, parameters: Any, found: Surveyed) -> View | None:
     """The sentences with predicted tags, as a parser shall see them; None if it learns no tags."""
-    learnt: Learnt | None = kind.load("tags") if kind.tags else None
+    learnt: TagColumns | None = kind.load("tags") if kind.tags else None
     wanted = [] if learnt is None else learnt.wanted(parameters, found.survey)
     if learnt is None or not wanted:
         return None
@@ -38,8 +38,7 @@ def _tagger(runs: "Runs", parameters: Any, found: Surveyed, view: TagsOf) -> Any
     kept = Path(runs.folder) / f"tagger-{where}.wm"
     if runs.resume and kept.exists():
         return kind.load("model").load(kept)
-    which = "" if view.fold is None else f", part {view.fold + 1}/{view.n_folds}"
-    name_run(f"a tagger for {view.name}{which}", runs.shown.callbacks)
+    name_run(run_name(f"a tagger for {view.name}", view.fold, view.n_folds), runs.shown.callbacks)
     own = tagger_parameters(parameters, **({} if view.fold is None else QUICK))
     seen = surveyed(runs.client, kind, own, found.pieces, view)
     model, solution, *_ = runs.trained(kind, own, seen, view, within=f"tagger-{where}")

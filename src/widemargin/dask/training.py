@@ -31,7 +31,8 @@ from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import Team
 from widemargin.tasks import Kind, kind_of
 from widemargin.tasks.parameters import Parameters
-from widemargin.tasks.training import chosen, loss_of, model_of, solver_of, stop_of
+from widemargin.tasks.plan import Plan
+from widemargin.tasks.training import model_of
 
 RUN_FILE = "run.wm"
 
@@ -88,7 +89,7 @@ def train(
     plain = plainly(kind, parameters)
     _check(kind, plain, resume=resume, checkpoint=checkpoint)
     made = partial(rounds_of, local_epochs=local_epochs, rounds=rounds)
-    made(solver_of(plain))  # refuses solvers that cannot, before anything is read
+    made(Plan.of(plain).solver)  # refuses solvers that cannot, before anything is read
     check_versions(client)
     pieces = dict(enumerate(pieces_of(client, which, name, data, parts)))
     with _folder(checkpoint) as folder, Shown(plain) as shown:
@@ -125,6 +126,7 @@ class Runs:
         within: str = "",
     ) -> Trained:
         """A model of this kind, learnt from the pieces as the view shows them; files are kept `within` a folder."""
+        plan = Plan.of(parameters)
         folder = self.folder / within
         folder.mkdir(parents=True, exist_ok=True)
         compiled, about = compiled_here(self.client, kind, parameters, found, dev, view)
@@ -139,23 +141,22 @@ class Runs:
             team.start(lambda: None)
             if not sum(each.weight for each in team.about.values()):
                 raise DataError("no example has anything to learn from")
-            _, objective, C = chosen(parameters)
-            problem = PartedProblem(team, objective, C, loss_of(parameters), parameters.penalty, parameters.l1)
+            problem = PartedProblem(team, plan.objective, plan.C, plan.loss, plan.penalty, plan.l1)
             with self.shown.of(team, carrier, aside=bool(within)) as progress:
                 solution = fit(
                     problem,
-                    self.made(solver_of(parameters)),
-                    stop=stop_of(parameters),
+                    self.made(plan.solver),
+                    stop=plan.stop,
                     score=compiled.score,
                     callbacks=[*progress, *callbacks],
-                    seed=parameters.random_state,
+                    seed=plan.seed,
                     checkpoint_seconds=self.checkpoint_seconds,
                     **options,
                 )
         finally:
             carrier.close()
         solution = replace(solution, cuts=None, slacks=None)
-        model = model_of(compiled, parameters, solution, problem.n_counted)
+        model = model_of(compiled, plan, solution, problem.n_counted)
         model.summary |= {"data": about} if about else {}
         model.summary |= _unreachable(team)
         return Trained(model, solution, team.n_parts, team.sent, team.received, team.rebuilt)

@@ -6,13 +6,14 @@ ones estimates. The colours are those of Okabe and Ito, which colour-blind reade
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from math import isfinite, nan
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from widemargin.core.atomic import replacing
 from widemargin.core.solution import Epoch
-from widemargin.errors import WidemarginError
+from widemargin.errors import UnsupportedError, WidemarginError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,12 +48,24 @@ class Point(NamedTuple):
     certified: bool
 
 
+def can_draw() -> bool:
+    """Whether there is matplotlib to draw with."""
+    return find_spec("matplotlib") is not None
+
+
+def check_can_draw() -> None:
+    """Raise an error if there is no matplotlib to draw with."""
+    if not can_draw():
+        raise UnsupportedError("drawing needs matplotlib; install widemargin[plots]")
+
+
 def plot_curves(traces: Mapping[str, Sequence[Epoch]], path: str | PathLike[str], *, title: str = "") -> None:
     """Draw training traces, each with its name, into a PNG file at `path`.
 
     One panel shows the objective against time, one the relative gap and one the score on the development data. Panels
     without any value are left out.
     """
+    check_can_draw()
     # matplotlib takes longer to import than a small training run takes, and most runs draw nothing.
     from matplotlib.figure import Figure
 
@@ -217,6 +230,7 @@ def plot_reliability(report: Mapping[str, Any], path: str | PathLike[str]) -> No
 
     `report` has for each of them an object with `n`, `after` and `bins` (`tasks.calibration.Reliability`).
     """
+    check_can_draw()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(INCHES[0] * len(report), INCHES[1]), dpi=150, layout="constrained")

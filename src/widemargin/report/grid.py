@@ -9,7 +9,18 @@ from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
-from widemargin.report.curves import AGAINST, Curve, draw, frame, gap_axis, heading, horizontal_axis, names, points
+from widemargin.report.curves import (
+    AGAINST,
+    Curve,
+    check_can_draw,
+    draw,
+    frame,
+    gap_axis,
+    heading,
+    horizontal_axis,
+    names,
+    points,
+)
 from widemargin.report.verdict import THRESHOLDS
 
 if TYPE_CHECKING:
@@ -53,6 +64,7 @@ def plotted(rows: Sequence[Row]) -> list[Plot]:
 
 
 def _panels(row: Row, everyone: Sequence[Curve]) -> tuple[str, list[tuple[str, bytes]]]:
+    check_can_draw()
     from matplotlib.figure import Figure  # takes longer to import than a small training run takes
 
     panels, explanation = [], ""
@@ -65,6 +77,7 @@ def _panels(row: Row, everyone: Sequence[Curve]) -> tuple[str, list[tuple[str, b
 
 def drawn(rows: Sequence[Row]) -> bytes:
     """The `rows` as one PNG; at least one of them must have a value."""
+    check_can_draw()
     from matplotlib.figure import Figure
 
     rows = [row for row in rows if row.values()]

@@ -29,8 +29,8 @@ from widemargin.core.cut_store import CutStore
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, later, number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
-from widemargin.solvers.dual import SETTLED, DualState, growing, value
-from widemargin.solvers.interior import Interior, InteriorState
+from widemargin.solvers.dual import SETTLED, DualSolver, DualState, growing, value
+from widemargin.solvers.interior import Interior
 from widemargin.solvers.programme import MOST_OPERATIONS, n_operations
 
 MICROSECONDS_PER_ENTRY = 0.0025  # to read an entry of a cut and change w there
@@ -47,8 +47,8 @@ CLOSE = 0.01  # the relative gap that both ways are compared at
 
 
 @dataclass(slots=True)
-class AutoState(InteriorState):
-    """The interior state, the last known cached gap of every block, and the gain per µs of the last pass.
+class AscentState(DualState):
+    """The dual state, the last known cached gap of every block, and the gain per µs of the last pass.
 
     `passes` counts partial passes of the oracle since the gaps of all blocks were known.
     """
@@ -56,13 +56,12 @@ class AutoState(InteriorState):
     cached_gap: FloatVector = later("n_blocks")
     sweeps: int = 0
     oracle_rate: float = 0.0
-    at_once: bool = False
     passes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Auto(Interior):
-    """Gap-driven dual ascent, for either loss; where that would take longer, all blocks at once.
+class Ascent(DualSolver):
+    """Gap-driven dual ascent on one block at a time, whatever it takes.
 
     Parameters
     ----------
@@ -71,7 +70,6 @@ class Auto(Interior):
     steps : at most this many pair steps a visit
     most_sweeps : at most this many sweeps between two passes of the oracle
     batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
-    precision : when all blocks are solved at once, it is to this share of the gap that the oracle showed
     """
 
     share: float = number(0.8, above=0.0, most=1.0)
@@ -80,39 +78,20 @@ class Auto(Interior):
     most_sweeps: int = number(10)
     batch_size: int | None = number(None, least=1)
 
-    state: ClassVar[type[DualState]] = AutoState
+    state: ClassVar[type[DualState]] = AscentState
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> AutoState:
-        """As for all dual solvers; where the run before solved all blocks at once, so does this one."""
-        state: AutoState = Interior.start(self, problem, w, cuts)
-        state.at_once = isinstance(cuts, CutStore) and cuts.at_once and len(state.store) > 0
-        return state
-
-    def carried(self, problem: Problem, state: AutoState) -> CutStore:
-        """The working sets, and how they were solved."""
-        state.store.at_once = state.at_once
-        return state.store
-
-    def inform(self, problem: Problem, state: AutoState) -> None:
+    def inform(self, problem: Problem, state: AscentState) -> None:
         """Know all gaps, so that it is some time until all blocks must be visited; longer after a run before."""
-        Interior.inform(self, problem, state)
+        DualSolver.inform(self, problem, state)
         periods = 0 if state.epochs else 1 if np.isinf(state.gap[problem.c > 0]).mean() > FEW_NEW else 2
         state.passes = -periods * self.period
 
-    def epoch(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
-        """Sweeps while they are worth it, then a pass over the blocks with most of the gap; or all at once."""
-        if state.at_once and n_operations(problem, state) <= MOST_OPERATIONS:
-            Interior.epoch(self, problem, state, rng)
-        else:
-            self._ascend(problem, state, rng)
+    def epoch(self, problem: Problem, state: AscentState, rng: np.random.Generator) -> None:
+        """Sweeps while they are worth it, then a pass over the blocks with most of the gap."""
+        self.climb(problem, state, rng)
 
-    def on_a_part(self) -> Solver | None:
-        """The same without the way of solving all blocks at once."""
-        return Ascent(**{each.name: getattr(self, each.name) for each in fields(self)})
-
-    def _ascend(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
-        """An epoch of block-wise ascent; then decide how to go on."""
-        state.point, state.best, state.least = np.empty(0), np.empty(0), np.inf
+    def climb(self, problem: Problem, state: AscentState, rng: np.random.Generator) -> tuple[float, float]:
+        """Make an epoch; return what it gained and its work in µs."""
         if not len(state.cached_gap):
             state.cached_gap = np.full(problem.n_blocks, np.inf)
         rise, work = 0.0, 0.0
@@ -124,20 +103,9 @@ class Auto(Interior):
         gain, spent = self._ask(problem, state, rng)
         state.oracle_rate = gain / max(spent, SLIGHT)
         state.epochs += 1
-        state.at_once = state.epochs > 1 and self._is_slow(problem, state, rise + gain, work + spent)
+        return rise + gain, work + spent
 
-    def _is_slow(self, problem: Problem, state: AutoState, rise: float, work: float) -> bool:
-        """Whether ascent, at the pace of this epoch, would take longer than solving all blocks at once."""
-        gap = float(state.gap[problem.c > 0].sum())
-        if not 0.0 < gap < np.inf or problem.n_weights > MOST_WEIGHTS_A_BLOCK * problem.n_blocks:
-            return False
-        close = CLOSE * (value(state) + gap)
-        epochs_left = log(max(gap / max(close, SLIGHT), 1.0)) * gap / max(rise, SLIGHT * gap)
-        step = MICROSECONDS_PER_STEP + n_operations(problem, state) / OPERATIONS_PER_MICROSECOND
-        steps_at_once = STEPS_AT_ONCE * (1.0 + problem.n_weights / problem.n_blocks)
-        return steps_at_once * step < epochs_left * (MICROSECONDS_PER_EPOCH + work)
-
-    def _sweep(self, state: AutoState, rng: np.random.Generator) -> tuple[float, float]:
+    def _sweep(self, state: AscentState, rng: np.random.Generator) -> tuple[float, float]:
         """Make one sweep; return what it gained and its work in µs."""
         blocks = np.flatnonzero(state.store.sets.size).astype(np.int32)
         if not len(blocks):
@@ -150,7 +118,7 @@ class Auto(Interior):
         gain, _ = sweep(rng.permutation(blocks), view, SLIGHT, SLIGHT, self.steps)
         return gain, work
 
-    def _ask(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> tuple[float, float]:
+    def _ask(self, problem: Problem, state: AscentState, rng: np.random.Generator) -> tuple[float, float]:
         """Ask the oracle for all examples, or for those with most of the gap; return the gain and the work in µs."""
         examples, gap = problem.weighted, problem.per_example(state.gap)
         if not len(examples):  # of a part whose examples all have the weight 0
@@ -186,12 +154,92 @@ class Auto(Interior):
         return numbers[order[: max(most, int(new.sum()))]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ascent(Auto):
-    """Gap-driven dual ascent on one block at a time, whatever it takes."""
+@dataclass(slots=True)
+class AutoState(AscentState):
+    """The state of ascent, that of `interior`, and whether the latter goes on with it."""
 
-    def _is_slow(self, problem: Problem, state: AutoState, rise: float, work: float) -> bool:
+    at_once: bool = False
+    point: FloatVector = later("n_weights")
+    best: FloatVector = later("n_weights")
+    least: float = np.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auto(DualSolver):
+    """Gap-driven dual ascent, for either loss; where that would take longer, all blocks at once.
+
+    Parameters
+    ----------
+    precision : when all blocks are solved at once, it is to this share of the gap that the oracle showed
+    share : a partial pass or sweep visits the fewest blocks that hold this share of the gap
+    period : one in this many passes visits all blocks, and so does one in this many sweeps
+    steps : at most this many pair steps a visit
+    most_sweeps : at most this many sweeps between two passes of the oracle
+    batch_size : how many examples are decoded at one w; None: growing up to the problem's choice
+    """
+
+    precision: float = number(0.1, above=0.0, below=1.0)
+    share: float = number(0.8, above=0.0, most=1.0)
+    period: int = number(4, least=1)
+    steps: int = number(5, least=1)
+    most_sweeps: int = number(10)
+    batch_size: int | None = number(None, least=1)
+
+    state: ClassVar[type[DualState]] = AutoState
+
+    @property
+    def ascent(self) -> Ascent:
+        """The solver that begins, and goes on as long as it is quick."""
+        return Ascent(**{each.name: getattr(self, each.name) for each in fields(Ascent)})
+
+    @property
+    def interior(self) -> Interior:
+        """The solver of all blocks at once."""
+        return Interior(precision=self.precision)
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> AutoState:
+        """As for all dual solvers; where the run before solved all blocks at once, so does this one."""
+        state: AutoState = DualSolver.start(self, problem, w, cuts)
+        state.at_once = isinstance(cuts, CutStore) and cuts.at_once and len(state.store) > 0
+        return state
+
+    def inform(self, problem: Problem, state: AutoState) -> None:
+        """Know all gaps; only ascent makes use of them."""
+        self.ascent.inform(problem, state)
+
+    def epoch(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
+        """All blocks at once, if that was decided; else an epoch of ascent, and decide how to go on."""
+        if state.at_once and n_operations(problem, state) <= MOST_OPERATIONS:
+            self.interior.epoch(problem, state, rng)
+            return
+        state.point, state.best, state.least = np.empty(0), np.empty(0), np.inf
+        rise, work = self.ascent.climb(problem, state, rng)
+        state.at_once = state.epochs > 1 and _is_slow(problem, state, rise, work)
+
+    def weights(self, state: AutoState) -> FloatVector:
+        """Those of ascent, or the best point of all blocks at once."""
+        return self.interior.weights(state)
+
+    def carried(self, problem: Problem, state: AutoState) -> CutStore:
+        """The working sets, and how they were solved."""
+        state.store.at_once = state.at_once
+        return state.store
+
+    def on_a_part(self) -> Solver | None:
+        """Ascent alone: all blocks at once are no part."""
+        return self.ascent
+
+
+def _is_slow(problem: Problem, state: AutoState, rise: float, work: float) -> bool:
+    """Whether ascent, at the pace of this epoch, would take longer than solving all blocks at once."""
+    gap = float(state.gap[problem.c > 0].sum())
+    if not 0.0 < gap < np.inf or problem.n_weights > MOST_WEIGHTS_A_BLOCK * problem.n_blocks:
         return False
+    close = CLOSE * (value(state) + gap)
+    epochs_left = log(max(gap / max(close, SLIGHT), 1.0)) * gap / max(rise, SLIGHT * gap)
+    step = MICROSECONDS_PER_STEP + n_operations(problem, state) / OPERATIONS_PER_MICROSECOND
+    steps_at_once = STEPS_AT_ONCE * (1.0 + problem.n_weights / problem.n_blocks)
+    return steps_at_once * step < epochs_left * (MICROSECONDS_PER_EPOCH + work)
 
 
 def _worth_asking(problem: Problem, epochs: int) -> int:

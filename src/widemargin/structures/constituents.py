@@ -27,7 +27,7 @@ The recursions are those of `decoders`: CKY, k best, max-marginals, inside–out
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -152,6 +152,8 @@ def _parts(sizes: LongVector, n_labels: int, halves: bool, nodes: IntMatrix) -> 
 @dataclass(frozen=True, slots=True)
 class Constituents(Flat):
     """Labelled binary trees; `halves` are scored or not, and `by_productions` says that costs mark productions."""
+
+    scores: ClassVar[type[TreeScores]] = TreeScores
 
     n_labels: int
     halves: bool = False

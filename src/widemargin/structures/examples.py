@@ -150,7 +150,7 @@ class PartExamples:
         return room
 
     def _pieces(self, batch: IntVector, most: int = MOST_SCORES) -> Iterator[slice]:
-        if len(batch) * self._most_own <= most:  # the usual batch while training
+        if len(batch) == 1 or len(batch) * self._most_own <= most:  # the usual batch while training
             yield slice(None)
             return
         yield from _slices(self._n_own[batch], most)

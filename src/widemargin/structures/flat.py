@@ -76,7 +76,8 @@ def _plus(starts: LongVector, own: FloatVector, n_own: LongVector, others: LongV
 
 
 @kernel
-def _total(scores: Scores, n_own: LongVector, parts: Numbers) -> FloatVector:
+def total_of_parts(scores: Scores, n_own: LongVector, parts: Numbers) -> FloatVector:
+    """⟨θ, z(y)⟩ of each example; nothing may be shared, as in costs."""
     totals, shared = np.empty(len(n_own)), scores.shared
     for k in range(len(n_own)):
         total = 0.0
@@ -134,18 +135,50 @@ def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
     return larger
 
 
+class Padding(NamedTuple):
+    """Where the own parts of examples are in one padded array, laid out flat.
+
+    Parts firsts[b] … firsts[b] + sizes[b] − 1 of example b stand in runs of runs[b] neighbours. Run (i, j), with
+    widths[b] of them for each i, begins at bases[b] + i · outer + j · inner.
+    """
+
+    firsts: LongVector
+    sizes: LongVector
+    bases: LongVector
+    widths: LongVector
+    runs: LongVector
+    outer: int
+    inner: int
+
+
 @kernel
-def add_parts(
-    parts: Numbers, n_own: LongVector, weights: FloatVector, starts: LongVector, own: FloatVector, shared: FloatVector
-) -> None:
-    """Add the weight of each example at the places of its parts among own and shared numbers."""
-    for k in range(len(weights)):
-        for j in range(parts.indptr[k], parts.indptr[k + 1]):
-            number = parts.numbers[j]
-            if number >= n_own[k]:
-                shared[number - n_own[k]] += weights[k]
-            elif number >= 0:
-                own[starts[k] + number] += weights[k]
+def copy_own(padding: Padding, padded: FloatVector, starts: LongVector, own: FloatVector, back: bool) -> None:
+    """Copy the parts of a padded array to their places among own scores, or `back` to the array."""
+    for b in range(len(starts)):
+        at = starts[b] + padding.firsts[b]
+        for run in range(padding.sizes[b] // padding.runs[b] if padding.runs[b] > 0 else 0):
+            i, j = run // padding.widths[b], run % padding.widths[b]
+            begin = padding.bases[b] + i * padding.outer + j * padding.inner
+            for r in range(padding.runs[b]):
+                if back:
+                    padded[begin + r] = own[at + r]
+                else:
+                    own[at + r] = padded[begin + r]
+            at += padding.runs[b]
+
+
+@kernel
+def add_parts(parts: Numbers, weights: FloatVector, padding: Padding, padded: FloatVector) -> None:
+    """Add the weight of each example at the places of those of its parts that are in the padded array."""
+    for b in range(len(weights)):
+        first, size, width, length = padding.firsts[b], padding.sizes[b], padding.widths[b], padding.runs[b]
+        for p in range(parts.indptr[b], parts.indptr[b + 1]):
+            number = parts.numbers[p] - first
+            if 0 <= number < size:
+                run = number // length if number >= length else 0  # mostly there is but one, and division is slow
+                i = run // width if run >= width else 0
+                at = padding.bases[b] + i * padding.outer + (run - i * width) * padding.inner
+                padded[at + number - run * length] += weights[b]
 
 
 @kernel
@@ -161,6 +194,9 @@ class Flat:
     """Base of structures: all that follows from the numbers of parts. They bring `n_own`, `parts` and searches."""
 
     __slots__ = ()
+
+    scores: ClassVar[type[Any]] = Scores
+    """The named tuple of its scores, whose further fields have defaults."""
 
     has_blanks: ClassVar[bool] = False
     """Whether entries of outputs may be −1, where they stand for no part."""
@@ -191,7 +227,7 @@ class Flat:
 
     def total(self, scores: Any, outputs: Any) -> FloatVector:
         """⟨θ, z(y)⟩ of an output of each example."""
-        return _total(scores, self.n_own(scores.sizes), self.parts(scores.sizes, outputs))
+        return total_of_parts(scores, self.n_own(scores.sizes), self.parts(scores.sizes, outputs))
 
     def change(self, sizes: LongVector, gold: Any, outputs: Any) -> Parts:
         """z(gold) − z(output); a part of gold is followed by that of the output at its place."""

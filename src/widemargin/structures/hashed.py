@@ -71,15 +71,16 @@ def add_single(slots: IntVector, value: float, sink: Sink) -> None:
     total, single, n = sink.total, sink.single, sink.counts[0]
     if abs(value) <= NEGLIGIBLE:
         return
-    for slot in slots:
-        if len(total) == 0:
+    if len(total) == 0:
+        for slot in slots:
             n = note(slot, 1, sink.found, n)
-            continue
-        j = np.uint64(slot)
-        if total[j] == 0.0:
-            single[n] = slot
-            n += 1
-        total[j] += value
+    else:
+        for slot in slots:
+            j = np.uint64(slot)
+            if total[j] == 0.0:
+                single[n] = slot
+                n += 1
+            total[j] += value
     sink.counts[0] = n
 
 

@@ -37,10 +37,9 @@ class Kind(NamedTuple):
 
     `parameters` is a dataclass. `compile` turns data into arrays. `model` is the trained model, and `estimator` wraps
     it for scikit-learn. `foreign` names readers of other programs' model files, by the bytes that these begin with.
-    `observed` names a function that finds the weights that occur in training data, for programs that train no others.
     `survey` names one that finds out what parts of the data must know of each other before each can be compiled by
     itself (`tasks.survey`); models whose outputs always hide something have none. `tags` says which tags a parser
-    learns (`tasks.jackknife.Learnt`). `arrays` names a class that writes pieces of the data to arrays on disk
+    learns (`tasks.stacking.TagColumns`). `arrays` names a class that writes pieces of the data to arrays on disk
     (`tasks.out_of_core`).
     """
 
@@ -50,7 +49,6 @@ class Kind(NamedTuple):
     model: str
     estimator: str
     foreign: Mapping[bytes, str] = {}
-    observed: str = ""
     survey: str = ""
     tags: str = ""
     arrays: str = ""

@@ -29,7 +29,7 @@ class NamedEstimator(Estimator[M]):
 
 
 class ProbableEstimator(Estimator[M]):
-    """An estimator whose model gives probabilities, by its objective or by calibration (`tasks.probabilities`)."""
+    """An estimator whose model gives probabilities, by its objective or by calibration (`tasks.answers`)."""
 
     def predict_minimum_risk(self, X: Any) -> Any:
         """The outputs with the least expected error: those whose parts are likely, each by itself."""

@@ -1,4 +1,10 @@
-"""From margins to probabilities: how often predictions with a given margin are right.
+"""Margins, how far a prediction is ahead of all others, and probabilities: how often such predictions are right.
+
+    the margin of a label at t  = the best score of all − the best score with another label at t
+    the margin of a span        = the best score of all − the best score without the span
+
+Both follow from max-marginals. For a chain, these are m_t(l), the best scores with label l at t. An output without a
+span has another label at one of the span's positions, or a label next to it that makes it longer.
 
     p(right | margin) = 1 / (1 + exp(−slope · margin − shift)),   slope ≥ 0
 
@@ -21,15 +27,59 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector
+from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector
 from widemargin.core.header import mapping, number, one_of, row
 from widemargin.errors import DataError, WidemarginError
 from widemargin.metrics import Bin, expected_calibration_error, reliability
+from widemargin.text.span_labels import SpanLabels
+from widemargin.text.spans import Span
 
 CALIBRATION = mapping(row(number(at_least=0), number()), keys=one_of("labels", "spans"), at_least=1)
 """A calibration in the header of a model file: slope and shift of each curve."""
 LEAST = 1e-300  # of a probability whose logarithm is taken
 RANGE = 1e3  # β · a typical margin is between one over this and this
+
+
+class Ahead(NamedTuple):
+    """Parts of one output, labels or spans, and their margins."""
+
+    parts: list[Any]
+    margins: FloatVector
+
+
+@dataclass(frozen=True)
+class Margins:
+    """The predicted labels of one sequence, as numbers, and the scores behind their margins.
+
+    `best` holds the max-marginals, `rivals` the best score with another label at each position.
+    """
+
+    codes: IntVector
+    best: FloatMatrix
+    rivals: FloatVector
+
+    @classmethod
+    def of(cls, codes: IntVector, best: FloatMatrix) -> "Margins":
+        """The margins of the best labels, `codes`, from the max-marginals `best`."""
+        others = best.copy()
+        others[np.arange(len(codes)), codes] = -np.inf
+        return cls(codes, best, others.max(axis=1))
+
+    def of_labels(self) -> FloatVector:
+        """The margin of every label; ∞ if no other label is possible."""
+        return np.maximum(self.best[np.arange(len(self.codes)), self.codes] - self.rivals, 0.0)
+
+    def of_spans(self, found: Sequence[Span], marks: SpanLabels) -> FloatVector:
+        """The margins of the spans `found` in the labels."""
+        return np.array([self._of_span(span, marks) for span in found])
+
+    def _of_span(self, span: Span, marks: SpanLabels) -> float:
+        codes = self.codes[span.start : span.end]
+        without = self.rivals[span.start : span.end].max()
+        for t, labels in marks.breaking(codes.tolist(), span):
+            if t < len(self.codes):
+                without = max(without, self.best[t, labels].max(initial=-np.inf))
+        return max(float(self.best[span.start, codes[0]] - without), 0.0)
 
 
 class Judged(NamedTuple):

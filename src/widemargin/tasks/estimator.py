@@ -1,6 +1,7 @@
 """scikit-learn estimators: the library behind `fit`, `predict` and `score`.
 
-An estimator is a dataclass of parameters that wraps a trained model, `model_`.
+An estimator is a dataclass of parameters that wraps a trained model, `model_`. It follows scikit-learn's protocol
+(`tasks.scikit_learn`), and loading and predicting do not import scikit-learn.
 """
 
 import os
@@ -11,8 +12,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray
@@ -23,8 +22,10 @@ from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.tasks import kinds
 from widemargin.tasks.answers import Answers
 from widemargin.tasks.base import Model, Reading, load_model
+from widemargin.tasks.scikit_learn import Conforming
+from widemargin.tasks.stacking import block_numbers, checked_folds
 from widemargin.tasks.strongest import Learnt, of_label
-from widemargin.tasks.training import Compiled, Data, Warm, compare_solvers, train, train_path, train_piece
+from widemargin.tasks.training import Compiled, Data, Warm, compare_solvers, train, train_path
 from widemargin.text.inputs import drained
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ M = TypeVar("M", bound=Model)
 A = TypeVar("A", bound=Answers)
 
 
-class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-learn has no types
+class Estimator(Conforming, Generic[M]):
     """Base of the estimators."""
 
     _compile: ClassVar[Callable[..., Compiled[Any]]]
@@ -121,6 +122,8 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
         Features are compiled once. Each training run starts where the one with the next smaller C ended. After Ctrl-C,
         values that were not reached are missing; the parameter `C` of each clone tells its value.
         """
+        from sklearn.base import clone  # slow to import
+
         path = train_path(self._compile, self._parameters, self._data(X, y, sample_weight, dev), C)
         for _, solution in path:
             _warn(solution)
@@ -196,7 +199,7 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         """What notebooks show: the parameters and, once fitted, the certificate."""
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        bundle = super()._repr_mimebundle_(**options)
         if "text/html" in bundle:
             bundle["text/html"] += self._certificate()
         return bundle
@@ -260,6 +263,8 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
+            from sklearn.exceptions import NotFittedError  # slow to import
+
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first, or load a model")
 
     @property
@@ -284,6 +289,8 @@ class Estimator(BaseEstimator, Generic[M]):  # type: ignore[misc]  # scikit-lear
 
     def _learn(self, data: Data, classes: Any) -> Self:
         """Train for one epoch on a piece of the data, going on from the model there is."""
+        from widemargin.tasks.pieces import train_piece  # seldom needed
+
         before = getattr(self, "model_", None)
         return self._fitted(*train_piece(self._compile, self._parameters, before, data, classes))
 
@@ -310,6 +317,8 @@ def joinable(outputs: Any) -> Any:
 def _warn(solution: Solution) -> None:
     """Say so, as scikit-learn does, if training has not converged."""
     if solution.shortfall is not None:
+        from sklearn.exceptions import ConvergenceWarning  # slow to import
+
         warnings.warn(f"training has not converged: {solution.shortfall}; {REMEDIES}", ConvergenceWarning, stacklevel=3)
 
 
@@ -330,3 +339,33 @@ def estimator_of(model: Model, name: str, **given: Any) -> Any:
     if "trained_by" not in model.summary and not {"parameters", "solution"} <= model.summary.keys():
         raise ModelFileError(f"the model {name} is damaged: it does not tell how it was trained")
     return estimator.from_model(model, **given)
+
+
+def stacked(estimator: Any, X: Any, y: Any, folds: Any = 5, **options: Any) -> Any:
+    """The outputs that clones of an estimator predict for examples that they have not learnt from, in the order of `X`.
+
+    Another model that shall learn from predictions of this one learns from these: they are as wrong as those of new
+    examples.
+
+    Parameters
+    ----------
+    estimator : any estimator, which is unchanged
+    X, y : inputs and gold outputs, as lists or arrays
+    folds : how many blocks of neighbours the examples are cut into, each predicted by a clone that has learnt from all
+        others; or a splitter of scikit-learn, or pairs (training, test) of the numbers of examples
+    options : others of scikit-learn's `cross_val_predict`, such as `method` and `n_jobs`
+
+    Examples
+    --------
+    >>> from widemargin import LinearClassifier
+    >>> X, y = [[0.0], [0.2], [1.0], [0.1], [0.9], [1.1]], ["no", "no", "yes", "no", "yes", "yes"]
+    >>> stacked(LinearClassifier(C=100.0), X, y, folds=2).tolist()
+    ['no', 'no', 'yes', 'no', 'yes', 'yes']
+    """
+    from sklearn.model_selection import PredefinedSplit, cross_val_predict  # slow to import
+
+    if isinstance(folds, int | np.integer):
+        if len(X) < 2:
+            raise DataError("stacking needs two examples or more to learn from")
+        folds = PredefinedSplit(block_numbers(np.ones(len(X), dtype=bool), checked_folds(folds, "folds")))
+    return cross_val_predict(estimator, X, y, cv=folds, **options)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin._threads import count_threads
 from widemargin.core.completion import begin
 from widemargin.core.loop import name_run
 from widemargin.core.problem import Problem
@@ -23,6 +22,7 @@ from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.tasks.warm import weights_for
 
 if TYPE_CHECKING:
+    from widemargin.tasks.plan import Plan
     from widemargin.tasks.training import Compiled
 
 
@@ -58,11 +58,10 @@ def latent_path(
     return found
 
 
-def first_round(compiled: "Compiled[Any]", parameters: Any) -> "Compiled[Any]":
+def first_round(compiled: "Compiled[Any]", parameters: Any, plan: "Plan") -> "Compiled[Any]":
     """The same data with the completions that training begins with: a convex problem."""
     latent: Any = compiled.examples
-    rng = np.random.default_rng(parameters.random_state)
-    first = begin(latent, _given(compiled, parameters), rng, count_threads(parameters.n_jobs))
+    first = begin(latent, _given(compiled, parameters), np.random.default_rng(plan.seed), plan.n_threads)
     return replace(compiled, examples=latent.completed(first))
 
 

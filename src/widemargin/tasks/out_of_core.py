@@ -50,7 +50,7 @@ from widemargin.tasks.training import Compiled, Data
 LOG = logging.getLogger(__name__)
 
 HEADER = "arrays.wm"
-STRUCTURE, VERSION = "arrays", 1
+STRUCTURE, VERSION = "arrays", 2
 POSITIONS = 1 << 17
 """How many positions of sequences make a piece, of data that do not come in files."""
 

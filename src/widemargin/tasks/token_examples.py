@@ -1,16 +1,22 @@
-"""What taggers and segmenters share: a code for each token, weights of labels in a row, decoding under constraints."""
+"""What taggers and segmenters share: a code for each token, weights of labels in a row, decoding under constraints.
+
+And learning from labels that are known in part. The first completions come from naive Bayes: which features and labels
+go together, where something is known.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 
 from widemargin._types import AnyArray, BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.core.checks import checked_weights
+from widemargin.core.examples import Examples
 from widemargin.core.problem import predict
-from widemargin.core.sparse import Rows, boundaries
+from widemargin.core.sparse import Rows, boundaries, compressed, expanded, taken
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.structures.examples import WithBestK, WithHull, WithSums, WithThrough, WithWorst
+from widemargin.structures.examples import Partial, WithBestK, WithHull, WithSums, WithThrough, WithWorst
 from widemargin.structures.parts import Costs
 from widemargin.tasks.constraints import Constraints, Windows, best_without_repetition, check_possible, impossible
 from widemargin.text.spans import Span
@@ -48,7 +54,9 @@ class TokenExamples(WithBestK, WithHull, WithWorst, WithThrough, WithSums):
 class LabelWeights:
     """Weights seen as their parts: next to those of features, `shared` ones of pairs, first and last labels.
 
-    Classes of weights are named tuples with a field `shared`, so that kernels can take them.
+    Classes of weights are named tuples with a field `shared`, so that kernels can take them. Trained weights of
+    features are mostly zero. In `thinned` weights, sparse rows `thin_…`, a row per feature, take the place of the field
+    of that name, which is then empty. They take a fraction of the memory and of the time to sum.
     """
 
     __slots__ = ()
@@ -73,6 +81,24 @@ class LabelWeights:
     def end(self) -> FloatVector:
         """The weights of last labels."""
         return self.shared[-self.n_labels :]
+
+    def thinned(self) -> Self:
+        """The same weights with sparse rows; rows that are not sparse are stored whole."""
+        weights, changed = cast("Any", self), dict[str, Any]()
+        for name, part in weights._asdict().items():
+            if f"thin_{name}" in weights._fields:
+                changed |= {name: part[:0].copy(), f"thin_{name}": compressed(part)}
+            elif not name.startswith("thin_"):
+                changed[name] = part.copy()  # so that the whole dense vector is not kept alive for its small parts
+        return weights._replace(**changed)
+
+    def flat(self) -> FloatVector:
+        """The flat weight vector."""
+        weights, found = cast("Any", self), []
+        for name in (name for name in weights._fields if not name.startswith("thin_")):
+            part, thin = getattr(weights, name), getattr(weights, f"thin_{name}", None)
+            found.append(part if thin is None or len(part) else expanded(thin, part.shape[1]))
+        return np.concatenate([part.ravel() for part in found])
 
     def limited(self, pairs: BoolMatrix, begins: BoolVector, ends: BoolVector) -> Self:
         """The weights with only these pairs of labels, first labels and last labels."""
@@ -168,3 +194,81 @@ class Constrained(ABC, Generic[E]):
         if found is None:
             raise impossible(i)
         return found
+
+
+class PartialTokens(Partial):
+    """Sequences whose gold codes are known in part; a class of `TokenExamples`, too."""
+
+    everything: Any
+
+    @property
+    def informative(self) -> BoolVector:
+        """Whether anything is known of each sequence, so that its outputs can have errors."""
+        raise NotImplementedError
+
+    @property
+    def n_unknown(self) -> int:
+        """The number of tokens of which several labels may be right."""
+        raise NotImplementedError
+
+    def first_completions(self) -> IntVector:
+        """The best completions by naive Bayes, whose probabilities are counted where something is known."""
+        completions: IntVector = self.complete(self.naive_bayes(), self.everything)
+        return completions
+
+    def naive_bayes(self) -> FloatVector:
+        """Weights by how often features and labels go together."""
+        raise NotImplementedError
+
+
+def counting(examples: Examples, sample_weight: Any) -> Any:
+    """The weights of the examples; of a sequence without any known label there is nothing to learn, so its is 0."""
+    if not isinstance(examples, PartialTokens) or not examples.informative.any():
+        return sample_weight
+    return checked_weights(sample_weight, examples.n_examples) * examples.informative
+
+
+def unknown_in(examples: Examples) -> dict[str, Any]:
+    """For the summary of a model: the numbers of unknown labels, and of sequences that have no known one."""
+    if not isinstance(examples, PartialTokens):
+        return {}
+    return {"unknown": {"labels": examples.n_unknown, "sequences": int(np.count_nonzero(~examples.informative))}}
+
+
+class LabelCounts:
+    """How often labels are seen; a position with a set of m labels counts as 1/m of each, unless it is all labels.
+
+    Parameters
+    ----------
+    truth : the set of each position, a row of `allowed`
+    allowed : (K, L) the labels of each set
+    """
+
+    def __init__(self, truth: IntVector, allowed: BoolMatrix) -> None:
+        self.sizes, self.n_labels = allowed.sum(axis=1), allowed.shape[1]
+        self.truth, self.useful = truth.astype(np.int64), self.sizes[truth] < self.n_labels
+        labels = np.nonzero(allowed)[1].astype(np.int32)
+        self.shares = Rows(boundaries(self.sizes), labels, np.repeat(1.0 / self.sizes, self.sizes))
+        everywhere = np.arange(len(truth))
+        prior = 1.0 + self._of_groups(everywhere, np.zeros_like(everywhere), 1)[0]
+        self.prior = prior / prior.sum()
+
+    def likely(self, places: LongVector, groups: IntVector, n_groups: int) -> FloatMatrix:
+        """log p(label | group), groups having members at these places; smoothed by one label drawn from the prior."""
+        counts = self._of_groups(places, groups, n_groups)
+        return np.log((counts + self.prior) / (counts.sum(axis=1, keepdims=True) + 1.0))
+
+    def _of_groups(self, places: LongVector, groups: IntVector | LongVector, n_groups: int) -> FloatMatrix:
+        used = self.useful[places]
+        numbers = self.truth[places[used]]
+        found = taken(self.shares, numbers)
+        at = np.repeat(groups[used].astype(np.int64), self.sizes[numbers]) * self.n_labels + found.indices
+        counts: FloatMatrix = np.bincount(at, found.values, n_groups * self.n_labels).astype(np.float64)
+        return counts.reshape(n_groups, self.n_labels)
+
+
+def association(features: Rows, n_features: int, truth: IntVector, allowed: BoolMatrix) -> FloatMatrix:
+    """log p(label | feature) / p(label) for each feature (row) and label (column); arguments as of `LabelCounts`."""
+    counts = LabelCounts(truth, allowed)
+    positions = np.repeat(np.arange(len(truth)), np.diff(features.indptr))
+    return counts.likely(positions, features.indices, n_features) - np.log(counts.prior)

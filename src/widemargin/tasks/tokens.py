@@ -18,13 +18,11 @@ from widemargin.core.stored import packed_rows
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
-from widemargin.tasks.answers import Answers, Limits, Ranked, SureSpan, Tallied, checked_k, together
+from widemargin.tasks.answers import Answers, Limits, Probable, Ranked, SureSpan, Tallied, checked_k, tempered, together
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.calibration import Tempered
+from widemargin.tasks.calibration import Ahead, Tempered
 from widemargin.tasks.constraints import Constraints, check_possible
 from widemargin.tasks.files import cut_tokens, sequence_alone, unused_columns
-from widemargin.tasks.margins import Ahead
-from widemargin.tasks.probabilities import Probable, tempered
 from widemargin.tasks.strongest import by_name_and_label
 from widemargin.tasks.token_examples import Constrained, E
 from widemargin.tasks.token_files import column_to_write, read_tokens, stated_constraints
@@ -37,7 +35,10 @@ from widemargin.text.spans import Span
 
 @dataclass
 class TokenModel(Tallied, Answers, Probable, Generic[E]):
-    """A trained model that turns inputs into `examples` and decodes them to codes with its `weights`."""
+    """A trained model that turns inputs into `examples` and decodes them to codes with its `weights`.
+
+    Unless a kind says otherwise, codes are the numbers of the labels of tokens, and outputs are these labels.
+    """
 
     counts: ClassVar[str] = "tokens"
     outputs_are: ClassVar[Literal["labels", "spans"]]
@@ -49,9 +50,9 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
     weights: Any
 
     @property
-    @abstractmethod
     def code_names(self) -> list[str]:
         """The name of each code in a column of labels."""
+        return [str(label) for label in self.labels]
 
     @property
     def decoded_with(self) -> Any:
@@ -261,9 +262,9 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         examples, found = self.probabilities(X, n_threads)
         return self.outputs(self.least_risk(examples, found), boundaries(examples.lengths))
 
-    @abstractmethod
     def least_risk(self, examples: E, probabilities: list[FloatMatrix]) -> IntVector:
-        """The codes of the outputs with the least expected error, end to end."""
+        """The codes of the outputs with the least expected error, end to end: of each token the most probable."""
+        return np.concatenate([*probabilities, np.empty((0, len(self.labels)))]).argmax(axis=1).astype(np.int32)
 
     def tempered(self, X: Any, y: Any, n_threads: int = 1) -> Tempered:
         """The probabilities of the labels of all tokens, and which are right."""
@@ -309,13 +310,13 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         return {(self.labels[i], self.labels[j]): float(self.weights.transition[i, j]) for i, j in pairs}
 
     @property
-    @abstractmethod
     def label_numbers(self) -> dict[str, int]:
         """The number among the `labels` that the name of a token's label stands for."""
+        return {name: number for number, name in enumerate(self.code_names)}
 
-    @abstractmethod
     def of_tokens(self, examples: E, probabilities: list[FloatMatrix]) -> list[FloatMatrix]:
-        """The probabilities of parts as those of the `labels` of tokens."""
+        """The probabilities of parts as those of the `labels` of tokens: themselves, if tokens are the parts."""
+        return probabilities
 
     def unused(self, corpus: Corpus) -> list[str]:
         """The columns of its training data that no feature looks at, though they hold something."""
@@ -348,9 +349,9 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         text: str = corpus.document.text({column: self.spelt(outputs, corpus.X)})
         return text
 
-    @abstractmethod
     def spelt(self, outputs: list[list[Any]], X: Columns) -> list[str]:
         """Outputs as a column of labels."""
+        return [str(label) for labels in outputs for label in labels]
 
     def column_to_write(self, corpus: Corpus, wanted: str | None) -> str:
         """The column for labels, perhaps a new one: the wanted one, else that of training, else the format's own."""

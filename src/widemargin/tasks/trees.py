@@ -27,6 +27,7 @@ from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.numbers import share
 from widemargin.report.svg import Picture, page
+from widemargin.tasks.answers import Probable
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.carried import (
     TAGGERS,
@@ -40,7 +41,6 @@ from widemargin.tasks.carried import (
     settled,
 )
 from widemargin.tasks.files import Opened, cut_tokens, open_tokens, sequence_alone, size_of, unused_columns
-from widemargin.tasks.probabilities import Probable
 from widemargin.text.columns import Column, Columns
 from widemargin.text.roles import KEY_BITS
 

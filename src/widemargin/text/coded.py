@@ -13,11 +13,11 @@ import numpy as np
 from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, IntVector
 from widemargin.core.sparse import Rows, binary, boundaries, stack
 from widemargin.core.stored import Stored, packed_strings
-from widemargin.text.alphabet import Alphabet
+from widemargin.text.alphabet import by_count
 from widemargin.text.columns import numbered
-from widemargin.text.extractor import Features, selected
+from widemargin.text.extractor import Features, counts_of, new_numbers, renumbered, selected
 from widemargin.text.hashing import hash_strings
-from widemargin.text.shared import Vocabulary, counted
+from widemargin.text.shared import Vocabulary
 
 
 class Coded(NamedTuple):
@@ -104,19 +104,23 @@ class ColumnExtractor:
         return list(self.number)
 
     def fit(self, X: Iterable[Compared]) -> Features:
-        """Number the features that occur in the training data."""
+        """Number the features that occur in the training data by falling count, then by key."""
         self.number = {}
-        return self._features(X, new=True)
+        features = self._features(X, new=True)
+        names, counts = self.names(), counts_of(features.rows, self.n_features)
+        order = by_count(hash_strings(names), counts)
+        self.number = {names[k]: number for number, k in enumerate(order.tolist())}
+        return features._replace(rows=renumbered(features.rows, new_numbers(order, len(names))))
 
     def survey(self, X: Sequence[Compared]) -> list[Vocabulary]:
         """The features of a part of the training data and how often they occur."""
-        everything = ColumnExtractor()
-        numbers, names = everything.fit(X).rows.indices, everything.names()
-        return [counted(Alphabet(hash_strings(names)), numbers, names)]
+        fresh = ColumnExtractor()
+        rows, names = fresh.fit(X).rows, fresh.names()
+        return [Vocabulary(hash_strings(names), counts_of(rows, len(names)), names)]
 
     def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
         """Number the features as a survey of all data found them, instead of by `fit`."""
-        self.number = {name: k for vocabulary in vocabularies for k, name in enumerate(vocabulary.names)}
+        self.number = {name: k for each in vocabularies for k, name in enumerate(each.numbered(1).names)}
 
     def transform(self, X: Iterable[Compared]) -> Features:
         """The known features of any documents."""

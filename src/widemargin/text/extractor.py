@@ -6,24 +6,31 @@
 | `RecordExtractor` | a list with, per position, a list of feature names or a dict in python-crfsuite's conventions |
 | `MatrixExtractor` | a NumPy array or SciPy sparse matrix with a row per position |
 
-`fit` sees the training data and numbers its features; `transform` ignores features that are not in the training data.
+`fit` sees the training data and numbers its features by falling count, then by key (`text.alphabet.by_count`). Pieces
+of the data are added by `extend` and numbered by `settle`; merged surveys of parts are adopted. The numbers are the
+same. `transform` ignores features that are not in the training data.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, IntVector, LongVector
 from widemargin.core.header import optional, whole
-from widemargin.core.sparse import Rows
+from widemargin.core.sparse import Rows, binary
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
-from widemargin.text.alphabet import MOST_BITS, Alphabet, FeatureIndex, HashedIndex
-from widemargin.text.shared import Vocabulary, counted
+from widemargin.text.alphabet import MOST_BITS, Alphabet, FeatureIndex, HashedIndex, by_count
+from widemargin.text.shared import Vocabulary
+
+SHARE = 1 << 20
+"""How many entries are renumbered together."""
 
 
 class Features(NamedTuple):
@@ -32,6 +39,22 @@ class Features(NamedTuple):
     indptr: LongVector
     rows: Rows
     transition_rows: Rows | None = None
+
+    @property
+    def groups(self) -> list[Rows]:
+        """The rows of positions and, if there are any, those of transitions."""
+        return [self.rows] if self.transition_rows is None else [self.rows, self.transition_rows]
+
+
+Spell: TypeAlias = Callable[[Sequence[Alphabet]], list[str]]
+"""Names the features in some alphabets, end to end; knows them from training data or from a file."""
+
+
+class Extended(NamedTuple):
+    """The features of more training data, and what names them."""
+
+    features: Features
+    spell: Spell
 
 
 class LookedUp(Protocol):
@@ -81,6 +104,16 @@ class Extractor(Protocol):
     def fit(self, X: Any) -> Features:
         """Number the features of the training sequences."""
 
+    @property
+    def alphabets(self) -> list[Alphabet]:
+        """The alphabets of features that are numbered by their counts; none if these have numbers of their own."""
+
+    def extend(self, X: Any) -> Extended:
+        """The features of more training sequences; new ones get the next numbers, for the time being."""
+
+    def settle(self, counts: Sequence[LongVector]) -> list[LongVector]:
+        """Number the features of each alphabet by their counts; return their numbers so far, in the new order."""
+
     def survey(self, X: Any) -> list[Vocabulary]:
         """The features of a part of the training data and how often they occur."""
 
@@ -106,7 +139,7 @@ class Extractor(Protocol):
         """The whole extractor as JSON and arrays, for `restore`."""
 
 
-class NumberedFeatures:
+class NumberedFeatures(ABC):
     """The common part of extractors of named features: an index of keys, a frequency cut-off, and the names.
 
     Parameters
@@ -119,8 +152,8 @@ class NumberedFeatures:
         if not isinstance(min_count, int | np.integer) or min_count < 0:
             raise WidemarginError(f"min_count must be a whole number, not {min_count!r}")
         self.min_count, self.hash_bits = min_count, hash_bits
-        self.index = self._new_index()
-        self._spell: Callable[[], list[str]] | None = None
+        self.indexes = [self._new_index()]
+        self._spell: Spell = _no_names
         self._reader: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -128,64 +161,97 @@ class NumberedFeatures:
         return {**self.__dict__, "_reader": None}
 
     @property
+    def index(self) -> FeatureIndex:
+        """The index of the features of positions."""
+        return self.indexes[0]
+
+    @property
+    def alphabets(self) -> list[Alphabet]:
+        """The alphabet of each group of features; none if they are hashed."""
+        return [index for index in self.indexes if isinstance(index, Alphabet)]
+
+    @property
     def n_features(self) -> int:
         """How many features describe a position."""
         return self.index.size
 
     def names(self) -> list[str]:
-        """The features' names in the order of their numbers."""
+        """The features' names in the order of their numbers, those on transitions last."""
         if isinstance(self.index, HashedIndex):
             return [f"hashed {row}" for row in range(self.index.size)]
-        return self._spell() if self._spell is not None else []
+        return self._spell(self.alphabets)
+
+    @abstractmethod
+    def extend(self, X: Any) -> Extended:
+        """The features of more training sequences; new ones get the next numbers, for the time being."""
+
+    def fit(self, X: Any) -> Features:
+        """Number the features of the training sequences by falling count, then by key."""
+        self.indexes = [self._new_index() for _ in self.indexes]
+        features, self._spell = self.extend(X)
+        sizes = [alphabet.size for alphabet in self.alphabets]
+        if not sizes:
+            return features
+        orders = self.settle([counts_of(*each) for each in zip(features.groups, sizes, strict=True)])
+        numbers = map(new_numbers, orders, sizes)
+        return Features(features.indptr, *map(renumbered, features.groups, numbers))
+
+    def settle(self, counts: Sequence[LongVector]) -> list[LongVector]:
+        """Number the features by their counts, and forget rare ones; return their numbers so far, in the new order."""
+        found, pairs = self.alphabets, zip(self.alphabets, counts, strict=True)
+        orders = [by_count(alphabet.keys(), each, self.min_count) for alphabet, each in pairs]
+        if found:
+            self.indexes = [alphabet.reordered(order) for alphabet, order in zip(found, orders, strict=True)]
+        return orders
 
     def survey(self, X: Any) -> list[Vocabulary]:
         """The features of `X` and how often they occur, in groups; none if they are hashed."""
         if self.hash_bits is not None:
             return []
-        everything = copy(self)
-        everything.min_count = 1
-        rows, n = everything.fit(X).rows, everything.n_features  # type: ignore[attr-defined]
-        assert isinstance(everything.index, Alphabet)
-        return [counted(everything.index, rows.indices, everything.names()[:n])]
+        fresh, found = copy(self), list[Vocabulary]()
+        fresh.indexes = [self._new_index() for _ in self.indexes]
+        features, spell = fresh.extend(X)
+        names = spell(fresh.alphabets)
+        for alphabet, rows in zip(fresh.alphabets, features.groups, strict=True):
+            here, names = names[: alphabet.size], names[alphabet.size :]
+            found.append(Vocabulary(alphabet.keys(), counts_of(rows, alphabet.size), here))
+        return found
 
     def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
         """Number the features as a survey of all data found them, instead of by `fit`."""
         if vocabularies:
-            known = [vocabulary.frequent(self.min_count) for vocabulary in vocabularies]
-            self.index = Alphabet(known[0].keys)
-            self._spell = partial(_spelt, known)
+            self._take([each.numbered(self.min_count) for each in vocabularies])
 
     def grown(self, X: Any, min_count: int) -> Self:
         """An extractor that knows these features, and those of `X` that are not too rare there."""
-        more = [each.frequent(min_count) for each in self.survey(X)]
-        if all((alphabet.lookup(each.keys) >= 0).all() for alphabet, each in zip(self._alphabets, more, strict=True)):
+        more = [each.numbered(min_count) for each in self.survey(X)]
+        if all((alphabet.lookup(each.keys) >= 0).all() for alphabet, each in zip(self.alphabets, more, strict=True)):
             return self
-        grown, names, before = copy(self), self.names(), 0
-        known = list[Vocabulary]()
-        for alphabet, each in zip(self._alphabets, more, strict=True):
-            here = slice(before, before + alphabet.size)
+        grown, names, known = copy(self), self.names(), list[Vocabulary]()
+        for alphabet, each in zip(self.alphabets, more, strict=True):
+            here, names = names[: alphabet.size], names[alphabet.size :]
             none = np.zeros(alphabet.size, dtype=np.int64)
-            known.append(Vocabulary(alphabet.keys(), none, names[here]).merged(each))
-            before += alphabet.size
-        grown.min_count = 0
-        grown.adopt(known)
+            known.append(Vocabulary(alphabet.keys(), none, here).merged(each))
+        grown._take(known)
         return grown
 
-    @property
-    def _alphabets(self) -> list[Alphabet]:
-        """The alphabet of each group of features that `survey` finds."""
-        return [self.index] if isinstance(self.index, Alphabet) else []
+    def keep(self, used: BoolVector) -> Self | None:
+        """An extractor of the `used` features only, those on transitions last; None if they are hashed."""
+        if self.hash_bits is not None:
+            return None
+        kept, found = copy(self), self.alphabets
+        parts = np.split(used, np.cumsum([alphabet.size for alphabet in found[:-1]], dtype=np.int64))
+        kept.indexes = [each.reordered(np.flatnonzero(part)) for each, part in zip(found, parts, strict=True)]
+        return kept
+
+    def _take(self, vocabularies: Sequence[Vocabulary]) -> None:
+        """Know these features, numbered as they come."""
+        alphabets = [Alphabet(each.keys) for each in vocabularies]
+        self.indexes = [*alphabets]
+        self._spell = Listed(alphabets, partial(_all_names, vocabularies))
 
     def _new_index(self) -> FeatureIndex:
         return Alphabet() if self.hash_bits is None else HashedIndex(self.hash_bits)
-
-    def _frequent(self, index: FeatureIndex, numbers: IntVector) -> tuple[FeatureIndex, IntVector]:
-        """Drop features that occur too rarely; return the new index, and `numbers` renumbered by it."""
-        if self.min_count <= 1 or not isinstance(index, Alphabet):
-            return index, numbers
-        used = np.bincount(numbers[numbers >= 0], minlength=index.size) >= self.min_count
-        renumbered = np.append(np.where(used, np.cumsum(used) - 1, -1), -1).astype(np.int32)
-        return Alphabet(index.keys()[used]), renumbered[numbers]
 
     def _describe_index(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         arrays: dict[str, AnyArray] = {}
@@ -193,15 +259,73 @@ class NumberedFeatures:
             arrays = {"keys": self.index.keys(), **packed_strings("names", self.names())}
         return {"hash_bits": self.hash_bits}, arrays
 
-    def _restore_index(self, stored: Stored, n_more: int = 0) -> None:
-        """Restore index and names; there are names of `n_more` features on transitions, too."""
+    def _restore_index(self, stored: Stored, *more: Alphabet) -> None:
+        """Restore index and names; there are names of the features in `more` alphabets, too."""
         if self.hash_bits is None:
-            self.index = stored_alphabet(stored, "keys")
-            self._spell = stored.strings("names", self.index.size + n_more)
+            alphabets = [stored_alphabet(stored, "keys"), *more]
+            self.indexes = [*alphabets]
+            self._spell = Listed(alphabets, stored.strings("names", sum(each.size for each in alphabets)))
 
 
-def _spelt(vocabularies: Sequence[Vocabulary]) -> list[str]:
+@dataclass(frozen=True)
+class Listed:
+    """Names the features of alphabets by a list of their names, end to end, and any of them in other alphabets."""
+
+    alphabets: Sequence[Alphabet]
+    names: Callable[[], list[str]]
+
+    def __call__(self, wanted: Sequence[Alphabet]) -> list[str]:
+        """The names of the features that are wanted, in their order."""
+        names, found, before = self.names(), list[str](), 0
+        for known, each in zip(self.alphabets, wanted, strict=True):
+            found += [
+                names[before + k] for k in (known.lookup(each.keys()) if each is not known else range(known.size))
+            ]
+            before += known.size
+        return found
+
+
+def _no_names(alphabets: Sequence[Alphabet]) -> list[str]:
+    return []
+
+
+def _all_names(vocabularies: Sequence[Vocabulary]) -> list[str]:
     return [name for vocabulary in vocabularies for name in vocabulary.names]
+
+
+def counts_of(rows: Rows, size: int) -> LongVector:
+    """How often each of so many features occurs."""
+    counts = np.zeros(size, dtype=np.int64)
+    _count(rows.indices, counts)
+    return counts
+
+
+@kernel
+def _count(numbers: IntVector, counts: LongVector) -> None:
+    """Add the occurrences of each number; unlike `np.bincount`, without a copy of all numbers in 64 bits."""
+    for k in range(len(numbers)):
+        counts[np.uint64(numbers[np.uint64(k)])] += 1
+
+
+def new_numbers(order: LongVector, size: int) -> IntVector:
+    """The new number of each of so many features, given the old ones in the new order; −1 for those left out."""
+    numbers = np.full(size, -1, dtype=np.int32)
+    numbers[order] = np.arange(len(order), dtype=np.int32)
+    return numbers
+
+
+def renumbered(rows: Rows, numbers: IntVector) -> Rows:
+    """The rows with every index replaced by its new number, without entries whose number is −1."""
+    if (numbers >= 0).all():
+        indices = rows.indices
+        for first in range(0, len(indices), SHARE):  # in place: there may not be memory for a copy
+            part = indices[first : first + SHARE]
+            part[:] = numbers[part]
+        return rows
+    indices = numbers[rows.indices]
+    kept = indices >= 0
+    indptr = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
+    return binary(Rows(indptr, indices[kept], rows.values[kept] if len(rows.values) else rows.values))
 
 
 HASH_BITS = {"hash_bits": optional(whole(at_least=1, at_most=MOST_BITS))}

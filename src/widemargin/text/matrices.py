@@ -11,7 +11,8 @@ from widemargin.core.header import whole
 from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
-from widemargin.text.extractor import Extracted, Features
+from widemargin.text.alphabet import Alphabet
+from widemargin.text.extractor import Extended, Extracted, Features
 from widemargin.text.shared import Vocabulary
 
 WIDEST = 2**31 - 1
@@ -74,6 +75,19 @@ class MatrixExtractor:
             joined = joined[:, self.columns]
         joined.eliminate_zeros()
         return Features(boundaries(lengths), binary(_rows(joined)))
+
+    @property
+    def alphabets(self) -> list[Alphabet]:
+        """None: columns have numbers of their own."""
+        return []
+
+    def extend(self, X: Sequence[Any]) -> Extended:
+        """The features of more training sequences, as wide as the first ones."""
+        return Extended(self.transform(X) if self.width else self.fit(X), lambda _: [])
+
+    def settle(self, counts: Sequence[LongVector]) -> list[LongVector]:
+        """Nothing is renumbered."""
+        return []
 
     def survey(self, X: Sequence[Any]) -> list[Vocabulary]:
         """Nothing: columns have numbers, and not names."""

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
+from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.alphabet import Alphabet
 from widemargin.text.columns import places
-from widemargin.text.extractor import HASH_BITS, Extracted, Features, NumberedFeatures, selected
+from widemargin.text.extractor import HASH_BITS, Extended, Extracted, Features, Listed, NumberedFeatures
 from widemargin.text.hashing import hash_strings
 from widemargin.text.vocabulary import Tables, Vocabulary
 
@@ -36,24 +36,14 @@ class RecordExtractor(NumberedFeatures):
     def of_alphabet(cls, alphabet: Alphabet, spell: Callable[[], list[str]]) -> "RecordExtractor":
         """An extractor of the features in an alphabet; `spell` gives their names in the order of their numbers."""
         extractor = cls()
-        extractor.index, extractor._spell = alphabet, spell
+        extractor.indexes, extractor._spell = [alphabet], Listed([alphabet], spell)
         return extractor
 
-    def fit(self, X: Sequence[Sequence[Any]]) -> Features:
-        """Number the features of the training sequences."""
+    def extend(self, X: Sequence[Sequence[Any]]) -> Extended:
+        """The features of more training sequences; new ones get the next numbers, for the time being."""
         strings, codes, values, counts, indptr = _flatten(X)
-        keys = hash_strings(strings)
-        index = self._new_index()
-        self.index, numbers = self._frequent(index, self._numbers(index.intern(keys), codes))
-        self._spell = partial(_in_order, strings, self.index.lookup(keys), self.index.size)
-        return _assembled(numbers, values, counts, indptr)
-
-    def appended(self, X: Sequence[Sequence[Any]]) -> tuple[list[str], Features]:
-        """The features of more training sequences, none too rare yet, and the names of those that are new."""
-        strings, codes, values, counts, indptr = _flatten(X)
-        before, numbers = self.index.size, self.index.intern(hash_strings(strings))
-        new = [name for name, number in zip(strings, numbers.tolist(), strict=True) if number >= before]
-        return new, _assembled(self._numbers(numbers, codes), values, counts, indptr)
+        numbers = self._numbers(self.index.intern(hash_strings(strings)), codes)
+        return Extended(_assembled(numbers, values, counts, indptr), partial(_spelt, strings))
 
     def transform(self, X: Sequence[Sequence[Any]]) -> Features:
         """The known features of any sequences."""
@@ -102,14 +92,6 @@ class RecordExtractor(NumberedFeatures):
         names, values = zip(*starmap(_entry, items), strict=True)
         return self.index.lookup(hash_strings(names)), np.array(values, dtype=np.float64)
 
-    def keep(self, used: BoolVector) -> "RecordExtractor | None":
-        """An extractor of the `used` features only."""
-        if not isinstance(self.index, Alphabet):
-            return None
-        kept = RecordExtractor.of_alphabet(Alphabet(self.index.keys()[used]), partial(selected, self.names(), used))
-        kept.min_count = self.min_count
-        return kept
-
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Keys and names."""
         return self._describe_index()
@@ -126,10 +108,11 @@ class RecordExtractor(NumberedFeatures):
         return number_of_code[codes] if len(codes) else codes
 
 
-def _in_order(strings: Sequence[str], numbers: IntVector, size: int) -> list[str]:
-    """The strings that have a number, in the order of their numbers."""
-    names = [""] * size
-    for string, number in zip(strings, numbers.tolist(), strict=True):
+def _spelt(strings: Sequence[str], alphabets: Sequence[Alphabet]) -> list[str]:
+    """The strings that are features of the only alphabet, in the order of their numbers."""
+    (alphabet,) = alphabets
+    names = [""] * alphabet.size
+    for string, number in zip(strings, alphabet.lookup(hash_strings(strings)).tolist(), strict=True):
         if number >= 0:
             names[number] = string
     return names

@@ -1,14 +1,11 @@
-"""Features that parts of a corpus share: each part counts its own, and counts are merged pair by pair, in order.
-
-Keys are numbered in the order of the parts, whichever worker comes first.
-"""
+"""Features that parts of a corpus share: each part counts its own, and counts are merged pair by pair."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._types import KeyVector, LongVector
-from widemargin.text.alphabet import Alphabet
+from widemargin.text.alphabet import Alphabet, by_count
 
 
 class Vocabulary(NamedTuple):
@@ -34,13 +31,7 @@ class Vocabulary(NamedTuple):
         new = np.flatnonzero(numbers >= len(self.keys)).tolist()
         return Vocabulary(alphabet.keys(), counts, [*self.names, *(other.names[k] for k in new)])
 
-    def frequent(self, min_count: int) -> "Vocabulary":
-        """Only the features that occur so often."""
-        used = self.counts >= min_count
-        names = [name for name, wanted in zip(self.names, used.tolist(), strict=True) if wanted]
-        return Vocabulary(self.keys[used], self.counts[used], names)
-
-
-def counted(index: Alphabet, numbers: "np.ndarray[tuple[int], np.dtype[np.int32]]", names: list[str]) -> Vocabulary:
-    """The features of an alphabet, which occur with these numbers."""
-    return Vocabulary(index.keys(), np.bincount(numbers, minlength=index.size).astype(np.int64), names)
+    def numbered(self, min_count: int) -> "Vocabulary":
+        """The features that occur so often, in the order of their numbers."""
+        order = by_count(self.keys, self.counts, min_count)
+        return Vocabulary(self.keys[order], self.counts[order], [self.names[k] for k in order.tolist()])

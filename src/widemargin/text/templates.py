@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from widemargin._types import IntVector, KeyVector, LongVector
 from widemargin.core.header import many, text
 from widemargin.errors import WidemarginError
-from widemargin.text.alphabet import FeatureIndex
+from widemargin.text.alphabet import Alphabet, FeatureIndex
 from widemargin.text.attributes import GRAM, MOST_GRAMS, Attributes, Resources, check_attribute
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import combine, hash_strings, hash_values
@@ -63,6 +63,8 @@ ATTRIBUTES = re.compile(
 )
 SIZED = re.compile(r"(?:prefix|suffix|gram)(\d+)")
 BEFORE, AFTER = "<s>", "</s>"
+COLUMNS, SHARE = 8, 2048
+"""How many templates, and of how many tokens, are written to the matrix of features together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +232,24 @@ def template_matrix(
     """The features of every token, numbered by `index`: a column per template, −1 where a template has none."""
     check_attributes(templates, resources)
     numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)
-    for t, column in enumerate(template_columns(Atoms(columns, resources), templates, index)):
-        numbers[:, t] = column
+    found = (
+        index.intern(keys) if codes is None else index.intern(keys)[codes]
+        for keys, codes in _template_keys(Atoms(columns, resources), templates)
+    )
+    # Several columns at once, share by share: cache lines of the matrix are then fetched once, not for each column.
+    for t in range(0, len(templates), COLUMNS):
+        some = list(islice(found, COLUMNS))
+        for first in range(0, columns.n_tokens, SHARE):
+            for k, column in enumerate(some, t):
+                numbers[first : first + SHARE, k] = column[first : first + SHARE]
     return numbers
 
 
-def template_columns(atoms: "Atoms", templates: Sequence[Template], index: FeatureIndex) -> Iterator[IntVector]:
-    """The columns of `template_matrix`, one after the other."""
+def _template_keys(atoms: Atoms, templates: Sequence[Template]) -> Iterator[tuple[KeyVector, IntVector | None]]:
+    """For each template the keys of its features, 0 for none: a key per token, or a key per value and a code per token.
+
+    A template with one atom has the latter, and only keys of values that occur at its offset.
+    """
     if atoms.columns.n_tokens == 0:
         # Without any token the names of the columns are unknown, and not needed.
         return
@@ -245,12 +258,10 @@ def template_columns(atoms: "Atoms", templates: Sequence[Template], index: Featu
         parts = [atoms.part(atom) for atom in template.atoms]
         codes, keys, _ = parts[0]
         if len(parts) == 1:
-            # Once per distinct value, and only for values that occur at this offset.
             present = (np.bincount(codes, minlength=len(keys)) > 0) & (keys != 0)
-            wanted = np.where(present, combine(np.full(len(keys), seeds[t]), keys), np.uint64(0))
-            yield index.intern(wanted)[codes]
+            yield np.where(present, combine(np.full(len(keys), seeds[t]), keys), np.uint64(0)), codes
         else:
-            yield index.intern(_conjunction(seeds[t], parts))
+            yield _conjunction(seeds[t], parts), None
 
 
 def spell(atoms: Atoms, template: Template, tokens: LongVector) -> list[str]:
@@ -258,18 +269,25 @@ def spell(atoms: Atoms, template: Template, tokens: LongVector) -> list[str]:
     parts = [atoms.part(atom) for atom in template.atoms]
     columns = [[values[code] or "" for code in codes[tokens].tolist()] for codes, _, values in parts]
     joined = columns[0] if len(columns) == 1 else ["|".join(texts) for texts in zip(*columns, strict=True)]
-    return [f"{template.text}={value}" if value else template.text for value in joined]
+    return [_name(template, value) for value in joined]
 
 
-def spell_all(atoms: Atoms, templates: Sequence[Template], places: LongVector) -> list[str]:
-    """The names of features by where each occurs: of T templates, place p is template p mod T at token p // T."""
-    if not templates:
-        return []
-    tokens, which = np.divmod(places, len(templates))
-    names = [""] * len(places)
-    for t, template in enumerate(templates):
-        mine = np.flatnonzero(which == t)
-        for number, name in zip(mine.tolist(), spell(atoms, template, tokens[mine]), strict=True):
+def _name(template: Template, value: str) -> str:
+    return f"{template.text}={value}" if value else template.text
+
+
+def spell_all(atoms: Atoms, templates: Sequence[Template], wanted: Alphabet) -> list[str]:
+    """The names of the wanted features, each spelt from where it first occurs."""
+    names = [""] * wanted.size
+    for template, (keys, codes) in zip(templates, _template_keys(atoms, templates), strict=False):
+        found, first = np.unique(wanted.lookup(keys), return_index=True)
+        first = first[found >= 0]
+        if codes is None:
+            spelt = spell(atoms, template, first)
+        else:
+            values = atoms.part(template.atoms[0]).values
+            spelt = [_name(template, values[k] or "") for k in first.tolist()]
+        for number, name in zip(found[found >= 0].tolist(), spelt, strict=True):
             names[number] = name
     return names
 

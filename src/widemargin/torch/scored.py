@@ -8,10 +8,9 @@ These two are the only functions that autograd has to be told about. Structures 
 says where they are in the tensors of users.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -19,7 +18,7 @@ import torch
 
 from widemargin._types import AnyArray, BoolMatrix, FloatMatrix, FloatVector, LongVector
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.structures.flat import Counts, Numbers, add_parts
+from widemargin.structures.flat import Numbers, Padding, add_parts, copy_own
 from widemargin.structures.flat import Scores as FlatScores
 from widemargin.torch.tensors import Arrays, Tensors, arrays_of, check_finite, indices_of, split, tensor_of, tensors_of
 
@@ -52,17 +51,21 @@ class Layout:
 
     Dimensions that are not mentioned belong to every example as a whole.
     """
-    sizes: tuple[LongVector, ...]
-    """How many parts examples have in each of them."""
     starts: LongVector
     """Where the flat scores of examples begin."""
     in_place: bool
     """Whether flat scores are the one tensor of own scores as it is."""
 
+    @cached_property
+    def sizes(self) -> LongVector:
+        """How many parts of its own each example has."""
+        sizes: LongVector = self.structure.n_own(self.lengths)
+        return sizes
+
     @property
     def n_own(self) -> int:
         """How long the vector of own scores is."""
-        return self.shapes[0].numel() if self.in_place else sum(int(each.sum()) for each in self.sizes)
+        return self.shapes[0].numel() if self.in_place else int(self.sizes.sum())
 
     @cached_property
     def inside(self) -> BoolMatrix:
@@ -70,18 +73,39 @@ class Layout:
         inside: BoolMatrix = np.arange(self.width) < self.structure.lengths(self.lengths)[:, None]
         return inside
 
+    @cached_property
+    def paddings(self) -> tuple[Padding, ...]:
+        """Where the parts are in each tensor; those of shared tensors are in the same places for all examples."""
+        n, found = len(self.lengths), list[Padding]()
+        firsts, ones = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
+        if self.in_place:
+            found.append(Padding(firsts, self.sizes, self.starts, ones, self.sizes, 0, 0))
+        for shape, extents in zip(self.shapes, self.extents if not self.in_place else (), strict=False):
+            rest, (_, width, length) = shape[1 + len(extents) :].numel(), (1, 1, *shape[1 : 1 + len(extents)])[-3:]
+            outer, widths, last = (ones, ones, *extents)[-3:]
+            sizes, bases = outer * widths * last * rest, np.arange(n) * shape[1:].numel()
+            stride = length * rest
+            found.append(Padding(firsts, sizes, bases, widths, last * rest, width * stride, stride))
+            firsts = firsts + sizes
+        firsts = self.sizes
+        for shape in self.shapes[len(self.extents) :]:
+            size = np.full(n, shape.numel())
+            found.append(Padding(firsts, size, 0 * size, ones, size, 0, 0))
+            firsts = firsts + size
+        return tuple(found)
+
     def flat(self, arrays: Arrays) -> tuple[FloatVector, FloatVector]:
         """Own and shared scores of arrays in these shapes, zero where the last ones are left out."""
-        shared = np.zeros(self.structure.n_shared)
+        shared, begin = np.zeros(self.structure.n_shared), 0
         if self.in_place:
             own = np.ascontiguousarray(arrays[0], dtype=np.float64).reshape(-1)
         else:
             own = np.empty(self.n_own)
-            for view, begin, end in self._views(arrays):
-                own[begin:end].reshape(view.shape)[...] = view
-        further = [each.ravel() for each in arrays[len(self.extents) :]]
-        if further:
-            shared[: sum(map(len, further))] = np.concatenate(further)
+            for _, padding, array in zip(self.extents, self.paddings, arrays, strict=False):
+                copy_own(padding, array.reshape(-1), self.starts, own, False)
+        for each in arrays[len(self.extents) :]:
+            shared[begin : begin + each.size] = each.reshape(-1)
+            begin += each.size
         return own, shared
 
     def shaped(self, own: FloatVector, shared: AnyArray) -> Arrays:
@@ -91,60 +115,18 @@ class Layout:
             found: Arrays = (own.reshape(self.shapes[0]),)
         else:
             found = tuple(np.zeros(shape) for shape in self.shapes[:n])
-            for view, begin, end in self._views(found):
-                view[...] = own[begin:end].reshape(view.shape)
+            for padding, array in zip(self.paddings, found, strict=False):
+                copy_own(padding, array.reshape(-1), self.starts, own, True)
         return *found, *split(shared, self.shapes[n:])
 
     def add(self, parts: Numbers, weights: FloatVector, into: Arrays) -> None:
-        """Add the weight of each example at the places of its parts in arrays of these shapes."""
-        n, shared = len(self.extents), np.zeros(self.structure.n_shared)
-        if self.in_place:
-            add_parts(parts, self.sizes[0], weights, self.starts, into[0].reshape(-1), shared)
-        else:
-            examples = np.repeat(np.arange(len(weights)), np.diff(parts.indptr))
-            examples, numbers = examples[parts.numbers >= 0], parts.numbers[parts.numbers >= 0]
-            for array, extents, sizes in zip(into, self.extents, self.sizes, strict=False):
-                here = numbers < sizes[examples]
-                b = examples[here]
-                # An output has no part of its own twice.
-                array.reshape(-1)[_places(array.shape, extents, b, numbers[here])] += weights[b]
-                examples, numbers = examples[~here], (numbers - sizes[examples])[~here]
-            shared += np.bincount(numbers, weights[examples], len(shared))
-        for array, count in zip(into[n:], split(shared, self.shapes[n:]), strict=True):
-            array[...] += count
+        """Add the weight of each example at the places of its parts in arrays of these shapes, the first or all."""
+        for padding, array in zip(self.paddings, into, strict=False):
+            add_parts(parts, weights, padding, array.reshape(-1))
 
     def repeated(self, values: AnyArray) -> AnyArray:
         """A number for each example, repeated for its own scores."""
         return np.repeat(values, np.diff(self.starts, append=self.n_own))
-
-    def placed(self, counts: Counts) -> AnyArray:
-        """Counts of own parts where the scores of these parts are."""
-        if len(counts.own) == self.n_own:  # there is no padding, or the counts have it, too
-            return counts.own
-        own, n_own = np.zeros(self.n_own), self.structure.n_own(self.lengths)
-        for to, begin, n in zip(self.starts.tolist(), counts.starts.tolist(), n_own.tolist(), strict=True):
-            own[to : to + n] = counts.own[begin : begin + n]
-        return own
-
-    def _views(self, arrays: Arrays) -> Iterator[tuple[AnyArray, int, int]]:
-        """The parts of each example in each of its own arrays, and from where to where they are in flat scores."""
-        begins = self.starts
-        for array, extents, sizes in zip(arrays, self.extents, self.sizes, strict=False):
-            ends = begins + sizes
-            for b, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
-                place: Any = (b, *(slice(each[b]) for each in extents))
-                yield array[place], begin, end
-            begins = ends
-
-
-def _places(shape: Sequence[int], extents: Sequence[LongVector], b: LongVector, numbers: LongVector) -> LongVector:
-    """Where the parts of examples b with these numbers are in an array."""
-    stride = prod(shape[1 + len(extents) :])
-    places, numbers = numbers % stride, numbers // stride
-    for extent, width in zip(reversed(extents), reversed(shape[1 : 1 + len(extents)]), strict=True):
-        places, numbers = places + numbers % extent[b] * stride, numbers // extent[b]
-        stride *= width
-    return places + b * stride
 
 
 class _Totals(torch.autograd.Function):
@@ -201,9 +183,10 @@ class Scored:
     @cached_property
     def flat(self) -> FlatScores:
         """The scores as structures of parts take them."""
-        room: FlatScores = self.layout.structure.room(self.lengths[:0])  # those of some have further fields
-        own, shared = self.layout.flat(self.arrays)
-        return room._replace(starts=self.layout.starts, sizes=self.lengths, own=own, shared=shared)
+        scores: FlatScores = self.layout.structure.scores(
+            self.layout.starts, self.lengths, *self.layout.flat(self.arrays)
+        )
+        return scores
 
     @property
     def lengths(self) -> LongVector:
@@ -231,19 +214,22 @@ class Scored:
 
     def score(self, outputs: AnyArray) -> torch.Tensor:
         """The scores of outputs, one for each example."""
-        return self._score(outputs, self.structure.totals(self, outputs))
+        parts = self.parts(outputs)
+        return self._score(parts, self.structure.totals(self, parts))
 
     def gold_score(self, gold: AnyArray) -> torch.Tensor:
         """The scores of gold outputs; raise if one is forbidden: no loss would be finite."""
-        return self._score(gold, self._check_allowed(self.structure.totals(self, gold)))
+        parts = self.parts(gold)
+        return self._score(parts, self._check_allowed(self.structure.totals(self, parts)))
 
-    def _score(self, outputs: AnyArray, totals: FloatVector) -> torch.Tensor:
-        return _totals(totals, lambda weights: self.counts((outputs, weights)), *self.scores)
+    def _score(self, parts: Any, totals: FloatVector) -> torch.Tensor:
+        return _totals(totals, lambda weights: self.counts((parts, weights)), *self.scores)
 
     def difference(self, outputs: AnyArray, gold: AnyArray) -> torch.Tensor:
         """score(output) − score(gold) of each example."""
-        totals = self.structure.totals(self, outputs) - self._check_allowed(self.structure.totals(self, gold))
-        return _totals(totals, lambda weights: self.counts((outputs, weights), (gold, -weights)), *self.scores)
+        parts, right = self.parts(outputs), self.parts(gold)
+        totals = self.structure.totals(self, parts) - self._check_allowed(self.structure.totals(self, right))
+        return _totals(totals, lambda weights: self.counts((parts, weights), (right, -weights)), *self.scores)
 
     def log_partition(self) -> torch.Tensor:
         """log Σ_y exp(score(y)) of each example."""
@@ -261,16 +247,22 @@ class Scored:
         of_shared = (shared * np.where(shared > 0.0, self.flat.shared, 0.0)).sum(axis=1)
         return self._summed(log_z - np.bincount(examples, products, len(shared)) - of_shared, -own, -shared)
 
-    def counts(self, *weighted: tuple[AnyArray, FloatVector]) -> Arrays:
-        """The part counts of outputs, times their weights, in the shapes of the scores."""
+    def parts(self, outputs: AnyArray) -> Any:
+        """The parts of outputs, as the structure counts them."""
+        return self.structure.parts_of(self.layout, outputs)
+
+    def counts(self, *weighted: tuple[Any, FloatVector]) -> Arrays:
+        """The counts of parts, times the weights of the examples, in the shapes of the scores."""
         into = tuple(np.zeros(each.shape, dtype=each.dtype) for each in self.arrays)
-        for outputs, weights in weighted:
-            self.structure.add_counts(self.layout, outputs, weights, into)
+        for parts, weights in weighted:
+            self.structure.add_counts(self.layout, parts, weights, into)
         return into
 
     def wrong(self, gold: AnyArray) -> torch.Tensor:
         """The costs by which outputs differ from gold ones: 1 for each part of the first tensor that gold has not."""
-        return tensor_of(1.0 + self.counts((gold, np.full(len(gold), -1.0)))[0], self.scores[0])
+        costs = np.ones(self.layout.shapes[0], dtype=self.arrays[0].dtype)
+        self.structure.add_counts(self.layout, self.parts(gold), np.full(len(gold), -1.0), (costs,))
+        return tensor_of(costs, self.scores[0])
 
     def costs(self, gold: AnyArray, given: torch.Tensor | float | None) -> torch.Tensor:
         """The costs of parts: those that are `given`, or else `wrong`, times a number if one is given."""
@@ -281,7 +273,7 @@ class Scored:
     def errors(self, outputs: AnyArray, costs: torch.Tensor) -> FloatVector:
         """The sum of the costs of each output's parts."""
         others = (torch.zeros_like(each) for each in self.scores[1:])
-        return self.structure.totals(replace(self, scores=(costs, *others)), outputs)
+        return self.structure.totals(replace(self, scores=(costs, *others)), self.parts(outputs))
 
     def per_example(self, values: AnyArray) -> torch.Tensor:
         """A number for each example, in a shape that multiplies the scores of its parts."""

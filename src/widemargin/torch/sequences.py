@@ -18,7 +18,7 @@ from widemargin.structures import chain, segments
 from widemargin.torch.losses import Likelihood, Loss, Reduction, reduced
 from widemargin.torch.scored import Extents, Layout, Scored
 from widemargin.torch.structure import Padded
-from widemargin.torch.tensors import Tensors, check_outputs, check_shape
+from widemargin.torch.tensors import Tensors, check_outputs, check_shape, first_of
 
 
 class _Sequences(Padded):
@@ -75,7 +75,7 @@ class Chain(_Sequences):
         """Raise if these are not a label for each token."""
         B, T, L = layout.shapes[0]
         check_outputs(name, outputs, B, T)
-        for b, t in np.argwhere(layout.inside & ((outputs < 0) | (outputs >= L)))[:1]:
+        for b, t in first_of(layout.inside & ((outputs < 0) | (outputs >= L))):
             raise DataError(f"{name}[{b}, {t}] is {outputs[b, t]}, but there are {L} labels, from 0 on")
 
     def work(self, layout: Layout) -> FloatVector:
@@ -116,7 +116,7 @@ class Segments(_Sequences):
         begins, previous = outputs & 1 == 1, np.roll(outputs, 1, axis=1)
         start = np.maximum.accumulate(np.where(begins, np.arange(T), 0), axis=1)
         goes_on = (np.arange(T) > 0) & (outputs >> 1 == previous >> 1) & (np.arange(T) - start < M)
-        for b, t in np.argwhere(layout.inside & ~((outputs >= 0) & (outputs < 2 * L) & (begins | goes_on)))[:1]:
+        for b, t in first_of(layout.inside & ~((outputs >= 0) & (outputs < 2 * L) & (begins | goes_on))):
             raise DataError(
                 f"{name}[{b}, {t}] is {outputs[b, t]}, but a code is twice one of {L} labels, the same in all of a "
                 f"segment of at most {M} tokens, plus one where a segment begins"

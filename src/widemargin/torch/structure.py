@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from math import prod
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -19,8 +18,8 @@ import torch
 from widemargin._threads import count_threads, run, shares
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.structures.flat import Counts
 from widemargin.structures.flat import Scores as FlatScores
+from widemargin.structures.flat import total_of_parts
 from widemargin.torch.scored import Extents, Layout, Scored, Scores
 from widemargin.torch.tensors import Arrays, Tensors, check_outputs, check_shape, lengths_of
 
@@ -108,12 +107,8 @@ class Structure(ABC):
         if not hasattr(layout.structure, "sums"):
             raise UnsupportedError(f"{type(self).__name__} has no sums over all outputs, which likelihoods need")
         log_z, counts = zip(*self._of_shares(scored, layout.structure.sums), strict=True)
-        if len(counts) == 1:
-            return Sums(log_z[0], layout.placed(counts[0]), counts[0].shared)
-        shifts = np.cumsum([0, *(len(each.own) for each in counts)])
-        starts = np.concatenate([each.starts + shift for each, shift in zip(counts, shifts, strict=False)])
         own, shared = (np.concatenate([getattr(each, name) for each in counts]) for name in ("own", "shared"))
-        return Sums(np.concatenate(log_z), layout.placed(Counts(starts, layout.lengths, own, shared)), shared)
+        return Sums(np.concatenate(log_z), own, shared)
 
     def draws(self, scored: Scored, n: int, rng: np.random.Generator) -> AnyArray:
         """`n` outputs of each example, drawn at random."""
@@ -125,21 +120,23 @@ class Structure(ABC):
         found = self._padded(layout, drawn.reshape(-1, *drawn.shape[2:]), everywhere)
         return np.ascontiguousarray(np.swapaxes(found, 0, 1))
 
-    def totals(self, scored: Scored, outputs: AnyArray) -> FloatVector:
-        """The score of an output of each example."""
-        layout = scored.layout
-        totals: FloatVector = layout.structure.total(scored.flat, self.codes(layout, outputs)[layout.inside])
-        return totals
+    def parts_of(self, layout: Layout, outputs: AnyArray) -> Any:
+        """The parts of padded outputs, as `totals` and `add_counts` take them."""
+        return layout.structure.parts(layout.lengths, self.codes(layout, outputs)[layout.inside])
 
-    def add_counts(self, layout: Layout, outputs: AnyArray, weights: FloatVector, into: Arrays) -> None:
-        """Add the part counts of each output, times its weight, to arrays with the shapes of the scores."""
-        codes = self.codes(layout, outputs)[layout.inside]
-        layout.add(layout.structure.parts(layout.lengths, codes), weights, into)
+    def totals(self, scored: Scored, parts: Any) -> FloatVector:
+        """The score of the output of each example that has these parts."""
+        return total_of_parts(FlatScores(*scored.flat[:4]), scored.layout.sizes, parts)
+
+    def add_counts(self, layout: Layout, parts: Any, weights: FloatVector, into: Arrays) -> None:
+        """Add the counts of each output's parts, times its weight, to arrays with the shapes of the scores."""
+        layout.add(parts, weights, into)
 
     def _of_shares(self, scored: Scored, call: Callable[[FlatScores], T]) -> list[T]:
         """What `call` returns for consecutive parts of the batch, on several threads where that is worth it."""
         scores, n = scored.flat, len(scored.lengths)
-        parts = shares(np.arange(n, dtype=np.int32), self.work(scored.layout), self.n_threads) if n else []
+        alone = n == 0 or self.n_threads == 1
+        parts = [] if alone else shares(np.arange(n, dtype=np.int32), self.work(scored.layout), self.n_threads)
         if len(parts) < 2:
             return [call(scores)]
         ends = np.append(scores.starts, len(scores.own))
@@ -263,13 +260,11 @@ class Padded(Structure):
             raise DataError(f"{type(self).__name__} takes {wanted}, not {len(scores)}{' tensors' if most else ''}")
         structure, longest = self.prepared(scores)
         lengths = lengths_of(mask, len(scores[0]), longest)
-        extents, shapes, sizes = self.extents(scores, lengths), tuple(each.shape for each in scores), []
-        for shape, each in zip(shapes, extents, strict=False):
-            sizes.append(prod(each, start=np.full(len(lengths), shape[1 + len(each) :].numel())))
+        extents, shapes = self.extents(scores, lengths), tuple(each.shape for each in scores)
         in_place = len(extents) == 1 and (len(extents[0]) <= 1 or bool((lengths == longest).all()))
-        n_own = np.full(len(lengths), shapes[0][1:].numel()) if in_place else sum(sizes)
+        n_own = np.full(len(lengths), shapes[0][1:].numel()) if in_place else structure.n_own(lengths)
         width = int(structure.lengths(np.array([longest]))[0])
-        return Layout(structure, lengths, width, shapes, extents, tuple(sizes), np.cumsum(n_own) - n_own, in_place)
+        return Layout(structure, lengths, width, shapes, extents, np.cumsum(n_own) - n_own, in_place)
 
 
 class FlatStructure(Structure):
@@ -315,7 +310,7 @@ class FlatStructure(Structure):
                 f"examples of these sizes have {n_own.sum()} parts of their own, but {len(scores[0])} scores"
             )
         shapes, starts = tuple(each.shape for each in scores), np.cumsum(n_own) - n_own
-        return Layout(self.structure, sizes, width, shapes, ((),), (n_own,), starts, True)
+        return Layout(self.structure, sizes, width, shapes, ((),), starts, True)
 
     def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
         """Raise if the outputs have another shape, or parts that have no score."""

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from widemargin._types import AnyArray, LongVector
+from widemargin._types import AnyArray, BoolMatrix, LongVector
 from widemargin.errors import DataError
 
 Arrays: TypeAlias = tuple[AnyArray, ...]
@@ -119,6 +119,11 @@ def check_shape(name: str, tensor: torch.Tensor, *expected: int | str) -> None:
     if not fits:
         shape = ", ".join(map(str, expected))
         raise DataError(f"the {name} must have the shape ({shape}), not {tuple(tensor.shape)}")
+
+
+def first_of(wrong: BoolMatrix) -> AnyArray:
+    """Where the first true entry of a matrix is, a row of places, or no row if there is none."""
+    return np.argwhere(wrong)[:1] if wrong.any() else np.empty((0, wrong.ndim), dtype=np.int64)
 
 
 def check_outputs(name: str, outputs: AnyArray, *shape: int) -> None:

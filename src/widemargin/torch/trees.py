@@ -21,7 +21,7 @@ from widemargin.structures.dependency_sums import dependencies
 from widemargin.structures.flat import some
 from widemargin.torch.scored import Extents, Layout, Scored
 from widemargin.torch.structure import Padded, Sums
-from widemargin.torch.tensors import Tensors, check_outputs, check_shape
+from widemargin.torch.tensors import Tensors, check_outputs, check_shape, first_of
 
 
 class DependencyTrees(Padded):
@@ -72,7 +72,7 @@ class DependencyTrees(Padded):
         check_outputs(name, outputs, len(lengths), layout.width, *((2,) if len(layout.shapes[0]) == 4 else ()))
         heads, labels = (outputs, 0) if outputs.ndim == 2 else np.moveaxis(outputs, -1, 0)
         fits = (heads >= 0) & (heads <= lengths) & (heads != words) & (labels >= 0) & (labels < n_labels)
-        for b, t in np.argwhere(layout.inside & ~fits)[:1]:
+        for b, t in first_of(layout.inside & ~fits):
             raise DataError(
                 f"{name}[{b}, {t}] is {outputs[b, t].tolist()}, which is no head of word {t + 1}, or no label"
             )
@@ -171,11 +171,11 @@ class Constituents(Padded):
         if len(scored.layout.shapes) == 2 or L == 1:
             return super().best(scored)
         values, labels = torch.from_numpy(scored.arrays[0]).max(dim=-1)
-        nodes = super().best(_unlabelled(scored, values))
-        b, r = np.nonzero(nodes[..., 0] >= 0)
-        begins, ends, _ = nodes[b, r].T
-        nodes[b, r, 2] = labels.numpy()[b, ends * (ends - 1) // 2 + begins]
-        return nodes
+        one, layout = _unlabelled(scored, values), scored.layout
+        nodes = np.concatenate(self._of_shares(one, one.layout.structure.best))
+        examples, ends = np.nonzero(layout.inside)[0], nodes[:, 1]
+        nodes[:, 2] = labels.numpy()[examples, ends * (ends - 1) // 2 + nodes[:, 0]]
+        return self._padded(layout, nodes, layout.inside)
 
     def sums(self, scored: Scored) -> Sums:
         """Inside–outside; without rules, the labels of each span are summed up first."""
@@ -208,7 +208,6 @@ def _unlabelled(scored: Scored, spans: torch.Tensor) -> Scored:
         layout,
         structure=constituents.Constituents(1),
         shapes=(torch.Size((*spans.shape, 1)),),
-        sizes=(layout.sizes[0] // L,),
         starts=layout.starts // L,
     )
     return Scored(scored.structure, one, (spans[..., None],))

@@ -123,11 +123,15 @@ class Oracle(_Vectors):
         if outputs.shape != shape:
             raise DataError(f"{name} must have the shape {shape} of the scores, not {outputs.shape}")
 
-    def totals(self, scored: Scored, outputs: AnyArray) -> FloatVector:
-        """⟨scores, y⟩; what y does not have does not count, forbidden or not."""
-        scores = scored.flat.own.reshape(outputs.shape)
-        return np.sum(np.multiply(scores, outputs, where=outputs != 0, out=np.zeros(outputs.shape)), axis=1)
+    def parts_of(self, layout: Layout, outputs: AnyArray) -> AnyArray:
+        """Each y as it is; its entries may be any numbers, not only 0 and 1."""
+        return outputs
 
-    def add_counts(self, layout: Layout, outputs: AnyArray, weights: FloatVector, into: Arrays) -> None:
-        """Add each y times its weight; its entries may be any numbers, not only 0 and 1."""
-        into[0][...] += weights[:, None] * outputs
+    def totals(self, scored: Scored, parts: AnyArray) -> FloatVector:
+        """⟨scores, y⟩; what y does not have does not count, forbidden or not."""
+        scores = scored.flat.own.reshape(parts.shape)
+        return np.sum(np.multiply(scores, parts, where=parts != 0, out=np.zeros(parts.shape)), axis=1)
+
+    def add_counts(self, layout: Layout, parts: AnyArray, weights: FloatVector, into: Arrays) -> None:
+        """Add each y times its weight."""
+        into[0][...] += weights[:, None] * parts

@@ -61,20 +61,25 @@ def test_answers_that_are_crossed():
 
 
 def test_columns_become_rows_and_unknown_features_are_left_out():
-    columns = {
-        "same": np.array([True, False]),
-        "share": np.array([0.5, 0.0]),
-        "kind": Coded(np.array([1, 0], dtype=np.int32), ["a", "b"]),
-        "never": np.array([False, False]),
+    columns = {  # "same" occurs four times, "share" three times, "kind=a" twice and "kind=b" once
+        "kind": Coded(np.array([1, 0, 0, -1], dtype=np.int32), ["a", "b"]),
+        "share": np.array([0.5, 0.0, 0.5, 0.5]),
+        "same": np.array([True, True, True, True]),
+        "never": np.array([False, False, False, False]),
     }
     extractor = ColumnExtractor()
     features = extractor.fit([columns])
     assert extractor.names() == ["same", "share", "kind=a", "kind=b"]
-    assert as_dicts(features.rows) == [{0: 1.0, 1: 0.5, 3: 1.0}, {2: 1.0}]
+    assert as_dicts(features.rows) == [
+        {0: 1.0, 1: 0.5, 3: 1.0},
+        {0: 1.0, 2: 1.0},
+        {0: 1.0, 1: 0.5, 2: 1.0},
+        {0: 1.0, 1: 0.5},
+    ]
     other = {"kind": Coded(np.array([0], dtype=np.int32), ["c"]), "share": np.array([2.0])}
     assert as_dicts(extractor.transform([other]).rows) == [{1: 2.0}]
     kept = extractor.keep(np.array([False, True, False, True]))
-    assert as_dicts(kept.transform([columns]).rows) == [{0: 0.5, 1: 1.0}, {}]
+    assert as_dicts(kept.transform([columns]).rows) == [{0: 0.5, 1: 1.0}, {}, {0: 0.5}, {0: 0.5}]
 
 
 TEXT = """Ada PROPN Sing 2 nsubj

@@ -14,8 +14,7 @@ from widemargin.core.model_file import read_model, write_model
 from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.solvers import SOLVERS, DualCoordinateDescent
 from widemargin.structures.custom import CustomExamples
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainShape
+from widemargin.tasks.tag.features import ChainExamples, ChainShape
 from widemargin.testing import check_structure
 from widemargin.text.records import RecordExtractor
 

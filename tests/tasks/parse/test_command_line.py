@@ -169,5 +169,5 @@ def test_a_parser_loads_nothing_of_training_nor_of_others(folder: Path) -> None:
         LOADED.replace('.partition(".")[0]', ""), "predict", folder / "tree.wm", folder / "test.conllu"
     ).splitlines()
     assert "widemargin.tasks.parse.model" in modules.split()
-    others = {"sklearn", "matplotlib", "widemargin.tasks.tag.model", "widemargin.tasks.tag.examples"}
+    others = {"sklearn", "matplotlib", "widemargin.tasks.tag.model", "widemargin.tasks.tag.features"}
     assert others.isdisjoint(modules.split())

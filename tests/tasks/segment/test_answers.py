@@ -11,8 +11,7 @@ import widemargin
 from helpers.segmentations import random_segmentation
 from widemargin import Constraints, Segmenter
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.tasks.margins import segment_margin
-from widemargin.tasks.segment.predict import ConstrainedSegments
+from widemargin.tasks.segment.model import ConstrainedSegments, segment_margin
 from widemargin.tasks.segment.weights import segments_of
 from widemargin.text.spans import Span
 

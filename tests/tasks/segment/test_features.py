@@ -113,7 +113,7 @@ def test_only_the_wanted_features_are_kept():
     X, model, _ = small()
     names = model.names()
     used = np.array([name in ("lower=new", "string=York", "shape=Aa Aa") for name in names])
-    used[0] = True
+    used[names.index("lower=is")] = True  # of a token: no segment has this name
     kept = model.keep(used[: model.n_features], used[model.n_features :])
     lexical = [name for name in names if name.startswith(("lexicon", "similarity"))]
     assert kept.names() == [name for name, wanted in zip(names, used, strict=True) if wanted or name in lexical]

@@ -15,7 +15,7 @@ from widemargin.core.model_file import read_model, write_model
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
 from widemargin.metrics import accuracy
 from widemargin.tasks.answers import Ranked
-from widemargin.tasks.margins import Margins
+from widemargin.tasks.calibration import Margins
 from widemargin.text.span_labels import SpanLabels
 from widemargin.text.spans import spans
 

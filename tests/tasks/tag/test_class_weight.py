@@ -7,8 +7,9 @@ import pytest
 
 from widemargin import SequenceTagger
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.training import Data, problem_of
+from widemargin.tasks.training import Data
 
 pytestmark = pytest.mark.interpreted
 
@@ -38,7 +39,7 @@ def test_the_objective_is_the_one_with_weighted_errors(class_weight, costs):
         usual = {("A", "B"): 2.5}.get((gold, other), 4.0 if gold == "C" else 1.0) if costs else 1.0
         return 0.0 if gold == other else weight[gold] * usual
 
-    problem = problem_of(tagger(C=0.7), examples)
+    problem = Plan.of(tagger(C=0.7)).problem(examples)
     w = np.random.default_rng(0).normal(size=problem.n_weights)
     total = 0.5 * w @ w
     for i, gold in enumerate(Y):

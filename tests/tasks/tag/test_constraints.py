@@ -11,7 +11,7 @@ from helpers import random_chain
 from helpers.marks import BIO, BIOES
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.tag.constrained import ConstrainedChain
+from widemargin.tasks.tag.predict import ConstrainedChain
 from widemargin.text.span_labels import SpanLabels
 from widemargin.text.spans import spans
 

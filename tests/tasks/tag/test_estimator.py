@@ -21,8 +21,8 @@ from widemargin.metrics import accuracy, sequence_scorer, span_scores
 from widemargin.objectives import Softmax
 from widemargin.solvers import SOLVERS, Perceptron
 from widemargin.tasks.parameters import PRESETS
+from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.training import chosen, stop_of
 from widemargin.text.columns import Column
 from widemargin.text.inputs import as_columns
 
@@ -223,19 +223,19 @@ def test_presets_stand_for_a_solver_and_an_objective():
 def test_the_usual_trade_off_depends_on_the_objective():
     for smooth in ({"solver": "crf"}, {"objective": "likelihood"}, {"objective": Softmax(0.5)}):
         parameters = TaggerParameters(**smooth)
-        assert parameters.usual_smooth_C == chosen(parameters).C
-        assert chosen(TaggerParameters(**smooth, C=0.3)).C == 0.3
+        assert parameters.usual_smooth_C == Plan.of(parameters).C
+        assert Plan.of(TaggerParameters(**smooth, C=0.3)).C == 0.3
     for other in ({}, {"objective": "slack"}, {"solver": "perceptron"}):
         parameters = TaggerParameters(**other)
-        assert parameters.usual_C == chosen(parameters).C
+        assert parameters.usual_C == Plan.of(parameters).C
 
 
 def test_the_usual_number_of_epochs_depends_on_the_solver():
     for name, solver in SOLVERS.items():
         parameters = TaggerParameters(solver=name)
-        assert stop_of(parameters).epochs == (solver.usual_epochs or TaggerParameters.usual_epochs)
-        assert stop_of(replace(parameters, max_epochs=7)).epochs == 7
-        assert stop_of(replace(parameters, max_epochs=700)).epochs == 700
+        assert Plan.of(parameters).stop.epochs == (solver.usual_epochs or TaggerParameters.usual_epochs)
+        assert Plan.of(replace(parameters, max_epochs=7)).stop.epochs == 7
+        assert Plan.of(replace(parameters, max_epochs=700)).stop.epochs == 700
     assert small(solver="perceptron", max_epochs=None).fit(X, Y).solution_.epoch == Perceptron.usual_epochs
 
 
@@ -298,11 +298,11 @@ def test_sequences_of_weight_zero_are_left_out():
 
 
 def by_label(model):
-    """The weights with labels in alphabetical order: training numbers them by frequency."""
-    order = np.argsort(model.tagger_.labels)
+    """The weights with labels and features in alphabetical order: training numbers them by frequency."""
+    order, names = np.argsort(model.tagger_.labels), np.argsort(model.tagger_.extractor.names())
     parts = model.tagger_.chain.parts(model.solution_.w)
     pairs = parts.transition[order][:, order].ravel()
-    return np.concatenate([parts.emission[:, order].ravel(), pairs, parts.begin[order], parts.end[order]])
+    return np.concatenate([parts.emission[names][:, order].ravel(), pairs, parts.begin[order], parts.end[order]])
 
 
 def test_a_weight_of_two_is_the_sequence_twice():

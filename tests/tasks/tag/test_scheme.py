@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import widemargin
 from widemargin import Constraints, SequenceTagger
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.tasks.tag.constrained import given as as_given
-from widemargin.tasks.tag.constrained import learnt
+from widemargin.tasks.tag.predict import given as as_given
+from widemargin.tasks.tag.predict import learnt
 from widemargin.text.spans import Span, bio
 
 X = [["Ann", "Lee", "met", "Bo"], ["Bo", "met", "Cy", "Dee", "Lee"], ["Cy", "left"], []] * 3

@@ -17,6 +17,6 @@ TASK = Task(
     },
     does="Learn to parse: trees of constituents, from files of trees in brackets.\n\nTraces are left out.",
     example="--train train.mrg --dev dev.mrg --epochs 10 --out trees.wm",
-    files="files.BracketFiles",
+    files="binary.BracketFiles",
     options="parameters.BracketOptions",
 )

@@ -23,7 +23,7 @@ from widemargin.tasks.bracket.features import (
 from widemargin.tasks.bracket.metrics import bracket_scores
 from widemargin.tasks.bracket.model import Bracketer
 from widemargin.tasks.bracket.parameters import BracketerParameters
-from widemargin.tasks.jackknife import Learnt, tagged
+from widemargin.tasks.stacking import TagColumns, tagged
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 from widemargin.tasks.trees import checked_bits
@@ -52,7 +52,7 @@ def _templates(parameters: BracketerParameters) -> tuple[RoleTemplate, ...]:
     return parse_bracket_templates(RICH_BRACKET_TEMPLATES if given == RICH else given)
 
 
-TAGS = Learnt(as_tagged, lambda parameters, survey: columns_read(_templates(parameters)))
+TAGS = TagColumns(as_tagged, lambda parameters, survey: columns_read(_templates(parameters)))
 
 
 def _bracketing(survey: Survey, fold: Fold) -> Bracketing:

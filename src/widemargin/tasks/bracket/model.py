@@ -20,14 +20,13 @@ from widemargin.files.document import Document
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.report.svg import Picture
-from widemargin.tasks.answers import Alternatives, Ranked, checked_k
+from widemargin.tasks.answers import LEAST, Alternatives, Ranked, checked_k
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import FOLDS, Bracketing, as_trees
 from widemargin.tasks.bracket.examples import BracketExamples, count_weights
 from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse_bracket_templates
 from widemargin.tasks.bracket.metrics import bracket_evaluation
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
-from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
 from widemargin.tasks.trees import HASH_BITS, TreeModel, check_sums, stored_weights
 from widemargin.text.columns import Columns

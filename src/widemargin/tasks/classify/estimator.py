@@ -1,15 +1,11 @@
 """Linear classifiers as scikit-learn estimators: one class, or any number of labels, for each row of a matrix."""
 
 from abc import abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, column_or_1d, validate_data
 
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongMatrix
@@ -21,8 +17,11 @@ from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelM
 from widemargin.tasks.classify.parameters import ClassifierParameters, MultilabelParameters
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.parameters import documented
-from widemargin.tasks.training import Data, chosen
+from widemargin.tasks.plan import solver_and_objective
+from widemargin.tasks.scikit_learn import Classifying, available_if
+from widemargin.tasks.training import Data
 from widemargin.text.inputs import drained
+from widemargin.text.matrices import in_shares
 
 M = TypeVar("M", bound=LinearModel)
 
@@ -32,7 +31,7 @@ KINDS = (np.float64, np.float32)
 
 def _learns_online(estimator: Any) -> bool:
     try:
-        return chosen(estimator).solver.online
+        return solver_and_objective(estimator)[0].online
     except WidemarginError:
         return False
 
@@ -42,7 +41,7 @@ def _has_probabilities(estimator: Any) -> bool:
     if calibration is not None and calibration.beta is not None:
         return True
     try:
-        return chosen(estimator).objective.kind == "smooth"
+        return solver_and_objective(estimator)[1].kind == "smooth"
     except WidemarginError:
         return False
 
@@ -55,7 +54,7 @@ class LinearEstimator(NamedEstimator[M]):
         self._check_fitted()
         return getattr(self, "feature_names_in_", super().get_feature_names_out())
 
-    @available_if(_learns_online)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @available_if(_learns_online)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train for one epoch on these data, going on from the model there is; for solvers that learn piece by piece.
 
@@ -66,7 +65,7 @@ class LinearEstimator(NamedEstimator[M]):
         )
         return self._learn(data, None if classes is None else np.unique(classes).tolist())
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> FloatMatrix:
         """The probability of every label for every row.
 
@@ -86,7 +85,13 @@ class LinearEstimator(NamedEstimator[M]):
 
     def _inputs(self, X: Any) -> Any:
         self._check_fitted()
-        return validate_data(self, drained(X), accept_sparse="csr", dtype=KINDS, reset=False)
+        X = drained(X)
+        found = None if hasattr(self, "feature_names_in_") else _checked_matrix(X, self.n_features_in_)
+        if found is not None:
+            return found
+        from sklearn.utils.validation import validate_data  # slow to import
+
+        return validate_data(self, X, accept_sparse="csr", dtype=KINDS, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -94,14 +99,22 @@ class LinearEstimator(NamedEstimator[M]):
         return tags
 
 
+def _checked_matrix(X: Any, width: int | None) -> Any:
+    """A list or a matrix as finite numbers in rows of this width; None where scikit-learn must convert or complain."""
+    if isinstance(X, list):
+        with suppress(ValueError):  # rows of different lengths
+            X = np.asarray(X)
+            X = X.astype(np.float64) if X.dtype.kind in "iu" else X
+    is_sparse = hasattr(X, "tocsr") and X.format == "csr"
+    if not (is_sparse or type(X) is np.ndarray) or X.ndim != 2 or X.dtype not in KINDS:
+        return None
+    finite = all(np.isfinite(share).all() for share in in_shares(X.data if is_sparse else X))
+    return X if finite and X.shape[0] and X.shape[1] == width else None
+
+
 @documented(Classifier)
 @dataclass(kw_only=True, repr=False, eq=False)
-class LinearClassifier(
-    ClassifierParameters,
-    ClassifierMixin,  # type: ignore[misc]  # scikit-learn has no types
-    LinearEstimator[Classifier],
-    AnsweringEstimator[Classifier],
-):
+class LinearClassifier(ClassifierParameters, Classifying, LinearEstimator[Classifier], AnsweringEstimator[Classifier]):
     """Large-margin classification into two or more classes, all at once (Crammer & Singer 2001), with costs.
 
     Attributes
@@ -148,6 +161,9 @@ class LinearClassifier(
         return self.model_
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
+        from sklearn.utils.multiclass import check_classification_targets  # slow to import
+        from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=KINDS, reset=reset)
         check_classification_targets(y)
         if sample_weight is not None:
@@ -162,11 +178,7 @@ def _binary(of_classes: FloatMatrix) -> FloatMatrix:
 
 @documented(MultilabelModel)
 @dataclass(kw_only=True, repr=False, eq=False)
-class MultilabelClassifier(
-    MultilabelParameters,
-    ClassifierMixin,  # type: ignore[misc]  # scikit-learn has no types
-    LinearEstimator[MultilabelModel],
-):
+class MultilabelClassifier(MultilabelParameters, Classifying, LinearEstimator[MultilabelModel]):
     """Large-margin prediction of sets of labels, which may attract and repel each other.
 
     Attributes
@@ -194,10 +206,13 @@ class MultilabelClassifier(
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of examples whose labels are all right."""
-        predicted = self.predict(X)
-        return float(accuracy_score(indicators(y, self.model_.labels)[1], predicted, sample_weight=sample_weight))
+        self._check_fitted()
+        return super().score(X, indicators(y, self.model_.labels)[1], sample_weight)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
+        from sklearn.utils.multiclass import check_classification_targets  # slow to import
+        from sklearn.utils.validation import _check_sample_weight, _check_y, validate_data
+
         if y is None:
             validate_data(self, X, y, accept_sparse="csr", reset=reset)
         X = validate_data(self, X, accept_sparse="csr", dtype=KINDS, reset=reset)

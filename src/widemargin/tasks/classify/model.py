@@ -23,14 +23,12 @@ from widemargin.files.svmlight import cut
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.structures.examples import WithSums
-from widemargin.tasks.answers import Answers, Ranked, Tallied, checked_k, together
+from widemargin.tasks.answers import Answers, Probable, Ranked, Tallied, above_least, checked_k, tempered, together
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.calibration import Judged, Tempered
+from widemargin.tasks.calibration import Judged, Margins, Tempered
 from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples, multilabel_kind
 from widemargin.tasks.classify.files import class_counts, counted_evaluation, read_svmlight
 from widemargin.tasks.constraints import Constraints, check_possible
-from widemargin.tasks.margins import Margins
-from widemargin.tasks.probabilities import Probable, above_least, tempered
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.inputs import describe
 from widemargin.text.matrices import MatrixExtractor, in_shares

@@ -9,7 +9,7 @@ from widemargin.tasks.parameters import Parameters, changed, parameter
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class LinearParameters(Parameters):
-    """Parameters of all linear classifiers; with few weights, the solver ``"auto"`` is ``"bundle"``."""
+    """Parameters of all linear classifiers."""
 
     usual_C: ClassVar[float] = 1.0
     usual_epochs: ClassVar[int] = 1000

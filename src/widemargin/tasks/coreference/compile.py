@@ -22,7 +22,8 @@ from widemargin.tasks.coreference.features import (
 from widemargin.tasks.coreference.files import entity_numbers, entity_scores, has_singletons
 from widemargin.tasks.coreference.model import DECODERS, CoreferenceModel, predicted
 from widemargin.tasks.coreference.parameters import CoreferenceParameters
-from widemargin.tasks.training import Compiled, Data, chosen
+from widemargin.tasks.plan import solver_and_objective
+from widemargin.tasks.training import Compiled, Data
 from widemargin.tasks.trees import checked_bits
 
 COSTS = ("false_anaphor", "false_new", "wrong_link", "link_penalty")
@@ -47,7 +48,7 @@ def compile_coreference(parameters: CoreferenceParameters, data: Data) -> Compil
         np.empty(0),
         parameters.decoder,
         singletons=has_singletons(data.X, data.y),
-        probabilistic=chosen(parameters).objective.kind == "smooth",
+        probabilistic=solver_and_objective(parameters)[1].kind == "smooth",
     )
     examples = _examples(parameters, links, entities)
     weights, sizes = data.sample_weight, np.diff(links.keys.documents)

@@ -70,13 +70,15 @@ class LinkKeys(NamedTuple):
 @kernel
 def link_slots(keys: LinkKeys, m: int, pair: int, slots: IntVector) -> None:
     """Write the slots of a link's features: those of the mention alone, then the others by template."""
-    n_alone, a = keys.alone.shape[1], m - (keys.pairs[m + 1] - pair)
+    n_alone, a = keys.alone.shape[1], np.uint64(m - (keys.pairs[m + 1] - pair))
+    i, p, mask = np.uint64(m), np.uint64(pair), keys.mask
     for t in range(n_alone):
-        slots[t] = keys.alone[m, t]
+        slots[np.uint64(t)] = keys.alone[i, np.uint64(t)]
     for g in range(len(keys.edges) - 1):
-        row = keys.rows[pair, g]
+        row = np.uint64(keys.rows[p, np.uint64(g)])
         for t in range(keys.edges[g], keys.edges[g + 1]):
-            slots[n_alone + t] = (keys.mention[m, t] + keys.antecedent[a, t] + keys.measure[row, t]) & keys.mask
+            j = np.uint64(t)
+            slots[np.uint64(n_alone + t)] = (keys.mention[i, j] + keys.antecedent[a, j] + keys.measure[row, j]) & mask
 
 
 @kernel

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from widemargin._types import AnyArray, FloatMatrix, FloatVector
 from widemargin.core.checks import checked_weights
@@ -21,16 +20,13 @@ from widemargin.tasks.motif.logo import logo_picture
 from widemargin.tasks.motif.model import MotifModel
 from widemargin.tasks.motif.parameters import MotifParameters
 from widemargin.tasks.parameters import documented
+from widemargin.tasks.scikit_learn import Classifying
 from widemargin.text.sequences import as_sequences
 
 
 @documented(MotifModel)
 @dataclass(kw_only=True, repr=False, eq=False)
-class MotifFinder(
-    MotifParameters,
-    ClassifierMixin,  # type: ignore[misc]  # scikit-learn has no types
-    Estimator[MotifModel],
-):
+class MotifFinder(MotifParameters, Classifying, Estimator[MotifModel]):
     """Finds the motif that tells positive sequences from negative ones (Yu & Joachims 2009).
 
     Attributes

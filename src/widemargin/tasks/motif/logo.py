@@ -12,6 +12,7 @@ import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.report import svg
+from widemargin.report.curves import check_can_draw
 from widemargin.report.svg import Picture, Text
 
 STANDARD = ("ACGT", "ACGU", "ACDEFGHIKLMNPQRSTVWY")
@@ -100,6 +101,7 @@ def placed(motif: Motif) -> Iterator[Placed]:
 
 def logo_picture(motif: Motif) -> Picture:
     """The logo for `svg.page`."""
+    check_can_draw()
     body = svg.title(f"sequence logo of {motif.consensus}")
     outlines: dict[str, Any] = {}
     for place, letter, low, high in placed(motif):
@@ -124,6 +126,7 @@ def logo_picture(motif: Motif) -> Picture:
 
 def logo_png(motif: Motif) -> bytes:
     """The logo as the contents of a PNG file."""
+    check_can_draw()
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow to import, and needed only here
     from matplotlib.figure import Figure
     from matplotlib.patches import PathPatch

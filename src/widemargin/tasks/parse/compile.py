@@ -12,7 +12,6 @@ from widemargin.core.sparse import sums
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.dependencies import WITH_GRANDPARENTS
-from widemargin.tasks.jackknife import Learnt, offered, tagged
 from widemargin.tasks.parse.dependencies import Dependencies, as_dependencies
 from widemargin.tasks.parse.examples import Trees, tree_examples
 from widemargin.tasks.parse.features import (
@@ -26,6 +25,7 @@ from widemargin.tasks.parse.features import (
 )
 from widemargin.tasks.parse.model import Parser
 from widemargin.tasks.parse.parameters import ParserParameters
+from widemargin.tasks.stacking import TagColumns, offered, tagged
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 from widemargin.tasks.trees import checked_bits
@@ -54,7 +54,7 @@ def columns_read(parameters: ParserParameters, survey: Survey) -> list[str]:
     return _extractor(parameters, survey.facts["columns"]).columns_read
 
 
-TAGS = Learnt(as_columns, columns_read)
+TAGS = TagColumns(as_columns, columns_read)
 
 
 def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | None = None) -> Compiled[Parser]:

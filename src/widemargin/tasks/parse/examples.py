@@ -30,7 +30,7 @@ from widemargin.structures.dependencies import (
     sentence_of,
 )
 from widemargin.structures.dependency_sums import SummedDependencies, dependencies
-from widemargin.structures.examples import PartExamples, Scored, WithBestK, WithPositions, WithSums
+from widemargin.structures.examples import MOST_SUMMED, PartExamples, Scored, WithBestK, WithPositions, WithSums
 from widemargin.structures.flat import Counts
 from widemargin.structures.parts import Costs
 from widemargin.tasks.parse.keys import STEPS, TreeKeys
@@ -180,9 +180,8 @@ class TreeExamples(WithBestK, WithPositions):
         if isinstance(w, Scored):
             return super().decode(w, batch, error_scale=error_scale)
         scales, structure, found = per_example(error_scale, batch), self._unlabelled.structure, []
-        for at in self._unlabelled._pieces(batch):
+        for at in self._unlabelled._pieces(batch, MOST_SUMMED):
             scores = structure.room(self.sizes[batch[at]])
-            scores.own[:] = 0.0
             labels = self.features.best_labels(w, batch[at], self.costs, scales[at], scores)
             found.append(_with_labels(scores.sizes, structure.best(scores), labels, self.trees.n_labels))
         return np.concatenate(found)

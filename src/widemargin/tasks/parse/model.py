@@ -19,6 +19,7 @@ from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.report.svg import Picture
 from widemargin.structures.dependencies import KINDS
+from widemargin.tasks.answers import LEAST
 from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, as_dependencies
 from widemargin.tasks.parse.examples import TreeExamples, Trees, tree_examples
@@ -26,7 +27,6 @@ from widemargin.tasks.parse.explain import ArcExplainer, ArcVotes
 from widemargin.tasks.parse.features import ArcExtractor
 from widemargin.tasks.parse.metrics import counted_evaluation, tree_counts
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
-from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.strongest import Part, masked, strongest
 from widemargin.tasks.trees import HASH_BITS, TreeModel, shown_tags, stored_weights
 from widemargin.text.columns import Columns, split

@@ -121,8 +121,8 @@ def _add_labels(
 
 
 @kernel
-def _add_siblings(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
-    """Add to scores[h, s, m] of all modifiers m of h whose next sibling towards h is s; h itself where none is."""
+def _write_siblings(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
+    """Write scores[h, s, m] of all modifiers m of h whose next sibling towards h is s; h itself where none is."""
     steps, whatever_head = np.empty(n + 1, dtype=np.int64), np.empty((2, n + 1))
     for s in range(n + 1):
         _steps_from(s, n, steps)
@@ -134,7 +134,7 @@ def _add_siblings(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int,
         for h in range(n + 1) if s > 0 else range(1):
             row, other = scores[h, s], 0 if s == h else first + s
             low, high = 1 if s <= h else s + 1, n + 1 if s >= h else s
-            row[low:high] += whatever_head[0 if s == h else 1, low:high]
+            row[low:high] = whatever_head[0 if s == h else 1, low:high]
             for t in range(keys.sibling_head, keys.edges[SIBLING + 1]):
                 key = keys.head[row_of(first, h), t] + keys.other[other, t]
                 _add_arcs(keys, t, key, first + low, steps[low:high], w, mask, row[low:high])
@@ -152,8 +152,8 @@ def _add_chains(
 
 
 @kernel
-def _add_grandparents(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
-    """Add to scores[h, m, g] of all chains of words h and m with a grandparent g outside of them."""
+def _write_grandparents(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
+    """Write scores[h, m, g] of all chains of words h and m with a grandparent g outside of them."""
     begin, with_head, end = keys.edges[GRANDPARENT], keys.grandparent_head, keys.edges[GRANDPARENT + 1]
     turns, whatever_head = np.empty(n + 1, dtype=np.int64), np.empty(n + 1)
     # The keys of all grandparents; those of one template lie side by side.
@@ -171,8 +171,7 @@ def _add_grandparents(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: 
                 _add_chains(key, others[t - begin], turns, w, mask, whatever_head, 0, n + 1)
             for h in range(m + 1, n + 1) if head_after else range(1, m):
                 low, high, row = min(h, m), max(h, m) + 1, scores[h, m]
-                row[:low] += whatever_head[:low]
-                row[high:] += whatever_head[high:]
+                row[:low], row[high:] = whatever_head[:low], whatever_head[high:]
                 for t in range(with_head, end):
                     key = int(keys.head[first + h, t] + keys.modifier[first + m, t])
                     _add_chains(key, others[t - begin], turns, w, mask, row, 0, low)
@@ -190,10 +189,11 @@ def add_scores(
     scales: FloatVector,
     labels: IntVector,
 ) -> None:
-    """Add the scores of a batch to its costs, which `structures.dependencies` has filled in.
+    """Add the scores of a batch to its costs, which `structures.dependencies` has filled in; triples cost nothing.
 
     With room for `labels`, trees have scores of their arcs with the best label alone, costs included, which is written
-    there. Sums over labels that are not kept take less time than those that are.
+    there; the room may then hold anything before. Sums over labels that are not kept take less time than those that
+    are.
     """
     keys, folded, n_labels, longest = data.keys, len(labels) > 0, data.n_labels, longest_of(scores.sizes)
     nodes, (slots, _) = np.empty((6 * (longest + 1), n_labels)), slot_room(data, 0)
@@ -207,9 +207,10 @@ def add_scores(
         for h in range(size):
             _arcs_from(data, w, first, h, nearest, steps[:size], arcs[:size])
             for m in range(1, size):
-                if h == m:
-                    continue
                 arc = h * size + m
+                if h == m:
+                    own[arc] = 0.0 if folded else own[arc]
+                    continue
                 if not folded:
                     kept = own[arc * n_labels : (arc + 1) * n_labels]
                     for label in range(n_labels):
@@ -223,6 +224,6 @@ def add_scores(
         read += size * size
         own = own[size * size * (1 if folded else n_labels) :]
         if data.n_triples > 0:
-            _add_siblings(keys, w, data.mask, first, n, own[: size**3].reshape(size, size, size))
+            _write_siblings(keys, w, data.mask, first, n, own[: size**3].reshape(size, size, size))
         if data.n_triples > 1:
-            _add_grandparents(keys, w, data.mask, first, n, own[size**3 : 2 * size**3].reshape(size, size, size))
+            _write_grandparents(keys, w, data.mask, first, n, own[size**3 : 2 * size**3].reshape(size, size, size))

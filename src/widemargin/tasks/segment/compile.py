@@ -8,7 +8,6 @@ import numpy as np
 
 from widemargin._types import BoolVector, IntVector
 from widemargin.core.solution import Solution
-from widemargin.tasks.partial import counting, unknown_in
 from widemargin.tasks.segment.costs import Known
 from widemargin.tasks.segment.examples import PartialSegmentExamples, SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
@@ -28,7 +27,7 @@ from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.parameters import SegmenterParameters
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights, gold_lengths
 from widemargin.tasks.survey import Survey, refuse_latent
-from widemargin.tasks.token_examples import joined
+from widemargin.tasks.token_examples import counting, joined, unknown_in
 from widemargin.tasks.token_scores import dev_score
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from widemargin.tasks.abilities import TokenEstimator
-from widemargin.tasks.answers import SureSpan
+from widemargin.tasks.answers import LEAST, SureSpan
 from widemargin.tasks.parameters import documented
-from widemargin.tasks.probabilities import LEAST
 from widemargin.tasks.segment.compile import compile_segments
 from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.parameters import SegmenterParameters

@@ -18,11 +18,10 @@ from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.sparse import NO_ROWS, Rows, sums, taken
 from widemargin.errors import DataError
 from widemargin.structures.segments import Segments
-from widemargin.tasks.partial import PartialTokens, association
 from widemargin.tasks.segment.costs import Known, SegmentCosts
 from widemargin.tasks.segment.scores import SegmentFeatures
 from widemargin.tasks.segment.weights import INSIDE, ROLES, Segmentation, gold_lengths, span_boundaries
-from widemargin.tasks.token_examples import TokenExamples, check_rows
+from widemargin.tasks.token_examples import PartialTokens, TokenExamples, association, check_rows
 
 
 class SegmentExamples(TokenExamples):

@@ -172,7 +172,7 @@ class SegmentExtractor:
         longest : how many tokens a span may have
         """
         rows = self.tokens.fit(X).rows
-        self._number(self._counted(X, lengths, longest, self.min_count))
+        self._number(self._counted(X, lengths, longest, self.min_count).numbered(self.min_count))
         spans = span_boundaries(X.indptr, longest)
         return SegmentRows(X.indptr, rows, self.segment_rows(self.read(X, longest), 0, X.n_sequences, spans))
 
@@ -184,7 +184,7 @@ class SegmentExtractor:
         """Number the features as a survey of all data found them, instead of by `fit`."""
         *of_tokens, of_segments = vocabularies
         self.tokens.adopt(of_tokens)
-        self._number(of_segments.frequent(self.min_count))
+        self._number(of_segments.numbered(self.min_count))
 
     def transform(self, X: Columns, longest: int) -> SegmentRows:
         """The known features of any sequences."""

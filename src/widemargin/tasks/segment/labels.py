@@ -128,15 +128,20 @@ def decode_segments(codes: IntVector, labels: Sequence[str], indptr: LongVector)
     >>> decode_segments(np.array([3, 2, 1, 1]), ["O", "city"], np.array([0, 3, 4]))
     [[Span(start=0, end=2, type='city')], []]
     """
-    begins = np.flatnonzero(codes & 1)
-    ends = np.append(begins, len(codes))[1:]
-    sequence = np.searchsorted(indptr, begins, side="right") - 1
     found: list[list[Span]] = [[] for _ in range(len(indptr) - 1)]
-    for i, begin, end, label in zip(
-        sequence.tolist(), begins.tolist(), ends.tolist(), (codes[begins] >> 1).tolist(), strict=True
-    ):
-        if labels[label] != OUTSIDE:
-            found[i].append(Span(begin - int(indptr[i]), end - int(indptr[i]), labels[label]))
+    begins = np.flatnonzero(codes & 1)
+    numbers = codes[begins] >> 1
+    # Most segments are single tokens outside.
+    inside = np.flatnonzero(numbers != labels.index(OUTSIDE)) if OUTSIDE in labels else np.arange(len(begins))
+    if not len(inside):
+        return found
+    ends = np.append(begins[1:], len(codes))[inside]
+    begins = begins[inside]
+    sequence = np.searchsorted(indptr, begins, side="right") - 1
+    first = indptr[sequence]
+    spans = zip((begins - first).tolist(), (ends - first).tolist(), numbers[inside].tolist(), strict=True)
+    for i, (begin, end, label) in zip(sequence.tolist(), spans, strict=True):
+        found[i].append(Span(begin, end, labels[label]))
     return found
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks.latent_parameters import LatentParameters
-from widemargin.tasks.parameters import parameter
-from widemargin.tasks.token_parameters import TokenParameters
+from widemargin.tasks.parameters import TokenParameters, parameter
 
 SEGMENT_FEATURES = ("string", "lower", "shape", "ends", "lexicon", "similarity")
 """The features of whole segments (`tasks.segment.features`)."""

@@ -247,7 +247,7 @@ class SegmentFeatures:
 
     def __init__(self, shape: Segmentation, indptr: LongVector, rows: Rows, segment_rows: Rows = NO_ROWS) -> None:
         self.shape, self.indptr, self.rows, self.segment_rows = shape, indptr, rows, segment_rows
-        self.n_weights, self.sizes = shape.n_weights, np.diff(indptr)
+        self.n_weights, self.sizes = shape.n_weights, indptr[1:] - indptr[:-1]
         self.spans = span_boundaries(indptr, shape.longest)
         lengths = np.array(shape.max_lengths, dtype=np.int32)
         self._data = SegmentData(indptr, self.spans, rows, segment_rows, lengths, *shape.offsets)

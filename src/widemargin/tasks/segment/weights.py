@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.sparse import NO_ROWS, Rows, compressed, expanded
+from widemargin.core.sparse import NO_ROWS, Rows
 from widemargin.errors import DataError
 from widemargin.tasks.token_examples import LabelWeights
 
@@ -19,16 +20,17 @@ Segment = tuple[int, int, int]
 """The first token, the last token and the label."""
 
 
+@kernel
 def span_boundaries(indptr: LongVector, longest: int) -> LongVector:
     """The number of each token's first span, and at the end how many spans there are; sequences begin at `indptr`.
 
     >>> span_boundaries(np.array([0, 3, 4]), longest=2).tolist()
     [0, 2, 4, 5, 6]
     """
-    tokens = np.arange(indptr[-1])
-    ends = np.repeat(indptr[1:], np.diff(indptr))
-    spans: LongVector = np.zeros(len(tokens) + 1, dtype=np.int64)
-    np.cumsum(np.minimum(ends - tokens, longest), out=spans[1:])
+    spans = np.zeros(indptr[-1] + 1, dtype=np.int64)
+    for i in range(len(indptr) - 1):
+        for t in range(indptr[i], indptr[i + 1]):
+            spans[t + 1] = spans[t] + min(longest, indptr[i + 1] - t)
     return spans
 
 
@@ -142,20 +144,7 @@ class SegmentWeights(SegmentParts, LabelWeights):
     """A weight vector seen as its parts.
 
     Row f of `roles` holds the labels' weights of token feature f at the first token of a segment, then at every token,
-    then at the last; row d of `length` those of segments of d + 1 tokens. In `thinned` weights, `roles` and `segment`
-    are empty, and sparse rows take their place.
+    then at the last; row d of `length` those of segments of d + 1 tokens.
     """
 
     __slots__ = ()
-
-    def thinned(self) -> "SegmentWeights":
-        """The same weights with sparse rows of feature weights."""
-        # Copies, so that the whole dense vector is not kept alive for the sake of its small parts.
-        length, shared, thin = self.length.copy(), self.shared.copy(), map(compressed, (self.roles, self.segment))
-        return SegmentWeights(self.roles[:0].copy(), self.segment[:0].copy(), length, shared, *thin)
-
-    def flat(self) -> FloatVector:
-        """The flat weight vector."""
-        roles = self.roles if len(self.roles) else expanded(self.thin_roles, ROLES * self.n_labels)
-        segment = self.segment if len(self.segment) else expanded(self.thin_segment, self.n_labels)
-        return np.concatenate([part.ravel() for part in (roles, segment, self.length, self.shared)])

@@ -12,7 +12,6 @@ TASK = Task(
             "model.Tagger",
             "estimator.SequenceTagger",
             foreign={b"lCRF": "crfsuite.read_tagger"},
-            observed="crfsuite.observed_chain",
             survey="compile.survey_tags",
             arrays="out_of_core.TagArrays",
         )

@@ -1,7 +1,7 @@
 """From labelled sequences to the examples of a chain; and how the first of two passes is trained.
 
 The first pass (`tasks.tag.predict`) is nearly always right about data that it has learnt. So the columns that the
-second is trained with come from taggers that have learnt from other parts of them (jack-knifing, `tasks.jackknife`).
+second is trained with come from taggers that have learnt from other parts of them (`tasks.stacking`).
 """
 
 from collections import Counter
@@ -17,17 +17,16 @@ from widemargin.core.checks import checked_weights
 from widemargin.core.loop import name_run
 from widemargin.core.solution import Solution
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.tasks.jackknife import QUICK, codes_by, only, parts
+from widemargin.tasks.plan import solver_and_objective
+from widemargin.tasks.stacking import stack
 from widemargin.tasks.survey import Survey, refuse_latent
-from widemargin.tasks.tag.constrained import check_scheme, learnt
-from widemargin.tasks.tag.examples import ChainExamples, PartialChainExamples
-from widemargin.tasks.tag.features import ChainShape, ChainWeights
+from widemargin.tasks.tag.features import ChainExamples, ChainShape, ChainWeights, PartialChainExamples
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass
-from widemargin.tasks.token_examples import joined
+from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, check_scheme, learnt
+from widemargin.tasks.token_examples import counting, joined, unknown_in
 from widemargin.tasks.token_scores import dev_score, metric_for
-from widemargin.tasks.training import Compiled, Data, chosen, train
+from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
 from widemargin.text.extractor import Extractor, Features
@@ -127,12 +126,8 @@ def compile_tags(
         counts = partial(_counts_of, survey, known)
     costs = costs_of(parameters, known, counts, piece=piece)
     examples = _examples(chain, features, encoded, costs)
-    unknown, sample_weight = _unknown(examples, encoded, data.sample_weight)
-    return replace(
-        assembled(parameters, extractor, known, examples, data.dev, unknown),
-        sample_weight=sample_weight,
-        piecewise=True,
-    )
+    compiled = assembled(parameters, extractor, known, examples, data.dev)
+    return replace(compiled, sample_weight=counting(examples, data.sample_weight), piecewise=True)
 
 
 def assembled(
@@ -141,7 +136,6 @@ def assembled(
     labels: list[Any],
     examples: ChainExamples,
     dev: tuple[Any, Any] | None,
-    unknown: dict[str, Any],
 ) -> Compiled[Tagger]:
     """The examples with their development score, and how to make a tagger."""
     metric, score, chain = metric_for(parameters.dev_metric, labels), None, examples.shape
@@ -152,7 +146,7 @@ def assembled(
         score = dev_score(metric, found, found.indptr, labels, gold, parameters.n_jobs)
     return Compiled(
         examples,
-        partial(_tagger, labels, extractor, chain, unknown, scheme=parameters.scheme),
+        partial(_tagger, labels, extractor, chain, unknown_in(examples), scheme=parameters.scheme),
         labels,
         score,
         metric,
@@ -179,7 +173,7 @@ def costs_of(
     class_weight, costs = parameters.class_weight, cost_matrix(parameters.costs, labels)
     if class_weight is None:
         return costs
-    solver, objective, _ = chosen(parameters)
+    solver, objective = solver_and_objective(parameters)
     if not solver.heeds_errors or getattr(objective, "error_scale", 1.0) == 0.0:
         what = f"the objective {parameters.objective or 'likelihood'}" if solver.heeds_errors else f"{solver}"
         raise UnsupportedError(
@@ -230,15 +224,6 @@ def _second_pass(
     model: Callable[[Solution, dict[str, Any]], Tagger], first: FirstPass, solution: Solution, summary: dict[str, Any]
 ) -> Tagger:
     return replace(model(solution, summary), first=first)
-
-
-def _unknown(examples: ChainExamples, encoded: Encoded, sample_weight: Any) -> tuple[dict[str, Any], Any]:
-    """The part of the summary about unknown labels, and the weights of the examples."""
-    if not len(encoded.sets):
-        return {}, sample_weight
-    from widemargin.tasks.partial import counting, unknown_in  # seldom needed
-
-    return unknown_in(examples), counting(examples, sample_weight)
 
 
 def _examples(
@@ -304,19 +289,8 @@ def _first_pass(parameters: TaggerParameters, data: Data) -> tuple[FirstPass, In
     if np.count_nonzero(np.diff(X.indptr)) < 2:
         raise DataError("two passes need two sequences or more to learn from")
     simple = replace(parameters, passes=1, nearby=0, scheme="given", warm_start=False, verbose=False)
-    name_run("the first pass", data.told)
-    whole = _trained(simple, data._replace(y=y))
-    part, codes = parts(X.indptr, FOLDS), np.empty(X.n_tokens, dtype=np.int32)
-    of_token = np.repeat(part, np.diff(X.indptr))
-    for k in range(int(part.max()) + 1):
-        rest, here = part != k, of_token == k
-        name_run(f"the first pass, part {k + 1}/{part.max() + 1}", data.told)
-        weight = None if data.sample_weight is None else np.asarray(data.sample_weight)[rest]
-        others = Data(X.chosen(np.flatnonzero(rest)), only(y, ~here), weight, told=data.told)
-        codes[here] = codes_by(
-            whole, _trained(replace(simple, tol=QUICK["tol"]), others), X.chosen(np.flatnonzero(~rest))
-        )
-    return FirstPass(whole, int(parameters.nearby)), codes
+    whole, guesses = stack(compile_tags, simple, data._replace(y=y), FOLDS, "the first pass")
+    return FirstPass(whole, int(parameters.nearby)), guesses.codes
 
 
 def first_labels(X: Columns, y: Any) -> Column:
@@ -330,12 +304,3 @@ def first_labels(X: Columns, y: Any) -> Column:
         texts = [bioes(spans(labels), len(labels)) for labels in texts]
     column = Column.of([label for labels in texts for label in labels])
     return replace(column, notation=Notation(unknown=None))
-
-
-def _trained(parameters: TaggerParameters, data: Data) -> Any:
-
-    tagger, solution = train(compile_tags, parameters, data, data.told)
-    if solution.stopped == "interrupted":
-        raise KeyboardInterrupt  # there is no model yet that could be kept
-    tagger.online = None  # it learns no more
-    return tagger

@@ -27,8 +27,7 @@ from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import ChainFile, Weights, read_lcrf
 from widemargin.structures.flat import Counts, Parts
 from widemargin.structures.support import distinct
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainFeatures, ChainShape, ChainWeights, SummedFeatures
+from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape, ChainWeights, SummedFeatures
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.token_examples import joined
 from widemargin.text.records import RecordExtractor

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatMatrix, IntVector, LongVector
+from widemargin._types import AnyArray, IntVector, LongVector
 from widemargin.core.header import Fields, names, one_of, record, whole
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
@@ -18,14 +18,13 @@ from widemargin.errors import WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText
 from widemargin.report.explain import Explanation, Question
+from widemargin.tasks.answers import above_least
 from widemargin.tasks.base import Corpus, Reading, selected_rows
-from widemargin.tasks.calibration import Judged
+from widemargin.tasks.calibration import Ahead, Judged, Margins
 from widemargin.tasks.carried import TAGGERS
 from widemargin.tasks.carried import described as carried_taggers
 from widemargin.tasks.carried import restored as restored_taggers
 from widemargin.tasks.constraints import Constraints
-from widemargin.tasks.margins import Ahead, Margins
-from widemargin.tasks.probabilities import above_least
 from widemargin.tasks.strongest import (
     Part,
     label_parts,
@@ -35,18 +34,21 @@ from widemargin.tasks.strongest import (
     strongest,
     strongest_by_label,
 )
-from widemargin.tasks.tag.constrained import (
+from widemargin.tasks.tag.features import ChainExamples, ChainShape, ChainWeights
+from widemargin.tasks.tag.predict import (
     BIOES,
+    GUESS,
+    NEARBY,
     ConstrainedChain,
+    FirstPass,
+    Guessed,
+    TagPredictor,
     given,
     given_label,
     learnt,
     translated,
     well_formed,
 )
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainShape, ChainWeights
-from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, Guessed, TagPredictor
 from widemargin.tasks.token_examples import joined
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
@@ -83,7 +85,7 @@ class Tagger(TokenModel[ChainExamples]):
     first: FirstPass | None = field(default=None, kw_only=True)
     """The pass before this one, if any."""
     scheme: str = field(default="given", kw_only=True)
-    """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.constrained`)."""
+    """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.predict`)."""
 
     @property
     def shape(self) -> ChainShape:
@@ -91,11 +93,6 @@ class Tagger(TokenModel[ChainExamples]):
         return ChainShape(len(self.labels), self.extractor.n_features, self.extractor.n_transition_features)
 
     chain = shape  # another name
-
-    @property
-    def code_names(self) -> list[str]:
-        """The labels as strings."""
-        return [str(label) for label in self.labels]
 
     @property
     def columns_read(self) -> list[str]:
@@ -123,10 +120,6 @@ class Tagger(TokenModel[ChainExamples]):
     def templates(self) -> Mapping[str, Sequence[str]]:
         """The templates; none if features came ready-made."""
         return {"": self.extractor.texts} if isinstance(self.extractor, TemplateExtractor) else {}
-
-    def spelt(self, outputs: list[list[Any]], X: Columns) -> list[str]:
-        """Labels as a column."""
-        return [str(label) for labels in outputs for label in labels]
 
     def remarks(self) -> list[tuple[str, str]]:
         """The pass before this one."""
@@ -194,19 +187,6 @@ class Tagger(TokenModel[ChainExamples]):
             return Ahead(names, margins.of_labels())
         marks, found = SpanLabels(self.labels), spans(names)
         return Ahead(found, margins.of_spans(found, marks))
-
-    @property
-    def label_numbers(self) -> dict[str, int]:
-        """The number of each label."""
-        return {name: number for number, name in enumerate(self.code_names)}
-
-    def of_tokens(self, examples: ChainExamples, probabilities: list[FloatMatrix]) -> list[FloatMatrix]:
-        """The probabilities themselves: the parts are tokens."""
-        return probabilities
-
-    def least_risk(self, examples: ChainExamples, probabilities: list[FloatMatrix]) -> IntVector:
-        """The most probable label of every token."""
-        return np.concatenate([*probabilities, np.empty((0, len(self.labels)))]).argmax(axis=1).astype(np.int32)
 
     def likely(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """Tokens, and for each the probabilities of its labels."""

@@ -12,14 +12,13 @@ from widemargin.core.mapped import Pages, VectorFile
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.tag.compile import assembled, check_passes, costs_of, extractor_for
-from widemargin.tasks.tag.constrained import check_scheme, learnt
-from widemargin.tasks.tag.examples import ChainExamples
-from widemargin.tasks.tag.features import ChainFeatures, ChainShape
+from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag.predict import check_scheme, learnt
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.extractor import Extractor
-from widemargin.text.growing import Described, Growing, growing
+from widemargin.text.growing import Described, FeatureFiles
 from widemargin.text.inputs import check_templates, lengths, prepared, restore
 from widemargin.text.labels import Encoded, by_frequency, check_kinds, encode_labels
 
@@ -40,13 +39,13 @@ class TagArrays:
         self.indptr.append(np.zeros(1, dtype=np.int64))
         self.counts: dict[Any, int] = {}
         self.extractor: Extractor | None = None
-        self.features: Growing | None = None
+        self.features: FeatureFiles | None = None
 
     def add(self, data: Data) -> None:
         """Write a piece."""
         if self.extractor is None:
             self.extractor, X = extractor_for(self.parameters, data)
-            self.features = growing(self.extractor, self.folder)
+            self.features = FeatureFiles(self.extractor, self.folder)
         else:
             X = prepared(data.X, self.extractor)
             check_templates(self.extractor, X, data.y)
@@ -98,7 +97,7 @@ class TagArrays:
             costs=costs_of(parameters, labels, lambda: counts),
             transition_features=pages.rows("transition_features") if pages.holds("transition_features") else None,
         )
-        return assembled(parameters, extractor, labels, examples, data.dev, {})
+        return assembled(parameters, extractor, labels, examples, data.dev)
 
 
 class StoredFeatures(ChainFeatures):

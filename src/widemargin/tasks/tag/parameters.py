@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks.latent_parameters import LatentParameters
-from widemargin.tasks.parameters import Parameters, changed, parameter
-from widemargin.tasks.token_parameters import TokenParameters
+from widemargin.tasks.parameters import Parameters, TokenParameters, changed, parameter
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
