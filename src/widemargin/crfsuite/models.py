@@ -59,7 +59,9 @@ class Opened(NamedTuple):
         """The model as the contents of a CRFsuite file, and the header of that file."""
         if self.file is not None and self.layout is not None:
             return self.file, self.layout
-        return self.model.chain_file(), _layout(self.model.exported(".crfsuite"))
+        from widemargin.tasks.tag.crfsuite import chain_file  # most clients only tag
+
+        return chain_file(self.model), _layout(self.model.exported(".crfsuite"))
 
     def check_probable(self) -> None:
         """Raise unless the model has probabilities; those of CRFsuite always have."""

@@ -24,7 +24,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.examples import Differences, Outputs, Scale, at_positions, per_example
 from widemargin.core.sparse import boundaries, dots, stack
-from widemargin.structures.flat import Counts, Scores, some, violators_through
+from widemargin.structures.flat import Counts, Scores, places_of, some, violators_through
 from widemargin.structures.parts import Costs, CountableCosts, Features, Summed
 
 MOST_SCORES = 1 << 16
@@ -112,8 +112,7 @@ class PartExamples:
         begin, counts = self._places[batch], self.lengths[batch]
         if len(batch) == 1:
             return self.gold[begin[0] : begin[0] + counts[0]]
-        ends = np.cumsum(counts)
-        return self.gold[np.repeat(begin - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)]
+        return self.gold[places_of(begin, counts)]
 
     def with_gold(self, gold: Outputs) -> Self:
         """The same examples with other gold outputs."""

@@ -182,6 +182,17 @@ def add_parts(parts: Numbers, weights: FloatVector, padding: Padding, padded: Fl
 
 
 @kernel
+def places_of(begins: LongVector, counts: LongVector) -> LongVector:
+    """The places of stretches that begin there and have so many entries, one stretch after the other."""
+    places, write = np.empty(counts.sum(), dtype=np.int64), 0
+    for k in range(len(begins)):
+        for j in range(counts[k]):
+            places[write] = begins[k] + j
+            write += 1
+    return places
+
+
+@kernel
 def longest_of(sizes: LongVector) -> int:
     """The largest size, at least 1."""
     longest = 1

@@ -6,7 +6,7 @@ Model files call its structure ``chain``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -59,9 +59,6 @@ from widemargin.text.partial import judged_label, judged_spans
 from widemargin.text.span_labels import SpanLabels, marks_spans
 from widemargin.text.spans import Span, spans
 from widemargin.text.template_extractor import TemplateExtractor
-
-if TYPE_CHECKING:
-    from widemargin.files.lcrf import ChainFile
 
 DENSE = ("transition", "begin", "end", "conditional")
 
@@ -236,14 +233,9 @@ class Tagger(TokenModel[ChainExamples]):
     def exported(self, suffix: str) -> bytes:
         """The model as CRFsuite writes it."""
         from widemargin.files.lcrf import lcrf_bytes  # seldom needed
+        from widemargin.tasks.tag.crfsuite import chain_file
 
-        return lcrf_bytes(self.chain_file())
-
-    def chain_file(self) -> "ChainFile":
-        """The model as the contents of a CRFsuite file; an error if it has more than such a file can hold."""
-        from widemargin.tasks.tag.crfsuite import chain_file  # seldom needed
-
-        return chain_file(self)
+        return lcrf_bytes(chain_file(self))
 
     def _names(self, codes: IntVector) -> list[Any]:
         """The labels of one sequence."""
