@@ -155,7 +155,7 @@ def test_the_users_cache_is_the_default(tmp_path):
 
 def test_a_kernel_is_known_by_all_that_its_file_imports_and_by_nothing_else(package, monkeypatch):
     monkeypatch.setattr(_kernel_cache, "PACKAGE", package)
-    viterbi, examples = package / "decoders" / "viterbi.py", package / "tasks" / "tag" / "examples.py"
+    viterbi, examples = package / "decoders" / "viterbi.py", package / "tasks" / "tag" / "features.py"
 
     def digests():
         for each in (_kernel_cache.sources_digest, _kernel_cache._imported, _kernel_cache._source):

@@ -128,10 +128,11 @@ class TemplateExtractor(NumberedFeatures):
         resources = Resources(known["lexicons"], known["clusters"])
         extractor = cls(header["templates"], resources, hash_bits=header["hash_bits"])
         check_attributes(extractor.templates + extractor.transition_templates, resources)
-        if extractor.hash_bits is None:
+        more = []
+        if isinstance(extractor.transition_index, Alphabet):  # empty without templates for transitions
             stored.vector("transition_keys", np.uint64, None if extractor.transition_templates else 0)
             more = [stored_alphabet(stored, "transition_keys")] if extractor.transition_templates else []
-            extractor._restore_index(stored, *more)
+        extractor._restore_index(stored, *more)
         return extractor
 
     @property

@@ -40,7 +40,7 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     1.0
     >>> tagger.strongest("VERB", 1)
     Features for and against VERB
-      +0.257 suffix1=s  -0.084 lower=cat
+      +0.257 suffix1=s  -0.084 suffix1=t
     Transitions
       +0.159 NOUN → VERB  -0.199 VERB → DET
     First label
@@ -48,7 +48,7 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     Last label
       +0.257 VERB
     >>> round(tagger.transition_features_["DET", "NOUN"], 3), tagger.get_feature_names_out()[0]
-    (0.168, 'lower=the')
+    (0.168, 'suffix1=s')
     """
 
     _compile = staticmethod(compile_tags)
