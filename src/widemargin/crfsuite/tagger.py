@@ -137,7 +137,7 @@ class Tagger:
         return self._rows[place][number]
 
     def marginals(self) -> list[dict[str, float]]:
-        """p(label | xseq) of all labels at every position of the current sequence; the peer has no such method."""
+        """p(label | xseq) of all labels at every position of the current sequence; an addition to python-crfsuite."""
         model = self._ready()
         if len(self._scores):
             self._sums(model)

@@ -126,7 +126,7 @@ class Course:
         return Report(primal or 0.0, lines + ([] if gap is None else [f"Gap: {gap:f}\n"]))
 
     def _stalled(self, loss: float, *, at_start: bool) -> str:
-        """Whether the loss has improved by less than delta over the last period; one may begin `at_start`, at w = 0."""
+        """The stop rule if the loss fell by less than delta over a period; `at_start` lets it begin at w = 0."""
         period, delta, done = self.values["period"], self.values["delta"], len(self.losses) + 1
         if period < 1 or done - period < (0 if at_start else 1):
             return ""

@@ -37,7 +37,7 @@ from widemargin.report.verdict import THRESHOLDS, Function, Run, Verdict, judge
 from widemargin.solvers import Solver, named_solver
 
 STOP = Stop(epochs=50, gap=THRESHOLDS[-1])
-WARM_EXAMPLES, WARM_EPOCHS = 8, 3  # enough epochs to compile the work on cached cuts as well
+WARM_EXAMPLES, WARM_EPOCHS = 8, 3  # enough epochs to compile kernels that work on cached cuts, too
 FILES = ("results.json", "table.csv", "report.html", "report.png")
 LIBRARIES = ("numpy", "scipy", "numba")
 INTERRUPTED, EMPTY = "interrupted before its first epoch was over", "stopped before its first epoch"
