@@ -12,8 +12,8 @@ command alone:
     [train]
     out = "upos.wm"
 
-What the command line says wins. A value is used as if it stood on the command line, so relative paths start from the
-current folder, and mistakes are found in the same way.
+The command line overrides the file. A value is treated as if it stood on the command line, so relative paths start from
+the current folder, and mistakes are found in the same way.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -70,7 +70,7 @@ def options_of(command: click.Command) -> dict[str, click.Option]:
 
 
 def _entries(path: str, ctx: click.Context) -> Iterator[tuple[str, Any]]:
-    """The keys and values for a command; those of its own table come last, and win."""
+    """The keys and values for a command; those of its own table come last, and override others."""
     from widemargin.cli.commands import main
 
     content = _read(path)
@@ -104,7 +104,7 @@ def _closest(key: str, options: Mapping[str, click.Option]) -> str:
 
 
 def _given(value: Any, option: click.Option, place: str) -> Any:
-    """A value as the command line would have it."""
+    """A value in the form that the command line would pass."""
     if option.is_flag:
         if not isinstance(value, bool):
             raise DataError(f"{place} must be true or false, not {value!r:.60}")

@@ -37,7 +37,7 @@ def read_templates(given: str) -> str:
 
 def _is_file(given: str) -> bool:
     if os.sep in given:
-        return True  # no template has one, and a missing file is the better complaint
+        return True  # templates have no path separators; a missing file then gets a clear error
     try:
         return Path(given).is_file()
     except (OSError, ValueError):

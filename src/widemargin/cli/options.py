@@ -152,13 +152,13 @@ GIVEN_AS: Mapping[str, Mapping[str, Any]] = {
     "seed": {"type": click.IntRange(0)},
     "whole number": {"type": click.IntRange(1)},
 }
-"""Arguments of click for values whose type does not tell; keys are `given_as` of `tasks.parameters.parameter`."""
+"""Arguments of click that do not follow from a type; keys are `given_as` of `tasks.parameters.parameter`."""
 
 
 def parameter_fields(task: Task) -> dict[str, tuple[type, "Field[Any]"]]:
-    """The parameters of all kinds of models of a task, and its own options, each with the dataclass it comes from.
+    """The parameters of all kinds of models of a task, and the task's options, each with its dataclass.
 
-    Those specific to the task come first.
+    Parameters that only this task has come first.
     """
     owners = [
         each for each in (task.load_options(), *(kind.load("parameters") for kind in task.kinds.values())) if each

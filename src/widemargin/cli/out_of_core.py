@@ -1,4 +1,4 @@
-"""`train` on more data than fit into memory: what is known of the data before all are read, and how much they took."""
+"""`train` on more data than fit into memory: reading in pieces, and a report on disk space and memory."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ class OutOfCore:
         self.task, self.stream, self.n_bytes = task, Stream(path, reading, cache), 0
 
     def beginning(self) -> Corpus:
-        """The first piece, which tells what the rest is like; of a pipe, which can be read only once, nothing."""
+        """The first piece, as a sample of the data; empty for a pipe, which can be read only once."""
         if self.stream.source == "-":
             return Corpus(None, None, {}, {}, None)
         return next(self.stream.corpora(self.task))
@@ -35,14 +35,14 @@ class OutOfCore:
         return compiled
 
     def results(self) -> dict[str, Any]:
-        """How large the arrays are and where, and the most memory that was resident."""
+        """The size and the folder of the arrays, and the peak of resident memory."""
         kept = self.stream.cache is not None
         folder = str(self.stream.cache) if kept else tempfile.gettempdir()
         return {"arrays": {"bytes": self.n_bytes, "folder": folder, "kept": kept}, "peak_memory": peak_memory()}
 
 
 def facts(results: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The same for people."""
+    """The results of `OutOfCore.results` as text."""
     if "arrays" in results:
         size, folder, kept = results["arrays"].values()
         yield "arrays", f"{spelt_size(size)} in {folder}, {'kept' if kept else 'removed'}"
@@ -51,7 +51,7 @@ def facts(results: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def peak_memory() -> int | None:
-    """The most bytes of this process that were ever resident; None where the system does not tell."""
+    """The peak of this process's resident memory in bytes; None if the system does not report it."""
     try:
         with open("/proc/self/status", encoding="ascii") as stream:
             return next(1024 * int(line.split()[1]) for line in stream if line.startswith("VmHWM:"))

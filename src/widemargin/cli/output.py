@@ -21,7 +21,7 @@ LEAST_ROOM = 20  # narrower than this, wrapping makes nothing clearer
 class Printer:
     """Prints results for people on standard output: in colour on a terminal, as plain lines into a file or pipe.
 
-    Texts may come from any file: none of them styles anything or commands the terminal.
+    Texts may come from any file, so markup and control characters in them have no effect.
     """
 
     def __init__(self, *, enabled: bool = True) -> None:
@@ -49,7 +49,7 @@ class Printer:
         width = max((len(name) for name, _ in pairs), default=0)
         room = self.console.width - width - 2
         for name, value in pairs:
-            # On a terminal, long values go on below themselves; in a file, a fact is a line.
+            # On a terminal, long values continue in their own column; in a file, a fact is a line.
             wraps = sys.stdout.isatty() and room >= LEAST_ROOM
             first, *others = _wrapped(value, room) if wraps else [value]
             self.line(Text.assemble((name.ljust(width), "cyan"), "  ", first))

@@ -39,7 +39,7 @@ def run(*, model: str, file: str, out: str, draw: str | None, jobs: int, **optio
     _check_abilities(predictor, wanted, any(limits), draw)
     n_threads = count_threads(jobs)
     if draw is not None:
-        # A picture shows everything, so there is no use in pieces.
+        # A picture shows the whole file, so it is not read in pieces.
         corpus = predictor.read(file, reading, gold=False)
         outputs = _outputs(predictor, corpus, wanted, limits, n_threads)
         _draw(predictor, corpus, outputs, draw)
@@ -64,7 +64,7 @@ def _text(predictor: Model, piece: Piece, reading: Reading, wanted: Wanted, limi
 
 
 def _answers(predictor: Model, corpus: Corpus, wanted: Wanted, limits: Limits, n_threads: int) -> list[dict[str, Any]]:
-    """Alternatives, confidence or probabilities; `_check_abilities` has made sure that the model has them."""
+    """Alternatives, confidence or probabilities; `_check_abilities` has checked that the model has them."""
     limited = _constraints(predictor, corpus, limits)
     if isinstance(predictor, Probable) and wanted.probabilities:
         return predictor.likely(corpus.X, n_threads, **limited)
@@ -94,7 +94,7 @@ def _check_targets(model: str, file: str, out: str, draw: str | None) -> None:
 
 
 def _check_abilities(predictor: Model, wanted: Wanted, limited: bool, draw: str | None) -> None:
-    """Raise unless the model can do what is wanted."""
+    """Raise unless the model can give the wanted answers."""
     answers = wanted.best is not None or wanted.confidence
     if draw is not None and not predictor.draws:
         raise UnsupportedError(f"the model predicts {predictor.predicts}, which cannot be drawn")
@@ -118,7 +118,7 @@ def _check_abilities(predictor: Model, wanted: Wanted, limited: bool, draw: str 
 
 
 def _draw(predictor: Model, corpus: Corpus, outputs: Any, draw: str | None) -> None:
-    """Draw the outputs, if that is wanted."""
+    """Draw the outputs if `draw` names a target."""
     if draw == "-":
         picture = predictor.draw(corpus, outputs, terminal=True)
         lines = picture.removesuffix("\n").split("\n")

@@ -1,4 +1,4 @@
-"""How the program ends: what went wrong as one sentence on standard error, and a code for scripts.
+"""The end of the program: errors as one sentence on standard error, and an exit code for scripts.
 
 | code | meaning |
 | --- | --- |
@@ -50,7 +50,7 @@ class Program(click.Group):
 
 
 class _Warnings(logging.Handler):
-    """Prints what the library logs as a warning, within a `with` block."""
+    """Prints the library's logged warnings, within a `with` block."""
 
     def __enter__(self) -> None:
         logging.getLogger("widemargin").addHandler(self)
@@ -68,7 +68,7 @@ def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def say(sentence: str) -> None:
-    """Print a sentence on standard error; it may quote any file, and be read by nobody."""
+    """Print a sentence on standard error, with control characters escaped; a closed stream is ignored."""
     with suppress(OSError):
         click.echo(shown(sentence.replace("\n", " ")), err=True)
 

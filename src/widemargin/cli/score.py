@@ -55,7 +55,7 @@ def run(
 
 
 def _guessed(gold: str, reading: Reading) -> str:
-    """The task that the gold file most likely belongs to, the first of several."""
+    """The most likely task of the gold file; ties go to the first."""
     if gold == "-":
         raise WidemarginError("what standard input is about cannot be guessed; name the task by --task")
     raw = RawText.load(gold)
@@ -67,6 +67,6 @@ def _guessed(gold: str, reading: Reading) -> str:
 
 
 def _own(task: Task) -> dict[str, Any]:
-    """The task's own options, as they are by default."""
+    """The defaults of the task's own options."""
     options = task.load_options()
     return {} if options is None else {field.name: field.default for field in fields(options)}

@@ -6,8 +6,8 @@
 | once something has been learnt | training ends at its next oracle call; what has been learnt is saved |
 | for the second time | the program ends at once |
 
-A thread of its own answers, so that no answer has to wait until a long kernel is done or compiled. No answer raises an
-error in the main thread, because code that is interrupted at an arbitrary moment may not bear it.
+A separate thread answers signals, so that no answer waits for a long kernel or for the compiler. Answers never raise
+errors in the main thread, because most code is not safe to interrupt at an arbitrary moment.
 """
 
 import os
@@ -33,16 +33,16 @@ class Signals:
 
     @property
     def code(self) -> int:
-        """The exit code of a program that the last signal has ended."""
+        """The exit code of a program ended by the last signal."""
         return 128 + self.number
 
     @property
     def sentence(self) -> str:
-        """The message of a program that was ended before there was anything to keep."""
+        """The message if the program ends before there is anything to keep."""
         return f"{NAMES[signal.Signals(self.number).name]}; no file has been changed"
 
     def listen(self) -> None:
-        """Answer signals from now on, except those that whoever started the program wants ignored (`nohup`)."""
+        """Answer signals from now on, except those that the parent process has set to be ignored (`nohup`)."""
         self._stop = take_over()
         reading, writing = os.pipe()
         if os.name == "posix":
@@ -55,12 +55,12 @@ class Signals:
         threading.Thread(target=self._wait, args=[reading], daemon=True).start()
 
     def ignore(self) -> None:
-        """The work is done: a signal while Python cleans up shall not change the exit code."""
+        """Ignore signals once the work is done, so that none changes the exit code while Python cleans up."""
         for each in self._heard:
             signal.signal(each, signal.SIG_IGN)
 
     def _wait(self, reading: int) -> None:
-        """Python writes the number of every signal into the pipe, whatever the other threads are doing."""
+        """Wait for signals: Python writes their numbers into the pipe, whatever other threads are doing."""
         while True:
             (number,) = os.read(reading, 1)
             if number in self._heard:
@@ -83,9 +83,9 @@ SIGNALS = Signals()
 
 
 def open_streams() -> None:
-    """Open standard streams that are closed; else the next file opened would take their place, and their output.
+    """Open closed standard streams, because the next file to be opened would take their number and get their output.
 
-    Reading closed input and writing closed output fails, and messages to nobody are dropped.
+    Reading the new input and writing to the new output fails; messages to standard error are dropped.
     """
     streams = {"stdin": ("r", os.O_WRONLY), "stdout": ("w", os.O_RDONLY), "stderr": ("w", os.O_WRONLY)}
     for name, (mode, flags) in streams.items():

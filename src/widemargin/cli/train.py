@@ -45,7 +45,7 @@ class TrainOptions:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> tuple["TrainOptions", dict[str, Any]]:
-        """These options, and the others together with the first C."""
+        """The options of this class, and all others with the first C."""
         names = [field.name for field in fields(cls)]
         own = cls(**{name: options.pop(name) for name in names})
         return own, {**options, "C": None if own.C is None else own.C[0]}
@@ -72,12 +72,12 @@ class TrainOptions:
             raise WidemarginError("--checkpoint keeps one training run; give a single value of --C")
 
 
-COUNTED = ("sequences", "tokens")  # of data that are read in pieces
-MOST_ROUNDS = 8  # more objectives than these are not printed
+COUNTED = ("sequences", "tokens")  # counts of data that are read in pieces
+MOST_ROUNDS = 8  # at most this many objectives are printed
 
 
 class Keep(Callback):
-    """Tells the answers to signals as soon as something has been learnt."""
+    """Lets signal handlers keep the model once there is one."""
 
     def on_batch(self, visited: int) -> None:
         """`visited` examples of this epoch are done."""
@@ -90,7 +90,7 @@ class Keep(Callback):
 
 
 class Prepared(NamedTuple):
-    """A task whose files are read: the kind of model, its parameters, and the data."""
+    """The kind of model, its parameters, and the data that were read."""
 
     kind: Kind
     parameters: Parameters
@@ -105,7 +105,7 @@ class Prepared(NamedTuple):
 
 
 def input_files(task: Task, options: Mapping[str, Any]) -> list[str]:
-    """The files besides the data that options name."""
+    """The files that options name, besides the data."""
     found = parameter_fields(task).items()
     return [path for name, (_, each) in found for path in files_of(each.metadata["given_as"], options.get(name))]
 
@@ -119,7 +119,7 @@ def prepared(
     quiet: bool,
     outside: Callable[[Reading], OutOfCore] | None = None,
 ) -> Prepared:
-    """Read all files, and choose the kind of model and its parameters; `outside` of memory, only the beginning."""
+    """Read all files, and choose the kind of model and its parameters; with `outside`, read only the first piece."""
     reading = Reading(**{name: options.pop(name) for name in task.reads})
     known = parameter_fields(task)
     given = {name: read_value(known[name][1].metadata["given_as"], value) for name, value in options.items()}
@@ -278,20 +278,20 @@ def _print(
 
 
 def _unknown(counts: dict[str, int]) -> Iterator[tuple[str, str]]:
-    """Gold labels that are known in part only."""
+    """The numbers of unknown gold labels, and of sequences without any known one."""
     if counts:
         rest = f"; {counts['sequences']:,} sequences have no known one and are left out" if counts["sequences"] else ""
         yield "unknown", f"{counts['labels']:,} labels are filled in by the model{rest}"
 
 
 def _labels(results: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The number of labels; tasks with one label or none do not choose between labels."""
+    """The number of labels; nothing for tasks with fewer than two."""
     if results["labels"] > 1:
         yield "labels", f"{results['labels']:,}" + (f" in the column {results['label']}" if results["label"] else "")
 
 
 def _rounds(solution: Solution) -> Iterator[tuple[str, str]]:
-    """The course of learning with latent variables."""
+    """The objectives of rounds and restarts, for models with latent variables."""
     if solution.rounds:
         values = [f"{row.objective:.4g}" for row in solution.rounds if row.objective is not None]
         shown = values if len(values) <= MOST_ROUNDS else [*values[: MOST_ROUNDS - 1], "…", values[-1]]
@@ -302,7 +302,7 @@ def _rounds(solution: Solution) -> Iterator[tuple[str, str]]:
 
 
 def _unreachable(reasons: dict[str, int], size: dict[str, int]) -> Iterator[tuple[str, str]]:
-    """Gold that no weights predict; it trains like all other gold (`core.examples.Unreachable`)."""
+    """The numbers of gold outputs that no weights can predict (`core.examples.Unreachable`), by reason."""
     what, total = next(iter(size.items()))
     for reason, count in reasons.items():
         yield "unreachable", f"{count:,} of {total:,} {what} have {reason}, which the decoder cannot produce"

@@ -1,4 +1,4 @@
-"""`widemargin warm`: compile all that a task needs, so that the first run of somebody else need not.
+"""`widemargin warm`: compile all kernels of a task, so that later first runs start at once.
 
 Every task learns from a small file and predicts it, by the same commands that a user would give.
 """
@@ -44,12 +44,12 @@ def _learn_and_predict(name: str) -> int | None:
         data, model, out = (str(Path(folder) / file) for file in (sample.name, "model.wm", f"out-{sample.name}"))
         Path(data).write_text(sample.text, encoding="utf-8")
         train = ["train", name, "--train", data, "--out", model, "--quiet", *sample.options]
-        scored = [*train, "--dev", data]  # has kernels of its own, and so has training without a score
+        scored = [*train, "--dev", data]  # training with and without a score use different kernels
         return _command(*train) or _command(*scored) or _command("predict", model, data, "--out", out)
 
 
 def _command(*arguments: str) -> int | None:
-    """Run a command of the program, without its remarks on how well so little data can be learnt."""
+    """Run a command of the program without warnings, such as those about too little data."""
     with warnings.catch_warnings(), main.make_context("widemargin", list(arguments)) as context:
         warnings.simplefilter("ignore")
         code: int | None = main.invoke(context)

@@ -41,11 +41,11 @@ class LabelScore(NamedTuple):
 
 
 class TrainLogParser:
-    """Everything that the log has said so far.
+    """The facts in the lines of the log so far.
 
     Attributes
     ----------
-    iterations : a dict per iteration: ``num``, ``loss``, ``time``, ``scores`` and what else its lines say
+    iterations : a dict per iteration: ``num``, ``loss``, ``time``, ``scores`` and all other facts in its lines
     last_iteration : the last of them
     featgen_percent, featgen_num_features, featgen_seconds : of the generation of features
     training_seconds, storing_seconds : how long the later parts took
@@ -65,7 +65,7 @@ class TrainLogParser:
         self.events: list[tuple[str, int, int]] = []
 
     def feed(self, line: str) -> str | None:
-        """Read one line; return the event that it ends a part with, if any."""
+        """Read one line; if it ends a part of the log, return its event."""
         self.log.append(line)
         if self.state is None:
             self.state = "STARTING"
@@ -74,7 +74,7 @@ class TrainLogParser:
             return "start"
         event: str | None = getattr(self, f"_{self.state.lower()}")(line)
         if event is not None:
-            # The line that begins the next part is what shows that this one is over.
+            # These events are known only from the first line of the next part.
             end = len(self.log) - (event in ("prepared", "optimization_end"))
             self.events.append((event, self.events[-1][2], end))
         return event

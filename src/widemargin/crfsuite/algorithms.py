@@ -121,7 +121,7 @@ def algorithm_of(name: str, type: str) -> str:  # noqa: A002 — CRFsuite's name
             named_solver(name)
             return name
     except WidemarginError:
-        pass  # python-crfsuite's own words follow
+        pass  # the error below has the message of python-crfsuite
     raise ValueError(f"Bad arguments: algorithm={known!r}, type={type!r}")
 
 
@@ -150,14 +150,14 @@ def converted(name: str, parameter: Parameter, value: Any) -> Any:
 
 
 def plan_of(algorithm: str, values: Mapping[str, Any]) -> Plan:
-    """How to train with these parameters, like a tagger; raise if one of them makes no sense."""
+    """The plan of training with these parameters; raise if one of them is invalid."""
     for name, value in values.items():
         if is_number(value) and value < 0:
             raise ValueError(f"{name} must not be negative, but is {value}")
         if isinstance(value, float) and not is_number(value):
             raise ValueError(f"{name} must be a finite number, not {value}")
     most = None if algorithm == "lbfgs" and values["max_iterations"] in (0, LARGEST) else values["max_iterations"]
-    # A run without any other rule ends by those of the log (`crfsuite.training.Course`), or by precision.
+    # Without a limit on epochs, the rules of `crfsuite.training.Course` end the run, or the limits of precision.
     stop = Stop(epochs=most, gap=values.get("tol"), seconds=None if most is not None else 1e9)
     parameters = TaggerParameters(**_like_a_tagger(algorithm, values))
     return replace(Plan.of(parameters), stop=stop)

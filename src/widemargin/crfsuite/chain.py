@@ -1,7 +1,7 @@
-"""Single sequences of ready-made features: their scores, best labels and probabilities, with little ado.
+"""Single sequences of ready-made features: their scores, best labels and probabilities, with little overhead.
 
-Names are hashed, found and weighed in one go, without rows of features in between. Weights are added in the order of
-the names.
+One kernel hashes names, looks them up and adds their weights, without rows of features in between. Weights are added in
+the order of the names.
 """
 
 from typing import Any
@@ -48,6 +48,7 @@ def _emission(
     for count in counts:
         n += count
     keys, k = _keys(text, n), 0
+    # One row of one entry, used again for every name, so that `add_thin_features` serves here without an allocation.
     row = Rows(np.array([0, 1]), np.empty(1, dtype=np.int32), np.ones(1))
     rows = Rows(indptr, indices, weights)
     for t in range(len(counts)):

@@ -54,7 +54,7 @@ class ItemSequence:
             usual = text.count(0) < max(len(names), 1)
         except (TypeError, UnicodeEncodeError):
             usual = False
-        if not usual:  # rare forms and mistakes: slower, and with the right error
+        if not usual:  # rare forms and wrong ones: slower, with the right error messages
             names, values, counts = _thoroughly(items)
             text = "\0".join(names).encode("utf-8", "surrogatepass")
         self._names, self._text, self._counts = names, text, counts
@@ -63,7 +63,7 @@ class ItemSequence:
     def packed(self) -> tuple[ByteVector, FloatVector, LongVector]:
         """The bytes of all names, separated by zeros, the value of each name, and the number of names of each item.
 
-        No values stand for ones.
+        An empty array of values means that all are 1.
         """
         return np.frombuffer(self._text, dtype=np.uint8), self._values, np.array(self._counts, dtype=np.int64)
 
@@ -94,7 +94,7 @@ def spelt(name: Any) -> str:
 
 
 def whole(number: Any) -> int:
-    """A whole number that fits into 32 bits; what has a fraction is rounded towards 0."""
+    """The number as a whole one that fits into 32 bits; fractions are rounded towards 0."""
     if isinstance(number, str | bytes):
         raise TypeError("an integer is required")
     whole = int(number)
@@ -108,7 +108,7 @@ def _decoded(name: str) -> str:
 
 
 def _quickly(items: list[Any]) -> tuple[list[str], list[float], list[int]]:
-    """Names and values of items in the usual forms, and how many each has; others raise a TypeError, now or later."""
+    """Names, values and numbers of names of items in usual forms; other forms raise a TypeError here or on joining."""
     names, values = list[str](), list[float]()
     if set(map(type, items)) <= LISTS:
         return list(chain.from_iterable(items)), values, list(map(len, items))

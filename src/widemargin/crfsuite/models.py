@@ -64,7 +64,7 @@ class Opened(NamedTuple):
         return chain_file(self.model), _layout(self.model.exported(".crfsuite"))
 
     def check_probable(self) -> None:
-        """Raise unless the model has probabilities; those of CRFsuite always have."""
+        """Raise unless the model has probabilities; models of CRFsuite always have."""
         if self.model is not None:
             self.model.check_probable()
 
@@ -97,17 +97,17 @@ def _layout(content: bytes) -> Layout:
 
 
 MOST, LARGEST, SETTLED = 4, 1 << 25, 2 * 10**9
-"""How many models are kept, of files of up to how many bytes, and after how many nanoseconds a file is settled."""
+"""The most models to keep, the largest file in bytes, and the least age of a file in nanoseconds."""
 
 _recent: OrderedDict[tuple[int, ...], Any] = OrderedDict()
 
 
 def recent(about: os.stat_result, read: Callable[[], Any]) -> Any:
-    """The model in a file that `about` tells of, which `read` reads if it is not known.
+    """The model in the file with the status `about`; `read` is called unless the model is kept from an earlier call.
 
-    A model is known by its file's identity, size and times. Clocks of file systems tick every few milliseconds only, so
-    a file that was written just now may be written again without a trace: such a file is read anew. Large files are not
-    kept, and of others the latest few.
+    Models are found again by their file's identity, size and times. Clocks of file systems tick only every few
+    milliseconds, so a recent file may change without a visible trace: it is always read. Models of large files are not
+    kept; of all others, the latest few are.
     """
     if about.st_size > LARGEST or time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) < SETTLED:
         return read()

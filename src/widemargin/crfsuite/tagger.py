@@ -125,7 +125,7 @@ class Tagger:
         """p(label y at position pos | xseq) of the current sequence."""
         rows = self._rows
         if type(pos) is int and 0 <= pos < len(rows) and type(y) is str and y in self._numbers:
-            return rows[pos][self._numbers[y]]  # not the first question about this sequence, and nothing odd
+            return rows[pos][self._numbers[y]]  # the usual case: sums are known, and arguments need no checks
         label, place = spelt(y), whole(pos)
         model, n = self._ready(), len(self._scores)
         if not n:
@@ -137,7 +137,7 @@ class Tagger:
         return self._rows[place][number]
 
     def marginals(self) -> list[dict[str, float]]:
-        """p(label | xseq) of all labels at every position of the current sequence; the peer has no such method."""
+        """p(label | xseq) of all labels at every position of the current sequence; an addition to python-crfsuite."""
         model = self._ready()
         if len(self._scores):
             self._sums(model)

@@ -38,7 +38,7 @@ CRITERION = "stopping criterion"
 
 
 class Report(NamedTuple):
-    """The loss of an iteration, its lines in the log, and why it is the last, if it is."""
+    """The loss of an iteration, its lines in the log and, if it is the last, the reason."""
 
     loss: float
     lines: list[str]
@@ -56,7 +56,7 @@ class Course:
         self.begin = perf_counter()
 
     def look(self, problem: Problem, solver: Solver, state: Any) -> str:
-        """Write about an iteration that is over; return the rule of CRFsuite that ends training, if one does."""
+        """Log the iteration that is over; return the rule of CRFsuite that ends training, or ""."""
         w = solver.weights(state)
         report = {
             "lbfgs": self._lbfgs,
@@ -85,7 +85,7 @@ class Course:
     def _lbfgs(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
         scale, size = self.scale, _norm(w)
         examples: Any = problem.examples
-        self.loss_at_zero = float(examples.lengths.sum() * np.log(examples.shape.n_labels))  # all labels alike
+        self.loss_at_zero = float(examples.lengths.sum() * np.log(examples.shape.n_labels))  # labels equally likely
         error = scale * _norm(slope(problem, w, state.gradient))
         loss = scale * state.value
         lines = [
@@ -126,7 +126,7 @@ class Course:
         return Report(primal or 0.0, lines + ([] if gap is None else [f"Gap: {gap:f}\n"]))
 
     def _stalled(self, loss: float, *, at_start: bool) -> str:
-        """Whether the loss has improved by less than delta over the last period; one may begin `at_start`, at w = 0."""
+        """The stop rule if the loss fell by less than delta over a period; `at_start` lets it begin at w = 0."""
         period, delta, done = self.values["period"], self.values["delta"], len(self.losses) + 1
         if period < 1 or done - period < (0 if at_start else 1):
             return ""
@@ -140,7 +140,7 @@ def _norm(w: FloatVector) -> float:
 
 
 class HeldOut:
-    """Scores weights on the instances held out, as CRFsuite prints it."""
+    """Scores of weights on held-out instances, in the format of CRFsuite."""
 
     def __init__(self, chain: Any, given: Chains, labels: list[str]) -> None:
         self.examples, self.labels = chain.examples(*given), labels
@@ -169,7 +169,7 @@ class HeldOut:
 
 LITTLE = 3000.0  # µs of work in a pass below which a second thread costs more than it saves
 MOST_AT_ONCE, FEWEST_BATCHES = 8, 8
-"""Instances that an online algorithm decodes at one w: as many as make calls cheap, but a small part of all."""
+"""Online algorithms decode at most 8 instances with one w, to make calls cheap, and at most an eighth of all."""
 TITLES = {
     "lbfgs": "L-BFGS optimization",
     "l2sgd": "Stochastic Gradient Descent (SGD)",
@@ -205,7 +205,7 @@ def train(instances: Instances, algorithm: str, values: Mapping[str, Any], path:
 
 
 def _generated(given: Chains, n_attributes: int, n_labels: int, values: Mapping[str, Any], say: Say) -> Any:
-    """Choose the weights: the shape of the chain."""
+    """The shape of the chain: which features and transitions have weights."""
     begin = perf_counter()
     say("Feature generation\n")
     say("type: CRF1d\n")
@@ -251,7 +251,7 @@ def _described(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _trained(chain: Any, given: Chains, course: Course, plan: Plan) -> FloatVector:
-    """The weights; none if there are none to find."""
+    """The trained weights; empty if the chain has none."""
     lbfgs, sgd = course.algorithm == "lbfgs", course.algorithm == "l2sgd"
     if not chain.n_weights:
         course.say(f"{'L-BFGS' if lbfgs else 'Training'} terminated with error code (-1020)\n")

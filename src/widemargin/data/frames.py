@@ -126,6 +126,6 @@ def _complete(frame: Any, name: str) -> list[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether this stands for no value: None, nan, or what pandas has for it, which cannot even be compared."""
+    """Whether this stands for a missing value: None, nan, or one of pandas' own, which do not support comparison."""
     not_a_number = isinstance(value, float) and isnan(value)
     return value is None or not_a_number or type(value).__name__ in ("NAType", "NaTType")

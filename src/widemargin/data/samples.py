@@ -1,6 +1,6 @@
-"""A small file for every task with a command line: what it needs to learn something, and no more.
+"""A small file for every task with a command line, just large enough to learn something.
 
-`widemargin warm` fills the cache of compiled kernels by them, and the tests learn from them.
+`widemargin warm` fills the cache of compiled kernels with them, and the tests learn from them.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Generated treebanks: sentences of a small English, with their dependencies and their constituents.
 
 The tests, the documents and the examples use them: there is nothing to download, any number can be drawn, and a seed
-gives the same data on every platform. Every sentence is drawn as phrases with a head, from which both trees follow.
+gives the same data on every platform. A sentence is drawn as phrases with heads; both trees follow from the phrases.
 Relations and categories are those of Universal Dependencies, labels and tags those of the Penn Treebank. The words tell
 what hangs on what, except for phrases with "near", which hang on the noun or the verb before them by chance.
 """
@@ -215,7 +215,7 @@ def _noun_phrase(rng: Random, plural: bool, modified: bool = True) -> Phrase:
 
 
 def _verb_phrase(rng: Random, plural: bool, verbs: str, depth: int = 0) -> Phrase:
-    """A verb, and what it takes: an object, a clause or nothing."""
+    """A verb with its object, with a clause, or alone."""
     lemma = rng.choice(verbs.split())
     parts: list[tuple[str, Word | Phrase]] = []
     if rng.random() < 0.2:

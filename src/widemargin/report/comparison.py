@@ -5,7 +5,7 @@
     comparison.save("report")   # results.json, table.csv, report.png and report.html
 
 `verdict` has the arithmetic. To be fair, each solver first runs on a handful of examples, so that compilation is not
-timed. Nor are the passes that measure the objective, nor development scores.
+timed. Passes that measure the objective and development scores are not timed, either.
 """
 
 import os
@@ -37,7 +37,7 @@ from widemargin.report.verdict import THRESHOLDS, Function, Run, Verdict, judge
 from widemargin.solvers import Solver, named_solver
 
 STOP = Stop(epochs=50, gap=THRESHOLDS[-1])
-WARM_EXAMPLES, WARM_EPOCHS = 8, 3  # enough epochs to compile the work on cached cuts as well
+WARM_EXAMPLES, WARM_EPOCHS = 8, 3  # enough epochs to compile kernels that work on cached cuts, too
 FILES = ("results.json", "table.csv", "report.html", "report.png")
 LIBRARIES = ("numpy", "scipy", "numba")
 INTERRUPTED, EMPTY = "interrupted before its first epoch was over", "stopped before its first epoch"
@@ -65,7 +65,7 @@ def compare(
     problem_for : the problem for the solver of the given name; all must have the same data, but a solver may have a
         loss of its own
     solvers : names as `named_solver` knows them, perhaps with parameters; or solver objects by any name
-    stop : when each run stops; its gap is the one that the run proves by itself
+    stop : the stop rules of each run; their gap is the one that the run itself proves
     score : maps weights to a development score, higher being better
     seed : the seed of every run
     callbacks : hear of each run, not of the warm-ups
@@ -140,7 +140,7 @@ class Comparison:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C cut it short."""
+        """Whether Ctrl-C ended the comparison."""
         return any(run.stopped == "interrupted" or run.failure == INTERRUPTED for run in self.runs)
 
     @cached_property

@@ -49,12 +49,12 @@ class Point(NamedTuple):
 
 
 def can_draw() -> bool:
-    """Whether there is matplotlib to draw with."""
+    """Whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def check_can_draw() -> None:
-    """Raise an error if there is no matplotlib to draw with."""
+    """Raise an error unless matplotlib is installed."""
     if not can_draw():
         raise UnsupportedError("drawing needs matplotlib; install widemargin[plots]")
 
@@ -88,7 +88,7 @@ def plot_curves(traces: Mapping[str, Sequence[Epoch]], path: str | PathLike[str]
 
 
 def distinct(traces: Mapping[str, Sequence[Epoch]]) -> list[Curve]:
-    """Curves that can be told apart by colour, marker and line."""
+    """Curves with distinct combinations of colour, marker and line."""
     return [
         Curve(
             name,
@@ -210,7 +210,7 @@ def _score(axes: "Axes", curves: Sequence[Curve]) -> None:
 
 
 def horizontal_axis(axes: "Axes", curves: Sequence[Curve], against: str = "seconds") -> None:
-    """The axis of what runs have spent; logarithmic when short runs would vanish beside long ones."""
+    """The axis of effort; logarithmic if short runs would vanish beside long ones."""
     ends = [getattr(curve.trace[-1], against) for curve in curves if curve.trace]
     if max(ends) > LOGARITHMIC * min(ends) > 0:
         axes.set_xscale("log")

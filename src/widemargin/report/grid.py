@@ -1,4 +1,4 @@
-"""A comparison as a picture: what each run had reached by seconds, epochs and oracle calls.
+"""A comparison as a picture: the progress of each run by seconds, epochs and oracle calls.
 
 Each row of panels shows one quantity, each column one way of counting effort. A run has its colour, marker and line
 everywhere, and one legend beside the panels names them all. Dashes tell runs apart, so duals are not drawn: a single
@@ -35,7 +35,7 @@ FAINT = "0.6"
 
 
 class Row(NamedTuple):
-    """A row of panels: one quantity (a field of `Epoch`) of some runs, for which `bound` is the best lower bound."""
+    """A row of panels: one quantity (a field of `Epoch`) of some runs; `bound` is its best lower bound."""
 
     quantity: str
     title: str
@@ -100,7 +100,7 @@ def _everyone(rows: Sequence[Row]) -> list[Curve]:
 
 
 def _panel(axes: "Axes", row: Row, everyone: Sequence[Curve], against: str) -> str:
-    """Draw a quantity against an effort, whose axis has room for `everyone`; return how to read it."""
+    """Draw a quantity against an effort, on an axis that fits `everyone`; return an explanation of the panel."""
     for curve in row.curves:
         draw(axes, curve, points(curve, row.quantity, against))
     panels: dict[str, Callable[[Axes, Row], str]] = {"primal": _objective, "gap": _gap, "score": _score}

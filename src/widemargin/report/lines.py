@@ -1,4 +1,4 @@
-"""Progress as lines of text, where there is no terminal: a line per epoch, and when kernels are compiled."""
+"""Progress without a terminal: a line of text per epoch, and lines about compiling."""
 
 from typing import TextIO
 
@@ -9,29 +9,29 @@ BEGINS = "compiling kernels, first run only"
 
 
 class Lines:
-    """Writes lines to a stream, as long as there is somebody to read it; all begin with `prefix`."""
+    """Writes lines that begin with `prefix` to a stream, until writing fails."""
 
     def __init__(self, stream: TextIO, prefix: str = "") -> None:
         self._stream: TextIO | None = stream
         self._prefix = prefix
-        self._told = seconds_compiling()  # the seconds of compiling that have been told of
+        self._told = seconds_compiling()  # seconds of compiling already reported
         self._first = True
 
     def compiling(self) -> None:
-        """Say that kernels are being compiled; those that come later are only counted."""
+        """Write that kernels are being compiled, the first time only."""
         if self._first:
             self._first = False
             self._write(BEGINS)
 
     def compiled(self) -> None:
-        """Say how long kernels took to compile, if there are any of which this has not been said yet."""
+        """Write the seconds of compiling since the last report, if any."""
         seconds = seconds_compiling() - self._told
         if seconds > 0:
             self._told += seconds
             self._write(f"compiled kernels in {seconds:.1f} s")
 
     def write(self, line: str) -> None:
-        """Write a line; what was compiled before comes first."""
+        """Write a line, after a report on compiling if one is due."""
         self.compiled()
         self._write(line)
 
@@ -41,5 +41,5 @@ class Lines:
         try:
             self._stream.write(shown(f"{self._prefix}{line}") + "\n")
             self._stream.flush()
-        except (OSError, ValueError):  # whoever could have read it has gone; training goes on
+        except (OSError, ValueError):  # the reader has gone; training continues
             self._stream = None

@@ -36,8 +36,8 @@ RECENT = 5  # epochs over which the fall of the gap is measured
 class Progress(Callback):
     """Show the progress of training: a bar on a terminal, a line per epoch elsewhere.
 
-    It is a callback of the training loop, to be used in a `with` block: that tells of compiling, even before training
-    begins, and an error leaves the terminal in order.
+    It is a callback of the training loop, for use in a `with` block: it then reports compiling even before training
+    begins, and restores the terminal after an error.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Progress(Callback):
         self._run = f"{name}, "
 
     def on_read(self, n_examples: int, megabytes: float) -> None:
-        """So many examples have been read, which take so many megabytes on disk."""
+        """`n_examples` have been read so far; their arrays take `megabytes` on disk."""
         self._reading = f"read {n_examples:,} examples, {megabytes:,.0f} MB of arrays"
         if monotonic() >= self._next_line:
             self._tell_reading()
@@ -121,7 +121,7 @@ class Progress(Callback):
             self._open_and_draw()
 
     def _tell_reading(self) -> None:
-        """Write a line about what has been read since the last one, if anything has."""
+        """Write a line about examples read since the last such line, if any."""
         if self._lines is not None and self._reading:
             self._lines.write(self._reading)
             self._reading, self._next_line = "", monotonic() + SECONDS_PER_LINE
@@ -145,7 +145,7 @@ class Progress(Callback):
             self._draw()
 
     def on_round(self, number: int, most: int) -> None:
-        """A round begins, whose epochs count anew."""
+        """A round begins; its epochs count from 1."""
         self._round, self._since = f"round {number}/{most}, ", now()
         self._before = self._last
         self._recent.clear()
@@ -170,7 +170,7 @@ class Progress(Callback):
         self._close()
 
     def _on_compiling(self, begins: bool) -> None:
-        """A kernel begins to be compiled, or is compiled; in whatever thread needs it."""
+        """The compiler begins or ends work on a kernel; called in the thread that needs the kernel."""
         self._compiled.set()
         if begins and self._lines is not None:
             self._lines.compiling()
@@ -250,7 +250,7 @@ class Progress(Callback):
 
 
 class Aside(Callback):
-    """Shows runs that another one needs first: a bar that does not stay, or a line for each."""
+    """Shows auxiliary runs that come before the main one: a bar that is removed, or a line for each."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._keep = progress, progress._keep

@@ -70,7 +70,7 @@ def _checked(n_words: int, spans: Iterable[Sequence[Any]]) -> list[tuple[int, in
 
 
 def _slots(words: Sequence[str], spans: Sequence[tuple[int, int, str]], width: float) -> list[Slot]:
-    """The room of every word; spans have some at their ends, and enough for their types."""
+    """The room of every word; spans are padded at their ends, and wide enough for their types."""
     rooms = [svg.width_of(word, WORD_SIZE) for word in words]
     lead, trail = [0.0] * len(words), [0.0] * len(words)
     for start, end, kind in spans:

@@ -1,8 +1,8 @@
-"""How solvers are judged: by one proven bound for all that minimise the same function.
+"""Verdicts on solvers: all runs that minimise the same function are judged by one proven bound.
 
     D* = the largest dual of any run on the function,   P_t = min_{s ≤ t} P(w_s),   gap_t = (P_t − D*) / P_t
 
-D* ≤ P* ≤ P, so a gap of x % says that no weights whatever make the objective more than x % smaller than the run's best.
+D* ≤ P* ≤ P, so with a gap of x %, no weights make the objective more than x % smaller than the run's best.
 Judged by its own dual, a solver with weak duals would look far from an optimum that it may have reached. With the
 common bound, what one run proves counts for all, and the gaps of all are too large by the same P* − D*. A run's own
 certificate, min P against its own largest dual, is given separately. Whether a solver sets out to minimise P at all

@@ -123,7 +123,7 @@ def _check_totals(examples: Any, draws: Sequence[FloatVector], batch: IntVector,
 
 
 def check_scored(examples: Any, w: FloatVector, batch: IntVector) -> None:
-    """Check that decoding by part scores finds what decoding by weights finds."""
+    """Check that decoding by part scores and decoding by weights find outputs of the same value."""
     scored = examples.scored(w, batch)
     for some, scale in product((batch, batch[::-1][::2].copy()), (0.0, 1.0)):
         found, expected = (
@@ -175,7 +175,7 @@ def check_positions(
     possible: dict[int, list[Row]],
     errors: dict[int, list[Sequence[float]]],
 ) -> None:
-    """Check that violators are outputs, and the worst that are wrong at their position.
+    """Check that the violator of each position is an output, and the one with the largest L_c(1 − ⟨w, ψ⟩).
 
     `errors` holds L_c of all outputs.
     """
@@ -202,7 +202,7 @@ def check_positions(
                     f"but the worst has {max(best, 0.0):.12g}"
                 )
         if outputs is not None:
-            # Claim 4.1 of Sarawagi & Gupta, and the only check if the errors at positions are not given.
+            # Claim 4.1 of Sarawagi & Gupta; without errors at positions, this is the only check.
             total, slack = sum(slack_of(row, w) for row in rows), max(slack_of(other, w) for other in outputs)
             assert total >= slack - ROUNDING * size * max(len(rows), 1), (
                 f"example {i}: the slacks of its positions sum up to {total:.12g}, less than {slack:.12g}, "

@@ -71,13 +71,13 @@ def checked_rows(examples: Examples, batch: IntVector, differences: Differences)
         assert inside, f"example {i}: ψ has indices outside [0, {examples.n_weights})"
         assert len(np.unique(columns)) == len(columns), f"example {i}: ψ has an index twice; sum its entries"
         assert np.all(np.isfinite(entries)), f"example {i}: ψ has infinities or NaN among its values"
-        kept = entries != 0.0  # stored zeros say nothing, so rows with and without them are equal
+        kept = entries != 0.0  # rows with and without stored zeros are equal
         rows.append((error, columns[kept], entries[kept]))
     return rows
 
 
 def value_of(row: Row, w: FloatVector, scale: float) -> float:
-    """⟨w, φ⟩ + scale · Δ above that of gold."""
+    """⟨w, φ⟩ + scale · Δ of an output, minus that of gold."""
     return scale * row[0] - float(row[2] @ w[row[1]])
 
 

@@ -169,7 +169,7 @@ def _decode(examples: Examples, w: FloatVector, batch: IntVector, scale: float) 
 
 
 def _missed(examples: Examples, w: FloatVector, batch: IntVector, scale: float) -> FloatVector:
-    """How much more than the decoded outputs others may score: nothing, unless decoding may be cut short."""
+    """Bounds on how much more other outputs may score; 0 unless decoding may be cut short."""
     if not isinstance(examples, Bounded):
         return np.zeros(len(batch))
     excess = examples.excess(batch, examples.decode(w, batch, error_scale=scale))

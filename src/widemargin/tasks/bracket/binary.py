@@ -1,15 +1,15 @@
 """Trees of constituents as labelled binary trees, one to one, and back.
 
-A chain of constituents over the same words, such as a sentence that is nothing but a verb phrase, becomes one node
-whose label is the whole chain, ``"S VP"``: labels have no blanks. A constituent with more than two children is folded
-from the right: its first child is the left half, and all others together are the right half, a *rest*, which knows what
-it is a rest of. Folded from the left, its last child is the right half, and all others are a rest on the left. A rest
-is only ever the half on that side of its own constituent or of its own rest, so no two binary trees are the same tree
-of constituents. Words in no chain have the empty label.
+A chain of constituents over the same words, such as a sentence that consists of one verb phrase, becomes one node whose
+label is the whole chain, ``"S VP"``; labels themselves have no blanks. A constituent with more than two children is
+folded from the right: its first child is the left half, and all other children are the right half, a *rest* with a
+label that names the constituent. Folded from the left, its last child is the right half, and all others are a rest on
+the left. A rest is always the half on that side of its constituent, or of a larger rest of it, so different binary
+trees are different trees of constituents. Words in no chain have the empty label.
 
 A binary tree over n words is an array of 2 n − 1 rows (begin, end, label) in preorder (`decoders.cky`). Tags and words
-are not part of it. If every tree has the same constituent on top with a single child (``ROOT``, ``S1``, ``TOP``), it
-tells nothing: it is taken off, and put back.
+are not part of it. If every tree has the same constituent with a single child on top (``ROOT``, ``S1``, ``TOP``),
+encoding removes it and decoding puts it back.
 
 `BracketFiles` reads trees from files in brackets.
 """
@@ -33,11 +33,11 @@ from widemargin.text.trees import Tree
 
 Fold = Literal["left", "right"]
 FOLDS = get_args(Fold)
-"""Where constituents are folded from; the place in this list is the side that their rests are on."""
+"""The sides to fold from; the index of a side is also the side of the rests: 0 left, 1 right."""
 
 
 class Node(NamedTuple):
-    """A node of a binary tree: where it begins, its chain or what it is a rest of, and how many halves it has."""
+    """A node of a binary tree: its first word, its chain or the label it is a rest of, and its number of halves."""
 
     begin: int
     label: str
@@ -46,7 +46,7 @@ class Node(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """The chains of single words and of longer spans, and the labels with rests."""
+    """The chains on single words, the chains on longer spans, and the labels that have rests."""
 
     on_words: frozenset[str]
     on_spans: frozenset[str]
@@ -54,7 +54,7 @@ class Labels(NamedTuple):
 
     @classmethod
     def of(cls, trees: Sequence[Tree], root: str | None) -> "Labels":
-        """The labels of trees without their root."""
+        """The labels of trees without the constituent `root` on top."""
         on_words, on_spans, folded = {""}, set[str](), set[str]()
         for tree in trees:
             for node in _nodes(tree, root):
@@ -67,9 +67,9 @@ class Labels(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bracketing:
-    """The labels of binary trees: first `chains`, the empty one before all others, then the rests of `folded`.
+    """The labels of binary trees: first the `chains`, beginning with the empty one, then the rests of `folded`.
 
-    `on_words` and `on_spans` say for each of the chains whether single words and longer spans may have it.
+    `on_words` and `on_spans` say for each chain whether single words and longer spans may have it.
     """
 
     root: str | None
@@ -100,7 +100,7 @@ class Bracketing:
 
     @classmethod
     def with_labels(cls, root: str | None, labels: "Labels", fold: Fold = "right") -> "Bracketing":
-        """The labels in order."""
+        """A bracketing with these labels, sorted."""
         on_words, on_spans, folded = labels
         if not on_spans:
             raise DataError("there is no tree with more than one word to learn from")
@@ -109,7 +109,7 @@ class Bracketing:
         return cls(root, chains, sorted(folded), *places, fold)
 
     def check(self) -> None:
-        """Raise an error if no tree has such labels, as in a damaged model file."""
+        """Raise an error if no trees could have such labels: the model file is damaged."""
         first, *others = self.chains
         if first != "" or not all(map(_is_label, (part for chain in others for part in chain.split(" ")))):
             raise DataError("the labels are not the empty chain and chains of labels with blanks between them")
@@ -127,7 +127,7 @@ class Bracketing:
 
     @property
     def names(self) -> list[str]:
-        """The names of the labels; that of words in no chain is a dash."""
+        """The names of the labels; the empty chain is a dash."""
         return [chain or "–" for chain in self.chains] + [f"{label} …" for label in self.folded]
 
     @property
@@ -148,7 +148,7 @@ class Bracketing:
         return np.array([self.on_words + rests[0], self.on_spans + rests[1], self.on_spans + rests[0]])
 
     def encode(self, tree: Tree) -> IntMatrix:
-        """The nodes of a tree whose labels are all known."""
+        """The nodes of a tree; all its labels must be known."""
         nodes = np.array(
             [
                 (each.begin, each.n_halves, (self._rest_codes if each.is_rest else self._chain_codes)[each.label])
@@ -247,7 +247,7 @@ def common_root(trees: Sequence[Tree]) -> str | None:
 
 def _nodes(tree: Tree, root: str | None, fold: Fold = "right") -> Iterator[Node]:
     """The nodes of a tree's binary tree in preorder; the labels do not depend on `fold`."""
-    # Constituents, and rests as the label they are a rest of, the children of the whole, and which of them are left.
+    # A stack of constituents and of rests; a rest is (label, children of the whole constituent, first, end of its own).
     waiting: list[Tree | tuple[str, tuple[Tree, ...], int, int]] = [tree] if root is None else [*_parts(tree)]
     begin = 0
     while waiting:
@@ -270,7 +270,7 @@ def _nodes(tree: Tree, root: str | None, fold: Fold = "right") -> Iterator[Node]
 
 
 def _chain(tree: Tree) -> tuple[list[str], tuple[Tree, ...]]:
-    """The labels of constituents over the same words, and the children of the lowest; none over a word."""
+    """The labels of constituents over the same words, and the children of the lowest; no labels for a tag."""
     chain, children = [], _parts(tree)
     while children:
         chain.append(_checked(tree.label))

@@ -36,7 +36,7 @@ METRICS = ("f1", "exact")
 
 
 def survey_brackets(parameters: BracketerParameters, data: Data) -> Survey:
-    """The labels of a part of the data: without the label on top of its trees, and with it, if others have another."""
+    """The labels of a piece of data, with and without the root of its trees: other pieces may have another root."""
     trees = as_trees(as_tagged(data.X), data.y)
     root = common_root(trees)
     facts: dict[str, Any] = {"roots": frozenset([root])}
@@ -56,7 +56,7 @@ TAGS = TagColumns(as_tagged, lambda parameters, survey: columns_read(_templates(
 
 
 def _bracketing(survey: Survey, fold: Fold) -> Bracketing:
-    """The labels of all parts."""
+    """The labels of all pieces; a root is taken off only if all pieces have the same."""
     roots, facts = survey.facts["roots"], survey.facts
     root = next(iter(roots)) if len(roots) == 1 else None
     which = "with" if root is None else "without"
@@ -66,7 +66,7 @@ def _bracketing(survey: Survey, fold: Fold) -> Bracketing:
 def compile_brackets(
     parameters: BracketerParameters, data: Data, *, survey: Survey | None = None
 ) -> Compiled[Bracketer]:
-    """Compile features and trees to arrays; labels are those of the `survey` of all parts, if given."""
+    """Compile features and trees to arrays; a `survey` of all pieces, if given, decides on the labels."""
     hash_bits = checked_bits(parameters.hash_bits)
     if parameters.dev_metric not in METRICS:
         raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
@@ -101,7 +101,7 @@ def compile_brackets(
 
 def _score(parameters: BracketerParameters, model: Bracketer, X: Columns, gold: list[Tree]) -> Score:
     examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
-    words = columns_of(gold)  # with gold tags, which say what counts as punctuation
+    words = columns_of(gold)  # gold tags decide which words are punctuation
 
     def score(w: FloatVector) -> float:
         scores = bracket_scores(gold, model.spelt(np.concatenate(predict(examples, w, n_threads)), words))

@@ -23,14 +23,14 @@ class ConstituencyParser(BracketerParameters, TreeEstimator[Bracketer]):
     Attributes
     ----------
     classes_ : ndarray
-        The labels of constituents. A chain of constituents over the same words has one label; that of words is empty.
+        The labels of constituents. A chain of constituents over the same words is one label; a word in none has "".
     taggers_ : dict
         The tagger that the model carries, as the value of ``"pos"``; empty if tags are given.
 
     Notes
     -----
     X is a list of pairs (words, tags), or `Columns` with ``word`` and ``pos``, as readers return them. With predicted
-    tags, `fit` learns to tag from them, and `predict` reads nothing but words: lists of words will do. y is a list of
+    tags, `fit` learns to tag from X, and `predict` needs only lists of words. y is a list of
     `widemargin.text.trees.Tree`, or of their texts in brackets. `widemargin.files.brackets.columns_of` makes X from
     trees.
 

@@ -7,15 +7,15 @@
     right[k, j, l] = both(k, j)                            features of a right half, likewise
     rules[s, p, l]                                         the label p of a half on side s below a parent with label l
 
-The features are hashed into a table of weights (`tasks.bracket.features`, `structures.hashed`). Those of one token are
-summed up once per token, those of a pair of tokens once per span. Labels that a span may not have, and rules that would
-put a rest below anything but what it is a rest of, score −∞.
+The features are hashed into a table of weights (`tasks.bracket.features`, `structures.hashed`). Features of one token
+are summed up once per token, those of a pair of tokens once per span. Labels that a span may not have score −∞, and so
+do rules that put a rest below any other constituent than its own.
 
 The structure is `structures.constituents`. The error Δ(ŷ) counts the nodes (i, j, l) of ŷ that the gold tree lacks,
 including rests and words without a constituent (`structures.constituents`). Wrong rests, and words wrongly without a
-constituent, stand where gold has constituents. They may cost more than other wrong nodes, which makes for fewer missed
-constituents and more wrong ones. Trees of constituents and binary trees correspond one to one, so that Δ = 0 for gold
-alone.
+constituent, take the place of gold constituents. They may cost more than other wrong nodes: the parser then misses
+fewer constituents and predicts more wrong ones. Trees of constituents and binary trees correspond one to one, so only
+gold has Δ = 0.
 """
 
 from functools import cached_property
@@ -92,7 +92,7 @@ def _add_scores(
         last = _single_scores(table, data, keys.last, begin, n)
         split = _single_scores(table, data, keys.split, begin, n)
         for u in range(1, n + 1):
-            for t in range(u):  # one row after the other
+            for t in range(u):  # in the order of `cell`, so memory is written in sequence
                 at = cell(t, u)
                 kind = WORD if u - t == 1 else TOP if u - t == n else LONGER
                 span, left, right = parts.span[at], parts.left[at], parts.right[at]
@@ -133,11 +133,13 @@ def _gather(data: BracketData, batch: IntVector, parts: Parts) -> Rows:
 
 @kernel
 def _visit(data: BracketData, batch: IntVector, counts: Counts, sink: Sink, psi: Rows) -> None:
-    """Rows of spans are summed by first and by last word, those of left halves by the word after them."""
+    """Add the features of all parts; coefficients that share a single token are summed up before they are added."""
     keys, n_labels, slots = data.keys, data.n_labels, new_slots(data.keys)
     for k in range(len(batch)):
         begin, n, own, row = data.indptr[batch[k]], counts.sizes[k], counts.own[counts.starts[k] :], 0
-        singles = np.zeros((3 * n + 1, n_labels))  # the last row is not read
+        # Spans count at their first word (row t) and at their last (n + u − 1), left halves at the split (2n + u). The
+        # last row catches everything else and is never read, so that the loop over labels has no branch.
+        singles = np.zeros((3 * n + 1, n_labels))
         for pairs in (keys.spans, keys.lefts, keys.rights):
             kind = row // cell(0, n + 1)
             for u in range(1, n + 1):
@@ -190,24 +192,24 @@ class BracketFeatures(HashedFeatures):
         self.work: FloatVector | None = 1e6 * self.seconds()
 
     def seconds(self) -> FloatVector:
-        """About how many seconds parsing each sentence takes."""
+        """The estimated seconds to parse each sentence."""
         n, L = self.sizes.astype(np.float64), self.width
         return 1e-9 * (n**2 / 2 * self.data.keys.of_pairs * (30 + L / 2)) + self.seconds_of_search()
 
     def seconds_of_search(self) -> FloatVector:
-        """About how many seconds it takes to find the best tree of each sentence, given the scores of its parts."""
+        """The estimated seconds to find the best tree of each sentence, given the scores of its parts."""
         n, L = self.sizes.astype(np.float64), self.width
         return 1e-9 * (n**2 / 2 * L**2 / 2 + n**3 / 6 * L / 2)
 
     def weights(self, w: FloatVector | BracketWeights) -> BracketWeights:
-        """The parts of weights in either form."""
+        """The table and the rules of a weight vector, or of weights that are already split."""
         if isinstance(w, BracketWeights):
             return w
         table, rules = np.split(w, [self.data.rules])
         return BracketWeights(table, rules.reshape(self.limits.shape))
 
     def scores(self, w: FloatVector | BracketWeights, batch: IntVector, room: TreeScores) -> TreeScores:
-        """Add the scores of features, and −∞ for what no tree may have."""
+        """Add the scores of features; parts that no tree may have get −∞."""
         weights = self.weights(w)
         scores = room._replace(shared=(weights.rules + self.limits).ravel())
         _add_scores(self.data, weights.table, self.allowed, batch, scores)
@@ -222,7 +224,7 @@ class BracketFeatures(HashedFeatures):
         _visit(self.data, batch, counts, sink, psi)
 
     def n_parts(self, batch: IntVector) -> LongVector:
-        """How many spans and halves with labels each sentence has."""
+        """The number of labelled spans and halves of each sentence."""
         sizes = self.sizes[batch]
         return 3 * (sizes * (sizes + 1) // 2) * self.width
 
@@ -234,7 +236,7 @@ class BracketFeatures(HashedFeatures):
         return np.zeros_like(runs), runs
 
     def most_entries(self) -> FloatVector:
-        """How many entries ψ of each sentence may have: all nodes are wrong."""
+        """The most entries that ψ of each sentence can have: all nodes are wrong."""
         keys, n = self.data.keys, self.sizes.astype(np.float64)
         of_nodes = sum(each.shape[1] for each in (keys.first, keys.last, keys.spans.begin))
         of_splits = sum(each.shape[1] for each in (keys.split, keys.lefts.begin, keys.rights.begin))
@@ -251,8 +253,8 @@ class BracketExamples(WithBestK, WithThrough, WithSums):
     indptr : (n + 1,) where each sentence begins among the tokens; every sentence has at least one word
     keys : the keys of the features
     gold : (2 tokens − n, 3) nodes of the gold trees, end to end; None when the sentences are only to be parsed
-    missing_cost : the error of a wrong node that is not a constituent; a wrong constituent costs 1
-    error : ``"spans"`` or ``"productions"``, which are wrong
+    missing_cost : the cost of a wrong node that is not a constituent; a wrong constituent costs 1
+    error : whether wrong ``"spans"`` or wrong ``"productions"`` are counted
     source : where the sentences come from, for error messages
     """
 
@@ -305,23 +307,23 @@ class BracketExamples(WithBestK, WithThrough, WithSums):
         )
 
     def chart_bytes(self, n_charts: int) -> FloatVector:
-        """How much memory this number of charts takes for each sentence."""
+        """The bytes that this number of charts takes for each sentence."""
         return 4.0 * n_charts * self.sizes * (self.sizes + 1.0) * self.structure.n_labels
 
     def sum_bytes(self) -> FloatVector:
-        """What sums over all trees take: nine charts."""
+        """The memory of sums over all trees: nine charts."""
         return self.chart_bytes(9)
 
     def expectation_bytes(self) -> FloatVector:
-        """What `expectation` may take: sums over all trees, and ψ if all spans have some probability."""
+        """The memory that `expectation` may take: sums over all trees, and ψ if all spans have some probability."""
         return self.sum_bytes() + self.features.expected_bytes()
 
     def best(self, w: Any, batch: IntVector, k: int) -> tuple[IntVector, FloatVector, IntMatrix]:
-        """The batch with each example repeated per tree, and the scores and nodes of the `k` best, best first."""
+        """The batch, each example repeated for each of its `k` best trees, and their scores and nodes, best first."""
         found = [self.structure.best_k(self._plain(w, each), k) for each in self.pieces(batch)]
         counts, totals, nodes = map(np.concatenate, zip(*found, strict=True))
         return np.repeat(batch, counts), totals, nodes
 
     def decode_least_risk(self, w: Any, batch: IntVector) -> IntMatrix:
-        """The nodes of the trees with the fewest wrong nodes to be expected, end to end."""
+        """The nodes of the trees with the lowest expected number of wrong nodes, end to end."""
         return np.concatenate([self.structure.least_risk(self._plain(w, each)) for each in self.pieces(batch)])

@@ -1,12 +1,12 @@
 """Why some words are a certain constituent, or none, and not something else.
 
-A constituent cannot stand by itself, so trees are compared: the predicted tree, and the best tree that has a given
-constituent, or that lacks a predicted one. The parts of only one and of only the other tree are the two options to be
-weighed (`report.explain`); the difference of their scores is that of the trees, and never negative. One inside and one
-outside pass tell what the best trees with all nodes score (`decoders.cky_searches`).
+A constituent cannot stand by itself, so whole trees are compared: the predicted tree, and the best tree that has a
+given constituent or lacks a predicted one. The two options (`report.explain`) are the parts that only one of the trees
+has; their scores differ by as much as the trees do, and the difference is never negative. One inside and one outside
+pass give, for every node, the score of the best tree that has it (`decoders.cky_searches`).
 
-The votes for all nodes of a tree add up to its score (`tasks.bracket.examples`). Templates vote by what they find at a
-span and at the halves into which it is split, rules by the labels of the halves, all with the label of the node itself.
+The votes for all nodes of a tree add up to its score (`tasks.bracket.examples`). Templates vote by the tokens of a span
+and of its halves, rules by the labels of the halves. Every vote is for one label of the node.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ ONLY = np.zeros(1, dtype=np.int32)
 
 
 class Node(NamedTuple):
-    """The words begin … end − 1 with a label; of several words, also the split and the labels of both halves."""
+    """The words begin … end − 1 with a label; if there are several, also the split and the labels of both halves."""
 
     begin: int
     end: int
@@ -75,7 +75,7 @@ def nodes_of(rows: Sequence[Sequence[int]]) -> list[Node]:
 
 
 class SpanVotes:
-    """Who votes for a constituent in one sentence: features by name, with their weights.
+    """The votes for nodes in one sentence: names of features, with their weights.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class SpanVotes:
         return found
 
     def _slot(self, keys: BracketKeys, node: Node) -> Iterator[tuple[int, int, int]]:
-        """The slot of the one template of `keys`, and the span that it looks at; nothing where there is no split."""
+        """The slot of the only template in `keys`, with the span that it describes; none if it needs a split."""
         slots, parts = new_slots(keys), [(SPAN, node.begin, node.end)]
         if node.is_split:
             parts += [(LEFT, node.begin, node.split), (RIGHT, node.split, node.end)]
@@ -124,7 +124,7 @@ class SpanVotes:
 
 
 class SpanExplainer:
-    """One sentence and what a parser makes of it; `sentence` has the columns of this sentence alone."""
+    """One sentence with its predicted tree; `sentence` has the columns of this sentence alone."""
 
     def __init__(self, parser: Bracketer, sentence: Columns) -> None:
         examples = self._examples = parser.examples(sentence)
@@ -142,38 +142,39 @@ class SpanExplainer:
         self.nodes = nodes_of(rows.tolist())
         self._outer = new_charts(self.n_tokens, len(self._names))
         outside(self.n_tokens, self._parts, self._filled, self._outer)
-        # The best tree with a node scores what is outside of it and what is inside.
+        # The score of the best tree with a node is that outside of the node plus that inside.
         self._through: FloatMatrix = self._outer.nodes + self._filled.span
         self._best_through = self._through.max(axis=1)
         spans = [(i, j) for j in range(1, self.n_tokens + 1) for i in range(j)]
         self._begins, self._ends = np.array(spans, dtype=np.int32).T
 
     def _check_size(self) -> None:
-        """Raise if the sentence is too long for this."""
+        """Raise if the sentence is too long to explain."""
         examples, instead = self._examples, "Split the sentence, or leave it out"
         seconds, needed = 3.0 * examples.features.seconds_of_search(), examples.chart_bytes(9)
         check_time(seconds, "explaining, which takes as long as parsing it three times", instead, "sentence")
         check_memory(needed, "explaining, which keeps nine scores for each span and label", instead, "sentence")
 
     def constituents(self) -> list[tuple[int, int, str]]:
-        """Begin, end and label of all predicted constituents; those over the same words count as one."""
+        """Begin, end and label of all predicted constituents; a chain over the same words counts as one."""
         return [
             (node.begin, node.end, self._names[node.label]) for node in self.nodes if 0 < node.label < self._n_chains
         ]
 
     def label(self, begin: int, end: int) -> str | None:
-        """The predicted constituent of the words begin … end − 1; None if they are not one."""
+        """The label predicted for the words begin … end − 1; None if they are not a constituent."""
         return next((label for i, j, label in self.constituents() if (i, j) == (begin, end)), None)
 
     def alternative(self, begin: int, end: int, label: str | None = None) -> list[Node]:
         """The best tree in which the words begin … end − 1 are a constituent `label`.
 
-        Without a label: the best tree without their constituent or, if they have none, the best in which they are any.
+        Without a label, it is the best tree that lacks their predicted constituent or, if they have none, the best in
+        which they are any constituent.
         """
         return self._alternative(begin, end, label)[0]
 
     def margins(self) -> Iterator[tuple[tuple[int, int, str], float, str]]:
-        """Every predicted constituent, how much less the best tree without it scores, and what that has instead."""
+        """Every predicted constituent, its margin over the best tree without it, and the nodes of that tree instead."""
         own = {node[:3] for node in self.nodes}
         for constituent in self.constituents():
             other, score = self._alternative(*constituent[:2])
@@ -197,9 +198,9 @@ class SpanExplainer:
         return self._best_with(begin, end, scores)
 
     def _without(self, begin: int, end: int, label: int) -> tuple[list[Node], float]:
-        """The best tree without this node: its span has another label there, or a span that crosses it is in its place.
+        """The best tree without this node: it has the span with another label, or a span that crosses it.
 
-        A binary tree lacks a span only if it has one that crosses it: otherwise there would be room for both.
+        A binary tree that lacks a span has one that crosses it: otherwise it could have both.
         """
         others = self._through[cell(begin, end)].copy()
         others[label] = -np.inf
@@ -212,7 +213,7 @@ class SpanExplainer:
         return self._best_with(begin, end, others)
 
     def _best_with(self, begin: int, end: int, scores: FloatVector) -> tuple[list[Node], float]:
-        """The nodes of the best tree with this span, and its score; `scores` has that of every label."""
+        """The nodes of the best tree with this span, and its score; `scores` are those of the span with each label."""
         label = int(scores.argmax())
         if scores[label] == -np.inf:
             raise WidemarginError("no tree can be like that: the model has not seen any such constituent")

@@ -6,18 +6,18 @@
     shapes, words                the sequence of its words' shapes, of its words in lower case
     split:word[-1]|last:pos      the word before the split into halves with the last tag of the right half
 
-`split` is the first token of the right half. Templates with it describe how a constituent is split: of its left half
-with `first`, of its right half with `last`; all others describe the span of a constituent. Measures are those of the
-span or half at hand. Every feature goes with the label of the constituent.
+`split` is the first token of the right half. Templates with `split` describe a half: the left one together with
+`first`, the right one together with `last`. All other templates describe the whole span. Measures are those of the
+described span or half. Every feature is combined with the label of the constituent.
 
 A feature is a slot s of the table, and its weights for the labels are w[s], …, w[s + L − 1]. The slot of a pair of
-tokens is a sum of keys (`text.roles`): of the token at either end, of the length, and of the *sequences* of what lies
-between. With a key x_t per token, the sequence from i to j has the key
+tokens is a sum of keys (`text.roles`): of the token at either end, of the length, and of the *sequences* of tags,
+shapes or words. With a key x_t per token, the sequence from i to j has the key
 
     Σ_{i ≤ t < j} x_t r^(i − t)  =  (S_j − S_i) r^i,   S_j = Σ_{t < j} x_t r^(−t)   (mod 2³¹, r odd)
 
-so that it costs two differences and a product whatever its length. Every feature is enumerated here: those of a token,
-of a pair, and all those of a part. Whoever scores, gathers or explains parts asks these kernels.
+so it costs a difference and two products whatever its length. Scoring, gathering and explaining all use the kernels
+here to enumerate the features of a token, of a pair of tokens, or of a part.
 """
 
 from collections.abc import Sequence
@@ -42,10 +42,10 @@ SEQUENCES = {"tags": ("pos", "value"), "shapes": ("word", "shape"), "words": ("w
 MEASURES = ("length", *SEQUENCES)
 PAIRS = (("first", "last"), ("first", "split"), ("split", "last"))
 GROUPS = (*((role,) for role in ROLES), *PAIRS)
-"""Templates by the tokens that they look at: one alone, or the first and the last of a span or of either half."""
+"""Templates by the roles that they look at: a single one, or both ends of a span, a left half or a right half."""
 
 STEPS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31, 41)
-"""Lengths from one of these up to the next are not told apart."""
+"""The bins of lengths: each begins with one of these numbers."""
 
 DEFAULT_BRACKET_TEMPLATES = (
     "length",
@@ -109,7 +109,7 @@ RICH_BRACKET_TEMPLATES = (
     "split:word[-1]|split:word",
     "split:pos[-2]|split:pos[-1]|split:pos",
     "split:pos[-1]|split:pos|split:pos[1]",
-    # how words look
+    # shapes of words
     "first:suffix3[-1..0]",
     "last:suffix3[0..1]",
     "first:prefix3",
@@ -131,7 +131,7 @@ RICH_BRACKET_TEMPLATES = (
     "first:word|split:pos",
     "split:word[-1]|last:pos",
     "split:pos|last:word",
-    # what is coordinated is alike: begin or end of either half, with the word before the split between them
+    # conjuncts are alike: begin or end of either half, with the word before the split
     "split:pos[-2]|split:pos[-1]|last:pos",
     "split:word[-2]|split:pos[-1]|last:word",
     "split:suffix3[-2]|split:pos[-1]|last:suffix3",
@@ -144,7 +144,7 @@ RICH_BRACKET_TEMPLATES = (
     "first:pos|split:pos|tags",
     "split:pos[-1]|last:pos|tags",
 )
-"""More templates, for folding from the left: the word before the split is then a conjunction where there is one."""
+"""More templates, for folding from the left: in a coordination, the conjunction is then the word before the split."""
 
 MODULUS_MASK = 2**31 - 1
 SPAN, LEFT, RIGHT = range(3)
@@ -155,10 +155,11 @@ _INVERSE = np.uint64(pow(0x9E3779B1, -1, 2**64))
 
 
 class PairKeys(NamedTuple):
-    """Keys of features of two tokens and what is between, a column per template, each summed up over the five parts.
+    """Keys of features of two tokens and the sequences between them, a column per template.
 
-    Row t of `begin` is for pairs that begin with token t, of `end` for pairs that end right after token t, of `length`
-    for pairs of t tokens, the last row also for longer ones. Row q of `factors` multiplies the key of sequence q.
+    A slot is the sum of row t of `begin` for spans that begin with token t, row t of `end` for spans whose last token
+    is t, and row t of `length` for spans of t tokens (longer spans use the last row), plus the key of each sequence q
+    times row q of `factors`.
     """
 
     begin: IntMatrix
@@ -168,7 +169,7 @@ class PairKeys(NamedTuple):
 
 
 class BracketKeys(NamedTuple):
-    """The keys of a corpus: (tokens, templates) of single tokens, those of pairs, (names, tokens + 1) of sequences."""
+    """The keys of a corpus: of single tokens (tokens, templates), of pairs, and of sequences (names, tokens + 1)."""
 
     first: IntMatrix
     last: IntMatrix
@@ -192,7 +193,7 @@ class BracketKeys(NamedTuple):
 
 @kernel
 def single_slots(keys: IntMatrix, token: int, mask: int, slots: IntVector) -> int:
-    """Write the slots of the features of one token, and return how many there are: one per template."""
+    """Write the slots of the features of one token; return their number, one per template."""
     for template in range(keys.shape[1]):
         slots[template] = keys[token, template] & mask
     return keys.shape[1]
@@ -200,7 +201,7 @@ def single_slots(keys: IntMatrix, token: int, mask: int, slots: IntVector) -> in
 
 @kernel
 def pair_slots(keys: BracketKeys, pairs: PairKeys, begin: int, end: int, mask: int, slots: IntVector) -> int:
-    """Write the slots of the features of the tokens begin … end − 1, and return how many there are."""
+    """Write the slots of the features of the tokens begin … end − 1; return their number."""
     steps, n_templates = min(end - begin, len(pairs.length) - 1), pairs.begin.shape[1]
     for template in range(n_templates):
         ends = pairs.begin[begin, template] + pairs.end[end - 1, template]
@@ -214,9 +215,9 @@ def pair_slots(keys: BracketKeys, pairs: PairKeys, begin: int, end: int, mask: i
 
 @kernel
 def part_slots(keys: BracketKeys, kind: int, begin: int, end: int, mask: int, slots: IntVector) -> int:
-    """Write the slots of all features of a span or a half of the tokens begin … end − 1; return how many there are.
+    """Write the slots of all features of a span or half, the tokens begin … end − 1; return their number.
 
-    What is known of a split alone is a feature of the left half.
+    Features of the split alone belong to the left half.
     """
     if kind == RIGHT:
         return pair_slots(keys, keys.rights, begin, end, mask, slots)
@@ -252,14 +253,14 @@ def parse_bracket_templates(templates: str | Sequence[str]) -> tuple[RoleTemplat
 
 
 def columns_read(templates: Sequence[RoleTemplate]) -> list[str]:
-    """The columns of tokens that are needed: those that templates look at, and the words and tags of trees."""
+    """The columns of tokens to read: those of the templates, and the words and tags of trees."""
     atoms = [atom.column for each in templates for part in each.roles.values() for atom in part.atoms]
     measured = [SEQUENCES[name][0] for each in templates for name in each.measures if name in SEQUENCES]
     return sorted({"word", "pos", *atoms, *measured})
 
 
 class BracketHasher:
-    """The keys of any corpus for templates from `parse_bracket_templates`, prepared once."""
+    """Computes the keys of corpora for templates from `parse_bracket_templates`."""
 
     def __init__(self, templates: Sequence[RoleTemplate]) -> None:
         groups: dict[tuple[str, ...], list[RoleTemplate]] = {group: [] for group in GROUPS}
@@ -281,7 +282,7 @@ class BracketHasher:
 
         def pair_keys(begin: str, end: str) -> PairKeys:
             ends = keys[end][:, self._columns[begin, end]]
-            # A left half ends right after the token before the split.
+            # The last token of a left half is the one before the split, so its row holds the keys of the split.
             shifted = np.roll(ends, -1, axis=0) if end == "split" else np.ascontiguousarray(ends)
             return PairKeys(
                 np.ascontiguousarray(keys[begin][:, self._columns[begin, end]]), shifted, *self._measures[begin, end]
@@ -297,18 +298,18 @@ def _group(template: RoleTemplate) -> tuple[str, ...]:
     roles = tuple(template.roles)
     if len(roles) == 1 and not template.measures:
         return roles
-    # Roles of a template are in the order of `ROLES`, those of a pair in the order of the tokens.
+    # A template has its roles in the order of `ROLES`, a pair in the order of tokens; so sets are compared.
     return next((pair for pair in PAIRS if set(pair) == set(roles)), ("first", "last"))
 
 
 def _lengths(templates: Sequence[RoleTemplate]) -> IntMatrix:
-    """A row for each length up to the last step."""
+    """The keys of lengths: a row for each length up to the last of `STEPS`."""
     keys = measure_keys(templates, "length", [str(step) for step in STEPS])
     return keys[np.searchsorted(STEPS, np.maximum(np.arange(STEPS[-1] + 1), 1), side="right") - 1]
 
 
 def _factors(templates: Sequence[RoleTemplate], sequences: Sequence[str]) -> LongMatrix:
-    """A row for each sequence: an odd number for templates with it, else 0."""
+    """A row for each sequence: an odd factor for templates that use it, 0 for others."""
     factors = np.zeros((len(sequences), len(templates)), dtype=np.int64)
     for q, name in enumerate(sequences):
         for t, template in enumerate(templates):

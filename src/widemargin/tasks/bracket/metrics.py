@@ -33,7 +33,7 @@ class Conventions:
     Parameters
     ----------
     roots
-        Labels whose brackets are not counted, above all those that every tree has at its top.
+        Labels whose brackets are not counted, such as those on top of every tree.
     deleted
         Tags whose words are taken out of the sentence before spans are counted. A bracket that has no words left is
         not counted.
@@ -77,10 +77,10 @@ def bracket_scores(
 
 
 def scores_of(gold: Sequence[Tree], predicted: Sequence[Tree]) -> BracketScores:
-    """Scores of predicted trees, whose tags may be predicted, too: gold tags say what counts as punctuation."""
+    """Scores of predicted trees, whose tags may be predicted, too; gold tags decide which words are punctuation."""
     if [tree.words() for tree in gold] == [tree.words() for tree in predicted]:
         predicted = [retagged(tree, of.tags()) for tree, of in zip(predicted, gold, strict=True)]
-    return bracket_scores(gold, predicted)  # which says what is wrong where words differ
+    return bracket_scores(gold, predicted)  # raises an error if words differ
 
 
 def bracket_evaluation(gold: Sequence[Tree], predicted: Sequence[Tree], seconds: dict[str, float]) -> Evaluation:
@@ -98,7 +98,7 @@ def bracket_evaluation(gold: Sequence[Tree], predicted: Sequence[Tree], seconds:
 
 
 class Bracket(NamedTuple):
-    """The words `start:end` of a sentence, and what they are."""
+    """The words `start:end` of a sentence, and their label."""
 
     start: int
     end: int
@@ -106,7 +106,7 @@ class Bracket(NamedTuple):
 
 
 def brackets(tree: Tree, conventions: Conventions = COLLINS) -> Counter[Bracket]:
-    """The brackets of a tree that count; in a chain of single children each one does, repeated labels too.
+    """The brackets of a tree that count; each constituent of a chain counts, even with a repeated label.
 
     >>> sorted(brackets(Tree.parse("(TOP (S (S (UH yes)) (. .)))")).elements())
     [Bracket(start=0, end=1, label='S'), Bracket(start=0, end=1, label='S')]

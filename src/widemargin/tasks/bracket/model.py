@@ -67,7 +67,7 @@ class Bracketer(TreeModel, Alternatives):
 
     @property
     def columns_read(self) -> list[str]:
-        """The columns of tokens that are needed: those of the features, and the words and tags of trees."""
+        """The columns of tokens to read: those of the features, and the words and tags of trees."""
         return columns_read(self._parsed)
 
     def columns(self, X: Any) -> Columns:
@@ -86,7 +86,7 @@ class Bracketer(TreeModel, Alternatives):
         return self.spelt(self.decoded(columns, n_threads), columns)
 
     def spelt(self, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:
-        """The trees whose nodes lie end to end: one for each sentence in `columns`, or for those with these numbers."""
+        """The trees with these nodes, end to end: one for each sentence in `columns`, or for each of these numbers."""
         words, tags, sizes = columns.sequences("word"), columns.sequences("pos"), 2 * np.diff(columns.indptr) - 1
         chosen = np.arange(len(sizes)) if numbers is None else numbers
         parts: Sequence[IntMatrix] = np.split(nodes, np.cumsum(sizes[chosen])[:-1])
@@ -126,7 +126,7 @@ class Bracketer(TreeModel, Alternatives):
         return [self._by_ends(each) for each in self.probabilities(self.settled(X), n_threads)]
 
     def sentence_probabilities(self, examples: BracketExamples, i: int) -> FloatMatrix:
-        """A row for each span of sentence i, in the order of `decoders.cky.cell`, and a column for each label."""
+        """The probabilities of sentence i: a row per span, in the order of `decoders.cky.cell`, a column per label."""
         return examples.probabilities(self.weights, np.array([i], dtype=np.int32))[0]
 
     def _by_ends(self, rows: FloatMatrix) -> FloatMatrix:
@@ -138,7 +138,7 @@ class Bracketer(TreeModel, Alternatives):
         return found
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Tree]:
-        """The trees with the fewest wrong nodes on average."""
+        """For each sentence the tree with the lowest expected number of wrong nodes."""
         self.check_probable()
         columns = self.settled(X)
         examples = self.examples(columns)
@@ -147,12 +147,12 @@ class Bracketer(TreeModel, Alternatives):
         return self.spelt(np.concatenate(parts), columns)
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """How many spans of every sentence have each of the `labels` on average."""
+        """The expected number of spans with each of the `labels`, a row per sentence."""
         found = self.probabilities(self.settled(X), n_threads)
         return np.array([each[:, : len(self.labels)].sum(axis=0) for each in found])
 
     def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
-        """Tokens, and all constituents that are likely enough, the most likely first."""
+        """The tokens of each sentence and its likely constituents, the most likely first."""
         columns = self.settled(X)
         return [
             {"tokens": words, "constituents": self._likely_constituents(each)}
@@ -194,7 +194,7 @@ class Bracketer(TreeModel, Alternatives):
         return [brackets_lines(tree) for tree in trees]
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The strongest pairs of a half's and its constituent's label; features have no names outside a sentence."""
+        """The strongest rules: labels of a half and its constituent; features have no names outside a sentence."""
         names = self.bracketing.names
         n = len(names)
         concerned = pairs_with(chosen if len(chosen) < len(self.labels) else range(n), n)
@@ -235,7 +235,7 @@ class Bracketer(TreeModel, Alternatives):
             "templates": list(self.texts),
             "hash_bits": self.hash_bits,
         }
-        if bracketing.fold != "right":  # as all models were once, whose files say nothing about it
+        if bracketing.fold != "right":  # older files lack the entry, and their models fold from the right
             header["fold"] = bracketing.fold
         return header
 

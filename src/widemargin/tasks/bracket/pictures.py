@@ -1,10 +1,10 @@
 """Trees of constituents as pictures: from the top down in SVG, indented for terminals.
 
-In SVG all words stand on one line at the bottom. Every constituent has a strip of the picture to itself, wide enough
-for its label and for the strips of its children, and is one level above the highest of these: so texts do not meet,
-and no line runs through any.
+In SVG all words stand on one line at the bottom. Every constituent has its own strip of the picture, wide enough for
+its label and for the strips of its children. It is one level above its highest child, so texts do not meet, and no line
+runs through a text.
 
-On a terminal constituents are indented below the one that they belong to; an only child shares its parent's line.
+On a terminal constituents are indented below their parent; an only child shares its parent's line.
 """
 
 from typing import NamedTuple

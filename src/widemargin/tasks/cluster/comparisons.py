@@ -1,13 +1,13 @@
-"""What two items are compared by: records field by field, and mentions of a text.
+"""Features of pairs of items: records are compared field by field, mentions of a text by their words and context.
 
 **Records** have strings, numbers and missing values. Features of two records, for each field: equal, one or both
-missing, the share of common character trigrams and of common words (and whether these shares reach a quarter, a half,
-three quarters), one contained in the other, the same beginning, one an abbreviation of the other, and for numbers how
-far they are apart.
+missing, the shares of common character trigrams and of common words (and whether a share reaches a quarter, a half,
+three quarters), one contained in the other, the same beginning, one an abbreviation of the other, and the relative
+difference of numbers.
 
-**Mentions** are compared in the manner of Ng & Cardie (2002). Strings and heads that match, with and without
-determiners; names, initials, words in common; pronouns and what they agree with; distances in sentences and mentions;
-apposition, copula and nesting. Of two mentions, the first is the one that begins earlier, or is longer.
+**Mentions** are compared in the manner of Ng & Cardie (2002): matching strings and heads, with and without determiners;
+names, initials, words in common; pronouns and agreement; distances in sentences and mentions; apposition, copula and
+nesting. The first of two mentions is the one that begins earlier or, if both begin together, the longer one.
 """
 
 import math
@@ -24,12 +24,12 @@ from widemargin.text.mention_pairs import agrees, classes, closest, copular, ini
 from widemargin.text.mentions import Mentions, described
 
 TEXT = "text"
-"""The only field of a record that is a string."""
+"""The name of the field of a record that is a string instead of a dict."""
 LEVELS = (0.25, 0.5, 0.75)
 PREFIX = 3
 WORD = re.compile(r"\w+")
 SENTENCES, BETWEEN = np.array([1, 2, 3, 5, 9, 17]), np.array([1, 2, 4, 8, 16, 32, 64])
-"""Where the classes of distances begin, in sentences and in mentions."""
+"""The bins of distances in sentences and in mentions: each begins with one of these numbers."""
 
 
 def fields_of(X: Sequence[Sequence[Any]]) -> list[str]:
@@ -45,7 +45,7 @@ def fields_of(X: Sequence[Sequence[Any]]) -> list[str]:
 
 
 def as_mapping(record: Any, document: int, number: int) -> Mapping[str, Any]:
-    """A record as a dict; strings have the one field `text`."""
+    """A record as a dict; a string becomes the field `text`."""
     if isinstance(record, str):
         return {TEXT: record}
     if not isinstance(record, Mapping):
@@ -120,7 +120,7 @@ def _contained(sets: Sequence[frozenset[str]], i: AnyArray, j: AnyArray) -> Bool
 
 
 def _abbreviated(texts: Sequence[str | None], i: AnyArray, j: AnyArray) -> BoolVector:
-    """Whether one consists of the initials of the other's words."""
+    """Whether one text of each pair consists of the initials of the other's words."""
     words = [WORD.findall(text or "") for text in texts]
     initials = ["".join(word[0] for word in each) if len(each) > 1 else None for each in words]
     joined = ["".join(each) if all(len(word) == 1 for word in each) or len(each) == 1 else None for each in words]
@@ -132,14 +132,14 @@ def _abbreviated(texts: Sequence[str | None], i: AnyArray, j: AnyArray) -> BoolV
 
 
 def _numeric(texts: Sequence[str | None], i: AnyArray, j: AnyArray) -> dict[str, Column]:
-    """How far numbers are apart; nothing if no two values are numbers."""
+    """The relative difference of numbers; no features if no pair has two numbers."""
     numbers = np.array([_number(text) for text in texts], dtype=np.float64)
     both = np.isfinite(numbers[i]) & np.isfinite(numbers[j])
     if not both.any():
         return {}
     one, other = np.where(both, numbers[i], 0.0), np.where(both, numbers[j], 0.0)
     size = np.maximum(np.maximum(np.abs(one), np.abs(other)), 1e-300)
-    # Halved before they are subtracted, since the difference of two numbers may be too large for a float.
+    # Halved before the subtraction, because the difference of two large numbers may overflow.
     apart = np.minimum(np.abs(one / 2 - other / 2) / size * 2, 1.0)
     return {"relative difference": apart, "the same number": both & (apart == 0.0)}
 

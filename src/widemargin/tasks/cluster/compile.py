@@ -24,7 +24,7 @@ from widemargin.tasks.training import Compiled, Data
 
 
 def survey_clusters(parameters: ClusterParameters, data: Data) -> Survey:
-    """The features of the pairs of a part of the data."""
+    """The features of the pairs of a piece of the data."""
     if parameters.decoder == "forest":
         refuse_latent("the links of a forest are hidden; decoder='correlation' has none")
     _check_documents(data.X)
@@ -42,9 +42,9 @@ def compile_clusters(
     *,
     survey: Survey | None = None,
 ) -> Compiled[ClusterModel]:
-    """Compile documents and clusters to arrays; `survey` is that of all parts.
+    """Compile documents and clusters to arrays; `survey` describes all pieces of the data.
 
-    Clusters have no names that matter, so `labels` is ignored.
+    The names of clusters do not matter, so `labels` is ignored.
     """
     if parameters.decoder not in DECODERS:
         raise WidemarginError(f"there is no decoder {parameters.decoder!r}; there are {', '.join(DECODERS)}")
@@ -56,7 +56,7 @@ def compile_clusters(
     extractor = PairExtractor.choose(data.X, parameters.pair_features, parameters.fields)
     if survey is not None:
         extractor.adopt(survey.features)
-    alone = survey is None or not survey.features  # a matrix has columns, which need no names
+    alone = survey is None or not survey.features  # features of a matrix are columns and need no numbering
     documents = extractor.fit(data.X) if alone else extractor.transform(data.X)
     if survey is None and not len(documents.first):
         raise DataError("no document has a pair of items to learn from")
@@ -76,7 +76,7 @@ def compile_clusters(
 
 
 def cluster_numbers(documents: Documents, y: Any) -> IntVector:
-    """The number of every item's cluster; `y` has a list of clusters, under any names, for each document."""
+    """The number of every item's cluster; `y` has for each document a list of clusters, under any names."""
     if y is None or not hasattr(y, "__len__"):
         raise DataError("y must be a list with the clusters of the items of each document")
     sizes = np.diff(documents.items).tolist()
@@ -95,9 +95,9 @@ def cluster_numbers(documents: Documents, y: Any) -> IntVector:
 
 
 def forests_of(examples: ForestExamples, given: Any) -> Flags:
-    """The user's own completions, for each document a list of links (i, j), as flags of pairs.
+    """The user's completions as flags of pairs; for each document they are a list of links (i, j).
 
-    They must hold the gold clusters together without a circle, as far as the given pairs allow.
+    The links must be a spanning forest of the gold clusters; only missing pairs excuse a cluster that falls apart.
     """
     documents, clusters = examples.layout, examples.clusters
     if len(given) != examples.n_examples:

@@ -3,8 +3,8 @@
     ⟨w, φ(x, y)⟩ = Σ ⟨w, x_ij⟩ over the pairs inside clusters of y
     Δ(y, ŷ)      = 100 / N · (pairs inside clusters of y that ŷ parts + r · pairs across that ŷ joins)
 
-N is the number of pairs of the document, so with r = 1 this is the pair loss in percent. Pairs that are not given count
-for nothing. Decoding is greedy (`decoders.kruskal`) and finds no proven maximum, so no gap is called proven.
+N is the number of pairs of the document, so with r = 1 this is the pair loss in percent. Pairs that are not given do
+not count. Decoding is greedy (`decoders.kruskal`) and may miss the maximum, so no gap counts as proven.
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ def _joined(layout: Layout, documents: LongVector, clusters: IntVector, joined: 
 
 
 class Clusters(Linked):
-    """Clusters by all pairs inside them: the number of a cluster per item, document after document."""
+    """Clusters scored by all pairs inside them; outputs hold the number of each item's cluster."""
 
     __slots__ = ()
 
@@ -70,7 +70,7 @@ class Clusters(Linked):
 
 
 class CorrelationExamples(PartExamples):
-    """Documents with their gold clusters (or without, for prediction only); the parameters are as for forests."""
+    """Documents with their gold clusters (or without, for prediction only); parameters as for `ForestExamples`."""
 
     exact = False
 
@@ -93,5 +93,5 @@ class CorrelationExamples(PartExamples):
         super().__init__(structure, features, costs, np.empty(0, dtype=np.int32) if clusters is None else clusters)
 
     def trees(self, batch: IntVector, outputs: IntVector) -> IntVector:
-        """The clusters themselves, in the form that `ForestExamples.trees` has."""
+        """The outputs, which are clusters already (`ForestExamples.trees`)."""
         return outputs

@@ -14,13 +14,13 @@ from widemargin.tasks.parameters import documented
 @documented(ClusterModel)
 @dataclass(kw_only=True, repr=False, eq=False)
 class Clusterer(ClusterParameters, Estimator[ClusterModel]):
-    """Learns from partitioned sets of items how to partition others, by features of pairs (Yu & Joachims 2009).
+    """Learns to partition sets of items from examples of partitions, by features of pairs (Yu & Joachims 2009).
 
     Notes
     -----
     `fit` takes a list of documents, each a set of items, and for each document the cluster of every item, under any
     names. A document is a list of records (dicts of fields, or strings), which are compared field by field; a list of
-    anything with the function `pair_features`; `tasks.cluster.features.Pairs`, whose features are given; or
+    anything that the function `pair_features` compares; `tasks.cluster.features.Pairs` with their features; or
     `text.mentions.Mentions` of a text.
 
     Examples
@@ -40,7 +40,7 @@ class Clusterer(ClusterParameters, Estimator[ClusterModel]):
 
     @classmethod
     def from_model(cls, model: ClusterModel, **given: Any) -> Self:
-        """Wrap a trained model; its function `pair_features`, if it had one, is code, and must be given again."""
+        """Wrap a trained model; if it used a function `pair_features`, pass it again: model files hold no code."""
         if given.get("pair_features") is not None:
             model.extractor.function = given["pair_features"]
         return super().from_model(model, **given)

@@ -1,4 +1,4 @@
-"""From documents as users have them to pairs with features.
+"""From documents, in the forms that users pass, to pairs with features.
 
 | a document is | its pairs | their features |
 | --- | --- | --- |
@@ -54,7 +54,7 @@ class Pairs(NamedTuple):
 
 
 class PairExtractor:
-    """Turns documents into pairs with features, in one of four ways (`KINDS`); all pairs have `EVERY_PAIR` last."""
+    """Turns documents into pairs with features, in one of four ways (`KINDS`); their last feature is `EVERY_PAIR`."""
 
     def __init__(
         self,
@@ -84,11 +84,11 @@ class PairExtractor:
 
     @property
     def n_features(self) -> int:
-        """How many features describe a pair."""
+        """The number of features, with `EVERY_PAIR`."""
         return self.inner.n_features + 1
 
     def names(self) -> list[str]:
-        """Their names."""
+        """The names of the features."""
         return [*self.inner.names(), EVERY_PAIR]
 
     def fit(self, X: Sequence[Any]) -> Documents:
@@ -96,7 +96,7 @@ class PairExtractor:
         return self._documents(X, self.inner.fit)
 
     def survey(self, X: Sequence[Any]) -> list[Vocabulary]:
-        """The features of a part of the training documents."""
+        """The features of a piece of the training documents."""
         found: list[Vocabulary] = []
 
         def extract(given: Any) -> Features:
@@ -108,11 +108,11 @@ class PairExtractor:
         return found
 
     def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
-        """Number the features as a survey of all data found them, instead of by `fit`."""
+        """Number the features by a survey of all data, instead of by `fit`."""
         self.inner.adopt(vocabularies)
 
     def transform(self, X: Sequence[Any]) -> Documents:
-        """The known features of any documents."""
+        """The pairs of any documents, with the features that are known from training."""
         return self._documents(X, self.inner.transform)
 
     def keep(self, used: BoolVector) -> "PairExtractor":
@@ -122,7 +122,7 @@ class PairExtractor:
         return PairExtractor(self.kind, inner, self.fields, self.function)
 
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        """The extractor as JSON and arrays; a function is code, and stays with the user."""
+        """The extractor as JSON and arrays, without the user's function."""
         header, arrays = self.inner.describe()
         form = next(name for name, kind in INNER.items() if type(self.inner) is kind)
         return {"kind": self.kind, "form": form, "fields": self.fields, **header}, arrays
@@ -141,7 +141,7 @@ class PairExtractor:
         self._check(X)
         found = [_size_and_pairs(i, document) for i, document in enumerate(X)]
         sizes, numbers = [n for n, _ in found], [pairs for _, pairs in found]
-        # Compared while they are read, so that the columns of only one document are in memory.
+        # A generator, so that the columns of only one document at a time are in memory.
         compared: Any = self._compared(X, numbers)
         features = extract(compared if isinstance(self.inner, ColumnExtractor) else list(compared))
         pairs, flat = boundaries(len(each) for each in numbers), np.concatenate([np.empty((0, 2), np.int32), *numbers])
@@ -184,14 +184,14 @@ class PairExtractor:
 
 
 def with_constant(rows: Rows, column: int) -> Rows:
-    """The rows with the value 1 in one more column, which comes last in each."""
+    """The rows with one more entry at the end of each: the value 1 in `column`."""
     ends, n = rows.indptr[1:], len(rows.indptr) - 1
     values = np.insert(rows.values, ends, 1.0) if len(rows.values) else rows.values
     return Rows(rows.indptr + np.arange(n + 1), np.insert(rows.indices, ends, column).astype(np.int32), values)
 
 
 def _size_and_pairs(i: int, document: Any) -> tuple[int, IntVector]:
-    """The number of items of a document, and its pairs as two items each."""
+    """The number of items of a document, and its pairs of items."""
     if not isinstance(document, Pairs):
         return len(document), np.stack(np.triu_indices(len(document), 1), axis=1).astype(np.int32)
     pairs = np.asarray(document.pairs) if len(document.pairs) else np.empty((0, 2), dtype=np.int64)

@@ -5,16 +5,16 @@
     {"id": "a", "records": [{"name": …}, …], "clusters": [1, 1, 2]}         a document per line
     {"document": "a", "name": …, "cluster": 1}                              a record per line
 
-In the second form, records with the same `document` belong together, wherever they are; without it, the file is one
-document. The key `id` of a record is not compared. Predictions replace `clusters` or `cluster`.
+In the second form, records with the same `document` belong together, wherever they are in the file; without this key,
+the file is one document. The key `id` of a record is not compared. Predictions replace `clusters` or `cluster`.
 
-**Pairs in svmlight lines** have the pair behind ``#``.
+**Pairs in svmlight lines** have the document and the two items after ``#``.
 
     +1 3:1 17:0.25  # letter-4 0 2
 
 says that the items 0 and 2 of the document letter-4 belong together; −1 (or 0) says that they do not. Items are whole
-numbers; only those that a line names exist, and their order is that of the numbers. Pairs with +1 hold clusters
-together; a pair with −1 inside of a cluster is an error. Predictions replace the labels.
+numbers; a document has the items that its lines name, in the order of these numbers. Pairs with +1 hold clusters
+together; a pair with −1 inside a cluster is an error. Predictions replace the labels.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ LABELS = {"+1": True, "1": True, "-1": False, "0": False}
 
 
 class RecordFile(NamedTuple):
-    """The documents of a file, and for each the lines that its records are on: one for all, or one for each."""
+    """The documents of a file, and for each its lines: a single one if it is `nested`, else one per record."""
 
     raw: RawText
     X: list[list[Any]]
@@ -58,7 +58,7 @@ class RecordFile(NamedTuple):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Nothing: records have no facts that a model must remember."""
+        """Facts for the model to remember: none."""
         return {}
 
     def rewritten(self, outputs: Sequence[Sequence[int]]) -> str:
@@ -90,7 +90,7 @@ def is_nested(head: RawText) -> bool:
 
 
 def are_records(head: RawText) -> bool:
-    """Whether the first line has records with clusters, or is such a record."""
+    """Whether the first line is a document of records, or a record with a cluster."""
     return bool({"records", "cluster"} & _first(head).keys())
 
 
@@ -166,7 +166,7 @@ def _cluster(raw: RawText, number: int, cluster: Any) -> Any:
 
 
 class PairFile(NamedTuple):
-    """The documents of a file, and for each the examples of the file that its pairs are."""
+    """The documents of a file, and for each the numbers of its pairs among the examples of the file."""
 
     data: SvmlightData
     X: list[Pairs]
@@ -181,7 +181,7 @@ class PairFile(NamedTuple):
         return [document.n or 0 for document in self.X]
 
     def rewritten(self, outputs: Sequence[Sequence[int]]) -> str:
-        """The file with a label that says for each pair whether it is in one cluster."""
+        """The file with new labels: +1 for pairs in one cluster, −1 for others."""
         labels = [""] * len(self.data.labels)
         for document, examples, clusters in zip(self.X, self.examples, outputs, strict=True):
             for example, (i, j) in zip(examples, document.pairs.tolist(), strict=True):
@@ -192,7 +192,7 @@ class PairFile(NamedTuple):
 def read_pairs(
     raw: RawText, chosen: str, names: Sequence[str] | None, about: Mapping[str, Any], *, gold: bool
 ) -> PairFile:
-    """Read pairs; indices of features beyond those of the training data are left out."""
+    """Read pairs; features with larger indices than those of the training data are left out."""
     from scipy import sparse  # slow to import
 
     data = parse(raw)
@@ -217,7 +217,7 @@ def read_pairs(
 
 
 def _pair(raw: RawText, line: int) -> tuple[str, int, int]:
-    """The document and the two items that a line is about."""
+    """The document and the two items that a line names."""
     words = raw.lines[line].partition("#")[2].split()
     numbers = [word for word in words[1:] if word.isascii() and word.isdecimal() and len(word) < 10]
     if len(words) != 3 or len(numbers) != 2 or int(numbers[0]) == int(numbers[1]):
@@ -252,7 +252,7 @@ READERS: dict[str, Callable[..., Any]] = {
     "conllu": mention_files.read,
     "conll": mention_files.read,
 }
-"""The reader of each format: from the text, its format, names of columns and facts about the training data."""
+"""The reader of each format; it takes the text, its format, names of columns and facts about the training data."""
 
 
 class ClusterFiles(Files):
@@ -273,7 +273,7 @@ class ClusterFiles(Files):
 
 
 def cut(head: RawText, reading: Reading) -> Cut | None:
-    """How to cut a file into pieces; None if lines of one document may be anywhere in it."""
+    """How to cut a file into pieces; None if the lines of a document may be scattered."""
     chosen = reading.format or guess(head)
     if chosen == "jsonl":
         return every_line if is_nested(head) else None

@@ -73,7 +73,7 @@ class ClusterModel(Model):
         return DECODERS[self.decoder](documents, self.extractor.n_features)
 
     def predict(self, X: Any, n_threads: int = 1) -> list[list[int]]:
-        """The cluster of every item, numbered from 0 in each document, in the order of first items."""
+        """The cluster of every item, numbered from 0 in each document by their first items."""
         return predicted(self.examples(X), self.weights, n_threads)
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
@@ -129,7 +129,7 @@ class ClusterModel(Model):
         return corpus._replace(X=[corpus.X[number - 1]], y=None)
 
     def explain(self, X: Any, question: Question) -> Explanation:
-        """The links of a document, or with a span i:j, what speaks for linking two of its items and against it."""
+        """The links of a document; with a span i:j, the reasons for and against linking the items i and j."""
         if question.token is not None or question.head is not None or question.label is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for two items by --span I:J")
         documents, one = self.extractor.transform(X), np.zeros(1, dtype=np.int32)

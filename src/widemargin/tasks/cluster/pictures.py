@@ -1,4 +1,4 @@
-"""Clusters as pictures: lists of items by cluster; mentions of a text are underlined where they are."""
+"""Clusters as pictures: lists of items by cluster; mentions are underlined in their text."""
 
 from collections.abc import Sequence
 from html import escape
@@ -81,7 +81,7 @@ def _list_picture(items: Sequence[str], clusters: Sequence[int]) -> Picture:
 
 
 def _text_picture(mentions: Mentions, clusters: Sequence[int]) -> Picture:
-    """The text, with mentions underlined in the colour of their cluster, unless they are alone in it."""
+    """The text, with mentions underlined in the colour of their cluster; single mentions have none."""
     places, height = _word_places(mentions.columns["word"], mentions.sentence.tolist())
     colours, body = _colours(clusters), ""
     levels: list[list[tuple[int, int]]] = []
@@ -101,7 +101,7 @@ def _text_picture(mentions: Mentions, clusters: Sequence[int]) -> Picture:
 
 
 def _word_places(words: Sequence[str], sentences: Sequence[int]) -> tuple[list[tuple[float, float, float]], float]:
-    """Where each word begins, its base line, and where it ends; a line per sentence, or several."""
+    """For each word its left end, its base line and its right end; every sentence begins a new line."""
     places, x, y = [], 0.0, SIZE
     for k, word in enumerate(words):
         width = svg.width_of(word, SIZE)
@@ -115,7 +115,7 @@ def _word_places(words: Sequence[str], sentences: Sequence[int]) -> tuple[list[t
 def _underlined(
     places: Sequence[tuple[float, float, float]], span: tuple[int, int], below: float, colour: str, cluster: int
 ) -> str:
-    """A line under the words of a span, in pieces where it is broken, with the number of the cluster at its end."""
+    """A line under the words of a span, one for each line of text, with the number of the cluster at its end."""
     body = ""
     for y in dict.fromkeys(places[t][1] for t in range(*span)):
         row = [places[t] for t in range(*span) if places[t][1] == y]

@@ -65,7 +65,7 @@ def compile_coreference(parameters: CoreferenceParameters, data: Data) -> Compil
 
 
 def check_parameters(parameters: CoreferenceParameters) -> None:
-    """Raise an error about the first parameter that makes no sense."""
+    """Raise an error about the first invalid parameter."""
     if parameters.decoder not in DECODERS:
         raise WidemarginError(f"there is no decoder {parameters.decoder!r}; there are {', '.join(DECODERS)}")
     if parameters.dev_metric not in METRICS:
@@ -89,9 +89,9 @@ def _examples(
 
 
 def antecedents_of(examples: AntecedentExamples, given: Any) -> IntVector:
-    """The user's own completions, for each document the antecedent of every mention, or None, as outputs.
+    """The user's completions as outputs; for each document they have the antecedent of every mention, or None.
 
-    Mentions are counted from 0 in their document. Antecedents must be right, and None is so only where none is.
+    Mentions count from 0 in their document. Antecedents must be right; None is right if no antecedent is.
     """
     documents = examples.keys.documents
     if len(given) != len(documents) - 1:

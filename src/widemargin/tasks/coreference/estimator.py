@@ -16,13 +16,13 @@ from widemargin.tasks.parameters import documented
 @documented(CoreferenceModel)
 @dataclass(kw_only=True, repr=False, eq=False)
 class CoreferenceResolver(CoreferenceParameters, Estimator[CoreferenceModel]):
-    """Learns which mentions of a text mean the same thing, by an antecedent for each (Durrett & Klein 2013).
+    """Learns which mentions of a text mean the same entity, by choosing antecedents (Durrett & Klein 2013).
 
     Notes
     -----
     X is a list of documents, each `widemargin.text.mentions.Mentions`: columns of tokens, and mentions as spans of
-    them. y has for each document the entity of every mention, under any names. Weights in `sample_weight` are those of
-    documents.
+    them. y has for each document the entity of every mention, under any names. `sample_weight` has a weight per
+    document.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class CoreferenceResolver(CoreferenceParameters, Estimator[CoreferenceModel]):
         return self._ask("predict_antecedents", X)
 
     def antecedent_probabilities(self, X: Any) -> list[FloatMatrix]:
-        """For each document a matrix: how likely mention m has the antecedent a < m, or starts an entity, at (m, m).
+        """For each document a matrix: at (m, a) the probability that a is the antecedent of m; at (m, m) of none.
 
         The model must be trained by likelihood or softmax-margin.
         """

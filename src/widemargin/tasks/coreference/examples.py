@@ -1,24 +1,24 @@
-"""Coreference as a choice of each mention: an antecedent before it, or a new entity (Durrett & Klein 2013).
+"""Coreference as a choice for each mention: an earlier mention as antecedent, or a new entity (Durrett & Klein 2013).
 
-    ⟨w, φ(m, a)⟩ for a link back to the antecedent a, and 0 for starting an entity
+    ⟨w, φ(m, a)⟩ for a link back to the antecedent a, and 0 for a new entity
 
-A mention of an entity is right with any earlier mention of the same entity as its antecedent; which one is latent, so
-the completions are the right antecedents, or a new entity where there is none. Errors are weighted by their kind
-(`ErrorCosts`). Every mention is an example of its own: choices do not depend on each other, so a
-document's argmax, errors and sums are those of its mentions one by one. Blocks of one mention have few distinct
-violators and a tight certificate; a block of one document would take a cut for every combination of them.
+Any earlier mention of the same entity is a right antecedent. Which one is hidden: completions choose a right
+antecedent, or a new entity if there is none. Errors are weighted by their kind (`ErrorCosts`). Every mention is an
+example of its own, because choices do not depend on each other: argmax, errors and sums of a document are those of its
+mentions one by one. A block of one mention has few distinct violators and a tight certificate; a block of one document
+would need a cut for every combination of them.
 
 The features of links are hashed. A link from mention m back to its antecedent a has, for every template t, the slot
 (`text.roles`)
 
     (mention[m, t] + antecedent[a, t] + measure[row, t]) mod 2^bits
 
-where the row tells what is measured of the two together: their distance, whether their heads agree, and so on.
-Templates that measure the same are a group, and a pair has one row per group. Templates of m alone are features of
-every link of m; what they add to its links, they take from m starting an entity, whose score is 0.
+where the row stands for the measures of the two together: their distance, whether their heads agree, and so on.
+Templates with the same measures are a group, and a pair has one row per group. Templates of m alone are features of
+every link of m: they decide between any link and a new entity, which scores 0.
 
-An example is a document, whose parts are the links of all of its mentions in order; or a mention, whose parts are its
-links and, after them, a new entity, which has no features.
+If an example is a document, its parts are the links of all of its mentions in order. If it is a mention, its parts are
+its links, then a new entity, which has no features.
 """
 
 from collections.abc import Mapping
@@ -40,15 +40,15 @@ from widemargin.structures.forest import Layout
 from widemargin.structures.hashed import HashedFeatures, Sink, add_single, flush, push
 
 NEW = 0
-"""The output for a mention that starts an entity; others count how many mentions back the antecedent is."""
+"""The output for a mention that starts an entity; k > 0 stands for the antecedent k mentions back."""
 
 
 class LinkKeys(NamedTuple):
-    """Keys of all templates, a column each, and for each pair the rows of `measure`, one for each group of templates.
+    """Keys of all templates, a column each, and for each pair its rows of `measure`, one per group of templates.
 
     `alone` has the keys of templates of one mention. Group g has the columns `edges`[g] … `edges`[g + 1]. The mentions
-    of document i are `documents`[i] … `documents`[i + 1], the pairs of mention m `pairs`[m] … `pairs`[m + 1]: one for
-    each of the mentions right before it, the closest last.
+    of document i are `documents`[i] … `documents`[i + 1]. The pairs of mention m are `pairs`[m] … `pairs`[m + 1], one
+    for each possible antecedent, the closest last.
     """
 
     mention: IntMatrix
@@ -63,7 +63,7 @@ class LinkKeys(NamedTuple):
 
     @property
     def n_features(self) -> int:
-        """How many features a link has, those that it shares included."""
+        """The number of features of a link, with those of the mention alone."""
         return self.alone.shape[1] + self.mention.shape[1]
 
 
@@ -129,7 +129,7 @@ def _gather(keys: LinkKeys, mentions: LongVector, batch: IntVector, parts: Parts
                 m += 1
             link_slots(keys, m, pair, slots)
             if summed < keys.pairs[m + 1]:
-                # What all links of a mention share is pushed once for all of them; it often cancels out.
+                # Features of the mention alone are pushed once with the sum over its links, which is often 0.
                 summed, shared = keys.pairs[m + 1], 0.0
                 for i in range(j, last):
                     shared += parts.values[i] if begin + parts.numbers[i] < summed else 0.0
@@ -160,11 +160,11 @@ def _visit(keys: LinkKeys, mentions: LongVector, batch: IntVector, counts: Count
 class Links(HashedFeatures):
     """The mentions of documents and their possible links (`structures.parts.Features`, `structures.forest.ItemPairs`).
 
-    An example is a document, or `by_mention` a mention.
+    An example is a document or, with `by_mention`, a mention.
     """
 
     def __init__(self, keys: LinkKeys, *, by_mention: bool = False) -> None:
-        # The size is the number of choices of a mention, or the number of a document.
+        # Sizes tell the structure about examples: how many choices a mention has, or which document it is.
         sizes = np.diff(keys.pairs) + 1 if by_mention else np.arange(len(keys.documents) - 1)
         super().__init__(sizes, keys.mask + 1, 1)
         self.keys, self.mentions = keys, np.arange(len(keys.pairs)) if by_mention else keys.documents
@@ -184,13 +184,13 @@ class Links(HashedFeatures):
 
     @property
     def work(self) -> FloatVector:
-        """The estimated decoding time of each example in microseconds: some nanoseconds to fetch each weight."""
+        """The estimated decoding time of each example in microseconds; fetching a weight takes a few nanoseconds."""
         per_link = 3e-3 * self.keys.n_features + 0.04
         work: FloatVector = 0.5 * np.diff(self.mentions) + per_link * np.diff(self.keys.pairs[self.mentions])
         return work
 
     def checked(self, n_weights: int) -> Self:
-        """The links; their features are places in a table of this size."""
+        """The links themselves; raise unless the table has this many weights."""
         if self.n_weights != n_weights:
             raise DataError(f"features are places in a table of {self.n_weights}, but there are {n_weights} weights")
         return self
@@ -201,13 +201,13 @@ class Links(HashedFeatures):
         return room
 
     def scores_of_all(self, w: FloatVector) -> FloatVector:
-        """The score of every link, mention after mention."""
+        """The score of every link, mention by mention."""
         room, all_mentions = np.zeros(self.keys.pairs[-1]), np.array([0, len(self.keys.pairs) - 1])
         _add_scores(self.keys, all_mentions, w, np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int64), room)
         return room
 
     def gather(self, batch: IntVector, parts: Parts) -> Rows:
-        """The features of links, times their coefficients; those of a document are in order."""
+        """The features of links, times their coefficients; parts must be sorted within a document."""
         return _gather(self.keys, self.mentions, batch, parts)
 
     def visit(self, batch: IntVector, counts: Counts, sink: Sink, psi: Rows) -> None:
@@ -215,7 +215,7 @@ class Links(HashedFeatures):
         _visit(self.keys, self.mentions, batch, counts, sink, psi)
 
     def n_parts(self, batch: IntVector) -> LongVector:
-        """How many links each example has."""
+        """The number of links of each example."""
         n_links: LongVector = self.keys.pairs[self.mentions[batch + 1]] - self.keys.pairs[self.mentions[batch]]
         return n_links
 
@@ -236,8 +236,8 @@ def link_features(keys: LinkKeys, m: int, pair: int) -> IntVector:
 class ErrorCosts(NamedTuple):
     """The cost of each kind of error; the defaults are those of Durrett & Klein (2013).
 
-    `false_anaphor` is for a link that should not be, `false_new` for one that is missing, and `wrong_link` for one to
-    another entity.
+    `false_anaphor` is for a link of a mention that starts an entity, `false_new` for a missing link, and `wrong_link`
+    for a link to another entity.
     """
 
     false_anaphor: float = 0.1
@@ -252,14 +252,14 @@ RIGHT, FALSE_ANAPHOR, FALSE_NEW, WRONG_LINK = range(4)
 class AntecedentExamples(Hidden):
     """Mentions with their gold entities (or without, for prediction only).
 
-    Outputs and completions are an int32 per mention: 0 for starting an entity, k for the antecedent k mentions before.
-    Before they are completed, the gold choices are the closest right antecedents.
+    Outputs and completions are an int32 per mention: 0 for a new entity, k for the antecedent k mentions back. The
+    first completions are the closest right antecedents.
 
     Parameters
     ----------
     links : the mentions and their possible links
-    entities : the number of each mention's gold entity, in its document; None if mentions are only to be decoded
-    costs : what each kind of error costs
+    entities : the number of each mention's gold entity in its document; None for prediction only
+    costs : the cost of each kind of error
     """
 
     limits: KindCosts
@@ -296,7 +296,7 @@ class AntecedentExamples(Hidden):
         return bool(in_reach and self.limits.kinds[self.limits.begins[m + 1] - 1 - back] == RIGHT)
 
     def unreachable(self) -> Mapping[str, BoolVector]:
-        """Mentions of an entity whose earlier mentions are all too far away."""
+        """Mentions whose right antecedents are all too far back."""
         if self.entities is None:
             return {}
         documents = self.keys.documents
@@ -308,7 +308,7 @@ class AntecedentExamples(Hidden):
         return {"all antecedents are further away than max_antecedents": seen & ~self.anaphoric}
 
     def entities_of(self, outputs: IntVector) -> IntVector:
-        """The entities that the choices of all mentions stand for: a number per mention, from 0 in each document."""
+        """The entities that follow from the choices of all mentions: a number per mention, from 0 in each document."""
         return _entities(self.keys.documents, outputs)
 
 
@@ -329,11 +329,11 @@ def _entities(documents: LongVector, outputs: IntVector) -> IntVector:
 def link_boundaries(sizes: LongVector, most: int | None) -> LongVector:
     """Where the pairs of each mention begin, in documents with these numbers of mentions.
 
-    A mention has a pair with each mention before it, at most with the `most` closest ones.
+    A mention has a pair with each of the `most` closest mentions before it.
 
     >>> link_boundaries(np.array([4, 2]), 2).tolist()
     [0, 0, 1, 3, 5, 5, 6]
     """
     before = np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(n) for n in sizes)])
-    # A limit beyond every document may be too large for an array.
+    # A larger limit changes nothing, and may not fit into int64.
     return boundaries(before if most is None or most > len(before) else np.minimum(before, most))

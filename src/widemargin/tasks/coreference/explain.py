@@ -53,11 +53,11 @@ class LinkVotes:
         return Option(f"{self.name(m)} → {self.name(a)}", votes)
 
     def new(self, m: int) -> Option:
-        """Starting an entity, for which nothing votes."""
+        """The option to start an entity; it has no votes."""
         return Option(f"{self.name(m)}: {NEW_ENTITY}", [])
 
     def ranked(self, m: int) -> list[tuple[float, int]]:
-        """The scores of all choices of a mention, best first; of equal ones a new entity, then the closest first."""
+        """The scores of all choices of a mention, best first; ties go to a new entity, then to the closest."""
         scores = self.scores[self.keys.pairs[m] : self.keys.pairs[m + 1]].tolist()
         found = [(0.0, 0), *((score, len(scores) - k) for k, score in enumerate(scores))]
         return sorted(found, key=lambda each: (-each[0], each[1]))
@@ -69,7 +69,7 @@ class LinkVotes:
 
 
 def explained(model: "CoreferenceModel", X: Sequence[Mentions], question: Question) -> Explanation:
-    """The choices of all mentions, or what speaks for linking two mentions and against it."""
+    """The choices of all mentions, or the reasons for and against linking two mentions."""
     if question.token is not None or question.head is not None or question.label is not None:
         raise WidemarginError(f"the model predicts {model.predicts}; ask for two mentions by --span I:J")
     votes = LinkVotes(model.extractor, X[0], model.weights)
@@ -84,7 +84,7 @@ def explained(model: "CoreferenceModel", X: Sequence[Mentions], question: Questi
 
 
 def _compared(model: "CoreferenceModel", votes: LinkVotes, m: int, a: int) -> Explanation:
-    """A link against what was chosen or, if it was chosen, against the best of the rest."""
+    """A link compared with the mention's choice or, if it is the choice, with the second best."""
     asked = votes.option(m, a)
     if model.decoder == "forest":
         apart = Option(f"{votes.name(a)}, {votes.name(m)}: {APART}", [])
@@ -94,7 +94,7 @@ def _compared(model: "CoreferenceModel", votes: LinkVotes, m: int, a: int) -> Ex
 
 
 def _choices(votes: LinkVotes) -> Iterator[tuple[str, float, str]]:
-    """Every mention with its choice, how much less the second best scores, and what that is."""
+    """Every mention with its choice, the margin over the second best, and this second best."""
     for m in range(len(votes.document)):
         ranked = votes.ranked(m)
         names = [NEW_ENTITY if back == 0 else votes.name(m - back) for _, back in ranked[:2]]
@@ -113,7 +113,7 @@ def _forest(model: "CoreferenceModel", votes: LinkVotes) -> Iterator[tuple[str, 
 
 
 def strongest_measures(extractor: LinkExtractor, w: FloatVector, top: int) -> dict[str, Part]:
-    """The strongest features whose names are known without a text: measures, alone or with the type of the mention."""
+    """The strongest features that have names without a text: measures, alone or with the type of the mention."""
     types = Columns({"type": Column.of(TYPES), "word": Column.of(TYPES)}, boundaries([len(TYPES)]))
     names, weights = [], []
     for template in extractor.in_order:

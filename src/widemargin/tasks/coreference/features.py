@@ -8,21 +8,21 @@ The roles are ``mention`` and ``antecedent``, and their columns are attributes o
     length              how many words it has: 1 … 5, 6+
     kind                pronoun, name, noun, number or other; type: the pronoun itself, or else the kind
     determiner, role    definite, indefinite, …; the grammatical role of the head
-    number, person, gender, animacy    where the columns of the text, or English pronouns, tell
+    number, person, gender, animacy    from the columns of the text, or from English pronouns
 
-Measures are asked of a mention and its antecedent together; each has a value of a short list:
+Measures compare a mention with its antecedent; each has a short list of values:
 
     sentences, mentions     how far apart they are
-    string, bare, head      the same words, the same words without determiner, the same lemma of the head, or others
-    words                   how many words of content the shorter one shares with the other
-    number, person, gender  the same, others, or unknown
-    agreement               whether none of these three is another
-    relation                one inside the other, in apposition, or said to be it by a copula
+    string, bare, head      whether the words, the words without determiner, the lemmas of the heads are the same
+    words                   whether the shorter one shares no, some or all of its content words with the other
+    number, person, gender  the same, different, or unknown
+    agreement               whether none of these three is different
+    relation                nested, in apposition, or joined by a copula
     initials                whether one is the initials of the other
     closest                 whether no closer mention has the same head, or agrees with a pronoun
 
-As in the paper, features count alone, with the type of the mention, and with the
-types of both. A template of the mention alone tells how readily it is linked at all.
+As in the paper, features count alone, with the type of the mention, and with the types of both. A template of the
+mention alone scores whether it has any antecedent.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ ROLES = ("mention", "antecedent")
 TYPED = ("", "|mention:type", "|mention:type|antecedent:type")
 LONGEST = 6
 PER_PAIR = 150
-"""How many bytes it takes to measure a pair of mentions, about."""
+"""The approximate number of bytes to measure a pair of mentions."""
 
 OF_MENTION = ("bias", "type", "head", "string", "first", "last", "before", "after", "length", "determiner", "role")
 OF_ANTECEDENT = ("head", "first", "last", "before", "after", "length", "determiner", "role", "number", "gender")
@@ -61,7 +61,7 @@ TOGETHER = (
 OF_BOTH = ("head", "string", "first", "role", "determiner", "length", "number", "gender", "animacy")
 
 SENTENCES, MENTIONS = np.array([1, 2, 3, 4, 5, 9, 17]), np.array([2, 3, 4, 5, 9, 17, 33, 65, 129])
-"""Where the classes of distances begin; the first class is 0 sentences, or 1 mention."""
+"""The bins of distances: each begins with one of these numbers; the first bin is 0 sentences, or 1 mention."""
 SAME, KNOWN, YES = ("other", "same"), ("unknown", "other", "same"), ("no", "yes")
 
 MEASURES: dict[str, tuple[str, ...]] = {
@@ -107,7 +107,7 @@ class LinkExtractor:
     ----------
     templates : texts of templates
     hash_bits : features share a table of 2^hash_bits weights
-    max_antecedents : how many mentions before each may be its antecedents, the closest ones; None for all
+    max_antecedents : the number of mentions before each, the closest ones, that may be its antecedent; None for all
     """
 
     templates: tuple[str, ...] = DEFAULT_TEMPLATES
@@ -116,12 +116,12 @@ class LinkExtractor:
 
     @cached_property
     def alone(self) -> tuple[RoleTemplate, ...]:
-        """The templates of one mention."""
+        """The templates of the mention alone."""
         return tuple(each for each in self._parsed if set(each.roles) == {"mention"} and not each.measures)
 
     @cached_property
     def groups(self) -> dict[tuple[str, ...], list[RoleTemplate]]:
-        """The other templates by what they measure."""
+        """All other templates by their measures."""
         found: dict[tuple[str, ...], list[RoleTemplate]] = {}
         for each in self._parsed:
             if each not in self.alone:
@@ -165,12 +165,12 @@ class LinkExtractor:
         )
 
     def _check_memory(self, n_mentions: LongVector, n_pairs: LongVector) -> None:
-        """Refuse documents whose pairs would take too much memory; words are compared in a square matrix."""
+        """Raise if the pairs of a document, or the square matrix that compares its words, take too much memory."""
         needed = (PER_PAIR + 2.0 * len(self.groups)) * n_pairs + 8.0 * n_mentions**2
         check_memory(needed, "comparing mentions", "Cut it, or set max_antecedents.", "document")
 
     def _measure_keys(self, templates: Sequence[RoleTemplate]) -> tuple[IntMatrix, list[int]]:
-        """Keys of every combination of values of the measures of a group, and the first row of each group."""
+        """For each group a row of keys for every combination of values of its measures; and where groups begin."""
         by_name = {name: measure_keys(templates, name, values) for name, values in MEASURES.items()}
         parts: list[AnyArray] = [np.zeros((1, len(templates)), dtype=np.int32)]
         first = []
@@ -185,7 +185,7 @@ class LinkExtractor:
     def _rows(
         self, looked_at: Sequence[Described], sizes: LongVector, pairs: LongVector, first_rows: Sequence[int]
     ) -> AnyArray:
-        """For each pair and group, the row of its keys; small numbers, since there are many pairs."""
+        """For each pair and group its row of `measure`, as int16 because there are many pairs."""
         rows: AnyArray = np.empty((int(pairs[-1]), len(self.groups)), dtype=np.int16)
         for n, each in enumerate(looked_at):
             begin, end = pairs[sizes[n]], pairs[sizes[n + 1]]
@@ -258,13 +258,13 @@ def _attributes(document: Mentions, d: Described) -> dict[str, list[str]]:
 
 
 def _answers(coded: Any) -> list[str]:
-    """The answers as strings, "" where there is none."""
+    """The values as strings, "" for none."""
     names = [*coded.names, ""]
     return [names[code] for code in coded.codes.tolist()]
 
 
 def _animacy(document: Mentions, d: Described, genders: Sequence[str]) -> list[str]:
-    """That of the head's features; else people are animate, and so is whoever has a title."""
+    """The animacy in the column `feats` of the head, or else the one that follows from the gender."""
     feats = document.columns.get("feats")
     given = [dict(part.partition("=")[::2] for part in feats[t].split("|")) if feats else {} for t in d.head.tolist()]
     known = {"he": "Anim", "she": "Anim", "person": "Anim", "Masc": "Anim", "Fem": "Anim", "it": "Inan", "Neut": "Inan"}
@@ -272,7 +272,7 @@ def _animacy(document: Mentions, d: Described, genders: Sequence[str]) -> list[s
 
 
 def measured(d: Described, i: AnyArray, j: AnyArray) -> dict[str, IntVector]:
-    """The number of the value of each measure, for pairs of mentions, i before j."""
+    """For each measure, the number of its value for each pair of mentions, i before j."""
     pronoun = d.kind.is_one_of("pronoun")
     neither = ~pronoun[i] & ~pronoun[j]
     shared, fewer, _ = overlap(d, i, j)

@@ -1,7 +1,7 @@
-"""Texts with coreference: their files, whose mentions are marked or detected, their entities, and scores of these.
+"""Texts with coreference: files with marked or detected mentions, their entities, and scores of entities.
 
-`y` has for each document the entity of every mention, under any names. Where mentions were detected, some belong to no
-entity, and some that do are missing: `Entities` says so, and both count in the scores.
+`y` has for each document the entity of every mention, under any names. If mentions were detected, some belong to no
+entity, and some gold mentions are missing. `Entities` holds both, and both count in the scores.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -49,7 +49,7 @@ class Entities:
 
 
 def entity_numbers(X: Sequence[Mentions], y: Any) -> IntVector:
-    """The number of every mention's entity in its document; mentions of no entity are alone."""
+    """The number of every mention's entity in its document; a mention without one gets an entity of its own."""
     if y is None or not hasattr(y, "__len__"):
         raise DataError("y must be a list with the entities of the mentions of each document")
     if len(y) != len(X):
@@ -68,7 +68,7 @@ def entity_numbers(X: Sequence[Mentions], y: Any) -> IntVector:
 
 
 def _known(labels: Any) -> list[Hashable]:
-    """The entities, with a name of its own for each mention of none."""
+    """The entities; each mention without one gets a unique name."""
     if not isinstance(labels, Entities):
         return list(labels)
     return [("none", k) if label is None else ("some", label) for k, label in enumerate(labels.labels)]
@@ -80,7 +80,7 @@ def has_singletons(X: Sequence[Mentions], y: Sequence[Any]) -> bool:
 
 
 def gold_of(document: Mentions, labels: Any) -> Clusters:
-    """The gold entities of a document as sets of mentions: numbers, or spans where mentions were detected."""
+    """The gold entities of a document as lists of mentions: their numbers or, if they were detected, their spans."""
     if not isinstance(labels, Entities):
         return clusters_of(list(labels))
     found: dict[Hashable, list[Span]] = {}
@@ -92,7 +92,7 @@ def gold_of(document: Mentions, labels: Any) -> Clusters:
 
 
 def found_of(document: Mentions, labels: Any, predicted: Sequence[int], singletons: bool) -> Clusters:
-    """The predicted entities in the same form; detected mentions that stay alone count only among `singletons`."""
+    """The predicted entities in the same form; detected mentions that stay alone count only with `singletons`."""
     clusters = clusters_of(predicted)
     if not isinstance(labels, Entities):
         return clusters
@@ -114,7 +114,7 @@ def entity_scores(
 def marked_scores(
     X: Sequence[Mentions], y: Sequence[Sequence[str]], X_found: Sequence[Mentions], y_found: Sequence[Sequence[str]]
 ) -> dict[str, Score]:
-    """All scores of entities that are marked in a text, whose mentions may differ from the gold ones."""
+    """All scores of entities marked in a text; its mentions may differ from the gold ones."""
     gold, found = (
         [gold_of(document, Entities(labels)) for document, labels in zip(*side, strict=True)]
         for side in ((X, y), (X_found, y_found))
@@ -184,14 +184,14 @@ class CoreferenceFiles(Files):
 
 
 class Text(NamedTuple):
-    """A file as it was read, and its documents with detected mentions, if these were asked for."""
+    """A file as it was read, and its documents, with detected mentions if these were asked for."""
 
     document: Any
     X: Sequence[Mentions]
     is_detected: bool
 
     def written(self, outputs: Sequence[Sequence[int]], *, singletons: bool) -> str:
-        """The file with these entities; detected mentions that stay alone are left out, unless `singletons` count."""
+        """The file with these entities; without `singletons`, detected mentions that stay alone are left out."""
         if not self.is_detected:
             return str(self.document.rewritten(outputs))
         spans, entities = [], []
@@ -204,7 +204,7 @@ class Text(NamedTuple):
 
 
 def cut(head: RawText, reading: Reading) -> Cut | None:
-    """How to cut a file into pieces; None for trees in brackets, which are all one document."""
+    """How to cut a file into pieces; None for a file of trees in brackets, which is one document."""
     chosen = reading.format or guess(head)
     return {"jsonl": every_line, "conllu": mentions.cut, "conll": mentions.cut}.get(chosen)
 
@@ -246,7 +246,7 @@ def read_texts(
 
 
 def _detected(X: Sequence[Mentions], y: Sequence[Sequence[str]]) -> tuple[list[Mentions], list[Entities]]:
-    """The documents with detected mentions, and what is known of the entities of these."""
+    """The documents with detected mentions, and the entities of these mentions."""
     documents, entities = [], []
     for document, labels in zip(X, y, strict=True):
         spans = detected(document)

@@ -40,8 +40,8 @@ DECODERS = ("antecedents", "forest")
 class CoreferenceModel(HashedModel):
     """Links and their weights; `decoder` names the structure.
 
-    `singletons` says whether the training data have entities with one mention: detected mentions that stay alone are
-    left out if not. `probabilistic` says whether scores are logarithms of probabilities.
+    `singletons` says whether the training data have entities with one mention; if not, detected mentions that stay
+    alone are left out. `probabilistic` says whether scores are logarithms of probabilities.
     """
 
     kind = "coreference"
@@ -77,7 +77,7 @@ class CoreferenceModel(HashedModel):
         return AntecedentExamples(links) if self.decoder == "antecedents" else ForestExamples(links, links.n_weights)
 
     def predict(self, X: Any, n_threads: int = 1) -> list[list[int]]:
-        """The entity of every mention, numbered from 0 in each document, in the order of first mentions."""
+        """The entity of every mention, numbered from 0 in each document by their first mentions."""
         return predicted(self.examples(X), self.weights, n_threads)
 
     def predict_antecedents(self, X: Any, n_threads: int = 1) -> list[list[int | None]]:
@@ -90,7 +90,7 @@ class CoreferenceModel(HashedModel):
         return split(found, documents)
 
     def antecedent_probabilities(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
-        """For each document a matrix: how likely mention m has the antecedent a < m, or starts an entity, at (m, m).
+        """For each document a matrix: at (m, a) the probability that a is the antecedent of m; at (m, m) of none.
 
         The model must be trained by likelihood or softmax-margin.
         """
@@ -161,7 +161,7 @@ class CoreferenceModel(HashedModel):
         return corpus._replace(X=[corpus.X[number - 1]], y=None)
 
     def explain(self, X: Any, question: Question) -> Explanation:
-        """The links of a document, or with a span i:j, what speaks for linking two of its mentions and against it."""
+        """The links of a document; with a span i:j, the reasons for and against linking the mentions i and j."""
         from widemargin.tasks.coreference.explain import explained
 
         return explained(self, X, question)

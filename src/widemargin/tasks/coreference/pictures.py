@@ -1,6 +1,6 @@
 """Texts with their entities in colours: a web page without scripts, or lines for a terminal.
 
-Entities of several mentions have a colour and a number; mentions that are alone have a faint line only.
+Entities of several mentions have a colour and a number; single mentions have only a faint line.
 """
 
 import os
@@ -28,7 +28,7 @@ b { font-size: 0.65em; vertical-align: super; margin-left: 1px; }
 
 
 class Piece(NamedTuple):
-    """A stretch of tokens of a mention; one that crosses another has several, of which one is the last."""
+    """A run of tokens of a mention; a mention that crosses another has several, and `is_last` marks the last."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ def text_page(X: Sequence[Mentions], outputs: Sequence[Sequence[int]]) -> str:
 
 
 def text_lines(X: Sequence[Mentions], outputs: Sequence[Sequence[int]]) -> str:
-    """The documents as lines, a sentence each; in colours if they are written to a terminal that has any."""
+    """The documents as lines, a sentence each; coloured if standard output is a terminal with colours."""
     coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     lines = []
     for document, entities in zip(X, outputs, strict=True):
@@ -113,7 +113,7 @@ def _sentences(
     end: Callable[[Piece], str],
     spelt: Callable[[str], str],
 ) -> Iterator[str]:
-    """The sentences, with what `begin` and `end` write around the pieces of mentions."""
+    """The sentences; `begin` and `end` give the text before and after each piece of a mention."""
     words, sentence = document.columns["word"], document.sentence.tolist()
     opened: list[list[Piece]] = [[] for _ in words]
     closed: list[list[Piece]] = [[] for _ in words]
@@ -132,7 +132,7 @@ def _sentences(
 
 
 def _pieces(document: Mentions, entities: Sequence[int]) -> Iterator[Piece]:
-    """The pieces of all mentions, nested: the outer ones first. Mentions are cut where a sentence ends, too."""
+    """The pieces of all mentions, properly nested, outer ones first; mentions are also cut at ends of sentences."""
     sentence = document.sentence.tolist()
     around: list[int] = []
     order = sorted(zip(document.spans, entities, strict=True), key=lambda each: (each[0][0], -each[0][1]))

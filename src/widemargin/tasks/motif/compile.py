@@ -28,7 +28,7 @@ from widemargin.text.sequences import Sequences, Span, as_sequences
 def compile_motif(parameters: MotifParameters, data: Data) -> Compiled[MotifModel]:
     """Compile sequences and classes to arrays; a label of None is a background sequence.
 
-    With several lengths, each is tried first.
+    If there are several lengths, each is trained first, and the best is used.
     """
     X, y = as_sequences(data.X), plain_labels(data.y)
     if len(X) != len(y):
@@ -64,7 +64,7 @@ def _both_strands(parameters: MotifParameters) -> bool:
 
 
 def _weights(parameters: MotifParameters, sample_weight: Any, y: list[Any]) -> FloatVector:
-    """The weights of examples, times that of background."""
+    """The weights of examples; those of background sequences are multiplied by `background_weight`."""
     each = parameters.background_weight
     if not is_number(each) or each < 0:
         raise WidemarginError(f"background_weight must be a number of at least 0, not {each!r}")
@@ -88,7 +88,7 @@ def _accuracy(examples: MotifExamples, positive: BoolVector, n_jobs: int | None)
 
 
 def _completions(examples: MotifExamples, given: Any) -> LongVector:
-    """The user's own windows: for each sequence its start, a `Span`, or None where it is negative."""
+    """The user's windows as completions: for each sequence the start, a `Span`, or None if it is negative."""
     if len(given) != examples.n_examples:
         raise DataError(f"there are {examples.n_examples} sequences, but {len(given)} completions")
     places = [-1 if each is None else _place(each) for each in given]
@@ -110,13 +110,13 @@ def _model(
     solution: Solution,
     summary: dict[str, Any],
 ) -> MotifModel:
-    """The model, with the letters counted where the positive sequences have their motif."""
+    """The model, with counts of letters at the sites of the motif in positive sequences."""
     shape, w = examples.shape, solution.w
-    # The length that was chosen, so that training again gives the same model.
+    # Recorded, so that training again with these parameters gives the same model.
     summary["parameters"]["length"] = reads.length
     batch = np.flatnonzero(examples.positive).astype(np.int32)
     places, scores = examples.best(w, batch)
-    # Those that are predicted to have none would blur it; unless these are all.
+    # Sequences predicted to be negative would blur the motif, but are better than none.
     sure = scores > 0.0 if (scores > 0.0).any() else np.ones(len(scores), dtype=bool)
     reader = Reader(examples.coded, shape.length, shape.n_letters, shape.complement)
     return MotifModel(
@@ -152,10 +152,10 @@ def best_length(
     positive: BoolVector,
     lengths: Sequence[int],
 ) -> dict[str, float]:
-    """The score of every length, the best first, the shorter one of equals.
+    """The score of every length, the best first; ties go to the shorter one.
 
-    The score is the development accuracy, or else the area under the curve on folds of the training data that were not
-    trained on. The objective is no judge: a longer motif has more weights, so it is nearly always lower.
+    The score is the development accuracy. Without development data, it is the area under the curve on held-out folds of
+    the training data. The objective cannot decide: a longer motif has more weights, so it is nearly always lower.
     """
     quiet = replace(parameters, verbose=False)
     fold = _folds(data.y, positive)
@@ -179,7 +179,7 @@ def best_length(
 def _scored(
     compile_data: Callable[..., Compiled[Any]], parameters: MotifParameters, data: Data, X: Any, y: Any
 ) -> tuple[float, float]:
-    """The area under the curve and the accuracy on other data, after training."""
+    """Train, and return the area under the curve and the accuracy on other data."""
     model, solution = train(compile_data, parameters, data)
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt
@@ -189,10 +189,10 @@ def _scored(
 
 
 def _folds(y: Sequence[Any], positive: BoolVector) -> LongVector:
-    """A fold for every sequence, the same number of each class in each; background is never left out."""
+    """A fold for every sequence, balanced by class; −1 for background, which is always trained on."""
     fold = np.full(len(y), -1, dtype=np.int64)
     background = np.array([label is None for label in y], dtype=bool)
-    # If nothing else is negative, background must be what positive sequences are compared with.
+    # If only background sequences are negative, folds need them to compare positive sequences with.
     negative = ~positive & (~background if (~positive & ~background).any() else True)
     rng = np.random.default_rng(0)
     for members in (np.flatnonzero(positive), np.flatnonzero(negative)):

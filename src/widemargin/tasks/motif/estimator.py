@@ -27,7 +27,7 @@ from widemargin.text.sequences import as_sequences
 @documented(MotifModel)
 @dataclass(kw_only=True, repr=False, eq=False)
 class MotifFinder(MotifParameters, Classifying, Estimator[MotifModel]):
-    """Finds the motif that tells positive sequences from negative ones (Yu & Joachims 2009).
+    """Finds the motif that distinguishes positive sequences from negative ones (Yu & Joachims 2009).
 
     Attributes
     ----------
@@ -38,14 +38,14 @@ class MotifFinder(MotifParameters, Classifying, Estimator[MotifModel]):
     consensus_ : str
         The most frequent letter at each place.
     length_ : int
-        The length of the motif: the best, if several were tried.
+        The length of the motif; if several were tried, the best of them.
     lengths_ : dict
         The score of every length that was tried.
 
     Notes
     -----
-    `X` is a list of strings. `y` holds two labels; None stands for a background sequence, which is negative and counts
-    `background_weight`.
+    `X` is a list of strings. `y` holds two labels; None stands for a background sequence, which is negative and has
+    the weight `background_weight`.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class MotifFinder(MotifParameters, Classifying, Estimator[MotifModel]):
         callbacks : informed as training proceeds
         checkpoint : a file that saves the run as it proceeds
         resume : continue from the checkpoint, if it exists, exactly as its run would have continued
-        background : more sequences, which are negative and count `background_weight` each
+        background : more negative sequences, with the weight `background_weight` each
         """
         if background is not None:
             X, more = as_sequences(X), as_sequences(background)
@@ -99,7 +99,7 @@ class MotifFinder(MotifParameters, Classifying, Estimator[MotifModel]):
         return self._ask("scores", X)
 
     def locate(self, X: Any, *, everywhere: bool = False) -> list[Site | None]:
-        """The site of the motif in each positive sequence; `everywhere`, the best window of negative ones, too."""
+        """The site of the motif in each positive sequence; with `everywhere`, also the best window of negative ones."""
         return self._ask("locate", X, everywhere=everywhere)
 
     def locate_best(self, X: Any, k: int) -> list[list[Site]]:

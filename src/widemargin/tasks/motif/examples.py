@@ -1,13 +1,13 @@
-"""Motifs: a sequence is positive if it holds one, and nobody knows where (Yu & Joachims 2009, §5.1).
+"""Motifs: a sequence is positive if it contains one, at an unknown place (Yu & Joachims 2009, §5.1).
 
     φ(x, +1, h) = Σ_{j < l} M_j(x_{h+j}) + Σ_{i outside the window} B(x_i)      φ(x, −1) = Σ_i B(x_i)
 
-M_j counts letters at place j of the motif, B counts letters in their contexts (`letters`). What both have in common
-makes no difference, so here φ(x, −1) = 0 and φ(x, +1, h) = Σ_j M_j(x_{h+j}) − Σ_{i in the window} B(x_i). An error is
-a wrong class, whatever h is. A bias would be nothing new: a number added to all weights of M is one.
+M_j counts letters at place j of the motif, B counts letters in their contexts (`letters`). Terms that both classes
+share cancel out, so here φ(x, −1) = 0 and φ(x, +1, h) = Σ_j M_j(x_{h+j}) − Σ_{i in the window} B(x_i). An error is a
+wrong class, whatever h is. There is no bias: a constant added to all weights of M acts as one.
 
-The weights are those of M (l × letters), then those of B. On two strands h also says which one the motif is read from:
-M reads the reverse complement of the window, B stays with the strand that is given.
+The weights are those of M (l × letters), then those of B. With two strands, h also names the strand of the motif: for
+the other strand, M reads the reverse complement of the window, while B always reads the given strand.
 
 An output is −1 for negative, otherwise 2h + strand.
 """
@@ -27,7 +27,7 @@ from widemargin.tasks.motif.seeds import Reader, seeded
 
 
 class Shape(NamedTuple):
-    """The weights there are: l × letters, and contexts.
+    """The layout of the weights: l × letters, then contexts.
 
     `complement` gives the number of each letter's complement; it is empty if only one strand is read.
     """
@@ -100,7 +100,7 @@ def _differences(coded: Coded, batch: IntVector, gold: LongVector, outputs: Long
 
 @kernel
 def _weighted_sum(coded: Coded, i: int, weights: FloatMatrix, shape: Shape, sums: FloatVector) -> None:
-    """sums = Σ weights[h, strand] φ of the windows of sequence i, a number per weight."""
+    """Write sums = Σ weights[h, strand] φ(window) over the windows of sequence i, an entry per weight."""
     begin, n_matrix = coded.indptr[i], shape.length * shape.n_letters
     sums[:] = 0.0
     for h in range(weights.shape[0]):
@@ -118,15 +118,15 @@ def _weighted_sum(coded: Coded, i: int, weights: FloatMatrix, shape: Shape, sums
 class MotifExamples:
     """Sequences with their classes (or without, for prediction only), compiled to arrays.
 
-    A window is a choice (`structures.classes`), but the scores of all windows are not kept: `decoders.windows` searches
-    a sequence in one pass, and models ask for the best window of negative sequences, too.
+    A window could be a choice of `structures.classes`, but that would store the scores of all windows;
+    `decoders.windows` searches a sequence in one pass. Models also need the best window of negative sequences.
 
     Parameters
     ----------
     coded : the sequences
     length, n_letters, n_contexts : the numbers of weights
-    positive : which sequences are positive; None when they are only to be decoded
-    complement : the number of each letter's complement, to read both strands
+    positive : which sequences are positive; None for prediction only
+    complement : the number of each letter's complement, to read both strands; None to read one
     """
 
     exact = True
@@ -148,7 +148,7 @@ class MotifExamples:
         self.n_weights = self.shape.n_weights
         self.positive = np.zeros(self.n_examples, dtype=bool) if positive is None else positive
         self.gold = np.where(self.positive, 0, -1).astype(np.int64)
-        # Two nanoseconds for each letter that a window covers, measured.
+        # Measured: two nanoseconds per letter of each window.
         self.work = 0.002 * self.n_windows * length * self.shape.n_strands
         self._check(coded)
 
@@ -164,11 +164,11 @@ class MotifExamples:
             raise DataError(f"sequence {i + 1} is positive, but shorter than a motif of {self.shape.length} letters")
 
     def best(self, w: FloatVector, batch: IntVector) -> tuple[LongVector, FloatVector]:
-        """The best window of each sequence, and by how much it scores above being negative."""
+        """The best window of each sequence, and its score; the negative class scores 0."""
         return best_windows(self.coded, batch, self.shape.windows(w))
 
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> LongVector:
-        """The best window of each sequence, or −1 if it scores at most as much as being negative."""
+        """The best window of each sequence, or −1 if it scores no more than the negative class."""
         places, scores = self.best(w, batch)
         scales = per_example(error_scale, batch)
         return np.where(scores + np.where(self.positive[batch], -scales, scales) > 0.0, places, -1)
@@ -180,7 +180,7 @@ class MotifExamples:
         return Differences(errors, _differences(self.coded, batch, gold, outputs, self.shape))
 
     def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
-        """−log p of the gold window, or of being negative, and φ(gold) − E[φ] (`core.examples.Marginals`)."""
+        """−log p of the gold window or the negative class, and φ(gold) − E[φ] (`core.examples.Marginals`)."""
         return self._expectation(w, batch, error_scale, any_window=False)
 
     def expectation_over_completions(
@@ -190,7 +190,7 @@ class MotifExamples:
         return self._expectation(w, batch, error_scale, any_window=True)
 
     def _expectation(self, w: FloatVector, batch: IntVector, error_scale: float, *, any_window: bool) -> Differences:
-        """By a sum over all windows, and over being negative, which scores 0."""
+        """Losses and feature differences, by sums over all windows and the negative class, which scores 0."""
         windows, losses, rows = self.shape.windows(w), np.empty(len(batch)), [NO_ROWS]
         for k, i in enumerate(batch.tolist()):
             positive, gold, sums = self.positive[i], int(self.gold[i]), np.empty(self.n_weights)
@@ -241,7 +241,7 @@ class MotifExamples:
         return other
 
     def guess(self, rng: np.random.Generator) -> LongVector:
-        """Windows at random, all equally likely."""
+        """Random windows from the uniform distribution."""
         starts = rng.integers(0, np.maximum(self.n_windows, 1))
         strands = rng.integers(0, self.shape.n_strands, size=self.n_examples)
         return np.where(self.positive, 2 * starts + strands, -1)

@@ -21,7 +21,7 @@ from widemargin.text.sequences import Sequences, Span
 
 
 class Site(NamedTuple):
-    """The letters `start:end` of a sequence, counted from 0, and how much they score as the motif.
+    """The letters `start:end` of a sequence, counted from 0, and their score as a motif.
 
     On the strand ``"-"`` the motif is read from the other strand: `letters` are the reverse complement.
     """
@@ -34,7 +34,7 @@ class Site(NamedTuple):
 
 
 def best_sites(scores: FloatMatrix, k: int, length: int) -> list[tuple[int, float]]:
-    """2h + strand and score of the `k` best windows that do not overlap, the best first; `scores` are of all windows.
+    """2h + strand and score of the `k` best windows without overlap, best first; `scores` has a row per window.
 
     >>> best_sites(np.array([[3.0], [4.0], [1.0], [2.0]]), 2, 2)
     [(2, 4.0), (6, 2.0)]
@@ -49,9 +49,9 @@ def best_sites(scores: FloatMatrix, k: int, length: int) -> list[tuple[int, floa
 
 
 def share_found(sites: Sequence[Site | None], gold: Sequence[Sequence[Span]]) -> tuple[float, int]:
-    """The share of sequences with gold sites whose predicted site is one of them, and how many these sequences are.
+    """The share of sequences whose predicted site is a gold site, among those with gold sites; and their number.
 
-    A site is found if at least half of the shorter of the two is covered; strands do not matter.
+    Two sites match if they share at least half of the shorter one; strands do not matter.
 
     >>> share_found([Site(4, 15, "+", "", 1.0), None], [[Span(0, 10)], [Span(3, 9)]])
     (0.5, 2)
@@ -67,9 +67,9 @@ def _covers(site: Site, gold: Span) -> bool:
 
 
 READERS = {"fasta": fasta.parse, "sequences": sequences.parse}
-POSITIVE = "1"  # the label of sequences that have none, where others are in files of their own
+POSITIVE = "1"  # the label of sequences without one, if negative or background sequences have their own file
 OTHERS: Mapping[str, Any] = {"negative": "-1", "background": None}
-"""Options that name files of more training data, and the labels of these."""
+"""Options that name files of more training data, and the label of the sequences in each."""
 HEADER = ("#id", "label", "score", "start", "end", "strand", "site", "sequence")
 
 
@@ -77,9 +77,9 @@ class MotifFiles(Files):
     """Files with sequences and their classes."""
 
     def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
-        """The sequences of a file and their labels; the training data with the sequences of other files.
+        """The sequences of a file and their labels; training data include the sequences of the files in `OTHERS`.
 
-        Training data are read before anything is known `about` similar files.
+        The file holds training data if `about`, facts about similar files, is empty.
         """
         data = read_sequences(path, reading)
         others = {name: label for name, label in OTHERS.items() if own.get(name) and not about}
@@ -92,7 +92,7 @@ class MotifFiles(Files):
         return _corpus(X, y, reading, data)
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Drop the names of other files."""
+        """Drop the options that only reading needs: names of other files."""
         return {name: value for name, value in given.items() if name not in OTHERS}
 
     def likeness(self, raw: RawText, reading: Reading) -> Likeness:
@@ -109,7 +109,7 @@ class MotifFiles(Files):
 
 
 def read_sequences(path: Source, reading: Reading) -> SequenceData:
-    """Read a file of sequences, in the format that is asked for or that it looks like."""
+    """Read a file of sequences, in the given format or the one that it looks like."""
     if reading.format not in (None, *READERS):
         raise WidemarginError(f"motifs are in {' or '.join(READERS)} files, not {reading.format}")
     if reading.columns is not None or reading.text:
@@ -132,7 +132,7 @@ def read_corpus(path: Source, reading: Reading, *, gold: bool) -> Corpus:
 
 
 def labels_of(data: SequenceData) -> list[str]:
-    """The label of every sequence, which must be there."""
+    """The label of every sequence; raise if there are none."""
     if not any(data.labels):
         raise DataError(
             f"{data.raw.source} has no labels; a table has them in a column, FASTA files as label=… in the headers"
@@ -143,7 +143,7 @@ def labels_of(data: SequenceData) -> list[str]:
 def located_table(
     X: Sequences, labels: Sequence[Any], scores: Sequence[float], sites: Sequence[Site | None], *, headed: bool = True
 ) -> str:
-    """A table with the site of each sequence that has one; it can be read again, unless it is not `headed`."""
+    """A table of all sequences with their labels, scores and sites; with its header, it can be read again."""
     rows = [
         [X.name(i), str(label), f"{score:.6g}", *_spelt(site), X.texts[i]]
         for i, (label, score, site) in enumerate(zip(labels, scores, sites, strict=True))
@@ -161,7 +161,7 @@ def _corpus(X: Sequences, y: Any, reading: Reading, data: SequenceData) -> Corpu
 
 
 SPELLINGS = ("1", "+", "+1", "1.0", "true", "yes", "positive", "pos")
-"""How people spell the positive label."""
+"""Common spellings of the positive label."""
 
 
 def plain_labels(y: Any) -> list[Any]:

@@ -1,8 +1,8 @@
-"""How sequences are read: as numbers of letters, and of contexts of a Markov model.
+"""Sequences as arrays: the number of each letter, and of its context in a Markov model.
 
-A letter's context is the letter itself with the `order` letters before it. A letter outside the alphabet, such as N in
-DNA, has no number and belongs to no context; neither do the first `order` letters of a sequence have one. What has no
-number has no features.
+The context of a letter is the letter itself with the `order` letters before it. A letter outside the alphabet, such as
+N in DNA, has no number and belongs to no context. The first `order` letters of a sequence have no context. Letters and
+contexts without a number have no features.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from widemargin.tasks.motif.examples import MotifExamples
 from widemargin.text.sequences import Sequences
 
 ALPHABETS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
-"""Alphabets that have a name."""
+"""The alphabets with names."""
 
 COMPLEMENTS = {"ACGT": "TGCA", "ACGU": "UGCA"}
 MOST_LETTERS, MOST_CONTEXTS = 100, 1 << 24
 
 
 def letters_of(alphabet: str) -> str:
-    """The letters of an alphabet, given by its name or as they are.
+    """The letters of an alphabet, given by its name or as the letters themselves.
 
     >>> letters_of("dna"), letters_of("HP")
     ('ACGT', 'HP')
@@ -38,7 +38,7 @@ def letters_of(alphabet: str) -> str:
 
 
 def complement_of(letters: str) -> LongVector:
-    """The number of every letter's complement; the last is for letters outside the alphabet, which have none."""
+    """The number of every letter's complement; the last entry is for unknown letters, which stay unknown."""
     if sorted(letters) not in (sorted(known) for known in COMPLEMENTS):
         raise WidemarginError(f"only DNA and RNA have two strands; the letters are {letters!r:.60}")
     known = next(each for each in COMPLEMENTS if sorted(each) == sorted(letters))
@@ -47,7 +47,7 @@ def complement_of(letters: str) -> LongVector:
 
 
 def n_contexts(n_letters: int, order: int) -> int:
-    """How many contexts there are; raises an error if these are too many."""
+    """The number of contexts; raises an error if there are too many."""
     if not (isinstance(order, int) and order >= 0):
         raise WidemarginError(f"order must be a whole number of at least 0, not {order!r}")
     count = n_letters ** (order + 1) if order < 64 else MOST_CONTEXTS + 1
@@ -90,9 +90,9 @@ def code(texts: Sequence[str], letters: str, order: int) -> Coded:
 
 
 def checked_letters(X: Sequences, letters: str) -> Sequences:
-    """Return `X`, or raise an error about the first sequence that cannot be one of this alphabet.
+    """Return `X`, or raise an error about the first sequence that does not fit the alphabet.
 
-    Any letter may stand for an unknown one, and so may * - . and ?; but one letter at least must be known.
+    Other letters and * - . ? count as unknown letters; every sequence needs at least one known letter.
     """
     known = {*letters} if any(letter.islower() for letter in letters) else {*letters, *letters.lower()}
     for i, text in enumerate(X.texts):
@@ -106,7 +106,7 @@ def checked_letters(X: Sequences, letters: str) -> Sequences:
 
 
 def reverse_complement(text: str, letters: str) -> str:
-    """The letters of the other strand, in the order in which it is read; unknown letters stay.
+    """The letters of the other strand in its own reading order; unknown letters stay.
 
     >>> reverse_complement("AACN", "ACGT")
     'NGTT'
@@ -116,7 +116,7 @@ def reverse_complement(text: str, letters: str) -> str:
 
 
 class Reads(NamedTuple):
-    """All that is needed, beside weights, to look for a motif."""
+    """The settings of a search for a motif: everything but the weights."""
 
     letters: str
     length: int

@@ -1,7 +1,7 @@
 """Sequence logos (Schneider & Stephens 1990): at each place a stack of letters as high as its information in bits.
 
 In the stack each letter is as high as its probability times the information, the most frequent on top. Letters are
-drawn as outlines, so every viewer shows the same. On a terminal a stack has as many rows as fit its height.
+drawn as outlines, so every viewer shows the same. On a terminal the number of rows of a stack stands for its height.
 """
 
 from collections.abc import Iterator
@@ -20,10 +20,10 @@ PSEUDO = 1.0  # the background counts as one more site, so that no probability i
 
 
 class Motif(NamedTuple):
-    """The motif as biologists keep it: the numbers of letters (l × letters) at its sites, and their shares anywhere.
+    """The motif as biologists keep it: counts of letters (l × letters) at its sites, and their shares in all data.
 
-    Letters are counted where the trained model finds the motif in its positive training sequences, as motif databases
-    do. The weights of the model are something else: they tell the motif from its surroundings, and are no
+    As in motif databases, letters are counted at the sites that the trained model finds in its positive training
+    sequences. The weights of the model are different: they distinguish the motif from its surroundings, and are not
     probabilities.
     """
 
@@ -80,7 +80,7 @@ SHORTEST = 0.002  # of the whole height; letters below are left out
 
 
 class Placed(NamedTuple):
-    """A letter of a logo: its place, and from where to where it reaches, as shares of the highest possible stack."""
+    """A letter of a logo: its place, its bottom and its top, as shares of the highest possible stack."""
 
     place: int
     letter: str
@@ -148,7 +148,7 @@ def logo_png(motif: Motif) -> bytes:
 
 
 def logo_lines(motif: Motif, height: int = LINES) -> list[str]:
-    r"""The logo as lines for a terminal, the highest first; empty columns are places without information.
+    r"""The logo as lines for a terminal, the top line first; empty columns are places without information.
 
     >>> sure = Motif("ACGT", np.array([[9.0, 0, 0, 0], [0, 5, 0, 5]]) * 1000, np.full(4, 0.25), False)
     >>> print(*logo_lines(sure, 4), sep="\n")

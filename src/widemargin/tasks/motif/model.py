@@ -40,14 +40,14 @@ from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.sequences import Sequences, as_sequences
 
 MOST_SITES = 1e15
-"""More sites than any data have; sums of such counts are still exact."""
+"""A limit for counts in model files, beyond any data; sums of such counts are still exact."""
 
 
 @dataclass
 class MotifModel(Answers):
     """A trained motif finder: its labels are the negative and the positive one.
 
-    `matrix` and `background` are the weights. `found` and `frequencies` describe the motif where it was found in the
+    `matrix` and `background` are the weights. `found` and `frequencies` are the counts and shares of letters in the
     training data (`logo.Motif`).
     """
 
@@ -85,13 +85,13 @@ class MotifModel(Answers):
 
     @property
     def motif(self) -> Motif:
-        """How often each letter is at each place of the motif."""
+        """The counts of letters at each place of the motif."""
         return Motif(self.reads.letters, self.found, self.frequencies, self.reads.both_strands)
 
     # With data at hand.
 
     def best(self, X: Any, n_threads: int = 1) -> tuple[LongVector, FloatVector]:
-        """2h + strand of the best window of each sequence, −1 if it has none, and its score."""
+        """2h + strand of the best window of each sequence, and its score; −1 if the sequence is too short."""
         X = checked_letters(as_sequences(X), self.reads.letters)
         examples = self.reads.examples(X.texts)
         parts = in_shares(examples, partial(examples.best, self.w), n_threads)
@@ -109,7 +109,7 @@ class MotifModel(Answers):
         return [self.labels[int(score > 0.0)] for score in self.scores(X, n_threads)]
 
     def locate(self, X: Any, n_threads: int = 1, *, everywhere: bool = False) -> list[Site | None]:
-        """The site of the motif in each positive sequence; `everywhere`, the best window of negative ones, too."""
+        """The site of the motif in each positive sequence; with `everywhere`, also the best window of negative ones."""
         X = as_sequences(X)
         places, scores = self.best(X, n_threads)
         return [
@@ -132,7 +132,7 @@ class MotifModel(Answers):
     def answers(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, best: int | None, confidence: bool
     ) -> list[dict[str, Any]]:
-        """One dict per sequence: its name, label, score, site and, if wanted, confidence and the `best` sites."""
+        """One dict per sequence: its name, label, score and site; on request also confidence and the `best` sites."""
         X = as_sequences(X)
         places, scores = self.best(X, n_threads)
         parts: list[list[dict[str, Any]]] = [
@@ -158,18 +158,18 @@ class MotifModel(Answers):
         return self.curve("labels")(np.abs(self.scores(X, n_threads)))
 
     def predict_proba(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """The probability of either label for every sequence: what is not confidence is left to the other one."""
+        """The probability of either label for every sequence: the confidence, and 1 minus it for the other label."""
         sure, positive = self.confidence(X, n_threads), self.scores(X, n_threads) > 0.0
         right = np.where(positive, sure, 1.0 - sure)
         return np.stack([1.0 - right, right], axis=1)
 
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
-        """The labels predicted for `X`, judged by `y`."""
+        """The labels predicted for `X`, compared with `y`."""
         scores, positive = self.scores(X, n_threads), self._positive(X, y)
         return {"labels": Judged.of([np.abs(scores)], ((scores > 0.0) == positive).tolist())} if len(scores) else {}
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """How many labels are right, how well scores separate the classes, and whether known sites are found."""
+        """The share of right labels, how well scores separate the classes, and the share of known sites found."""
         X, begin = as_sequences(X), perf_counter()
         sites = self.locate(X, n_threads, everywhere=True)
         seconds = {"searching": perf_counter() - begin}

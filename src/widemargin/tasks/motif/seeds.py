@@ -1,14 +1,14 @@
 """First completions: a rough motif, found by counting short words.
 
-Random windows seldom lead anywhere: on ARS sequences of yeast, training then ends near chance. So:
+Starting from random windows seldom works: on ARS sequences of yeast, training then ends near chance. Instead:
 
-1. Words of a few letters are ranked by how much more often positive sequences hold them than negative ones: by z of
-   the difference of two shares.
-2. Each of the best words is the middle of a motif, refined as by expectation maximisation with hard choices: the best
-   windows of the better half of the positive sequences are counted, and the logarithms of the odds of their letters
-   are the next motif.
-3. The motif with the best area under the curve, over all words and all steps, is moved to the left or right to where
-   its windows have the most information: neither the steps above nor training would move it. It chooses the windows.
+1. Words of a few letters are ranked by the z-score of the difference between their shares in positive and in negative
+   sequences.
+2. Each of the best words is the middle of a motif, which hard expectation maximisation refines: the letters in the best
+   windows of the better half of the positive sequences are counted, and their log odds are the next motif.
+3. The motif with the best area under the curve, over all words and steps, is shifted to the left or right, to the place
+   where its windows have the most information: neither the steps above nor training would move it. It then chooses the
+   windows.
 """
 
 from typing import Any, NamedTuple
@@ -22,11 +22,11 @@ from widemargin.metrics import area_under_curve
 MOST_WORDS = 10_000  # the number of words of the chosen size
 N_SEEDS, N_STEPS = 20, 3
 MOST_NEGATIVE = 1000  # more would take time and hardly change the ranks
-STRENGTH, PSEUDO = 8.0, 4.0  # how many sequences a word stands for, and how many the background
+STRENGTH, PSEUDO = 8.0, 4.0  # a word counts like this many sequences, the background like this many
 
 
 class Reader(NamedTuple):
-    """Sequences and how they are read: the length of windows, the letters and, for two strands, their complements."""
+    """Sequences, the length of windows, the number of letters and, for two strands, their complements."""
 
     coded: Coded
     length: int
@@ -41,7 +41,7 @@ class Reader(NamedTuple):
         return best_windows(self.coded, batch, windows_of(np.stack(strands), none))
 
     def counted(self, batch: IntVector, places: LongVector) -> FloatMatrix:
-        """How often each letter is at each place of these windows."""
+        """The counts of letters at each place of these windows."""
         starts, strands = self.coded.indptr[batch] + places // 2, places % 2
         counts = np.zeros((self.length, self.n_letters + 1))
         for j in range(self.length):
@@ -60,7 +60,7 @@ class Reader(NamedTuple):
 
 
 class Rough(NamedTuple):
-    """A rough motif: the logarithms of odds, the area under the curve, and the information of its windows."""
+    """A rough motif: its log odds, the area under the curve, and the information of its windows."""
 
     odds: FloatMatrix
     area: float
@@ -76,17 +76,17 @@ class Search(NamedTuple):
     frequencies: FloatVector
 
     def odds(self, counts: FloatMatrix) -> FloatMatrix:
-        """The logarithms of the odds of letters, against letters anywhere."""
+        """The log odds of letters in windows against letters anywhere."""
         return np.log(counts / counts.sum(axis=1, keepdims=True) / self.frequencies)
 
     def better_half(self, places: LongVector, scores: FloatVector) -> tuple[IntVector, LongVector]:
-        """The positive sequences with the best windows, and these."""
+        """The better half of the positive sequences by the scores of their windows, and these windows."""
         n = int(self.positive.sum())
         order = np.argsort(-scores[:n], kind="stable")[: max(1, n // 2)]
         return self.batch[order], places[order]
 
     def refined(self, counts: FloatMatrix) -> Rough:
-        """The best motif of several steps from here."""
+        """The motif with the best area under the curve among several steps of refinement."""
         best = Rough(self.odds(counts), -1.0)
         for _ in range(N_STEPS + 1):
             odds = self.odds(counts)
@@ -102,7 +102,7 @@ class Search(NamedTuple):
         return float((counts / counts.sum(axis=1, keepdims=True) * self.odds(counts)).sum())
 
     def shifted(self, odds: FloatMatrix) -> FloatMatrix:
-        """The letters counted in windows a little to the left or right, where they have the most information."""
+        """The counts of letters in windows shifted to the left or right, to where they have the most information."""
         batch, places = self.better_half(*self.reader.best(odds, self.batch))
         n_windows = np.diff(self.reader.coded.indptr)[batch] - self.reader.length + 1
         reach = self.reader.length // 2
@@ -115,7 +115,7 @@ class Search(NamedTuple):
 
 
 def seeded(reader: Reader, positive: AnyArray) -> LongVector:
-    """The windows that a rough motif chooses in all sequences; −1 where there is none."""
+    """The windows that a rough motif chooses in all sequences; −1 in sequences that are too short."""
     negative = np.flatnonzero(~positive)
     chosen = np.concatenate([np.flatnonzero(positive), negative[:: -(-len(negative) // MOST_NEGATIVE) or 1]])
     batch, right = chosen.astype(np.int32), positive[chosen]
@@ -131,7 +131,7 @@ def seeded(reader: Reader, positive: AnyArray) -> LongVector:
 
 
 def enriched(reader: Reader, batch: IntVector, positive: AnyArray) -> list[LongVector]:
-    """The words that positive sequences hold most often, compared with negative ones; each as its letters' numbers."""
+    """The words that set positive sequences apart most, best first; each as the numbers of its letters."""
     n, size = reader.n_letters, 1
     while n ** (size + 1) <= MOST_WORDS and size < reader.length:
         size += 1
@@ -147,7 +147,7 @@ def enriched(reader: Reader, batch: IntVector, positive: AnyArray) -> list[LongV
 
 
 def _words(reader: Reader, i: int, size: int) -> LongVector:
-    """The distinct words of sequence i; of a word and its reverse complement, the one with the smaller number."""
+    """The distinct words of sequence i; with two strands, the smaller number of a word and its reverse complement."""
     begin, end = reader.coded.indptr[i], reader.coded.indptr[i + 1]
     letters = reader.coded.letters[begin:end].astype(np.int64)
     count = max(0, len(letters) - size + 1)

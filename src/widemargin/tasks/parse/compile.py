@@ -39,7 +39,7 @@ PREDICTABLE = ("word", "upos", "xpos")
 
 
 def survey_trees(parameters: ParserParameters, data: Data) -> Survey:
-    """The labels and columns of a part of the data, and whether its trees have one root each."""
+    """The labels and columns of a piece of the data, and whether each of its trees has at most one root."""
     columns = as_columns(data.X)
     heads, column = as_dependencies(columns, data.y)
     facts = {
@@ -58,7 +58,7 @@ TAGS = TagColumns(as_columns, columns_read)
 
 
 def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | None = None) -> Compiled[Parser]:
-    """Compile features and trees to arrays; labels and templates are those of the `survey` of all parts, if given."""
+    """Compile features and trees to arrays; a `survey` of all pieces, if given, decides on labels and templates."""
     if parameters.dev_metric not in METRICS:
         raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
     columns = as_columns(data.X)
@@ -89,7 +89,7 @@ def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | 
 
 
 def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtractor:
-    """The templates that are given, or those of the library that look only at these columns."""
+    """The user's templates, or the default ones that read only these columns."""
     defaults = {"arc": ARC_TEMPLATES, "label": LABEL_TEMPLATES}
     if parameters.order != 1:
         defaults["sibling"] = SIBLING_TEMPLATES
@@ -116,6 +116,6 @@ def _score(parameters: ParserParameters, model: Parser, X: Columns, gold: Depend
 
 
 def _numbers(values: Sequence[str], labels: Sequence[str]) -> IntVector:
-    """The numbers of labels; −1 for those not seen in training."""
+    """The number of each value among `labels`; −1 for labels not seen in training."""
     number = {label: k for k, label in enumerate(labels)}
     return np.array([number.get(value, -1) for value in values], dtype=np.int32)

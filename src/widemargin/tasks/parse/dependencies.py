@@ -1,8 +1,7 @@
 """Gold dependency trees: the columns `head` and `deprel` of a corpus, or lists of arcs, checked and turned into arrays.
 
-Every token has one head, another token of its sentence or the root, 0, and from every token the heads lead to the root;
-several tokens may hang on the root. A relation is any text. In a corpus without relations all are `_`, which is then
-the only one.
+Every token has one head: another token of its sentence, or 0 for the root. Following heads from any token leads to the
+root. Several tokens may hang on the root. A relation is any text; a corpus without relations has `_` for every token.
 
 `ParseFiles` reads them from CoNLL-U and CoNLL-X.
 """
@@ -35,7 +34,7 @@ Place = Callable[[int], str]
 
 
 class Dependencies(NamedTuple):
-    """The head of every token, counted within its sentence from 1 with 0 for the root, and its relation."""
+    """The head and the relation of every token; heads count from 1 within their sentence, and 0 is the root."""
 
     heads: IntVector
     labels: Column
@@ -51,7 +50,7 @@ def arcs(given: Document | Columns) -> Dependencies:
     Raises
     ------
     DataError
-        If a sentence has no tree; the message names the file and the line, or the sentence and the token.
+        If the arcs of a sentence are not a tree; the message names the file and the line, or sentence and token.
     """
     columns = given.columns if isinstance(given, Document) else given
     place = _line(given) if isinstance(given, Table) else _token(columns.indptr, columns.source)
@@ -66,7 +65,7 @@ def arcs(given: Document | Columns) -> Dependencies:
 
 
 def as_arcs(sizes: Sequence[int], y: Any) -> Dependencies:
-    """The trees in `y`, a list of pairs (head, relation) for every sentence; `sizes` counts their tokens.
+    """The trees in `y`, which has a list of (head, relation) for each sentence; `sizes` has their numbers of tokens.
 
     >>> as_arcs([2], [[(2, "det"), (0, "root")]]).labels.strings()
     ['det', 'root']
@@ -189,7 +188,7 @@ def _token(indptr: LongVector, source: str) -> Place:
 
 
 def _number(text: str) -> int:
-    """The number in `text`; −1 if it is not a number that a sentence can have."""
+    """The number in `text`; −1 if it is not a number, or has ten digits or more."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
 
 

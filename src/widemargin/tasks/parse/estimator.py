@@ -30,8 +30,8 @@ class DependencyParser(ParserParameters, TreeEstimator[Parser]):
     -----
     X is a list of sentences whose tokens are dicts of columns (``{"word": …, "upos": …}``) or words alone; or
     `Columns`, as readers return them. With predicted tags, `fit` learns to tag from the columns of X, and `predict`
-    reads nothing but words. y is a list of (head, label) for each sentence, where heads count from 1 and 0 is
-    the root; or the result of `widemargin.tasks.parse.dependencies.arcs` for a file.
+    reads only words. y has a list of (head, label) for each sentence; heads count from 1, and 0 is the root. Or y is
+    the result of `widemargin.tasks.parse.dependencies.arcs` for a file.
 
     Examples
     --------

@@ -3,9 +3,9 @@
     ⟨w, φ(x, y)⟩ = Σ over arcs (h, m, l) of arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)  [+ grandparent(g, h, m)]]
 
 Features are hashed into one table of 2^bits weights (`keys`); with labels they have a weight per label, side by side.
-Trees are projective or not, with one root or several. The error counts wrong arcs: those with the wrong head, and those
-with the right head and the wrong label, each times its cost. The structure is `structures.dependencies`, the linear map
-is `tasks.parse.tree_features`.
+Trees are projective or not, with one root or several. The error is the sum of costs of wrong arcs: one cost for a wrong
+head, another for the right head with a wrong label. The structure is `structures.dependencies`, the linear map is
+`tasks.parse.tree_features`.
 """
 
 from dataclasses import dataclass, replace
@@ -37,10 +37,10 @@ from widemargin.tasks.parse.keys import STEPS, TreeKeys
 from widemargin.tasks.parse.tree_features import TreeFeatures
 
 NANOSECONDS_PROJECTIVE = 0.45
-"""Measured: times the cube of the length."""
+"""Measured decoding time, divided by the cube of the length."""
 
 NANOSECONDS_GRANDSIBLINGS = 0.4
-"""Measured: times the fourth power of the length."""
+"""Measured decoding time, divided by the fourth power of the length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Trees:
     n_labels : how many labels arcs have
     hash_bits : features share 2^hash_bits weights
     decoder : ``"projective"`` or ``"nonprojective"``
-    order : 1; 2 for scores of pairs of siblings; or ``"grandsiblings"`` for those of grandparents as well
+    order : 1 scores arcs; 2 scores pairs of siblings, too; ``"grandsiblings"`` also scores grandparents
     single_root : whether exactly one token is attached to the root
     """
 
@@ -79,12 +79,12 @@ class Trees:
 
     @property
     def n_weights(self) -> int:
-        """The length of the weight vector: the table, and room for the last slot's neighbours."""
+        """The length of the weight vector: the table, and room for the weights that follow the last slot."""
         return (1 << self.hash_bits) + max(self.n_labels, len(STEPS) + 1)
 
     @property
     def structure(self) -> Dependencies:
-        """The trees on scores of arcs, with sums if there are any."""
+        """The structure that decodes these trees, and sums over them if it can."""
         kind = KINDS[self.decoder, self.order]
         return dependencies(self.n_labels, kind, self.single_root)
 
@@ -105,8 +105,7 @@ class Trees:
                 "Split the sentence, or train a model of order 2",
                 place,
             )
-        # Scores and labels of arcs and three tables for decoding; the scores of siblings; those of grandparents and
-        # three tables for decoding.
+        # Arcs: scores, labels and three tables for decoding. Siblings: scores. Grandparents: scores and three tables.
         triples = 0.0 if not self.siblings else (5.0 if self.grandparents else 1.0)
         needed = 36.0 * size**2 + 8.0 * triples * size**3
         power = "cube" if self.siblings else "square"
@@ -123,9 +122,9 @@ class TreeExamples(WithBestK, WithPositions):
     ----------
     trees : the kind of trees
     indptr : (n + 1,) where each sentence begins among the tokens
-    keys : of the features of arcs
-    heads, labels : of the gold arcs; a head is 0 for the root, else the number of a token in its sentence, from 1
-    head_cost, label_cost : of a wrong head, and of a wrong label at the right head, which may not cost more
+    keys : the keys of the features of arcs
+    heads, labels : the gold arcs; a head is 0 for the root, else the number of a token in its sentence, from 1
+    head_cost, label_cost : the costs of a wrong head, and of a wrong label at the right head; the first is not smaller
     source : where the sentences come from, for error messages
     """
 
@@ -176,7 +175,7 @@ class TreeExamples(WithBestK, WithPositions):
         return codes
 
     def decode(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
-        """The best trees of the batch, end to end; of the labels of an arc, only the best is ever kept."""
+        """The best trees of the batch, end to end; only the best label of each arc is kept while decoding."""
         if isinstance(w, Scored):
             return super().decode(w, batch, error_scale=error_scale)
         scales, structure, found = per_example(error_scale, batch), self._unlabelled.structure, []
@@ -207,7 +206,7 @@ class TreeExamples(WithBestK, WithPositions):
 class SummedTreeExamples(WithSums, TreeExamples):
     """Sentences with sums over all of their trees.
 
-    Gold trees that decoding cannot return, those `beyond`, count as one output more: with Z the sum over all others,
+    A gold tree that decoding cannot return (it is *beyond*) counts as one more output. With Z the sum over all others,
 
         −log p(gold) = log(1 + Z / exp(score of gold)),   φ(gold) − E[φ] = (1 − p(gold)) (φ(gold) − E[φ | not gold])
     """
@@ -236,11 +235,11 @@ class SummedTreeExamples(WithSums, TreeExamples):
         return counts.own[: size * size * self.trees.n_labels].reshape(size, size, -1)
 
     def expectation_bytes(self) -> FloatVector:
-        """What `expectation` may take: sums over all trees, and the entries of ψ."""
+        """The memory that `expectation` may take: sums over all trees, and the entries of ψ."""
         return self.features.expected_bytes() + self.sum_bytes()
 
     def sum_bytes(self) -> FloatVector:
-        """What sums over all trees take: the shares of all labels, seven tables of arcs and three of siblings."""
+        """The memory of sums over all trees: the shares of all labels, seven tables of arcs and three of siblings."""
         size = self.lengths + 1.0
         return 8.0 * ((self.trees.n_labels + 7.0) * size**2 + (3.0 * size**3 if self.trees.siblings else 0.0))
 
@@ -253,12 +252,12 @@ class SummedTreeExamples(WithSums, TreeExamples):
 
 
 def tree_examples(trees: Trees, *parts: Any, **options: Any) -> TreeExamples:
-    """Examples of this kind of trees, with sums if there are any; the arguments are those of `TreeExamples`."""
+    """Examples of this kind of trees, with sums unless grandparents are scored; arguments as for `TreeExamples`."""
     return (TreeExamples if trees.grandparents else SummedTreeExamples)(trees, *parts, **options)
 
 
 def _with_labels(sizes: LongVector, heads: IntVector, labels: IntVector, n_labels: int) -> IntVector:
-    """The codes of arcs from these heads; the labels are those of all arcs, sentence after sentence."""
+    """The codes of arcs from these heads; `labels` has the best label of every possible arc, sentence by sentence."""
     size, rows, ends = np.repeat(sizes + 1, sizes), (sizes + 1) ** 2, np.cumsum(sizes)
     modifiers = np.arange(1, len(heads) + 1) - np.repeat(ends - sizes, sizes)
     chosen = labels[np.repeat(np.cumsum(rows) - rows, sizes) + heads * size + modifiers]
@@ -284,7 +283,7 @@ def crossing(indptr: LongVector, heads: IntVector) -> BoolVector:
     >>> crossing(np.array([0, 3, 6, 9]), np.array([2, 0, 2, 3, 0, 2, 0, 1, 2]))
     array([False,  True, False])
     """
-    # Every sentence has a place for its root before its words.
+    # Places count all words, with one place for the root before the words of each sentence.
     roots = np.repeat(indptr[:-1] + np.arange(len(indptr) - 1), np.diff(indptr))
     words = np.arange(len(heads)) + 1 + np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     left, right = np.minimum(words, roots + heads), np.maximum(words, roots + heads)
@@ -296,10 +295,10 @@ def crossing(indptr: LongVector, heads: IntVector) -> BoolVector:
 
 @kernel
 def _across(left: LongVector, right: LongVector) -> BoolVector:
-    """Whether each arc ends after an arc that it begins in; sorted by left ends, then from the longest to the shortest.
+    """Whether each arc crosses one that it begins inside; arcs are sorted by left end, then the longest first.
 
-    The arcs that the current one begins in are on a stack. Up to the first crossing they are nested, and only the
-    innermost need be looked at.
+    The stack holds the right ends of the arcs that the current one begins inside. Up to the first crossing these arcs
+    are nested, so comparing with the innermost is enough.
     """
     across, stack, depth = np.zeros(len(left), dtype=np.bool_), np.empty(len(left), dtype=np.int64), 0
     for k in range(len(left)):

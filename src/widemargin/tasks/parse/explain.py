@@ -1,16 +1,16 @@
 """Why a token hangs on this head, by this relation, and not on another.
 
-Scores are those of single arcs, with the rest of the tree as it is. Where a model looks at siblings, an arc's sibling
-is the one that it has, or would have, in the predicted tree. Its grandparent is the head that its head has there; it is
-left out if it is between the two, where no projective tree has it. A tree is chosen as a whole, so one of its arcs may
-well score less than another arc that did not fit in.
+A single arc is scored while the rest of the predicted tree stays as it is. If the model scores siblings, the arc's
+sibling is the one that it has, or would have, in that tree. Its grandparent is the head of its head there; a
+grandparent between head and token is left out, because no projective tree has it. A tree is chosen as a whole, so one
+of its arcs may score less than another arc that did not fit in.
 
-Hashed features have no names in a model, but for a given sentence they can be spelt again: every template with the
+A model does not store the names of hashed features, but a given sentence brings them back: every template with the
 values that it finds there. The votes for an arc add up to its score,
 
     arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)  [+ grandparent(g, h, m)]]
 
-so that they tell why the arc was chosen, and not another (`tasks.parse.examples`).
+so they tell why this arc was chosen rather than another (`tasks.parse.examples`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -79,7 +79,7 @@ class ArcVotes:
     def scores(self, head: int, modifier: int, sibling: int = 0, grandparent: int | None = None) -> FloatVector:
         """The score of an arc with each of the labels.
 
-        The token `sibling` is the next towards the head, 0 for none; `grandparent` is the head of the head, 0 for the
+        `sibling` is the next modifier towards the head, 0 for none. `grandparent` is the head of the head: 0 for the
         root, None for none.
         """
         scores = np.zeros(len(self._labels))
@@ -122,7 +122,7 @@ class ArcVotes:
     def _named(
         self, slots: IntVector, groups: Iterable[tuple[str, int]], head: int, modifier: int
     ) -> Iterator[_Feature]:
-        """The features that have these weights, by the groups that they are in, each with its third token."""
+        """The features that use these slots, which are in the order of `groups`: pairs of a name and a third token."""
         read = iter(slots.tolist())
         for name, other in groups:
             nodes = {"head": head, "modifier": modifier, "between": other, "sibling": other, "grandparent": other}
@@ -197,11 +197,11 @@ class ArcExplainer:
     def margins(self, scores: Sentence) -> list[tuple[Arc, float]]:
         """For every token the best arc from another head, and how much more the chosen arc scores.
 
-        `scores` are the part scores of the sentence, which compiled code has summed up for all arcs at once.
+        `scores` are the part scores of the sentence: a kernel sums them up for all arcs at once.
         """
         arcs, best = scores.arcs.max(axis=2), scores.arcs.argmax(axis=2)
         np.fill_diagonal(arcs, -np.inf)
-        # Only triples that a tree can have are scored; the room of the others holds anything.
+        # Only triples that a tree can have are scored; all other entries are uninitialised memory.
         rows, columns = np.nonzero(~np.eye(len(arcs), dtype=bool) & (np.arange(len(arcs)) > 0))
         if len(scores.siblings):
             arcs[rows, columns] += scores.siblings[rows, self._siblings[rows, columns], columns]
@@ -221,9 +221,9 @@ class ArcExplainer:
 
     @cached_property
     def _siblings(self) -> LongMatrix:
-        """For every arc, by head and token, the next token towards the head that hangs on it; the head itself if none.
+        """The sibling of every arc, by head and token; the head itself stands for none.
 
-        It is the sibling that the arc has or would have.
+        The sibling is the next token towards the head that hangs on this head in the predicted tree.
         """
         n = len(self.arcs)
         siblings = np.zeros((n + 1, n + 1), dtype=np.int64)

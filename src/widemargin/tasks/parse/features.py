@@ -2,9 +2,10 @@
 
 Four lists of templates: on arcs, on arcs with their label, on pairs of siblings, and on grandparents. The roles are
 ``head``, ``modifier``, ``between`` (each distinct value among the tokens between the two), ``sibling`` (the next
-modifier of the same head towards it) and ``grandparent`` (the head of the head). Features without labels count alone,
-and once more with the signed distance of head and modifier, of sibling and modifier, or of grandparent and modifier,
-then with the side of the head, too. Templates on labels name the measure they use: ``direction`` or ``distance``.
+modifier of the same head towards it) and ``grandparent`` (the head of the head). A feature without labels counts twice:
+alone, and combined with a signed distance. It is the distance from head to modifier, from sibling to modifier, or from
+grandparent to modifier together with the side of the head. Templates on labels name the measure they use:
+``direction`` or ``distance``.
 """
 
 from collections.abc import Sequence
@@ -147,7 +148,7 @@ class ArcExtractor:
 
     @cached_property
     def groups(self) -> dict[str, tuple[RoleTemplate, ...]]:
-        """The templates by the parts of `TreeKeys`."""
+        """The templates of each of the `keys.GROUPS`."""
         arc = parse_role_templates(self.arc, ["head", "modifier", "between"], ())
         label = parse_role_templates(self.label, ["head", "modifier"], list(MEASURES))
         sibling = parse_role_templates(self.sibling, ["head", "modifier", "sibling"], ())
@@ -174,7 +175,7 @@ class ArcExtractor:
 
     @cached_property
     def _prepared(self) -> tuple[RoleHasher, IntMatrix, LongVector, list[int]]:
-        """The hasher, and the measures, groups and parts of groups of `TreeKeys`: the keys of any corpus need them."""
+        """What the keys of all corpora share: the hasher, and `measure`, `edges` and both `…_head` of `TreeKeys`."""
         templates = [template for group in GROUPS for template in self.groups[group]]
         measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
         edges = boundaries(len(self.groups[group]) for group in GROUPS)
@@ -188,7 +189,7 @@ class ArcExtractor:
         """The keys of all tokens of a corpus."""
         hasher, measure, edges, with_head = self._prepared
         head, modifier, *others = hasher.keys(columns)
-        # No template has two of the roles between, sibling and grandparent.
+        # A template has at most one of the roles between, sibling and grandparent, so one matrix can hold their sum.
         return TreeKeys(head, modifier, sum(others), measure, edges, *with_head)
 
 

@@ -4,14 +4,14 @@ An arc from head h to modifier m has, for every template t, the slot (`text.role
 
     (head[h, t] + modifier[m, t] + measure[step, t]) mod 2^bits
 
-where `step` tells direction and distance of the arc. Features of a third token, one between the two, a sibling or a
-grandparent, have `other` as a further addend. Row 0 of the matrices is the artificial root, or a missing sibling; token
-s of a corpus has the row s + 1.
+where `step` encodes direction and distance of the arc. Features of a third token (one between the two, a sibling or a
+grandparent) add its key from `other`. Row 0 of the matrices is the artificial root, or a missing sibling; token s of a
+corpus has the row s + 1.
 
-A feature has several weights, side by side from its slot on. A feature with labels has a weight for each label. A
-feature without has a weight that always counts, then one for each step, of which only that of the arc counts; those
-of grandparents have one for each turn instead.
-Neighbours in memory are fetched together, and fetching takes most of the time.
+A feature has several weights, side by side from its slot on. A feature with labels has one weight for each label. A
+feature without labels has a weight that always counts, then one for each step, or for each turn if it looks at a
+grandparent; only the weight of the arc's own step or turn counts. Weights lie side by side because neighbours in memory
+are fetched together, and fetching takes most of the time.
 """
 
 from typing import NamedTuple
@@ -29,14 +29,14 @@ TURNS = (
     "root",
     *(f"{where}{side}{far}" for side in ("", "-") for where in ("", "beyond ") for far in ("1", "3+", "6+")),
 )
-"""The names of the turns of a chain, grandparent → head → modifier: the signed distance of its ends, and whether the
-head is between or beyond them."""
+"""The names of the turns of a chain grandparent → head → modifier: the signed distance from grandparent to modifier,
+and whether the head is between the two or beyond."""
 
 GROUPS = ("arc", "between", "sibling", "grandparent", "label", "label_head", "label_modifier")
 """Templates by what they look at.
 
-The first four score arcs whatever their label; ``label`` scores arcs with a label, ``label_head`` and
-``label_modifier`` do so by one token and the direction alone, which is worked out once per token.
+The first four ignore the label of an arc. ``label`` scores arcs with a label. ``label_head`` and ``label_modifier`` do
+so by one token and the direction alone, so their scores are computed once per token.
 """
 ARC, BETWEEN, SIBLING, GRANDPARENT, LABEL, LABEL_HEAD, LABEL_MODIFIER = range(7)
 
@@ -48,8 +48,8 @@ ANY_STEP = (0, 1, 7)
 class TreeKeys(NamedTuple):
     """The keys of all templates, a column each; group g of the templates has the columns `edges`[g] … `edges`[g + 1].
 
-    Keys of roles and measures that a template does not have are zero. Templates of siblings that look at the head have
-    the columns from `sibling_head` on, those of grandparents from `grandparent_head` on.
+    Keys of roles and measures that a template lacks are zero. Within the group of siblings, templates that look at the
+    head begin at column `sibling_head`; within that of grandparents, at `grandparent_head`.
     """
 
     head: IntMatrix
@@ -116,11 +116,11 @@ def direction_of(step: int) -> int:
 def group_slots(
     data: TreeData, group: int, head: int, modifier: int, other: int, step: int, slots: IntVector, count: int
 ) -> int:
-    """Write the weights of a group's features after the first `count`; return where they end.
+    """Append the places of a group's weights after the first `count` of `slots`; return the new count.
 
-    A feature without labels has two: the one that always counts, then that of the step. Of one with labels the slot is
-    written, from which on it has a weight for each label. `head`, `modifier` and `other` are rows of keys, 0 where the
-    group does not look at them.
+    A feature without labels has two places: its slot, whose weight always counts, and that of the step. A feature with
+    labels has only its slot, where the weights of all labels begin. `head`, `modifier` and `other` are rows of keys, 0
+    if the group does not look at them.
     """
     keys, mask, labelled = data.keys, data.mask, group >= LABEL
     h, m, o, s = np.uint64(head), np.uint64(modifier), np.uint64(other), np.uint64(step)
@@ -136,7 +136,7 @@ def group_slots(
 
 @kernel
 def slot_room(data: TreeData, longest: int) -> tuple[IntVector, LongVector]:
-    """Room for the slots of a part, and for the tokens between two, in sentences of at most this length."""
+    """Room for the slots of a part, and for the tokens between two tokens, in sentences of at most this length."""
     edges = data.keys.edges
     most = 2 * edges[LABEL_MODIFIER + 1] + 2 * (edges[BETWEEN + 1] - edges[BETWEEN]) * longest
     return np.empty(most, dtype=np.int32), np.empty(longest + 1, dtype=np.int64)
@@ -144,7 +144,7 @@ def slot_room(data: TreeData, longest: int) -> tuple[IntVector, LongVector]:
 
 @kernel
 def add_between(keys: TreeKeys, token: int, found: LongVector, count: int) -> int:
-    """Append a token, by its row, unless one with its value of `between` is among the first `count`."""
+    """Append the row of a token to `found`, unless one of the first `count` tokens has the same value of `between`."""
     value, others = keys.edges[BETWEEN], keys.other
     if value == keys.edges[BETWEEN + 1]:
         return count
@@ -158,7 +158,7 @@ def add_between(keys: TreeKeys, token: int, found: LongVector, count: int) -> in
 
 @kernel
 def between(keys: TreeKeys, first: int, h: int, m: int, found: LongVector) -> int:
-    """Write the tokens between two, by their rows: of those with the same value, the one next to h."""
+    """Write the rows of the tokens between h and m; among tokens with the same value, only the one closest to h."""
     count = 0
     for node in range(h + 1, m):
         count = add_between(keys, first + node, found, count)
@@ -169,7 +169,7 @@ def between(keys: TreeKeys, first: int, h: int, m: int, found: LongVector) -> in
 
 @kernel
 def arc_slots(data: TreeData, first: int, h: int, m: int, found: LongVector, n_between: int, slots: IntVector) -> int:
-    """Write the weights of an arc whatever its label; `found` are the tokens `between`. Return how many there are."""
+    """Write the slots of an arc that ignore its label; `found` holds the tokens `between`. Return their number."""
     head, step = row_of(first, h), step_of(h, m)
     count = group_slots(data, ARC, head, first + m, 0, step, slots, 0)
     for k in range(n_between):
@@ -179,7 +179,7 @@ def arc_slots(data: TreeData, first: int, h: int, m: int, found: LongVector, n_b
 
 @kernel
 def label_slots(data: TreeData, first: int, h: int, m: int, slots: IntVector) -> int:
-    """Write the slots of an arc with a label; return how many there are."""
+    """Write the slots of an arc with a label; return their number."""
     head, step, count = row_of(first, h), step_of(h, m), 0
     for group in range(LABEL, LABEL_MODIFIER + 1):
         count = group_slots(data, group, head, first + m, 0, step, slots, count)
@@ -188,10 +188,9 @@ def label_slots(data: TreeData, first: int, h: int, m: int, slots: IntVector) ->
 
 @kernel
 def token_slots(data: TreeData, first: int, node: int, direction: int, group: int, slots: IntVector) -> int:
-    """Write the slots of labels of arcs in a direction that look at one token; return how many there are.
+    """Write the slots of labels that look at one token and the direction of its arc; return their number.
 
-    `group` is LABEL_HEAD or LABEL_MODIFIER. No arc enters the root, and those that leave it have a direction of
-    their own.
+    `group` is LABEL_HEAD or LABEL_MODIFIER. No arc enters the root, and arcs from the root have their own direction.
     """
     if (group == LABEL_MODIFIER and node == 0) or (group == LABEL_HEAD and (node == 0) != (direction == 0)):
         return 0
@@ -202,9 +201,9 @@ def token_slots(data: TreeData, first: int, node: int, direction: int, group: in
 
 @kernel
 def sibling_slots(data: TreeData, first: int, h: int, s: int, m: int, slots: IntVector) -> int:
-    """Write the weights of a modifier and its sibling `s`, which is `h` where there is none; return how many there are.
+    """Write the slots of a modifier m of h and its sibling s; s = h if it has none. Return their number.
 
-    Their step is that from the sibling.
+    Their step is the one from s to m.
     """
     other = 0 if s == h else first + s
     return group_slots(data, SIBLING, row_of(first, h), first + m, other, step_of(s, m), slots, 0)
@@ -212,7 +211,7 @@ def sibling_slots(data: TreeData, first: int, h: int, s: int, m: int, slots: Int
 
 @kernel
 def grandparent_slots(data: TreeData, first: int, h: int, m: int, g: int, slots: IntVector) -> int:
-    """Write the weights of a modifier, its head, a token, and its grandparent; return how many there are.
+    """Write the slots of a modifier m, its head h, which is not the root, and its grandparent g; return their number.
 
     Their step is the turn of the chain.
     """

@@ -1,7 +1,7 @@
 """How well predicted dependency trees agree with the gold ones.
 
-As in eval.pl of the CoNLL-X shared task (Buchholz & Marsi 2006), a token counts for the unlabelled score if its head is
-right, for the labelled one if its relation is as well. A share of nothing is 0.
+As in eval.pl of the CoNLL-X shared task (Buchholz & Marsi 2006), the unlabelled score counts tokens with the right
+head, the labelled score those with the right head and relation. A share of nothing is 0.
 """
 
 from collections import Counter
@@ -57,8 +57,7 @@ def attachment_scores(
     gold, predicted
         The arcs of every sentence, one per token.
     words
-        The words of every sentence, to leave out those that are punctuation from first to last character; None to
-        count all.
+        The words of every sentence, to leave out words that consist of punctuation; None to count all.
 
     >>> gold, predicted = [[Arc(2, "det"), Arc(0, "root")]], [[Arc(2, "amod"), Arc(0, "root")]]
     >>> attachment_scores(gold, predicted).overall
@@ -70,7 +69,7 @@ def attachment_scores(
 def arc_counts(
     gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Arc]], words: Sequence[Sequence[str]] | None = None
 ) -> Counter[Any]:
-    """Sentences, sentences without mistakes, and tokens by what scores distinguish; such counts can be added."""
+    """The numbers of sentences, of faultless sentences and of each kind of `_Token`; such counts can be added."""
     counts: Counter[Any] = Counter()
     for arcs, pairs in zip(gold, _pairs(gold, predicted, words), strict=True):
         counts[SENTENCES] += 1
@@ -84,7 +83,7 @@ def arc_counts(
 
 
 def scores_of_counts(counts: Counter[Any]) -> AttachmentScores:
-    """Attachment scores from what `arc_counts` has counted."""
+    """Attachment scores from the counts of `arc_counts`."""
     tokens = {token: n for token, n in counts.items() if isinstance(token, _Token)}
     lengths = counted(
         _summed((token.gold_length, n) for token, n in tokens.items() if token.same_head),
@@ -108,7 +107,7 @@ def scores_of_counts(counts: Counter[Any]) -> AttachmentScores:
 
 
 def content_score(gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Arc]]) -> Score:
-    """CLAS (Nivre & Fang 2017): heads with relations of content words, which are all but those in `FUNCTIONS`.
+    """CLAS (Nivre & Fang 2017): right heads with relations of content words, whose relation is not in `FUNCTIONS`.
 
     >>> gold, predicted = [[Arc(2, "det"), Arc(0, "root")]], [[Arc(1, "amod"), Arc(0, "root")]]
     >>> content_score(gold, predicted)
@@ -118,7 +117,7 @@ def content_score(gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Ar
 
 
 def content_counts(gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Arc]]) -> Counter[Any]:
-    """How many content words were found rightly, were found, and should have been found."""
+    """The numbers of content words with the right arc, of predicted ones, and of gold ones."""
     pairs = [(g, p) for sentence in zip(gold, predicted, strict=True) for g, p in zip(*sentence, strict=True)]
     right = sum(g == p and _is_content(g) for g, p in pairs)
     found, wanted = (sum(_is_content(pair[side]) for pair in pairs) for side in (1, 0))
@@ -126,7 +125,7 @@ def content_counts(gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[A
 
 
 def content_score_of(counts: Counter[Any]) -> Score:
-    """CLAS from what `content_counts` has counted."""
+    """CLAS from the counts of `content_counts`."""
     return counted(*({"content": counts[each]} for each in CONTENT)).micro
 
 
@@ -137,7 +136,7 @@ def _is_content(arc: Arc) -> bool:
 def _pairs(
     gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Arc]], words: Sequence[Sequence[str]] | None
 ) -> Iterator[list[tuple[int, Arc, Arc]]]:
-    """The tokens of every sentence that count: the number of each, its gold arc and its predicted one."""
+    """For each sentence, its scored tokens: number, gold arc and predicted arc."""
     if len(gold) != len(predicted) or (words is not None and len(words) != len(gold)):
         raise DataError(f"there are {len(gold)} gold sentences, but not as many predicted ones or lists of words")
     for i, (g, p) in enumerate(zip(gold, predicted, strict=True)):
@@ -149,7 +148,7 @@ def _pairs(
 
 
 class _Token(NamedTuple):
-    """What scores distinguish of a token: the sizes of its sentence and of its arcs, and what is right."""
+    """The facts about a token that scores use: bins of lengths, both relations, and whether the heads agree."""
 
     size: str
     gold_length: str
@@ -204,14 +203,14 @@ def tree_counts(
     *,
     punctuation: bool = True,
 ) -> Counter[Any]:
-    """All that `counted_evaluation` needs to know; of several pieces of data, such counts can be added."""
+    """The counts that `counted_evaluation` needs; counts of several pieces of data can be added."""
     counts = arc_counts(gold, predicted, None if punctuation else words) + content_counts(gold, predicted)
     counts[TOKENS] = sum(map(len, words))
     return counts
 
 
 def counted_evaluation(counts: Counter[Any], seconds: dict[str, float]) -> Evaluation:
-    """How well trees agree, from what `tree_counts` has counted."""
+    """The evaluation that belongs to the counts of `tree_counts`."""
     scores = scores_of_counts(counts)
     of, n_tokens, content = scores.overall, scores.overall.n_tokens, content_score_of(counts)
     results = {

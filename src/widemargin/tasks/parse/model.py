@@ -42,7 +42,7 @@ PARTS = {
 }
 """The lists of templates of an extractor, and their groups."""
 ALWAYS = ("arc", "label", "sibling")
-"""The lists that every file has, perhaps empty."""
+"""The lists that every model file has; they may be empty."""
 
 
 @dataclass
@@ -108,12 +108,12 @@ class Parser(TreeModel):
         ]
 
     def sentence_probabilities(self, examples: Any, i: int) -> FloatMatrix:
-        """Those of the arcs of one sentence with all labels."""
+        """The probabilities of the arcs of one sentence with each label."""
         parts: FloatMatrix = examples.labelled(self.weights, i)
         return parts
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
-        """The trees with the most right arcs with right labels on average."""
+        """For each sentence the tree with the most right labelled arcs in expectation."""
         found: list[list[Arc]] = []
         structure = replace(self.trees, order=1).structure
         for parts in self.probabilities(self.settled(X), n_threads):
@@ -122,12 +122,12 @@ class Parser(TreeModel):
         return found
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """How many arcs of every sentence have each of the `labels` on average."""
+        """The expected number of arcs with each of the `labels`, a row per sentence."""
         found = self.probabilities(self.settled(X), n_threads)
         return np.array([parts.sum(axis=(0, 1)) for parts in found])
 
     def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
-        """Tokens, and for each its heads and labels that are likely enough, the most likely first."""
+        """The tokens of each sentence and, for each token, its likely heads with labels, the most likely first."""
         columns = self.settled(X)
         return [
             {"tokens": words, "heads": [self._likely_heads(token) for token in each]}
@@ -148,7 +148,7 @@ class Parser(TreeModel):
         return self.tallied(self.tally(X, y, n_threads, punctuation=punctuation))
 
     def tally(self, X: Any, y: Any, n_threads: int = 1, *, punctuation: bool = True, **options: Any) -> Tally:
-        """Arcs and tags that are right and wrong."""
+        """The counts of right and wrong arcs and tags."""
         columns = self.settled(X)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
         predicted, seconds = self.timed(columns, n_threads)
@@ -185,7 +185,7 @@ class Parser(TreeModel):
         return zip(corpus.X.sequences("word"), trees, shown_tags(corpus.X), strict=True)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The strongest relations of tokens before and after their head, whatever these are.
+        """The strongest relations of tokens before and after their head, whatever the two tokens are.
 
         All other features are hashed, and have no names outside a sentence.
         """

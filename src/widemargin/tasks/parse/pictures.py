@@ -1,10 +1,10 @@
 """Dependency trees as pictures: arcs above the words in SVG; on terminals one word per line, with a tree beside them.
 
-In SVG an arc is a bar with a leg at either end. Shorter arcs come first, each on the lowest level above all that are
-already over the same words: so bars never meet, and arcs cross in the picture only where they cross in the tree. The
-legs at a word stand side by side, those of the longest arcs in the middle.
+In SVG an arc is a bar with a leg at either end. Shorter arcs come first, each on the lowest level above those already
+drawn over the same words. So bars never meet, and arcs cross in the picture only where they cross in the tree. The legs
+at a word stand side by side, those of the longest arcs in the middle.
 
-On a terminal every word with dependents has a column, further right than its head's, where a line joins it to them:
+On a terminal every word with dependents has a column, to the right of its head's column, where a line joins them:
 
      ╭─── 1  They   PRON  nsubj
     ─┼─── 2  drew   VERB  root
@@ -28,7 +28,7 @@ LEVEL = 25.0  # between the bars of two levels
 PORT = 11.0  # between two legs at a word
 GAP = 22.0  # between two words
 TIP = 3.5  # half the width of an arrow's head
-# The line of a word's column, by whether it continues upwards and downwards from a row.
+# The character of a word's column in a row, by whether the line goes on upwards and downwards.
 JOINTS = {
     "word": {(False, True): "┬", (True, False): "┴", (True, True): "┼"},
     "dependent": {(False, True): "╭", (True, False): "╰", (True, True): "├"},
@@ -89,7 +89,7 @@ def arc_levels(arcs: Sequence[Arc]) -> list[int]:
 
 
 def _legs(arcs: Sequence[Arc]) -> dict[tuple[int, int], float]:
-    """By arc and word, how far from the word's middle the arc's leg stands."""
+    """The distance of each leg from the middle of its word, by arc and word."""
     at: list[list[tuple[int, int, int]]] = [[] for _ in arcs]
     for m, (head, _) in enumerate(arcs):
         # From left to right: arcs to the left, the shortest first; from the root; to the right, the longest first.
@@ -107,7 +107,7 @@ def _legs(arcs: Sequence[Arc]) -> dict[tuple[int, int], float]:
 def _places(
     words: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str], legs: dict[tuple[int, int], float]
 ) -> tuple[list[float], float]:
-    """The middles of the words, such that no texts meet and labels fit on their bars; and the whole width."""
+    """The middles of the words, far enough apart that texts do not meet and labels fit on bars; and the whole width."""
     rooms = [svg.width_of(word, WORD_SIZE) for word in words]
     for m, tag in enumerate(tags):
         rooms[m] = max(rooms[m], svg.width_of(tag, TAG_SIZE))
@@ -148,7 +148,7 @@ def arcs_lines(words: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = 
 
 
 def _tree_rows(arcs: Sequence[Arc], order: Sequence[int]) -> list[str]:
-    """The lines at the left of the words; `order` has heads before their dependents."""
+    """The tree drawn to the left of the words; `order` has heads before their dependents."""
     family = [[m] for m in range(len(arcs))]
     for m, arc in enumerate(arcs):
         if arc.head:

@@ -1,10 +1,10 @@
 """Scores of dependency trees by the features of their parts: arcs, their labels, pairs of siblings, and grandparents.
 
-    arcs[h, m, l] = Σ w over the slots of the arc, its label, and what is between
+    arcs[h, m, l] = Σ w over the slots of the arc, its label, and the tokens between
     siblings[h, s, m], grandparents[h, m, g] = Σ w over their slots
 
-Fetching weights takes most of the time. So the loops here are not those over the slots of one part (`keys`): they run
-along rows of parts, and features that look at fewer tokens than a part has are summed up once.
+Fetching weights takes most of the time. So the loops run along rows of parts instead of over the slots of one part
+(`keys`), and features that look at fewer tokens than a part has are summed up once.
 """
 
 import numpy as np
@@ -53,9 +53,9 @@ def _add_arcs(
     mask: int,
     row: FloatVector,
 ) -> None:
-    """Add the weights of a template's features to a row of arcs, whose modifiers have the rows from `modifier` on.
+    """Add the weights of a template's features to a row of arcs; the keys of their modifiers begin at row `modifier`.
 
-    `key` is the sum of the keys of all other roles. Sums that do not wait for one another let fetches overlap.
+    `key` is the sum of the keys of all other roles. The sums are independent, so that fetches overlap.
     """
     for m in range(len(row)):
         slot = np.uint64((key + keys.modifier[np.uint64(modifier + m), np.uint64(t)]) & mask)
@@ -65,7 +65,7 @@ def _add_arcs(
 
 @kernel
 def _same_values(keys: TreeKeys, first: int, n: int) -> LongMatrix:
-    """For every token the nearest one with the same value of `between`: before it, 0 for none; after it, n + 1."""
+    """The nearest tokens with the same value of `between`: before it (row 0; 0 if none), after it (row 1; n + 1)."""
     value, nearest = keys.edges[BETWEEN], np.empty((2, n + 1), dtype=np.int64)
     for m in range(1, n + 1):
         nearest[0, m], nearest[1, m] = 0, n + 1
@@ -80,13 +80,13 @@ def _same_values(keys: TreeKeys, first: int, n: int) -> LongMatrix:
 def _arcs_from(
     data: TreeData, w: FloatVector, first: int, h: int, nearest: LongMatrix, steps: LongVector, row: FloatVector
 ) -> None:
-    """Write the scores of the arcs from h whatever their labels."""
+    """Write the scores of the arcs from h without labels."""
     keys, mask, n, head = data.keys, data.mask, len(row) - 1, row_of(first, h)
     row[:] = 0.0
     _steps_from(h, n, steps)
     for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
         _add_arcs(keys, t, int(keys.head[head, t]), first + 1, steps[1:], w, mask, row[1:])
-    # Tokens between h and a modifier count for all modifiers beyond them; of those with the same value, the next to h.
+    # A token counts for all modifiers beyond it, seen from h, if no token closer to h has the same value.
     for t in range(keys.edges[BETWEEN], keys.edges[BETWEEN + 1]):
         for node in range(1, n):
             key = keys.head[head, t] + keys.other[first + node, t]
@@ -98,7 +98,7 @@ def _arcs_from(
 
 @kernel
 def _node_labels(data: TreeData, w: FloatVector, first: int, n: int, slots: IntVector, nodes: FloatMatrix) -> None:
-    """Label scores of one token and a direction: row 6 · node + direction as a modifier, 3 rows further as a head."""
+    """Label scores by one token and a direction: as a modifier in row 6 · node + direction, as a head 3 rows below."""
     for row in range(6 * (n + 1)):
         for label in range(nodes.shape[1]):
             nodes[row, label] = 0.0
@@ -122,11 +122,11 @@ def _add_labels(
 
 @kernel
 def _write_siblings(keys: TreeKeys, w: FloatVector, mask: int, first: int, n: int, scores: FloatMatrix) -> None:
-    """Write scores[h, s, m] of all modifiers m of h whose next sibling towards h is s; h itself where none is."""
+    """Write scores[h, s, m] of all modifiers m of h whose next sibling towards h is s; s = h stands for none."""
     steps, whatever_head = np.empty(n + 1, dtype=np.int64), np.empty((2, n + 1))
     for s in range(n + 1):
         _steps_from(s, n, steps)
-        # Without a sibling, next to the head s; and with the sibling s.
+        # Row 0: m is the first modifier of its head s. Row 1: m has the sibling s.
         for row, other in zip(whatever_head, (0, first + s)):  # noqa: B905 — Numba knows no `strict`
             row[:] = 0.0
             for t in range(keys.edges[SIBLING], keys.sibling_head):
@@ -156,7 +156,7 @@ def _write_grandparents(keys: TreeKeys, w: FloatVector, mask: int, first: int, n
     """Write scores[h, m, g] of all chains of words h and m with a grandparent g outside of them."""
     begin, with_head, end = keys.edges[GRANDPARENT], keys.grandparent_head, keys.edges[GRANDPARENT + 1]
     turns, whatever_head = np.empty(n + 1, dtype=np.int64), np.empty(n + 1)
-    # The keys of all grandparents; those of one template lie side by side.
+    # Transposed, so that the loop over grandparents reads the keys of one template one after the other.
     others = np.empty((end - begin, n + 1), dtype=np.int64)
     for t in range(begin, end):
         for g in range(n + 1):
@@ -189,11 +189,10 @@ def add_scores(
     scales: FloatVector,
     labels: IntVector,
 ) -> None:
-    """Add the scores of a batch to its costs, which `structures.dependencies` has filled in; triples cost nothing.
+    """Add the scores of a batch to its costs, which `structures.dependencies` has written; triples have no costs.
 
-    With room for `labels`, trees have scores of their arcs with the best label alone, costs included, which is written
-    there; the room may then hold anything before. Sums over labels that are not kept take less time than those that
-    are.
+    If `labels` is not empty, only the best label of each arc is kept: its number in `labels`, its score with costs in
+    `scores`, whose old contents are ignored. This is faster than storing the scores of all labels.
     """
     keys, folded, n_labels, longest = data.keys, len(labels) > 0, data.n_labels, longest_of(scores.sizes)
     nodes, (slots, _) = np.empty((6 * (longest + 1), n_labels)), slot_room(data, 0)
@@ -202,10 +201,12 @@ def add_scores(
     for k in range(len(batch)):
         first, n, own = data.indptr[batch[k]], scores.sizes[k], scores.own[scores.starts[k] :]
         size = n + 1
+        # Without templates on tokens between, there is no column of keys to compare tokens by.
         nearest = _same_values(keys, first, n if has_between else 0)
         _node_labels(data, w, first, n, slots, nodes)
         for h in range(size):
             _arcs_from(data, w, first, h, nearest, steps[:size], arcs[:size])
+            # Labels come after all arcs from h, in the order in which they are stored: n_labels numbers for each m.
             for m in range(1, size):
                 arc = h * size + m
                 if h == m:

@@ -1,9 +1,9 @@
 """Features of dependency trees: θ = F w, from weights to the scores of arcs, labels and triples of tokens, and back.
 
-Features are hashed into one table of 2^bits weights (`keys`). `scores` has the loops of F. Here are those of Fᵀ, from
-coefficients of parts to coefficients of weights (`structures.hashed`). Where every part has a coefficient, features of
-labels that look at one token alone are added once per token, not once per arc. The features of a bare arc have the sum
-of the coefficients of its labels.
+Features are hashed into one table of 2^bits weights (`keys`). `scores` has the kernels of F. This module has those of
+Fᵀ, from coefficients of parts to coefficients of weights (`structures.hashed`). If every part has a coefficient, label
+features of one token are added once per token, not once per arc. The coefficient of an arc's features without labels is
+the sum over its labels.
 """
 
 from functools import cached_property
@@ -62,7 +62,7 @@ def _gather(data: TreeData, batch: IntVector, parts: Parts) -> Rows:
     of_arc = 2 * groups[ARC] + groups[LABEL] + groups[LABEL_HEAD] + groups[LABEL_MODIFIER]
     per_part = max(of_arc, 2 * groups[SIBLING], 2 * groups[GRANDPARENT]) + 2 * groups[BETWEEN] * sizes
     wanted = np.diff(parts.indptr) * per_part
-    # The memory that is not written to is never taken.
+    # Far too large, but pages that are never written take no memory.
     draft = Draft(np.empty(wanted.sum(), np.int32), np.empty(wanted.sum()), new_table(longest_of(wanted)))
     ends = np.zeros(len(batch) + 1, dtype=np.int64)
     for k in range(len(batch)):
@@ -76,7 +76,8 @@ def _gather(data: TreeData, batch: IntVector, parts: Parts) -> Rows:
                 h, m = arc // size, arc % size
                 count = label_slots(data, first, h, m, slots)
                 write = push(slots[:count], number % n_labels, value, draft, write)
-                # Gold and output follow one another: if only their labels differ, the features of the arc cancel out.
+                # The gold part and the output part of a token follow one another. If only their labels differ, the
+                # features without labels cancel out.
                 if j < last and parts.numbers[j] // n_labels == arc:
                     write = push(slots[:count], parts.numbers[j] % n_labels, parts.values[j], draft, write)
                     value += parts.values[j]
@@ -107,10 +108,11 @@ def _add_arcs(
     nodes: FloatMatrix,
     sink: Sink,
 ) -> None:
-    """Arcs with and without labels; coefficients of a token and a direction are summed up as in `scores`."""
+    """Add the features of arcs; label coefficients are summed up by token and direction, in rows as in `scores`."""
     size, n_labels = n + 1, data.n_labels
     nodes[: 6 * size] = 0.0
     for h in range(size):
+        # Moving away from h, each token joins the tokens between after its own arc: none is searched twice.
         for side in (1, -1):
             n_between, m = 0, h + side
             while 1 <= m <= n:
@@ -136,7 +138,7 @@ def _add_arcs(
 
 @kernel
 def _add_triples(data: TreeData, first: int, n: int, own: FloatVector, slots: IntVector, sink: Sink) -> None:
-    """Siblings and grandparents."""
+    """Add the features of siblings and grandparents."""
     size = n + 1
     for h in range(size):
         for m in range(1, size):
@@ -168,11 +170,11 @@ class TreeFeatures(HashedFeatures):
     Parameters
     ----------
     indptr : (n + 1,) where each sentence begins among the tokens
-    keys : of the features of arcs
+    keys : the keys of the features of arcs
     hash_bits : features share 2^hash_bits weights
     structure : the kind of trees
     n_weights : the length of the weight vector
-    heads : of the gold arcs, from which the sizes of feature differences are estimated; or none
+    heads : the gold heads, or none; the sizes of feature differences are estimated from them
     work : the estimated decoding time of each sentence in microseconds
     """
 
@@ -207,9 +209,9 @@ class TreeFeatures(HashedFeatures):
     def best_labels(
         self, w: FloatVector, batch: IntVector, costs: ArcCosts, scales: FloatVector, room: Scores
     ) -> IntVector:
-        """Add the scores, with costs, of arcs with their best labels to trees without labels; return these labels.
+        """Write to `room` the score of each arc with its best label, costs included; return these labels.
 
-        Each sentence has (n + 1)² labels, by head, then by modifier. To keep all scores would take more time.
+        Each sentence has (n + 1)² labels, by head, then by modifier. Storing the scores of all labels takes longer.
         """
         labels = np.empty(((self.sizes[batch] + 1) ** 2).sum(), dtype=np.int32)
         add_scores(self.data, w, batch, room, costs.gold, costs.costs, scales, labels)
@@ -228,7 +230,7 @@ class TreeFeatures(HashedFeatures):
         return self._structure.n_own(self.sizes[batch])
 
     def most_entries(self) -> FloatVector:
-        """How many entries ψ of each sentence has if all heads are wrong and half as far off as they can be."""
+        """The entries of ψ of each sentence if all heads are wrong, and arcs half as long as they can be."""
         indptr, sizes, groups = self.data.indptr, self.sizes, self._groups
         tokens = np.arange(1, len(self.heads) + 1) - np.repeat(indptr[:-1], sizes)
         apart = sums(np.abs(self.heads - tokens), indptr) + 0.5 * sizes**2
@@ -238,9 +240,9 @@ class TreeFeatures(HashedFeatures):
 
     @cached_property
     def places(self) -> tuple[LongVector, LongVector]:
-        """At most how many single weights, and runs of weights for all labels, the features of each sentence have."""
+        """Upper bounds for each sentence: how many single weights its features have, and how many runs over labels."""
         n, groups = self.sizes.astype(np.int64), self._groups
-        # 2n − 1 − 2j arcs have j tokens between, of at most u values: Σ_j (2n − 1 − 2j) min(j, u).
+        # 2n − 1 − 2j arcs have j tokens between, with at most u distinct values: Σ_j (2n − 1 − 2j) min(j, u).
         column = self.data.keys.other[1:, self.data.keys.edges[BETWEEN] :][:, :1]
         u = np.minimum(len(np.unique(column)), np.maximum(n - 1, 0))
         values = (2 * n - 1) * u * (u + 1) // 2 - u * (u + 1) * (2 * u + 1) // 3 + u * (n - 1 - u) ** 2

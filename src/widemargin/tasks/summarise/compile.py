@@ -32,7 +32,7 @@ from widemargin.tasks.training import Compiled, Data
 
 
 def survey_topics(parameters: SummariserParameters, data: Data) -> Survey:
-    """How many words and texts the references of a part of the data have."""
+    """The numbers of words and texts in the references of a piece of the data."""
     _check(parameters)
     references = as_references(data.y, len(as_topics(data.X, split=parameters.split_sentences)))
     return Survey(facts={"references": _sizes(references)})
@@ -41,7 +41,7 @@ def survey_topics(parameters: SummariserParameters, data: Data) -> Survey:
 def compile_topics(
     parameters: SummariserParameters, data: Data, *, survey: Survey | None = None
 ) -> Compiled[SummaryModel]:
-    """Compile topics and references to arrays; with a `survey` of all parts, one may have nothing to learn from."""
+    """Compile topics and references to arrays; with a `survey` of all pieces, one may have nothing to learn from."""
     _check(parameters)
     topics = as_topics(data.X, split=parameters.split_sentences)
     references = as_references(data.y, len(topics))
@@ -65,7 +65,7 @@ def compile_topics(
 
 
 def limits_of(parameters: SummariserParameters) -> Limits:
-    """When to give up on a programme."""
+    """The limits at which the search in an integer programme stops."""
     return Limits(parameters.time_limit, parameters.node_limit)
 
 
@@ -85,7 +85,7 @@ def _check(parameters: SummariserParameters) -> None:
 
 
 def _sizes(references: list[list[str]]) -> Counter[str]:
-    """How many words and texts there are."""
+    """The numbers of words and texts."""
     lengths = [len(words(text)) for texts in references for text in texts]
     return Counter(words=sum(lengths), texts=len(lengths))
 

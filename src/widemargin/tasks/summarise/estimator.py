@@ -16,12 +16,12 @@ from widemargin.tasks.summarise.parameters import SummariserParameters
 @documented(SummaryModel)
 @dataclass(kw_only=True, repr=False, eq=False)
 class Summariser(SummariserParameters, Estimator[SummaryModel]):
-    """Learns from reference summaries which sentences of several documents to take (Berg-Kirkpatrick et al. 2011).
+    """Learns from reference summaries which sentences of documents to extract (Berg-Kirkpatrick et al. 2011).
 
     Attributes
     ----------
     length_ : int
-        How many words a summary has at most.
+        The largest number of words of a summary.
 
     Notes
     -----
@@ -47,6 +47,6 @@ class Summariser(SummariserParameters, Estimator[SummaryModel]):
 
     @property
     def length_(self) -> int:
-        """How many words a summary has at most."""
+        """The largest number of words of a summary."""
         self._check_fitted()
         return self.model_.settings.length

@@ -1,17 +1,17 @@
-"""Extracts of several documents: which sentences to take, within a number of words (Berg-Kirkpatrick et al. 2011).
+"""Extracts of several documents: sentences within a limit on words (Berg-Kirkpatrick et al. 2011).
 
     ⟨w, φ(x, y)⟩ = Σ_{concepts b that y covers} ⟨w, g(b)⟩ + Σ_{sentences s ∈ y} ⟨w, f(s)⟩
-    R(y)         = Σ_{concepts b that y covers} r(b),     r(b) = what b adds to the recall of the references
+    R(y)         = Σ_{concepts b that y covers} r(b),     r(b) = the recall of the references that b adds
     Δ(y)         = 1 − R(y) / R(y*),                      y* = argmax R, the gold extract
 
-Δ is linear in what is covered, too, so predicting, decoding with errors and finding y* are one integer programme with
-different values (`decoders.coverage`).
+Δ is linear in the covered concepts, too. So prediction, decoding with errors and the search for y* are the same integer
+programme with different values (`decoders.coverage`).
 
-Concepts that the same sentences have are one: they are covered together, so their g and r are sums. Those of a single
-sentence belong to it: they are part of its f. This is done once, and shrinks programmes by about ten times.
+Concepts that occur in the same sentences are covered together, so they become one, with the sums of their g and r.
+Concepts of a single sentence are added to its f. This happens once, and makes programmes about ten times smaller.
 
-Where the programme of y* was cut short, some R(y) may exceed R(y*); Δ is then 0. `excess` says by how much the true
-maximum may exceed the value of what `decode` returns.
+If the search for y* was cut short, some R(y) may exceed R(y*); their Δ is 0. `excess` bounds how much the true maximum
+may exceed the value of the output of `decode`.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ from widemargin.decoders.coverage import OPEN, Coverage, Found, Limits, best_ite
 
 
 class Extract(NamedTuple):
-    """The sentences of one input: what they cover, features, and what the references are worth.
+    """The sentences of one input: their concepts, features, and recall of the references.
 
     Parameters
     ----------
     coverage : sentences with their lengths, and the concepts of several sentences
     sentence_features : f(s) with the concepts that only s has, sentences × weights
     concept_features : g(b) of the concepts of several sentences, concepts × weights
-    sentence_recall, concept_recall : r of the same; all 0 when there are no references
+    sentence_recall, concept_recall : r of the same; all 0 without references
     """
 
     coverage: Coverage
@@ -54,7 +54,7 @@ class Extract(NamedTuple):
 
 
 class Gold(NamedTuple):
-    """The gold extract, its R, and by how much some Δ may be below 0 before it is cut at 0."""
+    """The gold extract, its R, and a bound on how far below 0 some Δ may be before it is set to 0."""
 
     chosen: BoolVector
     recall: float
@@ -71,8 +71,8 @@ def gold_extract(extract: Extract, limits: Limits) -> Gold:
 class ExtractExamples:
     """Inputs to summarise.
 
-    Sentences and concepts would be parts, but their best set may be cut short with a bound, and every input has every
-    feature: the layer of parts knows neither bounds nor dense features.
+    Sentences and concepts are not parts (`structures.parts`), because parts know neither searches that stop early with
+    a bound nor dense features, and here every input has every feature.
 
     Outputs are lists of `decoders.coverage.Found`, one for each input.
 
@@ -80,15 +80,15 @@ class ExtractExamples:
     ----------
     extracts : the inputs
     n_weights : the number of features
-    limits : when to give up on a programme
+    limits : the limits at which the search in an integer programme stops
     """
 
-    exact = True  # what a limit leaves open, `excess` accounts for
+    exact = True  # `excess` accounts for searches that a limit has stopped
 
     def __init__(self, extracts: Sequence[Extract], n_weights: int, limits: Limits | None = None) -> None:
         self.extracts, self.n_weights, self.limits = extracts, n_weights, limits or Limits()
         self.n_examples = len(extracts)
-        self.cut_short: list[int] = []  # the inputs whose programmes a limit has ended; appending is safe in threads
+        self.cut_short: list[int] = []  # inputs whose search a limit has stopped; appending is safe in threads
         self.gold = [gold_extract(extract, self.limits) for extract in extracts]
         self.gold_features = np.array([x.features(gold.chosen) for x, gold in zip(extracts, self.gold, strict=True)])
         # HiGHS releases the interpreter lock. Measured on reviews: a tenth of a millisecond for each variable.
@@ -101,7 +101,7 @@ class ExtractExamples:
         return [self._best(i, w, scale) for i, scale in zip(batch.tolist(), scales, strict=True)]
 
     def difference(self, batch: IntVector, outputs: Sequence[Found]) -> Differences:
-        """Errors of the chosen sentences, and how their features differ from those of the gold extract."""
+        """Errors of the chosen sentences, and the features of the gold extract minus theirs."""
         psi, errors = np.empty((len(batch), self.n_weights)), np.empty(len(batch))
         for k, (i, found) in enumerate(zip(batch.tolist(), outputs, strict=True)):
             extract, gold = self.extracts[i], self.gold[i]
@@ -112,7 +112,7 @@ class ExtractExamples:
         return Differences(errors, Rows(indptr, columns.astype(np.int32), psi[rows, columns]))
 
     def excess(self, batch: IntVector, outputs: Sequence[Found]) -> FloatVector:
-        """How much more than `outputs` any other sentences may score: 0 but for rounding, unless a limit was met."""
+        """Bounds on how much more other sentences may score: 0 up to rounding, unless a limit stopped a search."""
         pairs = zip(batch.tolist(), outputs, strict=True)
         return np.array([found.bound - found.value + self.gold[i].doubt for i, found in pairs])
 
@@ -121,7 +121,7 @@ class ExtractExamples:
         return np.array([[0, self.n_weights]], dtype=np.int64)
 
     def informative(self) -> FloatVector:
-        """1 for inputs whose references have a concept that can be covered, 0 for those that teach nothing."""
+        """1 for inputs with a reference concept that can be covered, 0 for others: nothing can be learnt from them."""
         return np.array([float(gold.recall > 0.0) for gold in self.gold])
 
     def _best(self, i: int, w: FloatVector, scale: float) -> Found:

@@ -1,12 +1,12 @@
 """Topics to summarise, in the forms that users pass, their references, and features of sentences and concepts.
 
 A topic is a list of documents, or a text, which is one document. A document is a list of sentences, or a text with a
-sentence on each line. Where lines hold paragraphs, `split_sentences` cuts them at full stops, question marks and
-exclamation marks that a space and anything but a small letter follow; abbreviations before a capital are cut, too.
+sentence on each line. If lines hold paragraphs, `split_sentences` cuts them after a full stop, question mark or
+exclamation mark, unless a small letter follows the space; so it also cuts after abbreviations before a capital.
 
-Concepts are runs of n words. Frequencies count sentences, as log(1 + c) / log(1 + n) of n sentences, so that topics of
-any size compare. Sentences that occur again count for frequencies, but only the first can be chosen; the same goes for
-those longer than the limit, which cannot be chosen at all.
+Concepts are runs of n words. The frequency of a concept in c of n sentences is log(1 + c) / log(1 + n), so that topics
+of different sizes compare. Repeated sentences count for frequencies, but only the first one can be chosen. Sentences
+longer than the limit count, too, but cannot be chosen.
 """
 
 import re
@@ -43,7 +43,7 @@ class Topic(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The chosen sentences in the order of the documents, and the place of each: its document and its number there."""
+    """The chosen sentences in the order of the documents, and their places: document, and number in the document."""
 
     sentences: list[str]
     places: list[tuple[int, int]]
@@ -122,7 +122,7 @@ ENGLISH = tuple(WORDS.split())
 
 Concept: TypeAlias = tuple[str, ...]
 
-COUNTS = (1, 2, 3, 5, 10)  # the least counts of the buckets
+COUNTS = (1, 2, 3, 5, 10)  # a feature for each: at least this many sentences
 CONCEPT_FEATURES = (
     *(f"concept: in {n} or more sentences" for n in COUNTS),
     "concept: frequency",
@@ -156,7 +156,7 @@ N_CONCEPT = len(CONCEPT_FEATURES)
 
 
 class Settings(NamedTuple):
-    """How topics are read and how long summaries are (`parameters.SummariserParameters`)."""
+    """The settings of reading topics, and the length of summaries (`parameters.SummariserParameters`)."""
 
     length: int
     order: int
@@ -166,7 +166,7 @@ class Settings(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """A topic as the structure takes it, and the document and number of each sentence that can be chosen."""
+    """A compiled topic, and the document and number of each sentence that can be chosen."""
 
     extract: Extract
     places: list[tuple[int, int]]
@@ -175,23 +175,23 @@ class Candidates(NamedTuple):
 class _Sentence(NamedTuple):
     document: int
     number: int
-    earliness: float  # 1 for the first sentence of its document, towards 0 for the last
+    earliness: float  # 1 for the first sentence of its document, falling towards 0
     text: str
     tokens: list[str]
     concepts: set[Concept]
 
 
 def concept_counts(texts: Iterable[str], settings: Settings) -> Counter[Concept]:
-    """How many of the texts have each concept."""
+    """The number of texts that contain each concept."""
     return Counter(
         concept for text in texts for concept in set(ngrams(words(text, lower=settings.lower), settings.order))
     )
 
 
 def recall_of(references: Sequence[str], settings: Settings) -> dict[Concept, float]:
-    """r: by how much each concept raises the mean ROUGE recall by the references.
+    """r: the mean ROUGE recall over the references that each concept adds.
 
-    Only the first occurrence counts, so ROUGE is higher where both sides repeat a concept.
+    Only the first occurrence counts, so ROUGE is higher if both summary and reference repeat a concept.
     """
     recall: dict[Concept, float] = {}
     for text in references:
@@ -202,7 +202,7 @@ def recall_of(references: Sequence[str], settings: Settings) -> dict[Concept, fl
 
 
 def candidates_of(topic: Topic, settings: Settings, recall: Mapping[Concept, float] | None = None) -> Candidates:
-    """Compile a topic; `recall` is r, what each concept is worth by the references."""
+    """Compile a topic; `recall` is r of each concept."""
     sentences = _sentences(topic, settings)
     stop_words, counts = frozenset(settings.stop_words), Counter(chain.from_iterable(set(s.tokens) for s in sentences))
     described = _described(sentences, topic, settings.order, counts, stop_words)
@@ -298,7 +298,7 @@ def _merged(
     recall: Mapping[Concept, float],
     length: int,
 ) -> Extract:
-    """Sum concepts that the same sentences have; add those of one sentence to it."""
+    """The extract; concepts of the same sentences are summed up, those of a single sentence are added to it."""
     sentences, sentence_recall = np.zeros((len(chosen), len(NAMES))), np.zeros(len(chosen))
     for k, row in enumerate(own):
         sentences[k, N_CONCEPT:] = row

@@ -2,13 +2,13 @@
 
     JSON lines   {"id": "a", "documents": ["text", ["sentence", …], …], "references": ["text", …]}, a topic per line
     a folder     topics/NAME.txt, a text, or topics/NAME/*, a text for each document; references/NAME/* (or
-                 summaries-gold/NAME/*), a text for each reference. Without a folder `topics`, the folder itself is it.
+                 summaries-gold/NAME/*), a text for each reference. Without `topics`, topics are in the folder itself.
     CoNLL-U      a topic per document: sentences are after ``# text =``, references after ``# meta::summary1 =``, …
     other files  a text, which is one topic of one document
 
-A text has a sentence on each line. Names end at the first full stop. Texts are UTF-8, unless another encoding is asked
-for; a model remembers that of its training data. Predictions replace the references of JSON lines; for other files,
-they are written as text, or as JSON lines if that format is asked for.
+A text has a sentence on each line. Names end at the first full stop. Texts are UTF-8, unless an option names another
+encoding; a model remembers the encoding of its training data. Predictions replace the references in JSON lines. For
+other files they are written as text, or as JSON lines on request.
 """
 
 import codecs
@@ -55,7 +55,7 @@ class SummaryFiles(Files):
         return Likeness.LIKELY if is_topics else Likeness.NONE
 
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
-        """ROUGE of the first reference of each topic, where predictions are, by all references."""
+        """ROUGE of the predictions, the first references in their file, against all gold references."""
         from widemargin.summaries import mean_rouge
         from widemargin.tasks.summarise.files import rouge_evaluation
 
@@ -63,7 +63,7 @@ class SummaryFiles(Files):
 
 
 class TopicFile(NamedTuple):
-    """The topics of a file or folder, the references of each, and the lines of JSON that topics are on."""
+    """The topics of a file or folder, their references and, in JSON lines, the line of each topic."""
 
     X: list[Topic]
     y: list[list[str]]
@@ -73,7 +73,7 @@ class TopicFile(NamedTuple):
     is_later: bool = False  # whether it is not the first piece of a file
 
     def written(self, summaries: Sequence[Summary], *, as_json: bool) -> str:
-        """The summaries as text, with an empty line between topics, or as JSON lines where they replace references."""
+        """The summaries as text, with an empty line between topics; or as JSON lines, in place of references."""
         if not as_json:
             texts = ["".join(f"{sentence}\n" for sentence in summary.sentences) for summary in summaries]
             return "\n".join(["", *texts] if self.is_later and texts else texts)
@@ -131,7 +131,7 @@ def _check_encoding(encoding: str) -> None:
     try:
         b"a".decode(encoding)
     except UnicodeError:
-        return  # it exists, and half of one of its characters is none
+        return  # the encoding exists, but a character takes more than one byte
     except (LookupError, ValueError):
         raise WidemarginError(f"there is no encoding {shortened(encoding)!r}") from None
 
@@ -142,7 +142,7 @@ def cut(head: RawText, reading: Reading) -> Cut | None:
 
 
 def _cut_conllu(lines: Sequence[str]) -> int:
-    """The lines before the last one that begins a topic, if there is a sentence in them."""
+    """The number of lines before the last begin of a topic; 0 if these hold no sentence."""
     found = [(k, match[1]) for k, line in enumerate(lines) if (match := COMMENT.match(line))]
     end = max((k for k, key in found if key.startswith("newdoc")), default=0)
     return end if any(key == "text" for k, key in found if k < end) else 0
@@ -191,7 +191,7 @@ def _unwanted(key: str, value: Any, wanted: str) -> str:
 
 
 def _conllu(raw: RawText) -> TopicFile:
-    """Sentences and summaries are both in comments."""
+    """The topics of a CoNLL-U file, whose comments hold sentences and summaries."""
     X: list[Topic] = []
     y: list[list[str]] = []
     for line in raw.lines:

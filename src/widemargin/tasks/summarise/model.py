@@ -54,7 +54,7 @@ def chosen_sentences(
 
 @dataclass
 class SummaryModel(Model):
-    """A trained summariser: the value of a sentence is its own and that of the concepts it covers."""
+    """A trained summariser: an extract scores the sum of its sentences and of the concepts that they cover."""
 
     kind: ClassVar[str] = "summaries"
     predicts: ClassVar[str] = "summaries"
@@ -140,7 +140,7 @@ class SummaryModel(Model):
         return {"features": Part("Features for and against", strongest(self.weights, top, NAMES.__getitem__))}
 
     def remarks(self) -> list[tuple[str, str]]:
-        """The limit of summaries, and how many programmes met one of theirs."""
+        """The largest length of summaries, and how many integer programmes were cut short."""
         found = [("summaries", f"of at most {self.settings.length} words")]
         n = self.summary.get("cut_short", 0)
         bounds = "the bounds on what they missed are part of the certificate"
@@ -153,7 +153,7 @@ class SummaryModel(Model):
         return corpus._replace(X=[corpus.X[number - 1]], y=None)
 
     def explain(self, X: Any, question: Question) -> Explanation:
-        """The chosen sentences and what each adds; or with a token n, what speaks for the n-th sentence by itself."""
+        """The chosen sentences and what each adds; with a token n, the reasons for and against sentence n alone."""
         if question.head is not None or question.span is not None or question.label is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for a sentence of the topic by --token N")
         (topic,) = as_topics(X, split=self.settings.split_sentences)
@@ -177,7 +177,7 @@ class SummaryModel(Model):
         return compared(taken, left) if taken.score > 0.0 else compared(left, taken)
 
     def _added(self, topic: Topic, candidates: Candidates) -> list[tuple[str, float, str]]:
-        """The contribution of each chosen sentence beside the others, the largest first."""
+        """For each chosen sentence, the score that its removal would cost, the largest first."""
         extract, (summary,) = candidates.extract, self.predict([topic])
         chosen = np.array([place in summary.places for place in candidates.places], dtype=np.bool_)
         score, found = float(self.weights @ extract.features(chosen)), []
