@@ -107,7 +107,7 @@ def numbers_of(labels: Collection[Any], known: Mapping[Any, int]) -> list[int]:
 
 
 def impossible(i: int) -> DataError:
-    """The error for a sequence without an output that meets the constraints."""
+    """The error for sequence `i`, no output of which meets the constraints."""
     return DataError(f"nothing that could be predicted for sequence {i} complies with the constraints")
 
 
@@ -121,7 +121,7 @@ def check_possible(batch: IntVector, scores: FloatVector) -> None:
 def best_without_repetition(
     decode: Callable[[Windows], tuple[float, T]], repeated: Callable[[T], tuple[str, int] | None], last: int
 ) -> T | None:
-    """The best output in which no restricted type has two spans; None if none exists.
+    """The best output in which no restricted type has two spans; None if there is no such output.
 
     Parameters
     ----------
