@@ -137,7 +137,7 @@ class Model(ABC):
     summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
     calibration: Calibration | None = field(default=None, kw_only=True)
     online: "Online | None" = field(default=None, kw_only=True, repr=False, compare=False)
-    """The state from which training by pieces continues; None for a model that does not need it."""
+    """The state from which training by pieces continues; None if there are only weights to continue from."""
 
     # With data at hand.
 
