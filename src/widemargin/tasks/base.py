@@ -221,7 +221,7 @@ class Model(ABC):
         return []
 
     def remarks(self) -> list[tuple[str, str]]:
-        """More facts about what was learnt, for people: names and values."""
+        """More facts about the trained model, for people: names and values."""
         return []
 
     def picture(self) -> list[str]:
@@ -267,7 +267,7 @@ class Model(ABC):
         return None if found is None else Solution.restored(np.empty(0), found)
 
     def card(self, name: str | None = None) -> str:
-        """A model card in Markdown; `name` is that of the model file. What only its owner knows is left blank."""
+        """A model card in Markdown; `name` is the name of the model file. Facts that only its owner knows are left blank."""
         from widemargin.tasks.card import card  # seldom needed
 
         return card(self, name)
@@ -345,7 +345,7 @@ def foreign_model(source: str | os.PathLike[str] | bytes) -> Any:
     """The trained model in another program's file, given by its path or its bytes; None if it is no such file."""
     beginning = source[:9] if isinstance(source, bytes) else _beginning(source)
     if beginning[8:] == b"{":
-        return None  # our own, or nobody's: there is no need to import every task
+        return None  # our own format: no need to import every task
     readers = (kind.load_foreign(beginning) for _, kind in kinds())
     read = next((each for each in readers if each is not None), None)
     return None if read is None else read(source)

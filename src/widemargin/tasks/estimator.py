@@ -188,7 +188,7 @@ class Estimator(Conforming, Generic[M]):
         return Learnt(parts if label is None else of_label(parts, str(label)))
 
     def card(self, name: str | None = None) -> str:
-        """A model card in Markdown; `name` is that of the model file. What only its owner knows is left blank."""
+        """A model card in Markdown; `name` is the name of the model file. Facts that only its owner knows are left blank."""
         self._check_fitted()
         return self.model_.card(name)
 
@@ -233,7 +233,7 @@ class Estimator(Conforming, Generic[M]):
         return self
 
     def _last_run(self) -> Warm | None:
-        """The run that the next one continues, perhaps that of a loaded model; None for a cold start."""
+        """The run to continue, which may be that of a loaded model; None for a cold start."""
         if not self.warm_start:
             return None
         last = Warm() if self._warm is None else replace(self._warm)

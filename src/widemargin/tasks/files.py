@@ -71,7 +71,7 @@ class Files(ABC):
 
     @abstractmethod
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
-        """How well the outputs in two files agree, which are about the same inputs."""
+        """How well the outputs in two files about the same inputs agree."""
 
 
 class Opened(NamedTuple):
@@ -147,7 +147,7 @@ def size_of(X: Columns, sequences: str) -> dict[str, int]:
 
 
 def known_columns(X: Columns, names: Sequence[str]) -> Columns:
-    """Make these columns now instead of on first use, so that a missing one is an error at once; return `X`."""
+    """Make these columns now instead of on first use, so that a missing column raises at once; return `X`."""
     for name in names:
         X[name]
     return X

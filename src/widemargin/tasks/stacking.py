@@ -38,7 +38,7 @@ def checked_folds(n_folds: Any, name: str) -> int:
 
 
 def block_numbers(counts: Any, n_blocks: int) -> IntVector:
-    """The run of neighbours that each example is in; all `n_blocks` runs have about as many examples that count."""
+    """The number of each example's run of neighbours; at most `n_blocks` runs share examples that count evenly."""
     number, n = np.maximum(np.cumsum(counts) - 1, 0), int(counts.sum())
     return (number * min(n_blocks, n) // n).astype(np.int32)
 

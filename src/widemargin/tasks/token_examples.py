@@ -83,7 +83,7 @@ class LabelWeights:
         return self.shared[-self.n_labels :]
 
     def thinned(self) -> Self:
-        """The same weights with sparse rows; arrays without a thin form are copied."""
+        """The same weights with sparse rows; a row with few zeros is stored whole."""
         weights, changed = cast("Any", self), dict[str, Any]()
         for name, part in weights._asdict().items():
             if f"thin_{name}" in weights._fields:

@@ -287,7 +287,7 @@ def _rows(cells: Sequence[Cell], number: dict[str, int]) -> list[BoolVector]:
         if outside >= 0:
             row[2 * outside] = False  # tokens outside are segments of their own
         rows.append(row)
-        # Nothing follows from an unknown token, not even if there is only one label.
+        # An unknown token implies nothing for the next, even if there is only one label.
         before = {*number, ""} if cell is None else set(map(_type, labels_in(cell)))
         ended = _type(cell) if isinstance(cell, str) and parsed(cell)[0] in ENDS else ""
     return rows

@@ -178,7 +178,7 @@ def _add(row: FloatVector, out: FloatVector) -> None:
 
 @kernel
 def _sum_parts(segments: FloatMatrix, spans: FloatMatrix, roles: FloatMatrix, lengths: FloatVector) -> int:
-    """Sum coefficients of segments by tokens in their roles and by lengths; list those of spans, return how many."""
+    """Sum coefficients of segments by token and role and by length; list them by span; return the number of spans."""
     n, longest, n_labels = segments.shape
     for t in range(n):
         for k in range(ROLES * n_labels):
@@ -191,7 +191,7 @@ def _sum_parts(segments: FloatMatrix, spans: FloatMatrix, roles: FloatMatrix, le
         for label in range(n_labels):
             onward[label] = 0.0
         most = min(longest, n - t)
-        # From the longest on, so that `onward` is the sum over the segments from t on that hold the token t + d.
+        # Longest first, so that `onward` is the sum over the segments from t on that contain the token t + d.
         for d in range(most - 1, -1, -1):
             part = segments[t, d]
             for label in range(n_labels):

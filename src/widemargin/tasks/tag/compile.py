@@ -66,7 +66,7 @@ def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
 
 
 def extractor_for(parameters: TaggerParameters, data: Data, after: Tagger | None = None) -> tuple[Extractor, Any]:
-    """The extractor, that of the tagger `after` if there is one, and the inputs in the form it takes."""
+    """The extractor (of the tagger `after`, if given), and the inputs in the form that it takes."""
     extractor = (
         choose_extractor(
             data.X,

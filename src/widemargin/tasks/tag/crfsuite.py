@@ -136,7 +136,7 @@ def _gather_counts(
     for position in range(len(batch)):
         first, begin, n = indptr[batch[position]], counts.starts[position], counts.sizes[position]
         # A feature that recurs in the sequence writes its weights again; coalesce merges these in place, so that the
-        # next sequence starts right behind the merged entries and `room` is never exceeded.
+        # next sequence starts right after the merged entries and `room` is never exceeded.
         write = end
         for t in range(n):
             labels = counts.own[begin + t * n_labels : begin + (t + 1) * n_labels]
