@@ -267,7 +267,7 @@ class Model(ABC):
         return None if found is None else Solution.restored(np.empty(0), found)
 
     def card(self, name: str | None = None) -> str:
-        """A model card in Markdown; `name` is the name of the model file. Facts that only its owner knows are left blank."""
+        """A model card in Markdown; `name` is the name of its file. Facts that only its owner knows are blank."""
         from widemargin.tasks.card import card  # seldom needed
 
         return card(self, name)

@@ -188,7 +188,7 @@ class Estimator(Conforming, Generic[M]):
         return Learnt(parts if label is None else of_label(parts, str(label)))
 
     def card(self, name: str | None = None) -> str:
-        """A model card in Markdown; `name` is the name of the model file. Facts that only its owner knows are left blank."""
+        """A model card in Markdown; `name` is the name of its file. Facts that only its owner knows are blank."""
         self._check_fitted()
         return self.model_.card(name)
 
