@@ -1,4 +1,4 @@
-"""Estimators by what their models can be asked: names of features, probabilities, alternatives, confidence, spans."""
+"""Estimators by their abilities: names of features, probabilities, alternatives, confidence, spans."""
 
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ class NamedEstimator(Estimator[M]):
     """An estimator whose features have names."""
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """The names of the features, in the order of their weights; `input_features` is for scikit-learn's sake."""
+        """The names of the features, in the order of their weights; `input_features` is ignored."""
         self._check_fitted()
         model: Any = self.model_
         return np.array(model.extractor.names(), dtype=object)
@@ -32,11 +32,11 @@ class ProbableEstimator(Estimator[M]):
     """An estimator whose model gives probabilities, by its objective or by calibration (`tasks.answers`)."""
 
     def predict_minimum_risk(self, X: Any) -> Any:
-        """The outputs with the least expected error: those whose parts are likely, each by itself."""
+        """The outputs with the least expected error: their parts are likely one by one."""
         return self._ask("predict_minimum_risk", X)
 
     def expected_counts(self, X: Any) -> Any:
-        """How many parts have each of the `classes_` on average: a row per input."""
+        """The expected number of parts with each of the `classes_`, a row per input."""
         return self._ask("expected_counts", X)[:, self._order]
 
 
@@ -101,14 +101,14 @@ class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A], NamedEstimator
 
     @property
     def state_features_(self) -> dict[tuple[str, Any], float]:
-        """{(feature, label): weight}, as far as weights are not zero."""
+        """{(feature, label): weight}, without weights of zero."""
         model: Any = self.model_
         found: dict[tuple[str, Any], float] = model.state_features()
         return found
 
     @property
     def transition_features_(self) -> dict[tuple[Any, Any], float]:
-        """{(label, next label): weight}, as far as weights are not zero."""
+        """{(label, next label): weight}, without weights of zero."""
         model: Any = self.model_
         found: dict[tuple[Any, Any], float] = model.transition_features()
         return found

@@ -1,10 +1,10 @@
-"""Models that answer more than one question: alternatives, confidence, outputs under constraints, probabilities.
+"""Models that give more than the best output: alternatives, confidence, outputs under constraints, probabilities.
 
-Probabilities are p(y) ∝ exp(β⟨w, φ(x, y)⟩). Training with ``likelihood`` makes them fit the data at β = 1.
-``softmax-margin`` does so, too, but for the errors that it adds to the scores. After any other training the scale of
-the scores is arbitrary, and so would probabilities be: they are refused until a calibration has found β
-(`tasks.calibration`). An output of *minimum risk* has the least expected error under p. The best output is most likely
-as a whole, but each of its parts may be in few of the other likely outputs.
+Probabilities are p(y) ∝ exp(β⟨w, φ(x, y)⟩). Training with ``likelihood`` makes them fit the data at β = 1. So does
+``softmax-margin``, apart from the errors that it adds to the scores. After any other training the scale of the scores
+is arbitrary, so probabilities are refused until a calibration has found β (`tasks.calibration`). An output of *minimum
+risk* has the least expected error under p. The best output is most likely as a whole, but few of the other likely
+outputs may share its parts.
 """
 
 from abc import abstractmethod
@@ -56,7 +56,7 @@ class Tallied(Model):
 
     @abstractmethod
     def counted(self, X: Any, y: Any, n_threads: int) -> Tally:
-        """Counts of what agrees with `y`, and how long prediction takes."""
+        """Counts of predictions that agree with `y`, and the time that prediction takes."""
 
     @abstractmethod
     def scored(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
@@ -144,7 +144,7 @@ class Probable(Model):
 
     @abstractmethod
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """How many parts have each of the `labels` on average: a row per input."""
+        """The expected number of parts with each of the `labels`, a row per input."""
 
     @abstractmethod
     def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
@@ -152,7 +152,7 @@ class Probable(Model):
 
     @property
     def beta(self) -> float:
-        """The scale of scores at which probabilities fit, by calibration or by training; an error if by neither."""
+        """The scale of scores at which probabilities fit, by calibration or by training; raise if by neither."""
         self.check_probable()
         known = None if self.calibration is None else self.calibration.beta
         return 1.0 if known is None else known
@@ -187,7 +187,7 @@ def above_least(labels: Sequence[Any], row: Sequence[float]) -> dict[str, float]
 
 
 def objective_of(summary: Mapping[str, Any]) -> str:
-    """The name of the objective that a model was trained with, as far as its summary tells."""
+    """The name of the objective that a model was trained with, according to its summary."""
     if "objective" in summary:
         return str(summary["objective"])
     given = summary.get("parameters", {})

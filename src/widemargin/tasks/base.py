@@ -52,7 +52,7 @@ class Corpus(NamedTuple):
 
 @contextmanager
 def counted_within(source: str, first: int) -> Iterator[None]:
-    """Errors about a piece of a file behind its `first` lines, which count sequences within it, say where it begins."""
+    """Add the line where a piece begins to errors about it, since they count sequences within the piece."""
     try:
         yield
     except WidemarginError as error:
@@ -62,7 +62,7 @@ def counted_within(source: str, first: int) -> Iterator[None]:
 
 
 class Tally(NamedTuple):
-    """What an evaluation has counted on some data, and the seconds it took by stage; both can be added."""
+    """The counts of an evaluation on some data, and its seconds by stage; both can be added."""
 
     counts: Counter[Any]
     seconds: dict[str, float]
@@ -73,7 +73,7 @@ class Tally(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A piece of a file, and how many lines of it come before."""
+    """A piece of a file, and the number of lines before it."""
 
     corpus: Corpus
     source: str = ""
@@ -81,7 +81,7 @@ class Piece(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing in it to predict."""
+        """Whether it holds nothing to predict."""
         return not any(self.corpus.size.values())
 
 
@@ -121,11 +121,11 @@ class Model(ABC):
     explains: ClassVar[bool] = False
     """Whether it can draw outputs, and explain them."""
     drawn_as: ClassVar[str] = ".svg"
-    """How the files of its drawings end."""
+    """The suffix of files with its drawings."""
     evaluation_options: ClassVar[frozenset[str]] = frozenset()
     """The options that `evaluate` takes."""
     exports: ClassVar[Mapping[str, str]] = {}
-    """Other formats that it can be written in: what they hold, by the suffixes of their files."""
+    """Descriptions of other formats that it can be written in, by the suffix of their files."""
     takes_tags: ClassVar[bool] = False
     """Whether the tags of its inputs may be given or predicted."""
     fields: ClassVar[Fields]
@@ -137,7 +137,7 @@ class Model(ABC):
     summary: dict[str, Any] = field(default_factory=dict, kw_only=True)
     calibration: Calibration | None = field(default=None, kw_only=True)
     online: "Online | None" = field(default=None, kw_only=True, repr=False, compare=False)
-    """The state that training by pieces goes on from; None for models trained at once, unless it is needed."""
+    """The state from which training by pieces continues; None if there are only weights to continue from."""
 
     # With data at hand.
 
@@ -150,11 +150,11 @@ class Model(ABC):
         """How well the predictions for `X` agree with `y`."""
 
     def tally(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Tally | None:
-        """What `evaluate` counts, for `tallied`; None if it does more than counting, and needs all data at once."""
+        """The counts behind `evaluate`, for `tallied`; None if the evaluation needs all data at once."""
         return None
 
     def tallied(self, tally: Tally) -> Evaluation:
-        """The evaluation of all data that a tally is about."""
+        """The evaluation that follows from a tally."""
         raise UnsupportedError(f"the evaluation of {self.predicts} needs all data at once")
 
     # With files at hand.
@@ -191,7 +191,7 @@ class Model(ABC):
         raise UnsupportedError(f"the model predicts {self.predicts}, which cannot be drawn")
 
     def warm_up(self) -> None:  # noqa: B027 — models without compiled kernels need none
-        """Load compiled kernels by a tiny prediction, so that timings leave this out."""
+        """Load compiled kernels by a tiny prediction, so that timings do not include it."""
 
     # About itself.
 
@@ -200,7 +200,7 @@ class Model(ABC):
         """The strongest weights of each part of the model, for the labels with the `chosen` numbers."""
 
     def numbers_of(self, labels: Sequence[Any]) -> list[int]:
-        """The numbers of these labels, or of all if there are none."""
+        """The numbers of these labels, or of all labels if none are given."""
         known = [str(label) for label in self.labels]
         for label in labels:
             if str(label) not in known:
@@ -209,7 +209,7 @@ class Model(ABC):
         return [number for number, label in enumerate(known) if not wanted or label in wanted]
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
-        """The corpus reduced to one input; `sentence` counts from 1."""
+        """The corpus reduced to one input; `number` counts from 1."""
         raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")
 
     def explain(self, X: Any, question: Question) -> Explanation:
@@ -221,11 +221,11 @@ class Model(ABC):
         return []
 
     def remarks(self) -> list[tuple[str, str]]:
-        """More facts about what was learnt, for people: names and values."""
+        """More facts about the trained model, for people: names and values."""
         return []
 
     def picture(self) -> list[str]:
-        """What was learnt as a picture for a terminal; empty if there is none."""
+        """A picture of the model for a terminal, as lines; empty if there is none."""
         return []
 
     def exported(self, suffix: str) -> bytes:
@@ -249,7 +249,7 @@ class Model(ABC):
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Facts about the training data; empty if it was trained from Python."""
+        """Facts about the training data; empty if the model was trained from Python."""
         data: Mapping[str, Any] = self.summary.get("data", {})
         return data
 
@@ -262,12 +262,12 @@ class Model(ABC):
 
     @property
     def course(self) -> Solution | None:
-        """The course of training without the weights, which a loaded model would have to assemble; None if unknown."""
+        """The course of training without weights, which a loaded model is slow to assemble; None if unknown."""
         found = self.summary.get("solution")
         return None if found is None else Solution.restored(np.empty(0), found)
 
     def card(self, name: str | None = None) -> str:
-        """A model card in Markdown; `name` is that of the model file. What only its owner knows is left blank."""
+        """A model card in Markdown; `name` is the name of its file. Facts that only its owner knows are blank."""
         from widemargin.tasks.card import card  # seldom needed
 
         return card(self, name)
@@ -290,7 +290,7 @@ class Model(ABC):
     def described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """The whole model as a JSON header and arrays, without features whose weights are all zero.
 
-        A model that goes on learning keeps them: its solver may know more about them.
+        A model that goes on learning keeps them: its solver may hold state for them.
         """
         header, tensors = (self.compacted() if self.online is None else self)._described()
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
@@ -319,7 +319,7 @@ class Model(ABC):
 
     @classmethod
     def from_stored(cls, stored: Stored) -> Self:
-        """The model that `described` described."""
+        """The inverse of `described`."""
         header = stored.checked({"structure": text()})
         if header["structure"] != cls.kind:
             raise stored.place.error(f"predicts {header['structure']!r:.60}, not {cls.predicts}")
@@ -336,7 +336,7 @@ class Model(ABC):
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """The trained model in a file, of any kind; other programs' files count if a task can read them."""
+    """The trained model of any kind in a file, also in another program's file if a task can read it."""
     found = foreign_model(path)
     return model_in(read_model(path), os.fspath(path)) if found is None else found
 
@@ -345,7 +345,7 @@ def foreign_model(source: str | os.PathLike[str] | bytes) -> Any:
     """The trained model in another program's file, given by its path or its bytes; None if it is no such file."""
     beginning = source[:9] if isinstance(source, bytes) else _beginning(source)
     if beginning[8:] == b"{":
-        return None  # our own, or nobody's: there is no need to import every task
+        return None  # our own format: no need to import every task
     readers = (kind.load_foreign(beginning) for _, kind in kinds())
     read = next((each for each in readers if each is not None), None)
     return None if read is None else read(source)
@@ -357,7 +357,7 @@ def written_by(path: str | os.PathLike[str]) -> Any:
 
 
 def _beginning(path: str | os.PathLike[str]) -> bytes:
-    """The first bytes of a file; none if it cannot be read, which is for its reader to say."""
+    """The first bytes of a file; empty if it cannot be read, which its reader then reports."""
     try:
         with Path(path).open("rb") as stream:
             return stream.read(9)

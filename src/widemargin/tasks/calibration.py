@@ -1,4 +1,4 @@
-"""Margins, how far a prediction is ahead of all others, and probabilities: how often such predictions are right.
+"""Margins (how far a prediction is ahead of all others), and the probability that a prediction with a margin is right.
 
     the margin of a label at t  = the best score of all − the best score with another label at t
     the margin of a span        = the best score of all − the best score without the span
@@ -12,12 +12,13 @@ The curve is fitted by maximum likelihood on data not used for training. Its tar
 (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2) instead of 1 and 0: they keep the fit finite even if all predictions are right. On
 gene names (bc2gm), it is as good as isotonic regression for labels, and better for spans, which are fewer.
 
-The curve says how sure a prediction is, and nothing about the labels that were not predicted. All labels have
+The curve says how sure a prediction is, and nothing about labels that were not predicted. Probabilities of all labels
+follow from
 
     p(y) ∝ exp(β⟨w, φ(x, y)⟩)
 
-where β, one over the *temperature* (Guo et al. 2017), is fitted to the same data: it is the one under which the right
-labels of tokens are most likely. Here, too, targets are a little below 1, so that β is finite.
+where β, one over the *temperature* (Guo et al. 2017), is fitted to the same data: it makes the right labels of tokens
+most likely. Here, too, targets are a little below 1, so that β is finite.
 """
 
 from abc import ABC, abstractmethod
@@ -36,8 +37,8 @@ from widemargin.text.spans import Span
 
 CALIBRATION = mapping(row(number(at_least=0), number()), keys=one_of("labels", "spans"), at_least=1)
 """A calibration in the header of a model file: slope and shift of each curve."""
-LEAST = 1e-300  # of a probability whose logarithm is taken
-RANGE = 1e3  # β · a typical margin is between one over this and this
+LEAST = 1e-300  # smaller probabilities are raised to this before their logarithm is taken
+RANGE = 1e3  # β · a typical margin is between 1 / RANGE and RANGE
 
 
 class Ahead(NamedTuple):
@@ -144,8 +145,8 @@ class Tempered(NamedTuple):
     def best(self, margin: float) -> float | None:
         """The β under which the right labels are most likely; None if no right label is known.
 
-        The targets are those of Platt (1999): 1 / (n + 2) is shared by the labels that are wrong. `margin` is a typical
-        difference of scores.
+        The targets are those of Platt (1999): wrong labels share 1 / (n + 2). `margin` is a typical difference of
+        scores.
         """
         from scipy.optimize import minimize_scalar
 

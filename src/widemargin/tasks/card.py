@@ -1,6 +1,6 @@
 """Model cards: what a model is and how it was trained, as a page of Markdown to publish beside its file.
 
-Everything that the model records is filled in. What it cannot know is left to its owner, marked by `BLANK`.
+Everything that the model records is filled in. Its owner fills in the rest, marked by `BLANK`.
 """
 
 import json
@@ -82,7 +82,7 @@ def _features(model: "Model") -> Iterator[str]:
 
 
 def _training(summary: Mapping[str, Any], course: Solution | None) -> Iterator[str]:
-    """What was trained with; templates are listed with the features."""
+    """The parameters of training; templates are listed with the features."""
     chosen = {**summary.get("parameters", {}), **{key: summary[key] for key in ("objective", "C") if key in summary}}
     for name, value in chosen.items():
         if value is not None and not name.endswith("templates"):

@@ -1,7 +1,7 @@
 """Taggers that a model carries: they fill in the columns that its features read, so that words alone are enough.
 
-They are parts of the same model file. Its header has theirs under ``taggers``, by the column that each fills in, and
-the names of their tensors begin with ``taggers.`` and this column.
+They are stored in the same model file. Its header holds their headers under ``taggers``, by the column that each fills
+in, and the names of their tensors begin with ``taggers.`` and this column.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ def settled(X: Columns, taggers: Taggers) -> Settled:
 
 
 def right(X: Settled, name: str) -> tuple[int, int] | None:
-    """How many tokens have a predicted column as it was given, and how many there are; None where it was not."""
+    """How many tokens have the given value in a predicted column, of how many; None if the column was not given."""
     if X.given is None or name not in X.given or is_blank(X.given, name):
         return None
     found, given = X.strings(name), X.given.strings(name)
@@ -86,7 +86,7 @@ def right(X: Settled, name: str) -> tuple[int, int] | None:
 
 
 def blanks(X: Columns, name: str) -> BoolVector:
-    """Which tokens have no value in a column; a token that is itself an underscore may have one as its lemma, too."""
+    """Which tokens have no value in a column; the underscore is a value, such as a lemma, if it is the word itself."""
     column, word = X[name], X["word"]
     blank, itself = (np.array([value in BLANK for value in each.values], dtype=bool) for each in (column, word))
     return blank[column.codes] & ~itself[word.codes]
@@ -98,9 +98,9 @@ def is_blank(X: Columns, name: str) -> bool:
 
 
 def check_filled(X: Columns, name: str, remedy: str, *, everywhere: bool) -> None:
-    """Raise if a column that a model reads has no values, or not `everywhere`; `remedy` says what to do then."""
+    """Raise if a column that a model reads has no values, or not `everywhere`; `remedy` tells the user what to do."""
     if BLANK.isdisjoint(X[name].values) or (name in VALUED and not everywhere):
-        return  # found out quickly, since single sentences come this way
+        return  # a quick test first, for single sentences
     blank = blanks(X, name)
     if len(blank) and blank.all():
         raise DataError(f"the column {name} of {X.source} is blank, and the model reads it; {remedy}")

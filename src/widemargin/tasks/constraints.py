@@ -1,6 +1,6 @@
 """Constraints on predictions, given with each call; nothing about them is learnt.
 
-A constraint is a weight of −∞ on what it forbids, so decoders need not know about it. Only `at_most_one` concerns whole
+A constraint gives forbidden parts a weight of −∞, so decoders need not know about it. Only `at_most_one` concerns whole
 outputs instead of parts; branch and bound enforces it. The best output of a branch bounds the scores of the others.
 If it has two spans of a type, the first beginning at b, every output with at most one is in one of two branches,
 
@@ -107,7 +107,7 @@ def numbers_of(labels: Collection[Any], known: Mapping[Any, int]) -> list[int]:
 
 
 def impossible(i: int) -> DataError:
-    """The error for a sequence without an output that meets the constraints."""
+    """The error for sequence `i`, which has no output that meets the constraints."""
     return DataError(f"nothing that could be predicted for sequence {i} complies with the constraints")
 
 
@@ -121,7 +121,7 @@ def check_possible(batch: IntVector, scores: FloatVector) -> None:
 def best_without_repetition(
     decode: Callable[[Windows], tuple[float, T]], repeated: Callable[[T], tuple[str, int] | None], last: int
 ) -> T | None:
-    """The best output in which no restricted type has two spans; None if none exists.
+    """The best output in which no restricted type has two spans; None if there is no such output.
 
     Parameters
     ----------

@@ -63,9 +63,9 @@ class Estimator(Conforming, Generic[M]):
         ----------
         X, y : inputs and gold outputs, in the forms that the class lists under Notes
         sample_weight : one weight per example
-        dev : development data (X, y): scored after every epoch, and the best epoch's weights are kept, the last of
-            equals. While the gap is above 20 %, these are averages over the epochs so far: single early weights of a
-            dual solver jump, and the best of them are so by luck.
+        dev : development data (X, y), scored after every epoch; the best epoch's weights are kept, the last of equals.
+            While the gap is above 20 %, averages over the epochs so far are scored instead: early weights of a dual
+            solver jump, and the best of them are best by luck.
         callbacks : informed as training proceeds
         checkpoint : a file that saves the run as it proceeds
         resume : continue from the checkpoint, if it exists, exactly as its run would have continued
@@ -86,7 +86,7 @@ class Estimator(Conforming, Generic[M]):
         resume: bool = False,
         **reading: Any,
     ) -> Self:
-        """Train on more data than fit into memory; weights are the same as those of `fit`, bit for bit.
+        """Train on more data than fit into memory; the weights equal those of `fit`, bit for bit.
 
         Data are read once. Their features go into files, which are mapped into memory (docs/out-of-core.md).
 
@@ -120,7 +120,7 @@ class Estimator(Conforming, Generic[M]):
         """Train with each value in `C`: fitted clones in the order of `C`; the estimator itself is unchanged.
 
         Features are compiled once. Each training run starts where the one with the next smaller C ended. After Ctrl-C,
-        values that were not reached are missing; the parameter `C` of each clone tells its value.
+        values that were not reached are missing; the parameter `C` of a clone is its value.
         """
         from sklearn.base import clone  # slow to import
 
@@ -188,7 +188,7 @@ class Estimator(Conforming, Generic[M]):
         return Learnt(parts if label is None else of_label(parts, str(label)))
 
     def card(self, name: str | None = None) -> str:
-        """A model card in Markdown; `name` is that of the model file. What only its owner knows is left blank."""
+        """A model card in Markdown; `name` is the name of its file. Facts that only its owner knows are blank."""
         self._check_fitted()
         return self.model_.card(name)
 
@@ -198,7 +198,7 @@ class Estimator(Conforming, Generic[M]):
         return len(self.model_.summary["solution"]["trace"])
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        """What notebooks show: the parameters and, once fitted, the certificate."""
+        """The parameters and, once fitted, the certificate, for notebooks."""
         bundle = super()._repr_mimebundle_(**options)
         if "text/html" in bundle:
             bundle["text/html"] += self._certificate()
@@ -222,7 +222,7 @@ class Estimator(Conforming, Generic[M]):
         return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn should know: `fit` needs outputs, and inputs are no single matrix."""
+        """Tags for scikit-learn: `fit` needs outputs, and inputs are not one matrix."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required, tags.input_tags.two_d_array = True, False
         return tags
@@ -233,7 +233,7 @@ class Estimator(Conforming, Generic[M]):
         return self
 
     def _last_run(self) -> Warm | None:
-        """The run that the next one continues, perhaps that of a loaded model; None for a cold start."""
+        """The run to continue, which may be that of a loaded model; None for a cold start."""
         if not self.warm_start:
             return None
         last = Warm() if self._warm is None else replace(self._warm)
@@ -241,11 +241,11 @@ class Estimator(Conforming, Generic[M]):
         return last
 
     def _data(self, X: Any, y: Any, sample_weight: Any, dev: Any = None) -> Data:
-        """The data given to `fit`, checked; whatever can be read only once has been read."""
+        """The data given to `fit`, checked; iterators have become lists."""
         return Data(*self._checked(self._read(X), self._read(y), drained(sample_weight)), self._checked_dev(dev))
 
     def _checked_dev(self, dev: Any) -> tuple[Any, Any] | None:
-        """Development data that have been read."""
+        """Development data, checked; iterators have become lists."""
         if dev is None:
             return None
         dev = tuple(drained(dev))
@@ -288,7 +288,7 @@ class Estimator(Conforming, Generic[M]):
         return self
 
     def _learn(self, data: Data, classes: Any) -> Self:
-        """Train for one epoch on a piece of the data, going on from the model there is."""
+        """Train for one epoch on a piece of the data, starting from the current model."""
         from widemargin.tasks.pieces import train_piece  # seldom needed
 
         before = getattr(self, "model_", None)
@@ -315,7 +315,7 @@ def joinable(outputs: Any) -> Any:
 
 
 def _warn(solution: Solution) -> None:
-    """Say so, as scikit-learn does, if training has not converged."""
+    """Warn, as scikit-learn does, if training has not converged."""
     if solution.shortfall is not None:
         from sklearn.exceptions import ConvergenceWarning  # slow to import
 
@@ -335,25 +335,24 @@ def estimator_of(model: Model, name: str, **given: Any) -> Any:
     estimator = dict(kinds())[model.kind].load("estimator")
     for each in given.keys() - set(estimator._get_param_names()):
         raise WidemarginError(f"the model {name} is one of a {estimator.__name__}, which has no {each!r}")
-    # Another program's model file need not tell.
+    # Another program's model file need not say how it was trained.
     if "trained_by" not in model.summary and not {"parameters", "solution"} <= model.summary.keys():
         raise ModelFileError(f"the model {name} is damaged: it does not tell how it was trained")
     return estimator.from_model(model, **given)
 
 
 def stacked(estimator: Any, X: Any, y: Any, folds: Any = 5, **options: Any) -> Any:
-    """The outputs that clones of an estimator predict for examples that they have not learnt from, in the order of `X`.
+    """Predictions for `X`, each by a clone of the estimator that has not learnt from the example.
 
-    Another model that shall learn from predictions of this one learns from these: they are as wrong as those of new
-    examples.
+    Train a second model on these if it will read predictions of the first: they are as wrong as those of new examples.
 
     Parameters
     ----------
     estimator : any estimator, which is unchanged
     X, y : inputs and gold outputs, as lists or arrays
-    folds : how many blocks of neighbours the examples are cut into, each predicted by a clone that has learnt from all
-        others; or a splitter of scikit-learn, or pairs (training, test) of the numbers of examples
-    options : others of scikit-learn's `cross_val_predict`, such as `method` and `n_jobs`
+    folds : the number of folds, each of neighbouring examples and predicted by a clone that has learnt from all others;
+        or a splitter of scikit-learn, or pairs (training, test) of the numbers of examples
+    options : other options of scikit-learn's `cross_val_predict`, such as `method` and `n_jobs`
 
     Examples
     --------

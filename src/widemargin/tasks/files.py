@@ -64,14 +64,14 @@ class Files(ABC):
         return Likeness.NONE
 
     def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
-        """Raise an error unless two files are about the same inputs; where nothing else tells, there are as many."""
+        """Raise unless two files are about the same inputs; without other evidence, compare their sizes."""
         for what, count in gold.size.items():
             if predicted.size[what] != count:
                 raise DataError(f"there are {predicted.size[what]} {what}, but {count} in the gold file")
 
     @abstractmethod
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
-        """How well the outputs in one file agree with those in another, which is about the same inputs."""
+        """How well the outputs in two files about the same inputs agree."""
 
 
 class Opened(NamedTuple):
@@ -101,7 +101,7 @@ def open_tokens(
 
 
 def check_plain_text(reading: Reading) -> None:
-    """Raise if plain text is said to be something else as well, or is to be split where there is none."""
+    """Raise if --text comes with options of other formats, or --split comes without --text."""
     if reading.text and reading != Reading(text=True, tags=reading.tags, split=reading.split):
         raise WidemarginError("--text is a format of its own; leave out --format, --columns and --label")
     if reading.split is not None and not reading.text:
@@ -147,14 +147,14 @@ def size_of(X: Columns, sequences: str) -> dict[str, int]:
 
 
 def known_columns(X: Columns, names: Sequence[str]) -> Columns:
-    """Make these columns now instead of on first use, so that a missing one is an error at once; return `X`."""
+    """Make these columns now instead of on first use, so that a missing column raises at once; return `X`."""
     for name in names:
         X[name]
     return X
 
 
 def unused_columns(corpus: Corpus, read: Sequence[str]) -> list[str]:
-    """The columns of tokens that are not `read`: without labels, and without those that hold one value, or no words."""
+    """The columns that are not `read`, except labels, `NOT_DESCRIPTIONS`, and columns with a single value."""
     X: Columns = corpus.X
     known = [X[name] for name in (*read, *([corpus.about["label"]] if "label" in corpus.about else [])) if name in X]
     return [
@@ -165,7 +165,7 @@ def unused_columns(corpus: Corpus, read: Sequence[str]) -> list[str]:
 
 
 def sequence_alone(corpus: Corpus, number: int, what: str, columns: Sequence[str]) -> Corpus:
-    """One sequence of a file alone, counted from 1, with these columns; `what` is what the task calls it."""
+    """One sequence of a file, counted from 1, with these columns; `what` is the task's word for it."""
     X = corpus.X
     if not 1 <= number <= X.n_sequences:
         raise WidemarginError(f"there is no {what} {number} in {X.source}, which has {X.n_sequences}")

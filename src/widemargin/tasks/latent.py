@@ -1,6 +1,6 @@
-"""Training on latent examples, for all tasks: what `tasks.training` does with examples whose gold hides something.
+"""Training on latent examples, whose gold outputs have a hidden side, for `tasks.training`.
 
-A module of its own, so that training on other examples does not load it.
+It is a module of its own so that training on other examples does not load it.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def latent_loop(compiled: "Compiled[Any]", parameters: Any, before: Any = None) -> Callable[..., Solution]:
-    """The training loop for latent examples, with the options among the parameters, which are `LatentParameters`.
+    """The training loop for latent examples, with the options in `parameters` (`LatentParameters`).
 
-    The weights of the model `before`, if there is one, choose the first completions.
+    The weights of the model `before`, if given, choose the first completions.
     """
     return partial(
         fit_best,
@@ -43,7 +43,7 @@ def latent_loop(compiled: "Compiled[Any]", parameters: Any, before: Any = None) 
 def latent_path(
     train: Callable[[float], Solution], C: Sequence[float], callbacks: Sequence[Callback]
 ) -> list[tuple[float, Solution]]:
-    """A solution for each value in `C`, each trained by itself: there are local optima. Ctrl-C leaves some out."""
+    """A solution for each value in `C`, each trained by itself because of local optima; Ctrl-C leaves out the rest."""
     found: list[tuple[float, Solution]] = []
     for each in C:
         name_run(f"C {each:g}", callbacks)
@@ -52,14 +52,14 @@ def latent_path(
         except KeyboardInterrupt:
             if not found:
                 raise
-            break  # nothing was learnt for this C; the points before are worth keeping
+            break  # this C has no solution; keep those of the values before it
         if found[-1][1].stopped == "interrupted":
             break
     return found
 
 
 def first_round(compiled: "Compiled[Any]", parameters: Any, plan: "Plan") -> "Compiled[Any]":
-    """The same data with the completions that training begins with: a convex problem."""
+    """The same data with the first completions as gold: a convex problem."""
     latent: Any = compiled.examples
     first = begin(latent, _given(compiled, parameters), np.random.default_rng(plan.seed), plan.n_threads)
     return replace(compiled, examples=latent.completed(first))
@@ -68,12 +68,12 @@ def first_round(compiled: "Compiled[Any]", parameters: Any, plan: "Plan") -> "Co
 def on_the_way(
     problem: Problem, solver: Solver, compiled: "Compiled[Any]", parameters: Any, rng: np.random.Generator
 ) -> Problem:
-    """The problem with examples that are completed whenever they are visited."""
+    """The problem with examples that are completed at every visit."""
     return completing(problem, solver, _given(compiled, parameters), rng)
 
 
 def _given(compiled: "Compiled[Any]", parameters: Any) -> Any:
-    """What to begin with, as `core.completion.begin` takes it: a name, weights, or completions."""
+    """The start of training for `core.completion.begin`: a name, weights, or completions."""
     init = parameters.init
     if isinstance(init, str):
         return init

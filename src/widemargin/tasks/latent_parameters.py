@@ -1,4 +1,4 @@
-"""Parameters of tasks whose gold outputs hide something."""
+"""Parameters of tasks whose gold outputs have a hidden side."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -8,7 +8,7 @@ from widemargin.tasks.parameters import Parameters, parameter
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class LatentParameters(Parameters):
-    """How what is hidden is filled in (`core.latent`); `hidden` says what that is, for the descriptions."""
+    """How the hidden side of gold outputs is filled in (`core.latent`); `hidden` is its name in the descriptions."""
 
     hidden: ClassVar[str] = "what is hidden"
 

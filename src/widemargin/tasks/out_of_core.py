@@ -1,20 +1,20 @@
 """Training on more data than fit into memory, on one machine.
 
-Data are read once, piece by piece. Each piece is compiled with features and labels that are numbered as they come, and
-its arrays are appended to files in a folder. In the end features and labels are renumbered as if all data had been
-there at once, and the files are mapped into memory (`core.mapped`). Training on them gives the same weights as training
-in memory, bit for bit.
+Data are read once, piece by piece. Each piece is compiled with features and labels numbered as they come, and its
+arrays are appended to files in a folder. At the end, features and labels are renumbered as if all data had come at
+once, and the files are mapped into memory (`core.mapped`). Training on them gives the same weights as training in
+memory, bit for bit.
 
 A temporary folder is removed as soon as its files are mapped: the system keeps their contents until training is over.
-A folder that the user names keeps the files of data in files for the next run on the same data with the same features.
-An entry of such a cache is a folder whose name is a digest of data and settings:
+A folder named by the user is a cache: the next run on the same files with the same features reads its arrays. An entry
+of the cache is a folder whose name is a digest of data and settings:
 
     cache/<digest>/arrays.wm      labels, features, sizes and digests of the files (JSON and tensors, as in model files)
     cache/<digest>/…              a file per array, nothing but numbers
 
-An entry is made under a name of its own and renamed as a whole, so that there is never half of one. Its files are
-mapped before; those of an older entry are compared with their digests as they are mapped. So no other process or thread
-can exchange them. A damaged entry is made anew, and a warning says so. Nothing in a cache is ever executed.
+An entry is written under another name and renamed as a whole, so there is never half an entry. Its files are mapped
+before the renaming; files of an older entry are compared with their digests as they are mapped. So no other process or
+thread can exchange them. A damaged entry is written again, with a warning. Nothing in a cache is ever executed.
 """
 
 import json
@@ -52,11 +52,11 @@ LOG = logging.getLogger(__name__)
 HEADER = "arrays.wm"
 STRUCTURE, VERSION = "arrays", 2
 POSITIONS = 1 << 17
-"""How many positions of sequences make a piece, of data that do not come in files."""
+"""The number of tokens in a piece, for data that do not come in files."""
 
 
 class Arrays(Protocol):
-    """A task's way from pieces of data to arrays on disk; `settings` are the parameters that these depend on."""
+    """Writes a task's data to arrays on disk, piece by piece; `settings` names the parameters that these depend on."""
 
     settings: Sequence[str]
 
@@ -64,11 +64,11 @@ class Arrays(Protocol):
         """Write a piece."""
 
     def settle(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """End writing; return what is to be known beside the files, as JSON and arrays."""
+        """Finish writing; return the facts to store beside the files, as JSON and arrays."""
 
     @staticmethod
     def compiled(parameters: Any, stored: Stored, pages: Pages, data: Data) -> Compiled[Any]:
-        """What was written, to be trained on."""
+        """The written arrays as training examples."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Stream:
         return list(chain.from_iterable(map(_files, map(os.fspath, given))))
 
     def corpora(self, task: Task) -> Iterator[Corpus]:
-        """The files, piece by piece; those behind the first are read like the first."""
+        """The files, piece by piece; later files are read in the same way as the first."""
         files, reading, about = task.load_files(), self.reading, dict[str, Any]()
         for path in self.paths() or ():
             first = None
@@ -130,7 +130,7 @@ def check_able(kind: Kind) -> None:
 
 
 def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
-    """Compile a `Stream`, which `data` have as X, to arrays on disk."""
+    """Compile the `Stream` in `data.X` to arrays on disk."""
     stream: Stream = data.X
     task, _, kind = kind_of(parameters)
     check_able(kind)
@@ -141,16 +141,16 @@ def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
 
 
 def _told(make: Any, found: dict[str, Any], solution: Solution, summary: dict[str, Any]) -> Any:
-    """A model that knows how its files were read."""
+    """A model that records how its files were read."""
     return make(solution, summary | {"data": found})
 
 
 def _from_cache(
     kind: Kind, parameters: Parameters, stream: Stream, data: Data, write: Callable[[Path], None]
 ) -> tuple[Stored, Compiled[Any]]:
-    """The arrays of an entry of the cache, or of a folder that is written now, and becomes an entry if there is a key.
+    """The arrays of a cache entry, or of a folder written now, which becomes an entry if the data have a key.
 
-    Whatever others do to the cache at the same time, a run has the arrays that it wrote, or those of one whole entry.
+    Whatever other runs do to the cache meanwhile, a run has the arrays that it wrote, or those of one whole entry.
     """
     open_ = partial(_opened, kind, parameters, data)
     if stream.cache is None:
@@ -171,7 +171,7 @@ def _from_cache(
         raise WidemarginError(f"the folder {cache} cannot be made: {error.strerror or error}") from error
     with temporary_folder(cache) as folder:
         write(folder)
-        opened = open_(folder)  # before others know of it; mapped files stay what they are
+        opened = open_(folder)  # before it is published: mapped files cannot be exchanged
         if key:
             _publish(folder, entry, damaged)
     return opened
@@ -182,7 +182,7 @@ def _publish(folder: Path, entry: Path, damaged: bool) -> None:
     try:
         if damaged:
             with temporary_folder(entry.parent) as aside, suppress(FileNotFoundError):
-                entry.rename(aside / entry.name)  # is removed with it
+                entry.rename(aside / entry.name)  # removed together with `aside`
         folder.rename(entry)
     except OSError as error:
         if error.errno not in (ENOTEMPTY, EEXIST):
@@ -233,7 +233,7 @@ def _batches(source: Any) -> Iterator[tuple[list[Any], list[Any]]]:
 
 @contextmanager
 def _counted(first: int) -> Iterator[None]:
-    """Errors about examples behind the `first` ones, which count from 0, say so."""
+    """Add the number of the first example of a piece to errors about it, since they count within the piece."""
     try:
         yield
     except WidemarginError as error:

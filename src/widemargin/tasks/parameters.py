@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from widemargin.core.solver import Solver
 
 T = TypeVar("T")
-INDENT, WIDTH = "    ", 96  # of descriptions in docstrings
+INDENT, WIDTH = "    ", 96  # layout of the descriptions in docstrings
 ATTRIBUTES = "Attributes\n----------\n"
 SHARED = (
     "solution_ : Solution",
@@ -50,7 +50,7 @@ def parameter(
     default : its default
     text : its description, for `help` and for the command line
     option : its command-line option; "" for one of the same name, None for no option
-    given_as : how to write its value on the command line, if the type does not tell (`cli.options.GIVEN_AS`)
+    given_as : how to write its value on the command line, if its type does not say (`cli.options.GIVEN_AS`)
     metavar : the placeholder for its value in the help of the command line
     in_python, on_command_line : text to add in only one of the two places
     more : options of `dataclasses.field`
@@ -133,7 +133,7 @@ class Parameters:
 
 
 MOST_BITS = 1000
-"""Whole numbers of more bits are larger than any float."""
+"""Whole numbers with more bits are refused: some exceed any float."""
 PLAIN: dict[str, tuple[Any, str]] = {
     "None": (NoneType, "None"),
     "NoneType": (NoneType, "None"),
@@ -143,14 +143,14 @@ PLAIN: dict[str, tuple[Any, str]] = {
     "str": (str, "a text"),
     "Mapping": (Mapping, "a dict"),
 }
-"""What values may be, by their declared type, in code and in words."""
+"""For each declared type, the types that values may have, and their name in messages."""
 
 
 def check_types(parameters: Any) -> None:
-    """Raise an error about the first parameter whose value no run can take, by its declared type.
+    """Raise an error about the first parameter whose value does not fit its declared type.
 
-    Ranges and names are for those who use the values to check; whoever looks up solvers says which there are. A flag
-    may be a number, and a number may be NumPy's.
+    Code that uses the values checks ranges and names; the look-up of solvers lists their names. A flag may be a number,
+    and numbers may be NumPy's.
     """
     for each in fields(parameters):
         given, kinds = getattr(parameters, each.name), _alternatives(each.type)
@@ -164,7 +164,7 @@ def check_types(parameters: Any) -> None:
 
 
 def _alternatives(kind: Any) -> list[str]:
-    """The names of the types of which a declared type is one."""
+    """The names of the types in a declared union."""
     if isinstance(kind, str):
         return kind.split(" | ")
     if get_origin(kind) in (UnionType, Union):
@@ -181,7 +181,7 @@ def _fits(value: Any, name: str) -> bool:
     if outer == "Sequence":
         listed = isinstance(value, Iterable) and not isinstance(value, bytes | Mapping)
         return listed and ("str" not in name or all(isinstance(each, str) for each in value))
-    return name == "Any" or not isinstance(value, str | int | float | list | tuple)  # their own code knows
+    return name == "Any" or not isinstance(value, str | int | float | list | tuple)  # the class checks the rest
 
 
 def _in_words(name: str) -> str:
@@ -192,10 +192,10 @@ def _in_words(name: str) -> str:
 
 
 def documented(model: type) -> Callable[[type[T]], type[T]]:
-    """Complete the docstring of an estimator, as numpydoc has it.
+    """Complete the docstring of an estimator in numpydoc's format.
 
-    All parameters come right behind the first sentence; the attributes that all estimators share behind its own ones.
-    `model` is the class of its trained models.
+    Parameters follow the first sentence; attributes that all estimators share follow the estimator's own ones. `model`
+    is the class of its trained models.
     """
 
     def complete(cls: type[T]) -> type[T]:

@@ -1,4 +1,4 @@
-"""Training piece by piece (`partial_fit`): one epoch over data that have just come, from where the last one ended."""
+"""Training piece by piece (`partial_fit`): one epoch over new data, starting where the last epoch ended."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -29,12 +29,12 @@ def train_piece(
 ) -> tuple[M, Solution]:
     """The model after one epoch over a piece of the data, and its solution.
 
-    `before` is the model to go on from, None for the first piece: by what it holds of the last piece (`core.online`),
-    or from the weights that `fit` found. `labels` are those of all pieces; None takes those of the data, and learns
-    others as they come.
+    `before` is the model to go on from, None for the first piece. Training continues from its online state
+    (`core.online`), or else from its weights. `labels` are those of all pieces; None takes those of the data, and adds
+    new labels as they come.
 
-    The penalty of an epoch is spread over as many examples as the largest piece had, or `fit`: five more sequences do
-    not shrink the weights as much as thousands do.
+    The penalty of an epoch is spread over as many examples as the largest piece, or `fit`, had: five more sequences
+    shrink the weights less than thousands do.
     """
     plan = Plan.of(parameters)
     solver = plan.solver
@@ -67,7 +67,7 @@ def train_piece(
 
 
 def _check_piecewise(solver: Solver, before: str | None, summary: Mapping[str, Any]) -> None:
-    """Raise unless the solver can go on from a model with this summary, whose pieces a solver `before` has learnt."""
+    """Raise unless the solver can go on from a model with this summary; the solver `before` trained its pieces."""
     name = type(solver).__name__
     if not solver.online:
         able = ", ".join(name for name, each in SOLVERS.items() if each.online)
@@ -88,6 +88,6 @@ def _check_piecewise(solver: Solver, before: str | None, summary: Mapping[str, A
 
 
 def _priced(solver: Any, C: float) -> Solver:
-    """The solver with the price C of the slack of one example, if it has one: that does not depend on how many come."""
+    """The solver with C as the price of one example's slack, if it has such a field, whatever the size of a piece."""
     priced: Solver = replace(solver, C=C) if getattr(solver, "C", 0.0) is None else solver
     return priced

@@ -1,8 +1,7 @@
-"""A plan of training: what parameters mean, worked out once.
+"""A plan of training: parameters resolved once.
 
-Parameters are what a user says: names of solvers, objectives and presets, and None for whatever is usual. A `Plan` is
-what follows from them: the solver that runs, the problem that it solves, and when it stops. Everything that trains
-takes one.
+Parameters hold the user's words: names of solvers, objectives and presets, and None for defaults. A `Plan` holds the
+solver that runs, the problem that it solves, and when it stops. All training code takes a plan.
 """
 
 from collections.abc import Mapping
@@ -31,8 +30,8 @@ class Plan:
     solver : the solver that runs
     objective, C, loss, penalty, l1, n_threads, cut_memory : the problem, as `core.problem.Problem` has it
     stop : when training ends
-    seed : of everything random; None draws a fresh one
-    record : what a model remembers of it: the parameters that JSON can hold, solver, objective and C
+    seed : the seed of everything random; None draws a fresh one
+    record : facts for the model's summary: the parameters that JSON can hold, solver, objective and C
     """
 
     solver: Solver
@@ -49,7 +48,7 @@ class Plan:
 
     @classmethod
     def of(cls, parameters: Parameters) -> "Plan":
-        """What these parameters mean; raise if one of them means nothing."""
+        """Resolve parameters; raise if one of them is invalid."""
         check_types(parameters)
         solver, objective = solver_and_objective(parameters)
         smooth = objective.kind == "smooth"
@@ -76,12 +75,12 @@ class Plan:
         )
 
     def at(self, C: float) -> "Plan":
-        """The same with another C."""
+        """The same plan with another C."""
         parameters = self.record.get("parameters", {}) | {"C": C}
         return replace(self, C=C, record={**self.record, "parameters": parameters, "C": C})
 
     def problem(self, examples: Examples, sample_weight: Any = None) -> Problem:
-        """What is minimised on these examples."""
+        """The problem to minimise on these examples."""
         return Problem(
             examples,
             self.objective,
@@ -96,7 +95,7 @@ class Plan:
 
 
 def solver_and_objective(parameters: Parameters) -> tuple[Solver, Objective]:
-    """Both, by their names or as they are; ``"auto"`` stands for a solver that can minimise what is asked for."""
+    """The solver and the objective, looked up if given by name; ``"auto"`` is a solver that suits the objective."""
     solver, objective = parameters.solver, parameters.objective
     name, bracket, rest = str(solver).partition("(")
     preset = PRESETS.get(name, Preset("", "margin"))

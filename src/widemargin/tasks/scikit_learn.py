@@ -1,8 +1,8 @@
 """scikit-learn's protocol of estimators, without importing scikit-learn before it is needed.
 
-scikit-learn asks estimators for parameters, tags and metadata by name, and for no base class. Its import takes longer
-than loading a model and predicting. `Conforming` answers by itself; it imports scikit-learn where the answer is made of
-scikit-learn's classes, and where the estimator is shown as scikit-learn shows its own.
+scikit-learn asks estimators for parameters, tags and metadata by name, and requires no base class. Its import takes
+longer than loading a model and predicting. So `Conforming` imports scikit-learn only to return objects of its classes,
+or to show the estimator as scikit-learn shows its own.
 """
 
 import inspect
@@ -12,11 +12,11 @@ from types import MethodType
 from typing import Any, Self
 
 ROUTED = ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score")
-"""The methods that scikit-learn routes metadata to, as far as estimators have them."""
+"""The methods that scikit-learn routes metadata to; an estimator may lack some."""
 
 
 class Request:
-    """The method ``set_…_request``, with which a user says which metadata a method wants; missing if it takes none."""
+    """The method ``set_…_request``, which sets the metadata that a method wants; missing if the method takes none."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.method = name.removeprefix("set_").removesuffix("_request")
@@ -58,11 +58,11 @@ class Conforming:
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        """The names of the parameters, in the order of the alphabet."""
+        """The names of the parameters, sorted."""
         return sorted(list(inspect.signature(cls.__init__).parameters)[1:])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All parameters by name; `deep`, those of estimators among them, too."""
+        """All parameters by name; with `deep`, also the parameters of estimators among them."""
         found = {}
         for name in self._get_param_names():
             value = getattr(self, name)
@@ -85,7 +85,7 @@ class Conforming:
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn should know."""
+        """Tags for scikit-learn."""
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
@@ -115,10 +115,10 @@ class Conforming:
         return repr(_shown(self))
 
     def __dir__(self) -> Iterable[str]:
-        return [name for name in super().__dir__() if hasattr(self, name)]  # without what is not `available_if`
+        return [name for name in super().__dir__() if hasattr(self, name)]  # hides what `available_if` hides
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        """What notebooks show."""
+        """The estimator as notebooks show it."""
         found: dict[str, str] = _shown(self)._repr_mimebundle_(**options)
         return found
 
@@ -127,7 +127,7 @@ class Conforming:
         return _shown(self)._repr_html_
 
     def _get_params_html(self, *args: Any, **options: Any) -> Any:
-        """A table, which is part of what notebooks show of a pipeline."""
+        """The table of parameters that notebooks show in a pipeline."""
         return _shown(self)._get_params_html(*args, **options)
 
     def _get_fitted_attr_html(self, *args: Any, **options: Any) -> Any:
@@ -136,14 +136,14 @@ class Conforming:
 
 @cache
 def _twin(cls: Any) -> Any:
-    """A class of scikit-learn's with the name, parameters and attributes of one of ours."""
+    """A subclass of scikit-learn's base with the name, parameters and attributes of one of our classes."""
     from sklearn.base import BaseEstimator
 
     return type(cls.__name__, (BaseEstimator, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
 def _shown(estimator: Any) -> Any:
-    """The same estimator as one of scikit-learn's own, which is all that it can show."""
+    """The same estimator as an instance of scikit-learn's base class, which its code for showing needs."""
     cls: Any = type(estimator)
     twin = object.__new__(_twin(cls))
     twin.__dict__ = estimator.__dict__
@@ -169,7 +169,7 @@ class Classifying(Conforming):
 
 
 class available_if:  # noqa: N801 — it is named as in scikit-learn
-    """Make a method one that only estimators have that pass the `check`."""
+    """Hide a method of estimators that fail the `check`."""
 
     def __init__(self, check: Callable[[Any], bool]) -> None:
         self.check = check

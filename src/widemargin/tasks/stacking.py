@@ -1,14 +1,14 @@
 """Stacking: models that learn from the predictions of models that have not learnt from the example at hand.
 
-A tagger is nearly always right about sentences that it has learnt, so a parser trained on such tags, or on gold ones,
-trusts tags too much. Hence each fold of the sentences is tagged by a tagger that has learnt from all others
-(jack-knifing), and the parser learns from tags that are as wrong as those that it will be given later. The taggers that
-it then carries have learnt from all sentences. The second of two passes of a tagger learns from the first in the same
-way. `tasks.estimator.stacked` does it for any estimator.
+A tagger is nearly always right about its training sentences, so a parser trained on such tags, or on gold ones, trusts
+tags too much. Hence each fold of the sentences is tagged by a tagger that has learnt from all other folds
+(jack-knifing): the parser learns from tags that are as wrong as those of new sentences. The taggers that it carries
+have learnt from all sentences. The second of two passes of a tagger learns from the first in the same way.
+`tasks.estimator.stacked` does it for any estimator.
 
-A fold is a block of neighbours, since these are often of one text and share its words: its model shall know as little
-about them as about new text. Where the data are in parts (`TagsOf`, `TaggedBy`), a fold is the union of one block of
-every part.
+A fold is a run of neighbours, since neighbours often come from one text and share its words: the model of a fold shall
+know no more about it than about new text. If workers hold pieces of the data (`TagsOf`, `TaggedBy`), a fold is the
+union of one run of every piece.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,24 +27,24 @@ from widemargin.tasks.tree_parameters import TAGS, TreeParameters
 from widemargin.text.columns import Column, Columns, Notation
 
 QUICK = {"tol": 0.3}
-"""The training of the models of folds: half the time of the usual one, and predictions nearly as good."""
+"""Parameters for the models of folds: half the usual training time, and predictions nearly as good."""
 
 
 def checked_folds(n_folds: Any, name: str) -> int:
-    """The number of folds; an error if there can be no such number."""
+    """The number of folds; raise unless it is a whole number of at least 2."""
     if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or n_folds < 2:
         raise WidemarginError(f"{name} must be a whole number of at least 2, not {n_folds!r}")
     return int(n_folds)
 
 
 def block_numbers(counts: Any, n_blocks: int) -> IntVector:
-    """The block of each example: `n_blocks` of about as many examples that count, or fewer if there are fewer."""
+    """The number of each example's run of neighbours; at most `n_blocks` runs share examples that count evenly."""
     number, n = np.maximum(np.cumsum(counts) - 1, 0), int(counts.sum())
     return (number * min(n_blocks, n) // n).astype(np.int32)
 
 
 def fold_numbers(indptr: LongVector, n_folds: int, *, least: int = 2) -> IntVector:
-    """The fold of each sentence, of `n_folds` with about as many sentences with words; there must be `least` of them.
+    """The fold of each sentence; folds have about as many sentences with words, which must number at least `least`.
 
     >>> fold_numbers(np.array([0, 2, 2, 3, 5, 6]), 2).tolist()
     [0, 0, 0, 1, 1]
@@ -56,9 +56,9 @@ def fold_numbers(indptr: LongVector, n_folds: int, *, least: int = 2) -> IntVect
 
 
 def stack(compile_data: Callable[..., Any], parameters: Any, data: Data, n_folds: int, name: str) -> tuple[Any, Column]:
-    """A model of all sequences, and the labels that they get from models that have not learnt from them.
+    """A model of all sequences, and the labels that each sequence gets from a model that has not learnt from it.
 
-    Ctrl-C raises: there is no model yet that could be kept. `name` says what is learnt, to the callbacks in the data.
+    Ctrl-C raises: there is no whole model to keep yet. Callbacks in the data see `name`.
     """
     n_folds = int(fold_numbers(data.X.indptr, n_folds).max()) + 1
 
@@ -68,7 +68,7 @@ def stack(compile_data: Callable[..., Any], parameters: Any, data: Data, n_folds
         model, solution = train(compile_data, own, without(data, fold, n_folds), data.told)
         if solution.stopped == "interrupted":
             raise KeyboardInterrupt
-        model.online = None  # it learns no more
+        model.online = None  # it will not learn any further
         return model
 
     whole = learn(None)
@@ -76,12 +76,12 @@ def stack(compile_data: Callable[..., Any], parameters: Any, data: Data, n_folds
 
 
 def run_name(name: str, fold: int | None, n_folds: int) -> str:
-    """The name of a run that learns all data, or all but one fold."""
+    """The name of a run on all data, or on all but one fold."""
     return name if fold is None else f"{name}, part {fold + 1}/{n_folds}"
 
 
 def without(data: Data, fold: int | None, n_folds: int) -> Data:
-    """Columns and labels of all sequences but those of one fold, if any."""
+    """Columns and labels of all sequences except those of one fold, if given."""
     if fold is None:
         return data
     rest = fold_numbers(data.X.indptr, n_folds, least=1) != fold
@@ -94,7 +94,7 @@ def without(data: Data, fold: int | None, n_folds: int) -> Data:
 
 
 def column_by(X: Columns, whole: Fills, models: Iterable[Fills], n_folds: int) -> Column:
-    """The labels of each fold by its model, under the numbers that they have in the `whole`, which knows them all."""
+    """The labels that each fold gets from its model, numbered as in the `whole` model, which has all labels."""
     fold, codes = fold_numbers(X.indptr, n_folds, least=1), np.empty(X.n_tokens, dtype=np.int32)
     number = {label: code for code, label in enumerate(whole.labels)}
     for k, model in enumerate(models):
@@ -108,13 +108,13 @@ def column_by(X: Columns, whole: Fills, models: Iterable[Fills], n_folds: int) -
 # The taggers of parsers
 
 MOST_VALUES = 300
-"""The time of a tagger grows with the square of the number of its labels."""
+"""The most labels of a tagger: its time grows with their square."""
 
 FILL = "fill it in, or leave out the templates that read it"
 
 
 class Tagged(NamedTuple):
-    """Sentences with the tags that a parser learns from, those of the development data, and the taggers it carries.
+    """Sentences with the tags that a parser learns from, development sentences, and the taggers that it carries.
 
     `filled` names the columns that have a value at every token.
     """
@@ -127,13 +127,13 @@ class Tagged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retagged(Columns):
-    """Sentences that have been tagged already; `taggers` are those that a parser shall carry."""
+    """Sentences that are already tagged; a parser carries the `taggers`."""
 
     taggers: dict[str, Any] = field(default_factory=dict)
 
 
 def offered(parameters: TreeParameters, X: Columns, predictable: Sequence[str]) -> list[str]:
-    """The columns that default templates may read: those with values, and only `predictable` ones if tags are."""
+    """The columns that default templates may read: they have values, and are `predictable` if tags are predicted."""
     check_tags(parameters)
     names = X.names if parameters.tags == "given" else [name for name in X.names if name in predictable]
     return [name for name in names if name == "word" or not is_blank(X, name)]
@@ -142,7 +142,7 @@ def offered(parameters: TreeParameters, X: Columns, predictable: Sequence[str]) 
 def tagged(
     parameters: TreeParameters, X: Columns, dev: Columns | None, read: Sequence[str], told: Sequence[Callback] = ()
 ) -> Tagged:
-    """The data for a parser whose templates read these columns, with tags as the parameters say.
+    """The data for a parser whose templates read these columns, with given or predicted tags.
 
     `told` are callbacks for the training of the taggers.
     """
@@ -169,7 +169,7 @@ def tagged(
 
 
 def learn_tags(parameters: TreeParameters, X: Columns, name: str, told: Sequence[Callback] = ()) -> tuple[Any, Column]:
-    """A tagger for a column, and the column as taggers see it that have not learnt from the sentence at hand."""
+    """A tagger for a column, and the column as predicted by taggers that have not learnt from the sentence."""
     compile_tags, data = kind_of_taggers().load("compile"), _tags_of(X, name)._replace(told=told)
     return stack(compile_tags, tagger_parameters(parameters), data, parameters.tag_folds, f"a tagger for {name}")
 
@@ -180,7 +180,7 @@ def _tags_of(X: Columns, name: str) -> Data:
 
 
 def check_tags(parameters: TreeParameters) -> None:
-    """Raise unless tags come from where they can come from."""
+    """Raise unless the parameter `tags` is one of `TAGS`."""
     if parameters.tags not in TAGS:
         raise WidemarginError(f"tags must be {' or '.join(map(repr, TAGS))}, not {parameters.tags!r}")
 
@@ -196,7 +196,7 @@ def check_learnable(X: Columns, name: str) -> None:
 
 
 def tagger_parameters(parameters: TreeParameters, **options: Any) -> Any:
-    """The parameters of a tagger of a parser with these."""
+    """The parameters of the taggers of a parser with these parameters."""
     return kind_of_taggers().load("parameters")(
         n_jobs=parameters.n_jobs, random_state=parameters.random_state, **options
     )
@@ -216,7 +216,7 @@ class TagColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class TagsOf:
-    """Sentences as a tagger sees them that learns a column; without those of one `fold`, if any, of `n_folds`."""
+    """Training data of a tagger for one column; leaves out one `fold` of `n_folds`, if given."""
 
     read: Callable[[Any], Columns]
     name: str
@@ -233,7 +233,7 @@ class TagsOf:
 
 @dataclass(frozen=True)
 class TaggedBy:
-    """Sentences with tags of taggers that have not learnt from them: for each column, one tagger per fold."""
+    """Tags sentences by taggers that have not learnt from them: one tagger per column and fold."""
 
     read: Callable[[Any], Columns]
     taggers: dict[str, Any]

@@ -1,4 +1,4 @@
-"""The strongest weights of each part of a model, by name."""
+"""The strongest weights of a model, in named groups."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ Strongest = dict[str, list[dict[str, Any]]]
 
 
 class Part(NamedTuple):
-    """A part of a model under a heading: its strongest weights, or those of every label."""
+    """A group of weights under a heading: its strongest weights, or those of every label."""
 
     heading: str
     strongest: Strongest | None = None
@@ -21,10 +21,10 @@ class Part(NamedTuple):
 
 
 class Learnt(dict[str, Any]):
-    """The strongest weights of a model, part by part, for people and programs.
+    """The strongest weights of a model, group by group, for people and programs.
 
-    Each part is a dict: under ``"for"`` the largest weights, under ``"against"`` the smallest, as pairs (name, weight).
-    A part that differs by label has such a dict for each label.
+    Each group is a dict: the largest weights under ``"for"``, the smallest under ``"against"``, as pairs (name,
+    weight). A group whose weights differ by label has such a dict for each label.
     """
 
     def __init__(self, parts: Mapping[str, Part]) -> None:
@@ -45,7 +45,7 @@ class Learnt(dict[str, Any]):
 
 
 def of_label(parts: Mapping[str, Part], label: str) -> dict[str, Part]:
-    """The parts of one label, which those that differ by label then no longer do."""
+    """The weights of one label."""
     return {
         key: part if part.by_label is None else Part(f"{part.heading} {label}", part.by_label[label])
         for key, part in parts.items()
@@ -58,7 +58,7 @@ def _sides(found: Strongest) -> dict[str, list[tuple[str, float]]]:
 
 
 def _table(heading: str, sides: Mapping[str, Sequence[tuple[str, float]]]) -> list[str]:
-    """A heading, and below it the weights for on the left and those against on the right; nothing without weights."""
+    """A heading, and below it weights "for" on the left and "against" on the right; empty without weights."""
     left, right = ([f"{weight:+.3f} {name}" for name, weight in sides[side]] for side in ("for", "against"))
     n, width = max(len(left), len(right)), max(map(len, left), default=0)
     rows = zip(left + [""] * (n - len(left)), right + [""] * (n - len(right)), strict=True)
@@ -78,7 +78,7 @@ def strongest_by_label(
 ) -> dict[str, Strongest]:
     """The strongest weights of each chosen label.
 
-    Each of the `rows` holds the weights of all labels for one name, or for the same number of names in turn.
+    Each of the `rows` holds the weights of all labels for one name, or for several consecutive names, always as many.
     """
     what, label = _places(rows, len(names), len(labels))
     found = {}
@@ -89,7 +89,7 @@ def strongest_by_label(
 
 
 def by_name_and_label(rows: Rows, names: Sequence[str], labels: Sequence[Any]) -> dict[tuple[str, Any], float]:
-    """All weights that are not zero; `rows` are as in `strongest_by_label`."""
+    """All weights other than zero; `rows` are as in `strongest_by_label`."""
     what, label = (each.tolist() for each in _places(rows, len(names), len(labels)))
     found = zip(what, label, rows.values.tolist(), strict=True)
     return {(names[k], labels[j]): weight for k, j, weight in found if weight != 0.0}
@@ -103,7 +103,7 @@ def _places(rows: Rows, n_names: int, n_labels: int) -> tuple[LongVector, IntVec
 
 
 def label_parts(weights: Any, labels: Sequence[str], chosen: Sequence[int], top: int) -> dict[str, Part]:
-    """The parts of a sequence model that look only at labels: transitions, first and last label."""
+    """The groups of a sequence model that depend on labels only: transitions, first and last label."""
     one = np.isin(np.arange(len(labels)), chosen)
     return {
         "transitions": Part(

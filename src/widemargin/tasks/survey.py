@@ -1,7 +1,7 @@
-"""What must be known of all data before any part of them can be compiled: labels, features, and a few facts.
+"""Labels, features and a few facts of all data, which must be known before any piece of them can be compiled.
 
-Each worker surveys its own part; surveys are merged pair by pair. With the merged survey a part is compiled as if all
-data were there.
+Each worker surveys its own piece; surveys are merged pair by pair. With the merged survey, a piece is compiled as if
+all data were there.
 """
 
 from collections import Counter
@@ -18,8 +18,8 @@ from widemargin.text.shared import Vocabulary
 class Survey:
     """Counts of labels, vocabularies of features in groups, and facts by name.
 
-    How the facts of two parts are merged depends on their kind: of truth values, both must hold; of lists, what both
-    have stays; sets are joined; of numbers in a dict, the larger stays; counts are added. Anything else must be equal.
+    Facts of two pieces are merged by their type: truth values by *and*, lists to the elements of both, sets to their
+    union, numbers in a dict to the larger, counts to their sum. Anything else must be equal.
     """
 
     labels: Counter[Any] = field(default_factory=Counter)
@@ -27,7 +27,7 @@ class Survey:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def merged(self, other: Self) -> Self:
-        """The survey of both parts."""
+        """The survey of both pieces."""
         return type(self)(
             self.labels + other.labels,
             [one.merged(two) for one, two in zip(self.features, other.features, strict=True)],
@@ -41,12 +41,12 @@ class Survey:
 
 
 def refuse_latent(what: str) -> NoReturn:
-    """Say that `what` has latent variables, whose rounds are made on one machine."""
+    """Raise because `what` means latent variables, which are learnt on one machine only."""
     raise UnsupportedError(f"{what}: latent variables are learnt on one machine only; take the estimator without Dask")
 
 
 def widened(X: Any, survey: Survey | None) -> Matrix:
-    """A matrix as wide as the widest part of the data; only sparse rows of a file may be narrower."""
+    """A matrix as wide as the widest piece of the data; only sparse rows of a file may be narrower."""
     matrix = as_matrix(X)
     if survey is None or matrix.width == survey.facts["size"]["width"]:
         return matrix

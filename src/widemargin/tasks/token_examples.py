@@ -1,7 +1,7 @@
-"""What taggers and segmenters share: a code for each token, weights of labels in a row, decoding under constraints.
+"""Shared by taggers and segmenters: a code per token, weights of neighbouring labels, decoding under constraints.
 
-And learning from labels that are known in part. The first completions come from naive Bayes: which features and labels
-go together, where something is known.
+Also learning from partly known labels. The first completions come from naive Bayes, whose counts of features with
+labels come from the known tokens.
 """
 
 from abc import ABC, abstractmethod
@@ -27,7 +27,7 @@ class TokenExamples(WithBestK, WithHull, WithWorst, WithThrough, WithSums):
 
     @property
     def shape(self) -> Any:
-        """Of the weights."""
+        """The layout of the weights."""
         return self.features.shape
 
     @property
@@ -43,20 +43,20 @@ class TokenExamples(WithBestK, WithHull, WithWorst, WithThrough, WithSums):
 
     @property
     def part_boundaries(self) -> LongVector:
-        """Where the parts of each sequence begin: each part has a row of max-marginals and of probabilities."""
+        """Where the parts of each sequence begin; max-marginals and probabilities have a row per part."""
         return self.indptr
 
     def bounds_of(self, indptr: LongVector, allowed: BoolMatrix) -> Costs:
-        """Costs of −∞ for codes that are not `allowed` at a token; sequence i has those from `indptr[i]` on."""
+        """Costs of −∞ for codes that are not `allowed` at a token; the rows of sequence i begin at `indptr[i]`."""
         raise NotImplementedError
 
 
 class LabelWeights:
-    """Weights seen as their parts: next to those of features, `shared` ones of pairs, first and last labels.
+    """Weights as named arrays: those of features, and `shared` weights of pairs of labels, first and last labels.
 
     Classes of weights are named tuples with a field `shared`, so that kernels can take them. Trained weights of
-    features are mostly zero. In `thinned` weights, sparse rows `thin_…`, a row per feature, take the place of the field
-    of that name, which is then empty. They take a fraction of the memory and of the time to sum.
+    features are mostly zero. In `thinned` weights, sparse rows `thin_x` (a row per feature) replace the array `x`,
+    which is then empty. They take a fraction of the memory and of the time to sum.
     """
 
     __slots__ = ()
@@ -69,7 +69,7 @@ class LabelWeights:
 
     @property
     def transition(self) -> FloatMatrix:
-        """The weights of pairs of labels, by the first."""
+        """The weights of pairs of labels; rows are first labels."""
         return self.shared[: self.n_labels**2].reshape(self.n_labels, self.n_labels)
 
     @property
@@ -83,13 +83,13 @@ class LabelWeights:
         return self.shared[-self.n_labels :]
 
     def thinned(self) -> Self:
-        """The same weights with sparse rows; rows that are not sparse are stored whole."""
+        """The same weights with sparse rows; a row with few zeros is stored whole."""
         weights, changed = cast("Any", self), dict[str, Any]()
         for name, part in weights._asdict().items():
             if f"thin_{name}" in weights._fields:
                 changed |= {name: part[:0].copy(), f"thin_{name}": compressed(part)}
             elif not name.startswith("thin_"):
-                changed[name] = part.copy()  # so that the whole dense vector is not kept alive for its small parts
+                changed[name] = part.copy()  # a view would keep the whole dense vector alive
         return weights._replace(**changed)
 
     def flat(self) -> FloatVector:
@@ -101,13 +101,13 @@ class LabelWeights:
         return np.concatenate([part.ravel() for part in found])
 
     def limited(self, pairs: BoolMatrix, begins: BoolVector, ends: BoolVector) -> Self:
-        """The weights with only these pairs of labels, first labels and last labels."""
+        """The weights with −∞ for all but these pairs of labels, first labels and last labels."""
         weights: Any = self
         return weights._replace(shared=np.where(joined(pairs, begins, ends), self.shared, -np.inf))
 
 
 def joined(transition: AnyArray, begin: AnyArray, end: AnyArray) -> AnyArray:
-    """Numbers of pairs of labels, by the first, of first labels and of last labels, as one vector."""
+    """Values of pairs of labels (row by row), of first labels and of last labels, as one vector."""
     return np.concatenate([transition.ravel(), begin, end])
 
 
@@ -197,46 +197,46 @@ class Constrained(ABC, Generic[E]):
 
 
 class PartialTokens(Partial):
-    """Sequences whose gold codes are known in part; a class of `TokenExamples`, too."""
+    """Sequences whose gold codes are partly known; a mixin for `TokenExamples`."""
 
     everything: Any
 
     @property
     def informative(self) -> BoolVector:
-        """Whether anything is known of each sequence, so that its outputs can have errors."""
+        """Whether anything is known of each sequence; otherwise no output has an error."""
         raise NotImplementedError
 
     @property
     def n_unknown(self) -> int:
-        """The number of tokens of which several labels may be right."""
+        """The number of tokens with several possible labels."""
         raise NotImplementedError
 
     def first_completions(self) -> IntVector:
-        """The best completions by naive Bayes, whose probabilities are counted where something is known."""
+        """The best completions by naive Bayes, estimated from known tokens."""
         completions: IntVector = self.complete(self.naive_bayes(), self.everything)
         return completions
 
     def naive_bayes(self) -> FloatVector:
-        """Weights by how often features and labels go together."""
+        """Weights from the counts of features with labels."""
         raise NotImplementedError
 
 
 def counting(examples: Examples, sample_weight: Any) -> Any:
-    """The weights of the examples; of a sequence without any known label there is nothing to learn, so its is 0."""
+    """The weights of the examples; 0 for a sequence without known labels, since it teaches nothing."""
     if not isinstance(examples, PartialTokens) or not examples.informative.any():
         return sample_weight
     return checked_weights(sample_weight, examples.n_examples) * examples.informative
 
 
 def unknown_in(examples: Examples) -> dict[str, Any]:
-    """For the summary of a model: the numbers of unknown labels, and of sequences that have no known one."""
+    """For the summary of a model: the numbers of unknown labels, and of sequences without known labels."""
     if not isinstance(examples, PartialTokens):
         return {}
     return {"unknown": {"labels": examples.n_unknown, "sequences": int(np.count_nonzero(~examples.informative))}}
 
 
 class LabelCounts:
-    """How often labels are seen; a position with a set of m labels counts as 1/m of each, unless it is all labels.
+    """How often labels are seen; a set of m labels counts as 1/m of each, the set of all labels as nothing.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class LabelCounts:
         self.prior = prior / prior.sum()
 
     def likely(self, places: LongVector, groups: IntVector, n_groups: int) -> FloatMatrix:
-        """log p(label | group), groups having members at these places; smoothed by one label drawn from the prior."""
+        """log p(label | group), where `places[k]` is in `groups[k]`; smoothed by one label drawn from the prior."""
         counts = self._of_groups(places, groups, n_groups)
         return np.log((counts + self.prior) / (counts.sum(axis=1, keepdims=True) + 1.0))
 
@@ -268,7 +268,7 @@ class LabelCounts:
 
 
 def association(features: Rows, n_features: int, truth: IntVector, allowed: BoolMatrix) -> FloatMatrix:
-    """log p(label | feature) / p(label) for each feature (row) and label (column); arguments as of `LabelCounts`."""
+    """log p(label | feature) / p(label) for each feature (row) and label (column); arguments as for `LabelCounts`."""
     counts = LabelCounts(truth, allowed)
     positions = np.repeat(np.arange(len(truth)), np.diff(features.indptr))
     return counts.likely(positions, features.indices, n_features) - np.log(counts.prior)

@@ -46,7 +46,7 @@ class TokenFiles(Files):
         for raw in pieces(path, partial(_cut, reading=reading)):
             with counted_within(raw.source, raw.first):
                 corpus = self.read(raw, reading, about, gold=True)
-            if corpus.X.n_tokens:  # nothing but blank lines may be left at the end
+            if corpus.X.n_tokens:  # the last piece may hold only blank lines
                 yield corpus
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -61,17 +61,17 @@ class TokenFiles(Files):
         return given | {"templates": texts}
 
     def likeness(self, raw: RawText, reading: Reading) -> Likeness:
-        """Tokens, of which a column is asked for, or which nothing else is known about."""
+        """Certain for a file of tokens if the user names a label column, possible otherwise."""
         if not FORMATS[reading.format or guess(raw)].has_tokens:
             return Likeness.NONE
         return Likeness.POSSIBLE if reading.label is None else Likeness.CERTAIN
 
     def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
-        """The words must be the same."""
+        """Raise unless both files have the same words."""
         check_same_words(gold.document, predicted.document)
 
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
-        """Scores of labels, and of spans if they mark any."""
+        """Scores of labels, and of spans if the labels mark any."""
         from widemargin.tasks.token_scores import counted_evaluation, label_counts
 
         right = [spelt(labels) for labels in as_sequences(gold.X, gold.y)]
@@ -97,7 +97,7 @@ def _cut(head: RawText, reading: Reading) -> Cut:
 def read_tokens(
     path: Source, reading: Reading, about: Mapping[str, Any], *, gold: bool, columns: Sequence[str] = ()
 ) -> Corpus:
-    """A file of tokens; with `gold`, labels are in the wanted column, else that of training, else the format's own."""
+    """A file of tokens; `gold` labels are in the wanted column, else the one of training, else the format's own."""
     document, format_ = open_tokens(path, reading, about)
     X = known_columns(document.columns, columns)
     found: dict[str, Any] = {"format": format_, "columns": X.names}
@@ -109,14 +109,14 @@ def read_tokens(
         name: getattr(reading, name) for name in Notation._fields if getattr(reading, name) is not None
     }
     usual = Notation(unknown=None) if format_ == "conllu" and label in VALUED else Notation()
-    # The empty string, which is no label, says that the file has nothing of the kind.
+    # The empty string is no label; it says that the file has no such notation.
     notation = usual._replace(**{name: text or None for name, text in stated.items()})
     found = {"label": label, **found, **stated}
     return Corpus(X, replace(X[label], notation=notation), found, size_of(X, "sequences"), document)
 
 
 def column_to_write(corpus: Corpus, wanted: str | None, about: Mapping[str, Any]) -> str:
-    """The column for labels, perhaps a new one: the wanted one, else that of training, else the format's own."""
+    """The column for labels, which may be new: the wanted one, else the one of training, else the format's own."""
     document, format_, before = corpus.document, corpus.about["format"], about.get("label")
     if wanted is not None:
         return label_column(document, wanted) if wanted.isdecimal() and wanted not in document.columns else wanted

@@ -1,4 +1,4 @@
-"""Scores of labelled tokens: fast ones on integer codes during training, detailed ones for an evaluation."""
+"""Scores of labelled tokens: fast scores of integer codes during training, detailed scores for an evaluation."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ MOST_CONFUSIONS = 10
 MOST_TYPES = 60
 WHOLE, SEQUENCES, UNKNOWN = ("whole",), ("sequences",), ("unknown",)
 PAIR, SPANS = "pair", ("right", "found", "wanted")
-"""What is counted: sequences, tokens by their labels, and spans by their type."""
+"""Keys of counts: of sequences, of tokens by their labels, and of spans by their type."""
 
 
 def dev_score(
@@ -71,7 +71,8 @@ def code_scorer(
     metric : ``"accuracy"``, ``"f1"`` (of spans) or ``"sequence_accuracy"``
     names : the name of each code; several codes may share one
     indptr : where each sequence begins
-    gold : the right names of every sequence; some may belong to no code. None is not scored; of a set, each is right.
+    gold : the right names of every sequence; some may belong to no code. None is not scored; all names of a set are
+        right.
 
     >>> score = code_scorer("f1", ["O", "B-city", "I-city"], np.array([0, 3]), [["O", "B-city", "I-city"]])
     >>> score(np.array([0, 1, 2])), score(np.array([0, 1, 0]))
@@ -98,7 +99,7 @@ def code_scorer(
 
 
 def _partial_scorer(metric: str, names: Sequence[Any], gold: Sequence[Sequence[Any]]) -> Callable[[IntVector], float]:
-    """As `code_scorer`, on known tokens only; names of a set are replaced by its first, in gold and in predictions."""
+    """`code_scorer` for known tokens only; in gold and predictions, the first name of a set replaces the others."""
     cells = [frozenset(cell) if isinstance(cell, COLLECTIONS) else cell for labels in gold for cell in labels]
     sets = list(dict.fromkeys(cell for cell in cells if isinstance(cell, frozenset)))
     first = {each: next((name for name in names if name in each), min(each)) for each in sets}
@@ -117,7 +118,7 @@ def _partial_scorer(metric: str, names: Sequence[Any], gold: Sequence[Sequence[A
 
 
 class _Spans(NamedTuple):
-    """Where spans begin and end, counting tokens over all sequences, and the numbers of their types."""
+    """Where spans begin and end (tokens are counted across sequences), and the numbers of their types."""
 
     begin: LongVector
     end: LongVector
@@ -146,7 +147,7 @@ class _Marks(NamedTuple):
         )
 
     def spans(self, codes: IntVector) -> _Spans:
-        """The spans that codes mark (as `text.spans.spans`), all at once."""
+        """The spans that codes mark, of all sequences at once; as by `text.spans.spans`."""
         inside, type_ = self.inside[codes], self.type[codes]
         begins = self.starts[codes]
         begins[1:] |= ~inside[:-1] | (type_[1:] != type_[:-1]) | self.ends[codes][:-1]
@@ -167,7 +168,7 @@ def _f1(found: _Spans, wanted: _Spans) -> float:
 def label_counts(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], known: Sequence[str]
 ) -> Counter[Any]:
-    """All that `counted_evaluation` needs to know; of several pieces of data, such counts can be added."""
+    """The counts for `counted_evaluation`; counts of several pieces of data can be added."""
     right, n = sequences_right(gold, predicted)
     counts: Counter[Any] = Counter({WHOLE: int(right), SEQUENCES: int(n)})
     counts[UNKNOWN] = sum(label is None for labels in gold for label in labels)
@@ -185,7 +186,7 @@ def label_counts(
 def counted_evaluation(
     found: Counter[Any], known: Sequence[str], calibration: Mapping[str, float], seconds: dict[str, float]
 ) -> Evaluation:
-    """How well labels agree, from what `label_counts` has counted."""
+    """How well labels agree, by the counts of `label_counts`."""
     unknown, whole = found[UNKNOWN], quotient(found[WHOLE], found[SEQUENCES])
     pairs = {key[1:]: count for key, count in found.items() if key[0] == PAIR}
     counts = Counter[str]()

@@ -44,7 +44,7 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
     outputs_are: ClassVar[Literal["labels", "spans"]]
     """The parts of an output."""
     sizes_of: ClassVar[tuple[str, ...]]
-    """What the shape of the weights counts."""
+    """The names of the sizes that `shape` counts."""
 
     extractor: Any
     weights: Any
@@ -56,12 +56,12 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
 
     @property
     def decoded_with(self) -> Any:
-        """The weights that outputs are found with; all of them, unless some outputs are ruled out."""
+        """The weights for decoding; some are −∞ if the model rules out outputs."""
         return self.weights
 
     @property
     def names_given(self) -> list[str]:
-        """The names of labels as users give them; the same unless the model has learnt others."""
+        """The names of labels as users give them; a model may learn other labels."""
         return self.code_names
 
     @property
@@ -104,7 +104,7 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
 
     @abstractmethod
     def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Any]:
-        """The best output for every sequence, and all that is needed to tell how far its parts are ahead."""
+        """The best output for every sequence, with the scores that the margins of its parts follow from."""
 
     @abstractmethod
     def ahead(self, margins: Any, kind: Literal["labels", "spans"]) -> Ahead:
@@ -130,9 +130,9 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         """The spans of outputs."""
 
     def predict_spans(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[list[SureSpan]]:
-        """The predicted spans of every sequence, each with the probability that it is right, or None before that.
+        """The predicted spans of every sequence, each with the probability that it is right.
 
-        Only a calibration tells how margins turn into probabilities.
+        The probability is None unless the model is calibrated for spans.
         """
         if self.calibration is not None and "spans" in self.calibration.curves:
             return self.sure_spans(X, n_threads, constraints)
@@ -142,10 +142,11 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
     @property
     @abstractmethod
     def predictor(self) -> Any:
-        """Prepared once, it finds the outputs of new sequences without delay.
+        """Finds the outputs of new sequences; prepared once, on first use.
 
-        `looked_up(X)` are sequences that begin at `indptr`, their strings looked up. `label(found, first, last)` are
-        the codes of the best outputs of some of them, end to end. A token takes about `token_work` microseconds.
+        `looked_up(X)` looks up the strings of sequences, which begin at its `indptr`. `label(found, first, last)`
+        returns the codes of the best outputs of the sequences first:last, end to end. A token takes about `token_work`
+        microseconds.
         """
 
     def predict_codes(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> IntVector:
@@ -159,7 +160,7 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
     def _best(self, X: Any, n_threads: int, constraints: Constraints | None) -> tuple[IntVector, LongVector]:
         """The codes of all positions, and where each sequence begins.
 
-        Strings are looked up under the interpreter lock. All else is kernels, and shared among threads.
+        Strings are looked up under the interpreter lock. The rest runs in kernels, shared among threads.
         """
         if constraints is not None:
             examples = self.examples(X)
@@ -204,7 +205,7 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         return together(*parts)
 
     def limited(self, X: Any, constraints: Constraints | None, what: str) -> tuple[E, Any]:
-        """Examples and weights that contain the constraints; an error if `what` cannot be found under them."""
+        """Examples and weights that contain the constraints; raise if `what` cannot be found under them."""
         examples = self.examples(X)
         if constraints is None:
             return examples, self.decoded_with
@@ -215,7 +216,7 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
     def compared(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
     ) -> tuple[E, IntVector, FloatMatrix]:
-        """The constrained examples, their best codes, and the max-marginals to compare these with."""
+        """The constrained examples, their best codes, and their max-marginals."""
         examples, weights = self.limited(X, constraints, "margins")
 
         def decode(batch: IntVector) -> tuple[IntVector, FloatMatrix]:
@@ -254,7 +255,7 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         return self.of_tokens(*self.probabilities(X, n_threads, constraints))
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """How many tokens, or segments, of every sequence have each of the `labels` on average."""
+        """The expected number of tokens, or segments, of every sequence with each of the `labels`."""
         return np.array([each.sum(axis=0) for each in self.probabilities(X, n_threads)[1]])
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
@@ -263,7 +264,7 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         return self.outputs(self.least_risk(examples, found), boundaries(examples.lengths))
 
     def least_risk(self, examples: E, probabilities: list[FloatMatrix]) -> IntVector:
-        """The codes of the outputs with the least expected error, end to end: of each token the most probable."""
+        """The codes of the outputs with the least expected error, end to end: the most probable code of each token."""
         return np.concatenate([*probabilities, np.empty((0, len(self.labels)))]).argmax(axis=1).astype(np.int32)
 
     def tempered(self, X: Any, y: Any, n_threads: int = 1) -> Tempered:
@@ -291,31 +292,31 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         """Rows of the weights of features, and the names of these features."""
 
     def state_features(self) -> dict[tuple[str, Any], float]:
-        """The weights that are not zero of features and labels, by their names."""
+        """The weights other than zero, by feature and label."""
         found: dict[tuple[str, Any], float] = {}
         for rows, names in self.named_rows():
             found |= by_name_and_label(rows, names, self.labels)
         return found
 
     def _tensors(self, dense: Sequence[str], thin: Sequence[str]) -> dict[str, AnyArray]:
-        """Parts of the weights as arrays of a model file."""
+        """Fields of the weights as arrays of a model file."""
         tensors = {f"weights.{name}": getattr(self.weights, name) for name in dense}
         for name in thin:
             tensors |= packed_rows(f"weights.{name}", getattr(self.weights, f"thin_{name}"))
         return tensors
 
     def transition_features(self) -> dict[tuple[Any, Any], float]:
-        """The weights that are not zero of neighbouring labels."""
+        """The weights other than zero, by pair of neighbouring labels."""
         pairs = zip(*(each.tolist() for each in np.nonzero(self.weights.transition)), strict=True)
         return {(self.labels[i], self.labels[j]): float(self.weights.transition[i, j]) for i, j in pairs}
 
     @property
     def label_numbers(self) -> dict[str, int]:
-        """The number among the `labels` that the name of a token's label stands for."""
+        """The number among the `labels`, by the name of a token's label."""
         return {name: number for number, name in enumerate(self.code_names)}
 
     def of_tokens(self, examples: E, probabilities: list[FloatMatrix]) -> list[FloatMatrix]:
-        """The probabilities of parts as those of the `labels` of tokens: themselves, if tokens are the parts."""
+        """The probabilities of the `labels` of tokens, from those of parts; the same if every token is a part."""
         return probabilities
 
     def unused(self, corpus: Corpus) -> list[str]:
@@ -336,7 +337,7 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         return read_tokens(path, reading, about, gold=gold, columns=self.columns_read)
 
     def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """Between two sequences."""
+        """Cut between two sequences."""
         return cut_tokens(head, reading)
 
     def constraints(self, corpus: Corpus, limits: Limits) -> Constraints | None:
@@ -354,11 +355,11 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         return [str(label) for labels in outputs for label in labels]
 
     def column_to_write(self, corpus: Corpus, wanted: str | None) -> str:
-        """The column for labels, perhaps a new one: the wanted one, else that of training, else the format's own."""
+        """The column for labels, which may be new: the wanted one, else the one of training, else the format's own."""
         return column_to_write(corpus, wanted, self.about)
 
     def counted(self, X: Any, y: Any, n_threads: int) -> Tally:
-        """Labels and spans that are right and wrong."""
+        """Counts of right and wrong labels and spans."""
         begin = perf_counter()
         examples = self.examples(X)
         extracted = perf_counter()
@@ -388,7 +389,7 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         return as_sequences(X, y)
 
     def learnt_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
-        """Gold outputs as those `labels` of tokens that the model has learnt; the same unless it has learnt others."""
+        """Gold outputs as learnt `labels` of tokens; the given labels unless the model has learnt others."""
         return self.gold_labels(X, y)
 
     def warm_up(self) -> None:

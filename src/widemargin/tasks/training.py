@@ -1,8 +1,8 @@
 """Training: from parameters and data to a trained model.
 
 Every task has a function ``compile_…(parameters, data)`` that turns the user's data into arrays, once for any number of
-training runs. `train` runs the training loop on them (`core.loop.fit`), as the `Plan` of the parameters says, and makes
-a model from the solution.
+training runs. `train` runs the training loop on them (`core.loop.fit`) by the `Plan` of the parameters, and makes a
+model from the solution.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ Trained = TypeVar("Trained")
 class Data(NamedTuple):
     """Training data: inputs, gold outputs, a weight per example, and development data (X, y).
 
-    `told` are callbacks for models that are trained while the data are compiled (`tasks.stacking`).
+    `told` holds callbacks for models that are trained while the data are compiled (`tasks.stacking`).
     """
 
     X: Any
@@ -57,8 +57,8 @@ class Compiled(Generic[M]):
     score, metric : the development score as a function of the weights (None without development data), and its name
     sample_weight : a weight per example
     piecewise : whether more data may follow, piece by piece
-    completions : latent examples: turns the user's own completions into those of the structure
-    matched : the weights of another model, matched with those of these examples by names, to go on from
+    completions : for latent examples, turns the user's own completions into those of the structure
+    matched : matches the weights of another model with these examples by name, to go on from them
     """
 
     examples: Examples
@@ -74,7 +74,7 @@ class Compiled(Generic[M]):
 
 @dataclass
 class Warm:
-    """The last run: its model, and the cuts of a dual solver with what they belong to: a digest, and the examples."""
+    """The last run: its model and the cuts of a dual solver, with a digest and a record of their examples."""
 
     model: Any = None
     cuts: Any = None
@@ -124,7 +124,7 @@ def _fit_warm(compiled: Compiled[Any], warm: Warm, problem: Problem, solver: Sol
     solution = fit(problem, solver, **options, **beginning(warm, compiled, problem, solver, digest))
     warm.cuts, warm.digest = solution.cuts, digest
     if warm.cuts is not None:
-        warm.cuts.origin = None  # the digest tells as much, and holds no data
+        warm.cuts.origin = None  # the digest says as much without holding data
     warm.remembered = remembered(compiled, problem, solver, solution)
     return solution
 
@@ -166,8 +166,8 @@ def compare_solvers(
     """Train with each solver at the same C, and compare them.
 
     `solvers` are names of solvers or presets, with optional parameters, or a dict of solver objects by any name.
-    `about` holds facts about the data for the report. Of a latent problem it is the first round that is compared, which
-    is convex.
+    `about` holds facts about the data for the report. On a latent problem, solvers are compared on the first round,
+    which is convex.
     """
     from widemargin.report.comparison import compare  # loads plotting code, which training does not need
 
@@ -194,14 +194,14 @@ def compare_solvers(
 
 
 def _latent() -> Any:
-    """The module for latent examples, which others do not need."""
+    """The module for latent examples, imported only for them."""
     from widemargin.tasks import latent
 
     return latent
 
 
 def _own(parameters: Parameters) -> dict[str, Any]:
-    """The parameters that only this task has, as far as JSON can hold them."""
+    """The parameters that only this task has and JSON can hold."""
     shared = {each.name for each in fields(Parameters)}
     values = plain_values(parameters)
     return {name: value for name, value in values.items() if name not in shared and value is not None}
@@ -223,7 +223,7 @@ def _run(
 
 @contextmanager
 def _shown(parameters: Parameters) -> Iterator["Sequence[Progress]"]:
-    """The callback that shows progress, if it shall be shown, for as long as data are compiled and trained on."""
+    """The callback that shows progress of compiling and training; none unless `verbose`."""
     if not parameters.verbose:
         yield ()
         return
@@ -234,7 +234,7 @@ def _shown(parameters: Parameters) -> Iterator["Sequence[Progress]"]:
 
 
 def _aside(shown: "Sequence[Progress]") -> Sequence[Callback]:
-    """What shows models that are trained while data are compiled."""
+    """Callbacks that show models trained while data are compiled."""
     if not shown:
         return ()
     from widemargin.report.progress import Aside
@@ -243,14 +243,14 @@ def _aside(shown: "Sequence[Progress]") -> Sequence[Callback]:
 
 
 def _slim(solution: Solution) -> Solution:
-    """The solution without its cuts and state, which take more memory than all the rest."""
+    """The solution without its cuts and state, which take most of its memory."""
     return replace(solution, cuts=None, state=None)
 
 
 def model_of(compiled: Compiled[M], plan: Plan, solution: Solution, n_examples: int | None = None) -> M:
     """The model with the weights of a solution, and the record of its training.
 
-    `n_examples` is None for pieces: nobody knows how often they come.
+    `n_examples` is None for pieces, whose number is unknown.
     """
     size = {} if n_examples is None else {"examples": n_examples}
     metric = {} if compiled.score is None else {"metric": compiled.metric}

@@ -1,7 +1,7 @@
 """Models of trees over sentences: their features are hashed into one table of weights (`text.roles`).
 
 A model may carry taggers for the columns that its features read (`tasks.carried`). It then reads words alone, unless
-it is told to take the tags that are given.
+the user asks for the given tags.
 """
 
 from abc import abstractmethod
@@ -48,12 +48,12 @@ TAGS = ("pos", "xpos", "upos", "label")
 """Columns that may hold the tags of a sentence, best first."""
 Judged: TypeAlias = Callable[[str, Callable[[], Any]], Any]
 PREDICTED, RIGHT_TAGS, GIVEN_TAGS = "predicted tags", "right tags", "given tags"
-"""What is counted of each column of tags."""
+"""Keys of the counts of each column of tags."""
 UNTAGGED = "fill it in, or train a parser with --tags predicted, which does that itself"
 
 
 def judged_alone(what: str, judge: Callable[[], Any]) -> Any:
-    """What holds for sentences that are not a piece of a file."""
+    """Judge sentences that are not a piece of a file; the counterpart of `RawText.judged`."""
     return judge()
 
 
@@ -89,7 +89,7 @@ class HashedModel(Model):
 
     @abstractmethod
     def _header(self) -> dict[str, Any]:
-        """What the header of its file says, besides labels and summary."""
+        """The header of its file, without labels and summary."""
 
     def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         used = np.flatnonzero(self.weights).astype(np.int32)
@@ -119,7 +119,7 @@ class TreeModel(HashedModel, Probable):
 
     @abstractmethod
     def columns(self, X: Any) -> Columns:
-        """Sentences as columns, with the tags that are given, if any."""
+        """Sentences as columns, with given tags, if any."""
 
     @abstractmethod
     def examples(self, X: Any) -> Any:
@@ -138,7 +138,7 @@ class TreeModel(HashedModel, Probable):
         return np.concatenate(predict(self.examples(X), self.weights, n_threads))
 
     def probabilities(self, X: Columns, n_threads: int) -> Iterator[Any]:
-        """The probabilities of the parts of each sentence in the form of the structure, worked out when asked for."""
+        """The probabilities of the parts of each sentence in the form of the structure, computed lazily."""
         self.check_probable()
         examples = self.examples(X)
         check_sums(examples, X)
@@ -166,8 +166,8 @@ class TreeModel(HashedModel, Probable):
     def settled(self, X: Any, tags: str | None = None, judged: Judged = judged_alone) -> Settled:
         """Sentences with all columns that the model reads: tags are its own, or those `given` in `X`.
 
-        Given tags must be there. Without a column `pos`, they come from another column of the format. `X` may be a
-        piece of a file; `judged` then settles what holds for the whole of it (`RawText.judged`).
+        Given tags must exist. Without a column `pos`, they come from another column of the format. `X` may be a piece
+        of a file; `judged` then decides once for the whole file (`RawText.judged`).
         """
         if isinstance(X, Settled):
             return X
@@ -185,11 +185,11 @@ class TreeModel(HashedModel, Probable):
             if name in self.filled:
                 check()
             else:
-                judged(f"the column {name}", check)  # only a file that has no value at all is wrong
+                judged(f"the column {name}", check)  # blanks are an error only if the whole file has no value
         return found
 
     def tag_counts(self, X: Settled) -> Counter[Any]:
-        """How many tags the model has predicted, and how many of them with what was given and is right."""
+        """How many tags the model has predicted, how many of them have a given tag, and how many equal it."""
         counts: Counter[Any] = Counter()
         for name in X.predicted:
             counts[PREDICTED, name] = X.n_tokens
@@ -199,7 +199,7 @@ class TreeModel(HashedModel, Probable):
         return counts
 
     def resting_on(self, evaluation: Evaluation, counts: Counter[Any]) -> Evaluation:
-        """The evaluation of trees, with the tags that they rest on, as `tag_counts` has counted them."""
+        """The evaluation of trees, with the accuracy of the tags that they rest on, from `tag_counts`."""
         read = [name for name in self.columns_read if name != "word"]
         if not read:
             return evaluation
@@ -229,7 +229,7 @@ class TreeModel(HashedModel, Probable):
         return self
 
     def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """Between two sentences."""
+        """Cut between two sentences."""
         return cut_tokens(head, reading)
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
@@ -241,7 +241,7 @@ class TreeModel(HashedModel, Probable):
     def unused(self, corpus: Corpus) -> list[str]:
         """The columns of its training data that no feature looks at, though they hold something.
 
-        A model with taggers reads words alone by design, so that goes without saying.
+        A model with taggers reads words alone by design, so it lists none.
         """
         return [] if self.taggers else unused_columns(corpus, self.columns_read)
 
@@ -260,7 +260,7 @@ class TreeModel(HashedModel, Probable):
         self.predict(self.two_tokens())
 
     def two_tokens(self) -> Columns:
-        """A sentence of two tokens that are the same in every respect."""
+        """A sentence of two identical tokens."""
         two = Column(np.zeros(2, dtype=np.int32), ["a"])
         return Columns(dict.fromkeys(["word", *self.columns_read], two), np.array([0, 2], dtype=np.int64))
 
@@ -276,7 +276,7 @@ def _tag_column(X: Columns) -> str:
 def open_sentences(path: Source, reading: Reading, about: Mapping[str, Any]) -> Opened:
     """Read a document of sentences; bracketed trees keep function tags if the training data did.
 
-    Plain text is split as treebanks are, unless the user says otherwise.
+    Plain text is split into words as in treebanks, unless the user says otherwise.
     """
     if reading.label is not None:
         raise WidemarginError("trees are not in a label column; leave out --label")
@@ -291,7 +291,7 @@ def check_sums(examples: Any, X: Columns) -> None:
 
 
 def shown_tags(X: Columns) -> list[list[str]]:
-    """The tags to draw below the words of every sentence, from the first of these columns that has any; else none."""
+    """The tags to draw below the words of every sentence, from the first column that has any; empty if none has."""
     for name in ("upos", "xpos", "pos"):
         if name in X and set(X[name].values) - {"_", ""}:
             return X.sequences(name)
@@ -310,7 +310,7 @@ def checked_bits(hash_bits: Any) -> int:
 
 
 def stored_weights(stored: Stored, n_weights: int) -> FloatVector:
-    """The weights of a `HashedModel` from its file, which has those that are not zero."""
+    """The weights of a `HashedModel` from its file, which holds those other than zero."""
     used = stored.indices("weights.indices", np.int32, n_weights)
     values = stored.vector("weights.values", np.float64, len(used))
     weights = np.zeros(n_weights)

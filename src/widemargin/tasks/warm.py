@@ -1,16 +1,16 @@
-"""Warm starts: where the next training run begins, if the last one is to be continued.
+"""Warm starts: where a training run begins that continues the last one.
 
-With the same examples, objective, loss and kind of solver, a dual solver goes on from the cuts that it ended with; α is
-scaled if C has changed. If only some of the examples are the same, it goes on from their cuts. Otherwise training
-begins at the weights of the model before, matched by the names of features and by labels: what is new begins at zero,
-what is no longer there is dropped. Any beginning is a valid one, so the certificate holds as it does for a cold start.
+With the same examples, objective, loss and kind of solver, a dual solver goes on from its last cuts; α is scaled if C
+has changed. If only some examples are the same, it goes on from their cuts. Otherwise training begins at the weights of
+the last model, matched by the names of features and labels: new weights begin at zero, missing ones are dropped. Any
+start is valid, so the certificate holds as it does for a cold start.
 
-**Which cuts stay valid.** Names give every label, feature and weight of the new examples the number that it had before,
-or none; no two get the same. An example is the same if its compiled arrays, in these numbers, are those of an example
-before (their digests tell), and if the old labels and the costs among them are still there. Then each of its old
-outputs is still an output, with the same Δ, and its φ is the old one with the weights renumbered; so is its cut. New
-labels only add outputs. An example that gained or lost a feature, through `min_count` say, has another digest, and its
-cuts are dropped. That names mean the same in both runs is not needed for any of this.
+**Which cuts stay valid.** By its name, every label, feature and weight of the new examples gets the number that it had
+before, or none; no two get the same number. An example is the same if its compiled arrays, in these numbers, have the
+digest of an old example, and if the old labels and the costs among them still exist. Then each of its old outputs is
+still an output, with the same Δ, and φ and the cut are the old ones with the weights renumbered. New labels only add
+outputs. An example that gained or lost a feature, for instance through `min_count`, has another digest, and its cuts
+are dropped. Names need not mean the same in both runs for any of this.
 """
 
 from collections import defaultdict
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 class Matched(NamedTuple):
-    """The weights `w` of a model and, for each weight of new examples, its place among them; −1 if it is new.
+    """The weights `w` of a model and, for each weight of new examples, its place in `w`; −1 if it is new.
 
-    `numbers` are such places of labels and features, as the `digests` of the examples take them.
+    `numbers` holds such places of labels and features, for the `digests` of the examples.
     """
 
     w: FloatVector
@@ -44,14 +44,14 @@ class Matched(NamedTuple):
     numbers: tuple[LongVector, ...]
 
     def weights(self) -> FloatVector:
-        """The weights of the model as the new examples need them."""
+        """The weights of the model in the layout of the new examples."""
         return np.append(self.w, 0.0)[self.places]
 
 
 class Remembered(NamedTuple):
-    """What the cuts of a run were found for: the problem, each example's digest, number of blocks and weight, and C.
+    """The origin of a run's cuts: the problem, each example's digest, number of blocks and weight, and C.
 
-    `slacks` are those of all blocks at the weights found, if known, and `model` is the model with these weights.
+    `slacks` holds the slacks of all blocks at the final weights, if known; `model` is the model with these weights.
     """
 
     about: str
@@ -64,7 +64,7 @@ class Remembered(NamedTuple):
 
 
 def beginning(warm: "Warm", compiled: Any, problem: Problem, solver: Solver, digest: str | None) -> dict[str, Any]:
-    """What `core.loop.fit` begins with: the cuts of the same examples, the weights of the last model, or nothing."""
+    """The start for `core.loop.fit`: the cuts of the same examples, the weights of the last model, or nothing."""
     if warm.model is None:
         return {}
     if warm.cuts is not None and digest is not None and digest == warm.digest:
@@ -76,7 +76,7 @@ def beginning(warm: "Warm", compiled: Any, problem: Problem, solver: Solver, dig
 
 
 def remembered(compiled: Any, problem: Problem, solver: Solver, solution: Solution) -> Remembered | None:
-    """What the next run needs to know of this one to go on from its cuts; None if no examples can be told apart."""
+    """The facts that the next run needs to go on from this one's cuts; None if examples cannot be matched."""
     examples = compiled.examples
     if compiled.matched is None or solution.cuts is None or isinstance(examples, OnDisk):
         return None
@@ -86,7 +86,7 @@ def remembered(compiled: Any, problem: Problem, solver: Solver, solution: Soluti
 
 
 def _kept_cuts(cuts: Carried, before: Remembered, compiled: Any, problem: Problem) -> Carried | None:
-    """The cuts of those examples that were there before; None if there are none."""
+    """The cuts of examples that the last run had, too; None if there are no such examples."""
     matched = compiled.matched(before.model)
     free = defaultdict(list)
     for number, digest in reversed(list(enumerate(before.digests))):
@@ -124,7 +124,7 @@ def _blocks(sizes: LongVector, examples: LongVector) -> LongVector:
 
 
 def weights_for(compiled: Any, model: Any) -> FloatVector:
-    """The weights of a trained model as the examples need them."""
+    """The weights of a trained model in the layout of the examples."""
     if compiled.matched is not None:
         weights: FloatVector = compiled.matched(model).weights()
         return weights
@@ -138,7 +138,7 @@ def weights_for(compiled: Any, model: Any) -> FloatVector:
 
 
 def moves(compiled: Any, model: Any, n_weights: int) -> LongVector | None:
-    """The place that each weight of the examples had in the training of `model`, −1 if it is new; None if all stay."""
+    """The place of each weight of the examples in the training of `model`, −1 if new; None if no weight moves."""
     if compiled.matched is None:
         return None
     matched: Matched = compiled.matched(model)
@@ -148,7 +148,7 @@ def moves(compiled: Any, model: Any, n_weights: int) -> LongVector | None:
 
 
 def places(new: Sequence[Any], old: Sequence[Any]) -> LongVector:
-    """The place of each new name among the old ones; −1 if it is not there, or taken by an equal name before it.
+    """The place of each new name among the old ones; −1 if it is not there, or if an equal name has taken it.
 
     >>> places(["b", "c"], ["a", "b"]).tolist()
     [1, -1]
@@ -158,7 +158,7 @@ def places(new: Sequence[Any], old: Sequence[Any]) -> LongVector:
 
 
 def moved(numbers: AnyArray, *axes: LongVector) -> AnyArray:
-    """The numbers with each axis put in a new order, given by `places`; −1 for what has no place.
+    """The numbers with each axis in a new order, given by `places`; −1 for entries without a place.
 
     >>> moved(np.array([[1, 2], [3, 4]]), np.array([1, -1]), np.array([1, 0])).tolist()
     [[4, 3], [-1, -1]]
@@ -170,12 +170,12 @@ def moved(numbers: AnyArray, *axes: LongVector) -> AnyArray:
 
 
 def digest_of(problem: Problem, solver: Solver) -> str | None:
-    """A digest of all that cuts depend on, C apart; None if the examples hold more than numbers and texts."""
+    """A digest of everything that cuts depend on except C; None if the examples hold more than numbers and texts."""
     about = fingerprint(problem, solver) | {"C": None, "solver": type(solver).__name__}
     return contents_digest(repr(about), problem.examples)
 
 
 def _about(problem: Problem, solver: Solver) -> str:
-    """What else cuts and their α depend on, apart from examples, weights and C."""
+    """The solver, loss, penalty and objective, on which cuts and their α depend."""
     about = fingerprint(problem, solver)
     return repr([type(solver).__name__, *(about[name] for name in ("loss", "penalty", "objective"))])

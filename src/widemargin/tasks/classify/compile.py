@@ -32,7 +32,7 @@ M = TypeVar("M", bound=LinearModel)
 
 
 def survey_classes(parameters: ClassifierParameters, data: Data) -> Survey:
-    """The classes of a part of the data and their weights, and the number of features."""
+    """The classes of a piece of the data and their weights, and the number of features."""
     X, (labels, gold) = as_matrix(data.X), class_numbers(data.y)
     _check_lengths(X.rows, gold)
     weights = np.bincount(gold, checked_weights(data.sample_weight, len(gold)), len(labels)).tolist()
@@ -41,7 +41,7 @@ def survey_classes(parameters: ClassifierParameters, data: Data) -> Survey:
 
 
 def survey_sets(parameters: MultilabelParameters, data: Data) -> Survey:
-    """The labels of a part of the data, and the number of features."""
+    """The labels of a piece of the data, and the number of features."""
     X, (labels, gold) = as_matrix(data.X), indicators(data.y)
     _check_lengths(X.rows, gold)
     return Survey(facts={"size": {"width": X.width}, "labels": frozenset(labels), **_kind_of(labels)})
@@ -60,9 +60,9 @@ def compile_classes(
     after: Classifier | None = None,
     survey: Survey | None = None,
 ) -> Compiled[Classifier]:
-    """Compile features and classes to arrays; `labels` are those of the data, or of the `survey` of all parts.
+    """Compile features and classes to arrays; without `labels`, they are those of the `survey`, or else of the data.
 
-    A `piece` that comes `after` another, or after `fit`, has the labels of that model, and its own.
+    A `piece` adds its labels to those of `after`, the model trained so far.
     """
     X, y, weight = widened(data.X, survey), data.y, data.sample_weight
     if survey is not None:
@@ -113,7 +113,7 @@ def _compiled(
     dev: tuple[Any, AnyArray] | None,
     sample_weight: Any,
 ) -> Compiled[M]:
-    """The examples with their development score, and how to make a model; `dev` has gold in the form of outputs."""
+    """The examples with their development score, and how to make a model; gold in `dev` is encoded like outputs."""
     _check_lengths(X.rows, gold)
     intercept, extractor, score = _intercept(parameters), MatrixExtractor(X.width), None
     warn_of_scales(X.rows)
@@ -155,14 +155,14 @@ def _model(
 
 
 def _labels_after(after: LinearModel, classes: Sequence[Any] | None, found: Sequence[Any]) -> list[Any]:
-    """The labels of a piece that comes after a model: those of the model, and those that were `found`."""
+    """The labels of a piece that comes after a model: those of the model and those `found` in the piece."""
     given, online = None if classes is None else list(classes), after.online
     fixed = fixed_labels(given, after.labels, fixed=online is not None and online.fixed)
     return sorted(joined(after.labels, found) if fixed is None else fixed)
 
 
 def _matched(labels: list[Any], extractor: MatrixExtractor, linear: LabelRows, model: LinearModel) -> "Matched":
-    """The weights of another classifier, as far as labels and columns are the same."""
+    """The weights of another classifier for the labels and columns that both have, matched by name."""
     from widemargin.tasks.warm import Matched, moved, places  # seldom needed
 
     codes, columns = places(labels, model.labels), places(extractor.names(), model.extractor.names())
@@ -207,8 +207,7 @@ def _weighed(
 def merged(X: Matrix, y: Any, sample_weight: Any) -> tuple[Matrix, AnyArray, FloatVector]:
     """Every distinct example once, with the sum of its weights, in sorted order.
 
-    Thus repeating an example has the same effect, to the last digit, as raising its weight, and the order of examples
-    does not matter.
+    So repeating an example equals raising its weight, to the last digit, and the order of examples does not matter.
     """
     rows, labels = X.rows, np.asarray(y)
     if labels.shape != (len(rows.indptr) - 1,):
@@ -272,7 +271,7 @@ def indicators(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntM
 
 
 def listed_labels(y: Any) -> list[Any]:
-    """The labels in lists of labels; none for a matrix, whose columns are those that are known."""
+    """The labels in lists of labels; empty for a matrix, whose columns are the known labels."""
     return [] if _matrix(y) is not None else indicators(y)[0]
 
 

@@ -26,7 +26,7 @@ from widemargin.text.matrices import in_shares
 M = TypeVar("M", bound=LinearModel)
 
 KINDS = (np.float64, np.float32)
-"""Numbers that are taken as they are: a copy of a large matrix in another kind may not fit into memory."""
+"""Types of numbers that are not converted: a converted copy of a large matrix may not fit into memory."""
 
 
 def _learns_online(estimator: Any) -> bool:
@@ -50,15 +50,15 @@ class LinearEstimator(NamedEstimator[M]):
     """Base of both classifiers."""
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """The names of the columns that training was given, or else their numbers."""
+        """The names of the columns of the training data, or their numbers if they had no names."""
         self._check_fitted()
         return getattr(self, "feature_names_in_", super().get_feature_names_out())
 
     @available_if(_learns_online)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Train for one epoch on these data, going on from the model there is; for solvers that learn piece by piece.
+        """Train for one epoch on these data, starting from the current model; for solvers that learn piece by piece.
 
-        `classes` are all labels that will ever occur, others being refused from then on; None learns those of `y`.
+        `classes` are all labels that will ever occur (others are refused from then on); None learns those of `y`.
         """
         data = Data(
             *self._checked(drained(X), drained(y), drained(sample_weight), reset=not self.__sklearn_is_fitted__())
@@ -100,7 +100,7 @@ class LinearEstimator(NamedEstimator[M]):
 
 
 def _checked_matrix(X: Any, width: int | None) -> Any:
-    """A list or a matrix as finite numbers in rows of this width; None where scikit-learn must convert or complain."""
+    """`X` as finite numbers in rows of this width; None if scikit-learn must convert it or report an error."""
     if isinstance(X, list):
         with suppress(ValueError):  # rows of different lengths
             X = np.asarray(X)

@@ -27,7 +27,7 @@ from widemargin.structures.label_sets import LabelSets, ListedSets, SearchedSets
 
 
 def _linear(rows: Rows, n_features: int, n_labels: int, intercept: float, n_pairs: int = 0) -> LabelRows:
-    """The features of examples, checked: kernels do not."""
+    """The features of examples, checked here because kernels do not check."""
     if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < n_features:
         raise DataError(f"features has an index outside 0 … {n_features - 1}")
     if (n_features + bool(intercept)) * n_labels + n_pairs > np.iinfo(np.int32).max:
@@ -70,7 +70,7 @@ class ClassExamples(WithBestK, WithWorst, WithThrough, WithSums):
         super().__init__(Classes(n_classes), linear, LabelCosts(linear.indptr, right, costs), right)
 
     def digests(self, labels: LongVector | None = None, features: LongVector | None = None) -> list[bytes]:
-        """A digest of each example, with other numbers for classes and features (`tasks.warm`)."""
+        """A digest of each example after renumbering classes and features (`tasks.warm`)."""
         own, labels = self.features, np.arange(self.features.n_labels) if labels is None else labels
         old = old_numbers(labels)
         about = [self.costs.costs[np.ix_(old, old)], own.intercept]
@@ -115,13 +115,13 @@ class MultilabelExamples(PartExamples):
         super().__init__(self.kind(n_labels), linear, SetCosts(right, costs), right)
 
     def violator_bytes(self) -> FloatVector:
-        """What violators may take: a set for each label, in several copies, and its ψ if it is all wrong."""
+        """The most memory of violators: a set for each label, in several copies, and its ψ if it is all wrong."""
         return self.features.n_labels**2 * (BYTES_PER_ENTRY * (np.diff(self.features.rows.indptr) + 1.0) + 40.0)
 
     def digests(self, labels: LongVector | None = None, features: LongVector | None = None) -> list[bytes]:
-        """A digest of each example, with other numbers for labels and features (`tasks.warm`).
+        """A digest of each example after renumbering labels and features (`tasks.warm`).
 
-        Labels are positions of outputs, too, so examples are the same only if all labels are.
+        Labels are also positions of outputs, so examples are the same only if all labels are.
         """
         own, labels = self.features, np.arange(self.features.n_labels) if labels is None else labels
         about = [labels, self.costs.costs, own.intercept, self.kind.pairwise]
@@ -130,7 +130,7 @@ class MultilabelExamples(PartExamples):
 
 
 class IndependentMultilabel(MultilabelExamples, WithPositions, WithSums):
-    """Without P: every label is decided by itself, however many there are."""
+    """Without P: every label is decided by itself."""
 
     kind = LabelSets
 
@@ -161,7 +161,7 @@ def multilabel_kind(n_labels: int, *, pairwise: bool) -> type[MultilabelExamples
 
 
 def _check_pairs(n_labels: int, n_pairs: int, n_examples: int) -> None:
-    """Raise if the cuts of a batch of examples could not be held.
+    """Raise if the cuts of a batch of examples may not fit into memory.
 
     Before anything is learnt, the most violated set of an example holds all labels but its own, so its cut has an entry
     for nearly every pair.

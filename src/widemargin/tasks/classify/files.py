@@ -60,7 +60,7 @@ def read_svmlight(path: Source, reading: Reading) -> SvmlightData:
 
 
 def class_counts(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Counter[Any]:
-    """All that `counted_evaluation` needs to know; of several pieces of data, such counts can be added."""
+    """The counts for `counted_evaluation`; counts of several pieces of data can be added."""
     if len(gold) != len(predicted):
         raise DataError(f"there are {len(gold)} gold labels, but {len(predicted)} predicted ones")
     counts: Counter[Any] = Counter({EXAMPLES: len(gold)})
@@ -74,7 +74,7 @@ def class_counts(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
 def counted_evaluation(
     counts: Counter[Any], calibration: Mapping[str, float], seconds: dict[str, float], *, several: bool
 ) -> Evaluation:
-    """How many labels are right, from what `class_counts` has counted."""
+    """How many labels are right, by the counts of `class_counts`."""
     by_kind = ({key[1]: n for key, n in counts.items() if key[0] == what} for what in LABELS)
     scores = counted(*by_kind)
     right = quotient(counts[RIGHT], counts[EXAMPLES])

@@ -75,7 +75,7 @@ class LinearModel(Tallied, Probable):
         return np.concatenate([each for part in in_shares(X) for each in predict(self.examples(part), w, n_threads)])
 
     def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """Between two examples."""
+        """Cut between two examples."""
         return cut
 
     def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
@@ -110,7 +110,7 @@ class LinearModel(Tallied, Probable):
         return [{"probabilities": above_least(self.labels, row)} for row in rows]
 
     def counted(self, X: Any, y: Any, n_threads: int) -> Tally:
-        """Labels that are right and wrong."""
+        """Counts of right and wrong labels."""
         begin = perf_counter()
         outputs = self.predict(X, n_threads)
         seconds = {"classifying": perf_counter() - begin}
@@ -200,7 +200,7 @@ class Classifier(LinearModel, Answers):
         return corpus._replace(X=corpus.X._replace(rows=taken(corpus.X.rows, np.array([number - 1]))), y=None)
 
     def explain(self, X: Any, question: Question) -> Explanation:
-        """Why an example has its class and not another, the runner-up unless it is named."""
+        """Why an example has its class and not the named one; without a name, its margin over the runner-up."""
         if question.token is not None or question.span is not None or question.head is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for another --label")
         labels, (scores,) = list(map(str, self.labels)), self.scores(X)
@@ -257,7 +257,7 @@ class Classifier(LinearModel, Answers):
         return _softmax(self.beta * self._limited(X, constraints))
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Any]:
-        """The most probable classes, which are the best."""
+        """The most probable classes, which are those with the best scores."""
         self.check_probable()
         return self.predict(X, n_threads)
 
@@ -330,7 +330,7 @@ class MultilabelModel(LinearModel):
         return np.concatenate(found)
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Any]]:
-        """The labels that are more probable than not: the fewest wrong ones on average."""
+        """The labels with a probability above 0.5, which minimise the expected number of wrong labels."""
         rows = self.predict_proba(X, n_threads).tolist()
         return [[label for label, p in zip(self.labels, row, strict=True) if p > 0.5] for row in rows]
 

@@ -38,10 +38,10 @@ class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
     _compile = staticmethod(compile_custom)
 
     def partial_fit(self, X: Sequence[Any], y: Sequence[Any], classes: Any = None, sample_weight: Any = None) -> Self:
-        """Train for one epoch on these data, going on from the model there is; for solvers that learn piece by piece.
+        """Train for one epoch on these data, starting from the current model; for solvers that learn piece by piece.
 
-        The number of weights is that of the model, what the first call needs, or the `n_weights` of the structure.
-        `classes` is ignored; it is there for scikit-learn's sake.
+        The first call fixes the number of weights: the structure's `n_weights`, or else as many as its data need.
+        `classes` is ignored.
         """
         return self._learn(self._data(X, y, sample_weight), None)
 

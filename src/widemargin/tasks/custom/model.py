@@ -30,7 +30,7 @@ from widemargin.tasks.training import Compiled, Data
 
 @dataclass
 class CustomModel(Model):
-    """Weights, and the user's structure (`tasks.custom.parameters`), or None if it is not at hand."""
+    """Weights, and the user's structure (`tasks.custom.parameters`), or None if it is missing."""
 
     kind = "custom"
     predicts = "outputs of a structure of the user's own"
@@ -51,7 +51,7 @@ class CustomModel(Model):
         return {"labels": 0, "features": 0, "weights": len(self.weights)}
 
     def predict(self, X: Sequence[Any], n_threads: int = 1) -> list[Any]:
-        """The best output for every input; of a structure that hides something, only the y of each pair (y, h)."""
+        """The best output for every input; for latent structures, the y of each pair (y, h)."""
         structure = self._structure
         if is_latent(structure):
             return [y for y, _ in self.predict_latent(X)]
@@ -72,7 +72,7 @@ class CustomModel(Model):
         return outputs
 
     def predict_latent(self, X: Sequence[Any], n_threads: int = 1) -> list[tuple[Any, Any]]:
-        """The best pair (y, h) for every input, if the structure hides something."""
+        """The best pair (y, h) for every input, for latent structures."""
         structure = self._structure
         if not is_latent(structure):
             raise UnsupportedError("nothing is hidden in the outputs of this structure; it has no method complete")
@@ -102,7 +102,7 @@ class CustomModel(Model):
         return self
 
     def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        # Only the user's own code knows how many weights there must be, so the file says it twice.
+        # Only the user's code knows the number of weights, so the file states it for a check of the array.
         return {"n_weights": len(self.weights)}, {"weights": self.weights}
 
     @classmethod
@@ -119,7 +119,7 @@ class CustomModel(Model):
 
 
 def is_factory(structure: Any) -> bool:
-    """Whether this makes compiled examples, instead of being a structure with the three methods."""
+    """Whether `structure` is a function that makes compiled examples, not an object with the three methods."""
     return callable(structure) and not all(hasattr(structure, name) for name in ("features", "error", "decode"))
 
 
@@ -161,7 +161,7 @@ def mean_error(structure: Any, X: Sequence[Any], y: Sequence[Any]) -> Callable[[
 
 
 def survey_custom(parameters: CustomParameters, data: Data) -> Survey:
-    """How many weights a part of the data needs."""
+    """How many weights a piece of the data needs."""
     structure = parameters.structure
     if is_latent(structure):
         refuse_latent("the structure has a method complete")
@@ -178,7 +178,7 @@ def compile_custom(
     after: CustomModel | None = None,
     survey: Survey | None = None,
 ) -> Compiled[CustomModel]:
-    """Compile inputs and outputs to examples; `after` is the model that they follow, `survey` that of all parts.
+    """Compile inputs and outputs to examples; `after` is the model trained so far, `survey` covers all pieces.
 
     Outputs need not be listed, so `labels` is ignored.
     """

@@ -29,7 +29,7 @@ NOTHING_LEARNT = (
 
 
 def survey_rankings(parameters: RankerParameters, data: Data) -> Survey:
-    """The number of features of a part of the data."""
+    """The number of features of a piece of the data."""
     if _settings(parameters).measure in ("precision", "ndcg"):
         refuse_latent(f"of measure={parameters.measure!r} the best of equal rankings is hidden")
     return Survey(facts={"size": {"width": as_queries(data.X).matrix.width}})
@@ -38,7 +38,7 @@ def survey_rankings(parameters: RankerParameters, data: Data) -> Survey:
 def compile_rankings(
     parameters: RankerParameters, data: Data, *, survey: Survey | None = None
 ) -> Compiled[RankingModel]:
-    """Compile documents and grades to arrays; with a `survey` of all parts, one may have nothing to learn from."""
+    """Compile documents and grades to arrays; with a `survey` of all pieces, a piece may have nothing to learn from."""
     settings = _settings(parameters)
     queries = as_queries(data.X)
     queries = queries._replace(matrix=widened(queries.matrix, survey))

@@ -71,7 +71,7 @@ class Ranker(RankerParameters, NamedEstimator[RankingModel]):
         ----------
         X, y : documents and their grades, in the forms listed under Notes
         sample_weight : one weight per query
-        dev : development data (X, y, group): scored after every epoch, and the best epoch's weights are kept
+        dev : development data (X, y, group), scored after every epoch; the best epoch's weights are kept
         callbacks : informed as training proceeds
         checkpoint : a file that saves the run as it proceeds
         resume : continue from the checkpoint, if it exists, exactly as its run would have continued
@@ -112,7 +112,7 @@ class Ranker(RankerParameters, NamedEstimator[RankingModel]):
     def predict(self, X: Any, *, group: Any = None, qid: Any = None) -> Any:
         """The score of every document; for a list of matrices, a list with the scores of each.
 
-        Only with `normalize`, queries must be known.
+        Queries must be given only with `normalize`.
         """
         self._check_fitted()
         if isinstance(X, list | tuple) and group is None and qid is None and len(X) and np.ndim(X[0]) == 2:
@@ -128,12 +128,12 @@ class Ranker(RankerParameters, NamedEstimator[RankingModel]):
         return self.model_.rank(as_queries(X, group, qid, self.model_.extractor.width))
 
     def score(self, X: Any, y: Any, *, group: Any = None, qid: Any = None) -> float:
-        """The measure that was trained for (NDCG@k for pairs), as a mean over queries."""
+        """The measure of training (NDCG@k for pairs), as a mean over queries."""
         results = self.evaluate(X, y, group=group, qid=qid)
         return results[next(iter(results))]
 
     def evaluate(self, X: Any, y: Any, *, group: Any = None, qid: Any = None) -> dict[str, float]:
-        """All measures by name, the one that was trained for first."""
+        """All measures by name, the measure of training first."""
         self._check_fitted()
         found = self.model_.evaluate(as_queries(X, group, qid, self.model_.extractor.width), y)
         return {found.main: found.results[found.main], **found.results}

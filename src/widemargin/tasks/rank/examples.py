@@ -1,10 +1,9 @@
-"""Queries and their documents, and measures: of pairs of documents, and of the first k places of a ranking.
+"""Queries with their documents as examples, for measures of pairs of documents or of the first k places.
 
     s_d = ⟨w, x_d⟩,   ψ = Σ_d r_d x_d
 
-An example is a query; its documents are rows. Outputs of all kinds differ from gold by a residual r_d for each
-document. The residuals of a query add up to 0, so a bias, or anything else that all its documents share, would change
-nothing.
+An example is a query; its documents are rows. An output differs from gold by a residual r_d for each document. The
+residuals of a query add up to 0, so a bias, or any value that all its documents share, would change nothing.
 
 Swaps have the features
 
@@ -15,8 +14,8 @@ Swaps have the features
 | pairs | Σ c_ij / n | any: the slack is the mean hinge max(0, 1 − (s_i − s_j)) of the pairs (Joachims 2002, 2006) |
 | map | 1 − average precision | those of rankings (Yue et al. 2007; their φ is twice this one) |
 
-An output tells for each document in how many swapped pairs it is the better one, and in how many the worse one; φ and Δ
-depend on nothing else. Gold swaps nothing. The argmax is in `decoders.swaps`.
+An output counts for each document the swapped pairs in which it is the better one, and those in which it is the worse
+one; φ and Δ depend on nothing else. Gold swaps nothing. The argmax is in `decoders.swaps`.
 
 Precision@k and NDCG@k sum over the first k places of a ranking, which is hidden:
 
@@ -30,8 +29,8 @@ Precision@k and NDCG@k sum over the first k places of a ranking, which is hidden
 For precision@k this is §5.3 of Yu & Joachims (2009), with their Δ = min{1, n(y)/k} − 1/k Σ_j [h_j is relevant]. For
 NDCG it is the feature map of Le & Smola (2007; DORM in Chakrabarti et al. 2008) whose discounts are those of the
 measure: the linear assignment that they solve is then a sort, because Σ_r D_r (s_{h_r} − scale · G_{h_r}) is largest
-when its brackets descend with D. Grades say nothing about the order of documents of the same grade, so the gold ranking
-is hidden as well, and completed: better grades first, and each grade by score.
+when its brackets descend with D. Grades do not order documents of the same grade, so the gold ranking is hidden, too;
+its completion has better grades first, and each grade by score.
 """
 
 from typing import Any, Literal, Self
@@ -59,7 +58,7 @@ def _scores(features: Rows, indptr: LongVector, batch: IntVector, w: FloatVector
 
 @kernel
 def _sums(features: Rows, indptr: LongVector, batch: IntVector, residual: FloatVector, n_weights: int) -> Rows:
-    # One number per weight, cleared behind every query: the rows of many documents share most of their features.
+    # A dense sum, cleared after every query, instead of merging entries: documents share most of their features.
     total, touched = np.zeros(n_weights), np.zeros(n_weights, dtype=np.bool_)
     found = np.empty(n_weights, dtype=np.int32)
     ends = np.zeros(len(batch) + 1, dtype=np.int64)
@@ -99,9 +98,9 @@ class QueryExamples:
     Parameters
     ----------
     features : the features of all documents, a row each, with values
-    n_features : how many weights there are
-    indptr : where the documents of each query begin, and where the last one's end
-    grades : how relevant each document is, from 0 on; all 0 when scores are all that is wanted
+    n_features : the number of weights
+    indptr : where the documents of each query begin, and where those of the last query end
+    grades : how relevant each document is, from 0 on; all 0 if only scores are wanted
     """
 
     exact = True
@@ -143,6 +142,7 @@ def _swapped(
     as_ranking: bool,
 ) -> LongMatrix:
     """The worst swaps of the batch's queries: of pairs, or of rankings by average precision."""
+    # Scores and counts hold the documents of the batch, end to end; grades hold those of all queries.
     counts = np.zeros((len(scores), 2), dtype=np.int64)
     begin = 0
     for position in range(len(batch)):
@@ -170,8 +170,8 @@ def _average_precisions(counts: LongMatrix, grades: IntVector, indptr: LongVecto
 class SwapExamples(QueryExamples):
     """Queries whose outputs are the pairs of documents that a ranking swaps.
 
-    They are no examples of parts (`structures.parts`): n documents have up to n² pairs, none of which decoding ever
-    looks at, and average precision is no sum over pairs, but depends on the whole ranking.
+    They are not examples of parts (`structures.parts`): n documents have up to n² pairs, which decoding never lists,
+    and average precision is not a sum over pairs but depends on the whole ranking.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class SwapExamples(QueryExamples):
         self.n_pairs: FloatVector = _choose_two(self.n_documents.astype(np.float64)) - equal
 
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> LongMatrix:
-        """How many pairs of each document are swapped; pairs with equal scores are, if errors do not count."""
+        """The number of swapped pairs of each document; if errors do not count, pairs of equal score are swapped."""
         scores, scales = self.scores(w, batch), per_example(error_scale, batch)
         return _swapped(scores, self.grades, self.n_grades, self.indptr, batch, scales, self.measure == "map")
 
@@ -223,7 +223,7 @@ def _choose_two(n: FloatVector) -> FloatVector:
 
 
 DAMPING = 1.0
-"""As a share of the root of the mean squared length of the centred rows."""
+"""The damping of `regression_weights`, relative to the size of its matrix."""
 MOST_STEPS = 200
 
 
@@ -239,6 +239,7 @@ def _best(
     out_ends: LongVector,
 ) -> None:
     """The best documents of each query by level, then by key − scale · gain; the keys are overwritten."""
+    # Keys hold the documents of the batch, end to end; levels and gains hold those of all queries.
     begin = 0
     for position in range(len(batch)):
         first, last, scale = indptr[batch[position]], indptr[batch[position] + 1], scales[position]
@@ -255,8 +256,8 @@ class PositionExamples(QueryExamples):
 
     An output is the numbers of min(k, number of documents) documents, counted within the query, best first.
 
-    They are no examples of parts (`structures.parts`): the parts would be documents at places, with the score D_r s_d,
-    and the sort is exact only for scores of this form. Free scores would need an assignment problem.
+    They are not examples of parts (`structures.parts`): the parts would be documents at places, with the score D_r s_d,
+    and sorting is exact only for scores of this form. Other scores would need an assignment problem.
 
     Parameters
     ----------
@@ -330,12 +331,12 @@ class PositionExamples(QueryExamples):
         return self._complete(rng.random(len(self.grades)), np.arange(self.n_examples, dtype=np.int32))
 
     def first_completions(self) -> IntVector:
-        """By the weights of a regression on gains."""
+        """The completions by the weights of a regression on gains."""
         w = regression_weights(self.features, self.n_weights, self.indptr, self.gains)
         return self.complete(w, np.arange(self.n_examples, dtype=np.int32))
 
     def informative(self) -> FloatVector:
-        """1 for queries with documents of different gains, unless all of them are chosen and their order is free."""
+        """1 for queries with documents of different gains, unless all are chosen and their order does not count."""
         different = sums(self.levels != np.repeat(self.levels[self.indptr[:-1]], self.n_documents), self.indptr) > 0
         crowded = (self.n_documents > self.n_chosen) | (len(np.unique(self.discounts)) > 1)
         return (different & crowded).astype(np.float64)
@@ -356,20 +357,20 @@ class PositionExamples(QueryExamples):
         return np.asarray(np.bincount(queries, values, len(batch)), dtype=np.float64)
 
     def _places(self, batch: IntVector) -> LongVector:
-        """The places of outputs, from 0 on."""
+        """The place of each entry of the outputs in its ranking, from 0 on."""
         ends = boundaries(self.n_chosen[batch])
         return np.arange(ends[-1]) - np.repeat(ends[:-1], self.n_chosen[batch])
 
 
 def regression_weights(features: Rows, n_features: int, indptr: LongVector, gains: FloatVector) -> FloatVector:
-    """Weights to begin with: a ridge regression on gains, in which each query counts the same.
+    """Initial weights: a ridge regression on gains, in which each query counts the same.
 
         min_v Σ_q 1/n_q Σ_d (⟨v, x_d − x̄_q⟩ − (G_d − Ḡ_q))² + damping² ‖v‖²
 
-    Latent rankings need a good beginning: from random ones, training usually ends at w = 0 (Yu & Joachims, §5.3). They
-    begin with a classifier for which each document counts as one over the number n_q of its query's documents. This is
-    its least-squares form, with the means of each query taken off, because no ranking depends on them. LSMR solves it
-    without ever forming products of features, and gives the same result every time.
+    Latent rankings need a good start: from random ones, training usually ends at w = 0 (Yu & Joachims, §5.3). They
+    start from a classifier in which a document has the weight 1/n_q, where n_q is the number of its query's documents.
+    This is its least-squares form, centred within each query because no ranking depends on the means. LSMR solves it
+    without forming products of features, and gives the same result every time.
     """
     from scipy import sparse  # slow to import, and needed once a training
     from scipy.sparse.linalg import LinearOperator, lsmr

@@ -29,7 +29,7 @@ from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.rank.queries import HIGHEST_GRADE, Queries
 
-K = 10  # of the measure that says most where no model tells
+K = 10  # the k of the main measure if there is no model
 
 SHOWN = (1, 3, 5, 10)
 """The k of tables."""
@@ -49,7 +49,7 @@ class RankFiles(Files):
         return gold._replace(y=scores, size={"documents": len(scores)}, document=data)
 
     def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
-        """There must be as many documents; of queries, scores alone tell nothing."""
+        """Raise unless both have as many documents; a file of scores does not show its queries."""
         super().check_aligned(gold._replace(size={"documents": gold.size["documents"]}), predicted)
 
     def likeness(self, raw: RawText, reading: Reading) -> Likeness:
@@ -112,7 +112,7 @@ def _grades(data: SvmlightData) -> IntVector:
 
 
 def cut(lines: Sequence[str]) -> int:
-    """The lines of whole queries (`files.pieces`): up to the last line with another `qid` than the end has."""
+    """The number of lines of whole queries (`files.pieces`): all before the `qid` of the last document."""
     found = ((k, query) for k in range(len(lines) - 1, -1, -1) if (query := _query(lines[k])) is not None)
     _, last = next(found, (0, ""))
     return next((k + 1 for k, query in found if query != last), 0)
@@ -130,7 +130,7 @@ def _query(line: str) -> str | None:
 
 
 def _queries(data: SvmlightData, *, grouped: bool) -> LongVector:
-    """Where the queries of a file begin: by qid, else by a query file, else (unless `grouped`) all at once."""
+    """Where the queries of a file begin: by qid, else by a query file, else (unless `grouped`) as a single query."""
     n, named = len(data.queries), data.queries >= 0
     if named.all():
         begins = np.flatnonzero(np.concatenate([[True], data.queries[1:] != data.queries[:-1]])[:n])
@@ -241,12 +241,12 @@ def mean(values: FloatVector) -> float:
 
 
 def main_measure(measure: str, k: int) -> str:
-    """The name of the score that training for a measure is judged by."""
+    """The name of the main score after training for a measure."""
     return {"precision": f"precision@{k}", "map": "map"}.get(measure, f"ndcg@{k}")
 
 
 def ranking_evaluation(rankings: Rankings, measure: str, k: int, seconds: dict[str, float]) -> Evaluation:
-    """All measures as an evaluation, of which that of training says most."""
+    """An evaluation with all measures; the measure of training is the main one."""
     ks, main = sorted({*SHOWN, k}), main_measure(measure, k)
     results: dict[str, Any] = {**rankings.results(ks)}
     left_out = int((rankings.n_relevant == 0).sum())

@@ -25,7 +25,7 @@ from widemargin.text.matrices import MatrixExtractor
 
 
 class Settings(NamedTuple):
-    """The purpose a ranker was trained for, and how its features are scaled (`parameters.RankerParameters`)."""
+    """The measure that a ranker was trained for, and how its features are scaled (`parameters.RankerParameters`)."""
 
     measure: Literal["precision", "ndcg", "map", "pairs"]
     k: int
@@ -106,7 +106,7 @@ class RankingModel(Model):
         return ranking_evaluation(rankings, self.settings.measure, self.settings.k, seconds)
 
     def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """Between two queries, if the file says where they begin; else it may be a single one."""
+        """Cut between two queries if the file marks them; None otherwise, since it may be a single query."""
         return cut if has_queries(head) else None
 
     def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:

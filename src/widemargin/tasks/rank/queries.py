@@ -52,7 +52,7 @@ def as_queries(X: Any, group: Any = None, qid: Any = None, width: int | None = N
 
 
 def by_size(sizes: Any, n_documents: int, what: str) -> LongVector:
-    """Where queries begin, from their sizes, which `what` holds."""
+    """Where queries begin, from their sizes; `what` is the name of these in messages."""
     found = np.asarray(sizes)
     if found.ndim != 1 or not np.issubdtype(found.dtype, np.integer):
         raise DataError(f"{what} must hold the number of documents of each query, not {sizes!r:.60}")
@@ -79,7 +79,7 @@ def by_name(names: Any, n_documents: int) -> LongVector:
 
 
 def apart(names: Any) -> int | None:
-    """The place of the first name that was there before; None if all are distinct."""
+    """The place of the first repeated name; None if all are distinct."""
     _, first, inverse = np.unique(names, return_index=True, return_inverse=True)
     repeated = np.flatnonzero(first[inverse] != np.arange(len(names)))
     return int(repeated[0]) if len(repeated) else None
@@ -133,8 +133,8 @@ def valued(rows: Rows) -> Rows:
 def normalised(rows: Rows, width: int, indptr: LongVector) -> Rows:
     """Each feature divided by the length of its range within the query; features without a range are left out.
 
-    This is what scaling to 0 … 1 does to a ranking: the offset is the same for all documents of a query, so it changes
-    none, and without it zeros stay zeros.
+    Rankings are the same as after scaling to 0 … 1, whose offset is the same for all documents of a query. Without the
+    offset, zeros stay zeros.
     """
     return rows._replace(values=_normalised(rows, width, indptr))
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def survey_segments(parameters: SegmenterParameters, data: Data) -> Survey:
-    """The labels, features and longest segments of a part of the data."""
+    """The labels, features and longest segments of a piece of the data."""
     columns = as_columns(data.X)
     if partial_labels(columns, data.y) is not None:
         refuse_latent("some labels are unknown")
@@ -58,7 +58,7 @@ def survey_segments(parameters: SegmenterParameters, data: Data) -> Survey:
 def compile_segments(
     parameters: SegmenterParameters, data: Data, *, survey: Survey | None = None
 ) -> Compiled[SegmentModel]:
-    """Compile features and segments to arrays; with the labels and features of the `survey` of all parts, if given."""
+    """Compile features and segments to arrays, with the labels and features of the `survey` if it is given."""
     columns = as_columns(data.X)
     cells = partial_labels(columns, data.y)
     if cells is None:
@@ -114,12 +114,12 @@ def _extractor(parameters: SegmenterParameters, X: Columns, y: Any) -> SegmentEx
 
 
 def _inside(labels: Sequence[str], gold: IntVector) -> BoolVector:
-    """Whether each token is in a segment that is not outside all spans."""
+    """Whether each token is inside a span."""
     return np.array([label != OUTSIDE for label in labels])[gold >> 1]
 
 
 def _matched(labels: list[str], extractor: SegmentExtractor, shape: Segmentation, model: SegmentModel) -> "Matched":
-    """The weights of another segmenter, as far as labels and names of features are the same."""
+    """The weights of another segmenter for the labels and features that both have, matched by name."""
     from widemargin.tasks.warm import Matched, moved, places  # seldom needed
 
     w, old = model.w, model.extractor

@@ -2,18 +2,18 @@
 
 Against the gold segments (t', u', y'), the segment (t, u, y) costs
 
-    L(t, u, y) = M[y', y]                             where (t, u) is the gold segment (t, u, y')
-               = p[y] + Σ r[y'] over t ≤ t' ≤ u       where it is none
+    L(t, u, y) = M[y', y]                             if (t, u, y') is a gold segment
+               = p[y] + Σ r[y'] over t ≤ t' ≤ u       otherwise
 
-Where labels are known in part, of each token a set of codes is given, one of which is right. A segmentation fits if all
-its codes are in these sets. The error does not depend on how gold is completed:
+If labels are partly known, each token has a set of codes, one of which is right. A segmentation fits if all its codes
+are in these sets. The error does not depend on the completion:
 
-    L(t, u, y) = 0                         where a segmentation that fits may have the segment (t, u, y)
-               = M[y', y]                  where (t, u, y') is certain
+    L(t, u, y) = 0                         if a segmentation that fits may have the segment (t, u, y)
+               = M[y', y]                  if (t, u, y') is certain
                = p[y] + Σ r over t … u     otherwise
 
-r is due at the first known token of what is certainly a segment, for the label that costs least. If all is known, this
-is the usual error.
+r is charged at the first known token of a segment, for the cheapest of its possible labels. If everything is known,
+this is the error above.
 """
 
 from functools import cached_property
@@ -40,8 +40,8 @@ class Known(NamedTuple):
     ----------
     allowed : (n, 2L) the codes that each token may have
     given : whether anything is known of each token
-    lengths : the length of the segment that certainly begins at a token with a certain label and end, 0 elsewhere
-    reach : (n, L) how many tokens a segment from a token on may have at most
+    lengths : the length of the segment that begins at a token, if its beginning, label and end are certain; else 0
+    reach : (n, L) the most tokens of a segment that begins at a token
     begins : (n + 1,) whether a segment may begin at a token, or end before it
     """
 
@@ -53,7 +53,7 @@ class Known(NamedTuple):
 
     @classmethod
     def of(cls, indptr: LongVector, allowed: BoolMatrix, given: BoolVector) -> "Known":
-        """All that follows from the codes that tokens may have."""
+        """Derive everything from the codes that tokens may have."""
         n, width = allowed.shape
         reach, lengths = np.zeros((n, width // 2), dtype=np.int32), np.zeros(n, dtype=np.int32)
         _extents(indptr, allowed, allowed.sum(axis=1) == 1, reach, lengths)
@@ -63,26 +63,23 @@ class Known(NamedTuple):
 
     @property
     def codes(self) -> IntVector:
-        """A code that each token may have: where a segment is certain, the only one of its first token."""
+        """A possible code of each token; the first token of a certain segment has only one."""
         return self.allowed.argmax(axis=1).astype(np.int32)
 
     def missed(self, recall: FloatVector) -> FloatVector:
-        """The penalty of missing what certainly is a segment at each token: the least that its label may have.
-
-        It is due at the first token that is known of a segment.
-        """
+        """The penalty of missing a segment, at its first known token: the least among its possible labels."""
         of_codes = np.where(self.allowed, np.repeat(recall, 2), np.inf)
         return np.where(self.given & self.begins[:-1], of_codes.min(axis=1, initial=np.inf), 0.0)
 
 
 @kernel
 def _extents(indptr: LongVector, allowed: BoolMatrix, sure: BoolVector, reach: IntMatrix, lengths: IntVector) -> None:
-    """How many tokens segments may have, and the lengths of certain ones; `sure` tokens have a single code."""
+    """Write how long segments may be, and the lengths of certain segments; `sure` tokens have a single code."""
     n_labels = reach.shape[1]
     running, certain = np.zeros(n_labels, dtype=np.int32), np.zeros(n_labels, dtype=np.int32)
     for i in range(len(indptr) - 1):
-        # From the back: running counts the tokens that may go on with a segment, certain those that have to until
-        # another token has to begin, −1 if it is not certain where that is.
+        # From the back: `running` counts the next tokens that may continue a segment; `certain` counts those that must,
+        # up to a token that must begin another, and is −1 if that end is uncertain.
         for label in range(n_labels):
             running[label] = certain[label] = 0
         for t in range(indptr[i + 1] - 1, indptr[i] - 1, -1):
@@ -101,10 +98,9 @@ def _extents(indptr: LongVector, allowed: BoolMatrix, sure: BoolVector, reach: I
 class CostTables(NamedTuple):
     """Everything about gold that the cost of a segment depends on.
 
-    `codes` and `lengths` are those of the gold segment that begins at each token, the length 0 where none does;
-    `missed[t]` is the recall penalty of a gold segment that begins at t. Where labels are known in part, gold may have
-    segments of up to `reach[t, y]` tokens from t on with the label y, if `begins` says that another may begin behind
-    them.
+    `codes` and `lengths` are those of the gold segment that begins at each token; the length is 0 if none begins.
+    `missed[t]` is the recall penalty of a gold segment that begins at t. If labels are partly known, gold may have
+    segments of label y and up to `reach[t, y]` tokens from t on, provided that `begins` lets another begin after them.
     """
 
     indptr: LongVector
@@ -139,12 +135,12 @@ def _fill(tables: CostTables, batch: IntVector, scales: FloatVector, scores: Sco
             missed = 0.0
             for d in range(segment.shape[1]):
                 row = segment[t, d]
-                if scale == 0.0 or t + d >= n:  # what no output has is filled in too, since whole examples are added
+                if scale == 0.0 or t + d >= n:  # segments past the end are filled in, too, since whole tables are added
                     for label in range(n_labels):
                         row[label] = 0.0
                     continue
                 missed += tables.missed[first + t + d]
-                # Most segments are neither gold nor known in part: a loop of their own is vectorised.
+                # Most segments are not gold: a loop for them without branches is vectorised.
                 if tables.lengths[first + t] == d + 1 or len(tables.reach) > 0:
                     for label in range(n_labels):
                         row[label] = scale * _cost(tables, first + t, d, label, missed)
@@ -179,7 +175,7 @@ class SegmentCosts:
     precision : (L,) error of a wrong segment, by its label
     recall : (L,) error of missing a gold segment, by its label
     confusion : (L, L) error of the column's label on a gold segment with the row's
-    known : what is known of the gold segments, if not all; errors are then counted against that, whatever gold is
+    known : the facts about partly known gold segments, against which errors are then counted, whatever `gold` is
     """
 
     def __init__(
@@ -210,12 +206,12 @@ class SegmentCosts:
         return _errors(self.tables, batch, outputs)
 
     def whole(self) -> tuple["SegmentCosts", float]:
-        """The costs in units."""
+        """The costs as whole multiples of a unit, and this unit."""
         return self._whole
 
     @cached_property
     def _whole(self) -> tuple["SegmentCosts", float]:
-        # Kept, since the penalties of all tokens are computed anew, and every batch asks.
+        # Cached, since every batch asks, and the penalties of all tokens are recomputed.
         own, n = self.tables, len(self.recall)
         penalties, unit = whole_costs(np.concatenate([own.precision, self.recall, own.confusion.ravel()]))
         precision, recall, confusion = np.split(penalties.astype(np.float64), [n, 2 * n])

@@ -37,7 +37,7 @@ class SegmentExamples(TokenExamples):
     precision : (L,) error of a wrong segment, by its label; None for ones
     recall : (L,) error of missing a gold segment, by its label; None for ones
     confusion : (L, L) error of the column's label on a gold segment with the row's; None counts wrong ones
-    known : what is known of the gold segments, if not all
+    known : the facts about partly known gold segments; None if they are fully known
     """
 
     features: SegmentFeatures
@@ -80,14 +80,14 @@ class SegmentExamples(TokenExamples):
         return self.spans[self.indptr]
 
     def bounds_of(self, indptr: LongVector, allowed: BoolMatrix) -> SegmentCosts:
-        """Costs of −∞ for codes that are not `allowed` at a token; sequence i has those from `indptr[i]` on."""
+        """Costs of −∞ for codes that are not `allowed` at a token; the rows of sequence i begin at `indptr[i]`."""
         n_labels, longest, nothing = self.shape.n_labels, self.shape.longest, np.zeros(len(allowed), dtype=np.bool_)
         known = Known.of(indptr, allowed, nothing)._replace(lengths=nothing.astype(np.int32))
         free, never = np.zeros((n_labels, n_labels)), np.full(n_labels, -np.inf)
         return SegmentCosts(indptr, longest, known.codes, never, free[0], free, known)
 
     def expectation_bytes(self) -> FloatVector:
-        """What `expectation` may take: scores and probabilities of all segments, and the entries of ψ."""
+        """The memory of `expectation`: scores and probabilities of all segments, and the entries of ψ."""
         scores = 24.0 * self.sizes * self.shape.longest * self.shape.n_labels
         return BYTES_PER_ENTRY * self.features.count_entries() + scores
 
@@ -98,9 +98,9 @@ class SegmentExamples(TokenExamples):
         segment_features: LongVector | None = None,
         max_lengths: LongVector | None = None,
     ) -> list[bytes]:
-        """A digest of each example, with other numbers for labels and features (`tasks.warm`).
+        """A digest of each example after renumbering labels and features (`tasks.warm`).
 
-        Segments longer than `max_lengths`, which are in the order of the other numbers, make no difference.
+        Segments longer than `max_lengths`, which has a limit per old label, make no difference.
         """
         own, costs, places = self.features, self.costs.tables, self.indptr
         labels = np.arange(self.shape.n_labels) if labels is None else labels
@@ -122,7 +122,7 @@ class SegmentExamples(TokenExamples):
 
 
 class PartialSegmentExamples(PartialTokens, SegmentExamples):
-    """Sequences with sets of codes for their tokens: what is unknown is latent (Yu & Joachims 2009).
+    """Sequences with a set of possible codes per token; the right one is latent (Yu & Joachims 2009).
 
     The best completion is decoded like any output, with an error of −∞ for segments that do not fit.
 
@@ -146,7 +146,7 @@ class PartialSegmentExamples(PartialTokens, SegmentExamples):
     ) -> None:
         if allowed.shape != (len(given), 2 * shape.n_labels) or len(given) != indptr[-1]:
             raise DataError(f"allowed must have {2 * shape.n_labels} codes for each of the {indptr[-1]} tokens")
-        # No token goes on with the segment of another sequence.
+        # The first token of a sequence cannot continue a segment.
         allowed = allowed.copy()
         allowed[indptr[:-1][np.diff(indptr) > 0], 0::2] = False
         self.known, self._penalties = Known.of(indptr, allowed, given), penalties
@@ -174,7 +174,7 @@ class PartialSegmentExamples(PartialTokens, SegmentExamples):
         return int(np.count_nonzero(self._labels.sum(axis=1) > 1))
 
     def completed(self, completions: IntVector) -> SegmentExamples:
-        """The same sequences with these gold codes; errors are counted by what is known, as before."""
+        """The same sequences with these gold codes; errors are counted against the sets as before."""
         known, own = self.known, self.features
         if len(completions) != len(known.given) or not np.all(known.allowed[np.arange(len(completions)), completions]):
             raise DataError("completions must have one of its codes for every token")
@@ -192,7 +192,7 @@ class PartialSegmentExamples(PartialTokens, SegmentExamples):
         parts, numbers = self.shape.parts(w), truth.ravel().astype(np.int32)
         roles = parts.roles.reshape(-1, ROLES, self.shape.n_labels)
         roles[:, INSIDE] = association(self.features.rows, self.shape.n_features, numbers, allowed)
-        parts.length[:] = -1.0  # rather one long segment than several short ones
+        parts.length[:] = -1.0  # prefers one long segment to several short ones
         return w
 
 

@@ -1,15 +1,15 @@
 """Features of segments: those of their tokens, and those that a whole span of tokens has.
 
-| segment feature | a span has it where |
+| segment feature | a span has it if |
 | --- | --- |
 | ``string``, ``lower``, ``shape`` | its words as they are, in lower case, or as shapes are those of a known segment |
 | ``ends`` | its first and last word, in lower case, are those of a known segment of two words or more |
 | ``lexicon`` | it is an entry of a lexicon: a feature for each lexicon |
 | ``similarity`` | the entry most like it shares half of the words, three quarters, or all (`text.lexicons`) |
 
-The known segments are those of the training data. From a feature of a single one, training would learn that segment by
-heart and nothing that holds elsewhere, so a feature needs `min_count` segments, usually two. A run of words has a
-64-bit key that grows word by word: strings are built only for the names of features.
+The known segments are those of the training data. A feature of a single segment would only let training memorise that
+segment, so a feature needs `min_count` segments, usually two. The 64-bit key of a run of words is extended word by
+word; strings are built only for the names of features.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ _ATTRIBUTES = {"string": "value", "lower": "lower", "shape": "shape", "ends": "l
 
 
 class SpanPlan(NamedTuple):
-    """Features of spans as arrays: the seed of each, which column of keys it reads, and whether only the ends count."""
+    """Features of spans as arrays: the seed of each, the column of keys that it reads, and whether only ends count."""
 
     seeds: KeyVector
     places: IntVector
@@ -80,6 +80,8 @@ def _span_rows(
         for t in range(indptr[i], indptr[i + 1]):
             for d in range(min(longest, indptr[i + 1] - t)):
                 features = grown(features, write, n)
+                # `runs` holds the keys of the words t … t + d − 1, so that one more word extends them. With
+                # `only_ends` it stays at the key of word t, and a single word has no feature.
                 for k in range(n):
                     key = keys[tokens[t + d], places[k]]
                     if d > 0:
@@ -88,7 +90,7 @@ def _span_rows(
                         runs[k] = key
                     if d > 0 or not only_ends[k]:
                         features[write] = number_of(combined(seeds[k], key), slots, numbers, size)
-                        write += features[write] >= 0
+                        write += features[write] >= 0  # the next feature overwrites an unknown one
                 span += 1
                 ends[span] = write
     return ends, features[:write]
@@ -104,7 +106,7 @@ class SegmentRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadSegments:
-    """Sequences whose tokens have been looked up: the features of any share of them can be had in any thread."""
+    """Sequences whose tokens have been looked up; any thread can then compute the features of a share of them."""
 
     X: Columns
     tokens: ReadTokens
@@ -168,8 +170,8 @@ class SegmentExtractor:
         Parameters
         ----------
         X : the sequences
-        lengths : the length of the segment that begins at each token; 0 where none does whose features are wanted
-        longest : how many tokens a span may have
+        lengths : the length of the segment that begins at each token; 0 if none begins, or its features are not wanted
+        longest : the most tokens of a span
         """
         rows = self.tokens.fit(X).rows
         self._number(self._counted(X, lengths, longest, self.min_count).numbered(self.min_count))
@@ -177,11 +179,11 @@ class SegmentExtractor:
         return SegmentRows(X.indptr, rows, self.segment_rows(self.read(X, longest), 0, X.n_sequences, spans))
 
     def survey(self, X: Columns, lengths: IntVector, longest: int) -> list[Vocabulary]:
-        """The features of tokens, if they are not hashed, and last those of segments; parameters as in `fit`."""
+        """The vocabularies of token features, unless hashed, and of segment features; parameters as in `fit`."""
         return [*self.tokens.survey(X), self._counted(X, lengths, longest, 1)]
 
     def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
-        """Number the features as a survey of all data found them, instead of by `fit`."""
+        """Number the features by a survey of all data instead of by `fit`."""
         *of_tokens, of_segments = vocabularies
         self.tokens.adopt(of_tokens)
         self._number(of_segments.numbered(self.min_count))
@@ -191,7 +193,7 @@ class SegmentExtractor:
         return self.read(X, longest).features(0, X.n_sequences)
 
     def read(self, X: Columns, longest: int) -> ReadSegments:
-        """The sequences with their tokens looked up, which is all that needs the interpreter lock but for lexicons."""
+        """Look up the tokens of the sequences; except for lexicons, only this step needs the interpreter lock."""
         return ReadSegments(X, self.tokens.read(X, self._fields), longest, self)
 
     def keep(self, used: BoolVector, used_in_segments: BoolVector) -> "SegmentExtractor":
@@ -209,7 +211,7 @@ class SegmentExtractor:
 
     @classmethod
     def restore(cls, stored: Stored) -> "SegmentExtractor":
-        """The extractor that `describe` described."""
+        """The inverse of `describe`."""
         header = stored.checked({"segment_features": many(one_of(*SEGMENT_FEATURES))})
         extractor = cls(TemplateExtractor.restore(stored), header["segment_features"])
         extractor.index = stored_alphabet(stored, "segment_keys")
@@ -226,7 +228,7 @@ class SegmentExtractor:
         self.index, self._names = Alphabet(known.keys), known.names
 
     def _counted(self, X: Columns, lengths: IntVector, longest: int, least: int) -> Vocabulary:
-        """The features that so many segments have, spelt."""
+        """The features of at least `least` segments, with their counts and names."""
         atoms, groups = Atoms(X, self.tokens.resources), [(np.empty(0, np.uint64), np.empty(0, np.int64))]
         names: list[str] = []
         for name in self._word_features if X.n_tokens else ():
@@ -252,7 +254,7 @@ class SegmentExtractor:
 
     @cached_property
     def _fields(self) -> tuple[Field, ...]:
-        """The fields of tokens whose keys the features of words are made of."""
+        """The fields of tokens whose keys make up the word features."""
         return tuple(dict.fromkeys(("word", _ATTRIBUTES[name]) for name in self._word_features))
 
     @cached_property
@@ -308,7 +310,7 @@ def _token_keys(atoms: Atoms, attribute: str) -> KeyVector:
 
 
 def _run_keys(keys: KeyVector, starts: LongVector, sizes: IntVector) -> KeyVector:
-    """A key for each run of so many tokens, as `text.hashing.rolled` makes it."""
+    """The key of each run of `sizes` tokens from `starts` on, as by `text.hashing.rolled`."""
     runs = keys[starts]
     for d in range(1, int(sizes.max(initial=0))):
         longer = np.flatnonzero(sizes > d)

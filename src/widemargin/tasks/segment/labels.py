@@ -1,4 +1,4 @@
-"""Segmentations as users give and get them: files, the spans of each sequence, checked and numbered, costs of errors.
+"""Segmentations as users give and get them: files, checking and numbering of spans, costs of errors.
 
 Every token outside all spans is a segment of its own, with the label ``"O"``.
 """
@@ -22,7 +22,7 @@ from widemargin.text.partial import COLLECTIONS, Cell, are_partial, checked_cell
 from widemargin.text.spans import ENDS, OUTSIDE, STARTS, Span, bio, labels_of, parsed, spans_of
 
 Lengths = int | Mapping[str, int] | None
-"""The most tokens of a segment: as in the training data, one number for all labels, or one for some of them."""
+"""The most tokens of a segment: None for the training data's own limits, one number for all labels, or one by label."""
 
 
 class Penalties(NamedTuple):
@@ -63,7 +63,7 @@ def as_spans(X: Any, y: Any) -> list[list[Span]]:
 
 
 def partial_labels(X: Any, y: Any) -> list[list[Cell]] | None:
-    """The labels of every sequence of `X`, checked, if some of them are known in part; else None."""
+    """The labels of every sequence of `X`, checked, if some are only partly known; else None."""
     if not isinstance(y, Column) and not _holds_labels(y):
         return None
     labels = as_sequences(X, y)
@@ -76,7 +76,7 @@ def partial_labels(X: Any, y: Any) -> list[list[Cell]] | None:
 
 
 def as_labels(X: Any, y: Any) -> list[list[Any]]:
-    """The spans of every sequence of `X` as BIO labels; `y` as for `as_spans`. Labels may be known in part."""
+    """The spans of every sequence of `X` as BIO labels; `y` as for `as_spans`. Labels may be partly known."""
     cells = partial_labels(X, y)
     if cells is not None:
         return cells
@@ -182,7 +182,7 @@ def _holds_labels(y: Any) -> bool:
 
 
 def _has_none(y: Any) -> bool:
-    """Whether an entry of `y` is unknown, as labels may be and spans may not."""
+    """Whether an entry of `y` is None; labels may be None, spans may not."""
     return any(entry is None for each in y if hasattr(each, "__len__") for entry in each)
 
 
@@ -233,8 +233,8 @@ def _by_label(name: str, given: Mapping[str, float] | None, labels: Sequence[str
 class PartialSegments(NamedTuple):
     """The labels of segments, the codes that each token may have, whether anything is known of it, and known spans.
 
-    `spans` holds the runs of known tokens of each sequence, as long as they may be one segment: a segment may be as
-    long as the longest of its label.
+    `spans` holds the runs of known tokens of each sequence that may be one segment; the longest run of a label limits
+    its segments.
     """
 
     labels: list[str]
@@ -246,9 +246,8 @@ class PartialSegments(NamedTuple):
 def encode_partial(sequences: Sequence[Sequence[Cell]]) -> PartialSegments:
     """Number the labels of segments, those with the most known tokens first.
 
-    A label that continues a span, such as `I-X`, goes on with the segment before if that one certainly has the type X,
-    and begins one if it certainly has not, as everywhere in the library. If the token before may have the type X, it
-    may do either.
+    A continuing label, such as `I-X`, continues the segment before it if that certainly has the type X, and begins a
+    segment if it certainly has not, as everywhere in the library. If that is uncertain, it may do either.
     """
     tokens: dict[str, int] = {}
     for cell in (cell for each in sequences for cell in each):
@@ -288,7 +287,7 @@ def _rows(cells: Sequence[Cell], number: dict[str, int]) -> list[BoolVector]:
         if outside >= 0:
             row[2 * outside] = False  # tokens outside are segments of their own
         rows.append(row)
-        # Nothing follows from an unknown token, not even if there is only one label.
+        # An unknown token implies nothing for the next, even if there is only one label.
         before = {*number, ""} if cell is None else set(map(_type, labels_in(cell)))
         ended = _type(cell) if isinstance(cell, str) and parsed(cell)[0] in ENDS else ""
     return rows

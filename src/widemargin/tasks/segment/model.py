@@ -1,14 +1,14 @@
 """A trained segmenter: labels, features and weights. Model files call its structure ``segment``.
 
-*Minimum risk.* If a wrong segment costs 1 and a missed one 1, and tokens outside cost nothing, a segmentation costs on
-average
+*Minimum risk.* If a wrong or missed segment costs 1, and tokens outside cost nothing, the expected cost of a
+segmentation is
 
     Σ over its segments of (1 − p) + Σ over all others of p   =   a constant − Σ over its segments of (2p − 1)
 
-so the best one for these sums, as scores of its segments, is that of minimum risk.
+so the segmentation of minimum risk is the best one under the scores 2p − 1 of segments.
 
-*Margins.* An output without a span has the span's first token in another segment; max-marginals of segments tell the
-best of these outputs.
+*Margins.* An output without a span has the span's first token in another segment; the max-marginals of such segments
+give the best of these outputs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -145,7 +145,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
 
     @cached_property
     def predictor(self) -> SegmentPredictor:
-        """What finds the segments of new sequences."""
+        """Finds the segments of new sequences."""
         return SegmentPredictor(self.extractor, self.weights, self.shape)
 
     @property
@@ -321,7 +321,7 @@ def token_probabilities(rows: FloatMatrix, n: int, longest: int) -> FloatMatrix:
 
 
 def likely_segments(rows: FloatMatrix, n: int, longest: int, least: float) -> Iterator[tuple[int, int, int, float]]:
-    """Start, end, label and probability of the segments that are at least that probable, in order."""
+    """Start, end, label and probability of the segments with a probability of `least` or more, in order."""
     table = _table(rows, n, longest)
     for t, d, label in np.argwhere(table >= max(least, 0.0)).tolist():
         yield t, t + d + 1, label, float(table[t, d, label])

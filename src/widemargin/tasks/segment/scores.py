@@ -3,10 +3,10 @@
     segment[t, d, y] = Σ_{f∈x_t} B[f, y] + Σ_{s=t}^{t+d} Σ_{f∈x_s} I[f, y] + Σ_{f∈x_t+d} E[f, y]
                      + Σ_{g∈z} S[g, y] + length[d, y]
 
-for the segment of d + 1 tokens from t on, z being the features of that span; −inf where it is longer than its label
-allows. Gathering is the transpose: coefficients r of segments become coefficients of tokens in their
-three roles. That of a token as the first of a segment is Σ_d r[t, d], as the last Σ_d r[t-d, d], and as any the sum of
-r over the segments that hold it.
+for the segment of d + 1 tokens from t on, whose span has the features z; −inf if it is longer than its label allows.
+Gathering is the transpose: coefficients r of segments become coefficients of tokens in three roles. The coefficient of
+token t as the first of a segment is Σ_d r[t, d], as the last Σ_d r[t-d, d], and as any token the sum of r over the
+segments that contain t.
 """
 
 from collections.abc import Sequence
@@ -107,7 +107,7 @@ def _push(rows: Rows, row: int, width: int, place: int, value: float, draft: Dra
 
 @kernel
 def _room(data: SegmentData, first: int, t: int, d: int) -> int:
-    """At least as many entries as a segment has."""
+    """An upper bound on the entries of a segment."""
     of_tokens, begin, end = data.rows.indptr, first + t, first + t + d + 1
     room = 1 + of_tokens[end] - of_tokens[begin]
     room += of_tokens[begin + 1] - of_tokens[begin] + of_tokens[end] - of_tokens[end - 1]
@@ -122,8 +122,8 @@ def _gather(data: SegmentData, longest: int, n_labels: int, batch: IntVector, pa
     width, most = ROLES * n_labels, 1
     for i in batch:
         most = max(most, data.indptr[i + 1] - data.indptr[i])
-    # Coefficients of a sequence's tokens in their roles. What gold and output agree about cancels there, before any
-    # feature is written, so that an output close to gold costs little whatever the length of its segments.
+    # Coefficients of a sequence's tokens in their roles. Where gold and output agree they cancel here, before any
+    # feature is written, so that an output close to gold costs little however long its segments are.
     roles, touched = np.zeros((most, width)), np.zeros(most, dtype=np.bool_)
     indptr = np.zeros(len(batch) + 1, dtype=np.int64)
     draft = Draft(np.empty(64 * len(batch), dtype=np.int32), np.empty(64 * len(batch)), new_table(64))
@@ -178,7 +178,7 @@ def _add(row: FloatVector, out: FloatVector) -> None:
 
 @kernel
 def _sum_parts(segments: FloatMatrix, spans: FloatMatrix, roles: FloatMatrix, lengths: FloatVector) -> int:
-    """Sum coefficients of segments by tokens in their roles and by lengths; list those of spans, return how many."""
+    """Sum coefficients of segments by token and role and by length; list them by span; return the number of spans."""
     n, longest, n_labels = segments.shape
     for t in range(n):
         for k in range(ROLES * n_labels):
@@ -191,7 +191,7 @@ def _sum_parts(segments: FloatMatrix, spans: FloatMatrix, roles: FloatMatrix, le
         for label in range(n_labels):
             onward[label] = 0.0
         most = min(longest, n - t)
-        # From the longest on, so that `onward` is the sum over the segments from t on that hold the token t + d.
+        # Longest first, so that `onward` is the sum over the segments from t on that contain the token t + d.
         for d in range(most - 1, -1, -1):
             part = segments[t, d]
             for label in range(n_labels):
@@ -218,6 +218,8 @@ def _gather_counts(data: SegmentData, longest: int, L: int, batch: IntVector, co
     write = psi.indptr[0]
     for k in range(len(batch)):
         first, n = data.indptr[batch[k]], counts.sizes[k]
+        # Coefficients are summed by token and span, then by distinct feature: every weight is written once, and no
+        # entries have to be merged afterwards.
         if n > 0:
             own, segments = roles[:n], table_of(counts.own, counts.starts[k], n, longest, L)
             n_spans = _sum_parts(segments, spans, own, lengths)
@@ -254,7 +256,7 @@ class SegmentFeatures:
 
     @cached_property
     def work(self) -> FloatVector:
-        """As for chains, and 8 nanoseconds for each label of a span, measured with errors."""
+        """Microseconds per sequence, measured with errors: as for chains, plus 8 ns for each label of a span."""
         n_labels = self.shape.n_labels
         nanoseconds = self.sizes * n_labels**2 / 6 + self.n_spans * 8 * n_labels
         nanoseconds += self._n_features * (10 + ROLES * n_labels / 2) + self._n_segment_features * (10 + n_labels / 2)
@@ -294,7 +296,7 @@ class SegmentFeatures:
     def most_entries(self) -> FloatVector:
         """How many entries ψ of each sequence may have.
 
-        It has no more segments than tokens, with as many features as spans have on average.
+        The estimate assumes a segment per token, with the average number of features of a span.
         """
         of_spans = self.sizes * self._n_segment_features / np.maximum(self.n_spans, 1)
         return 4.0 * (self.sizes + 1.0) + 2.0 * ROLES * self._n_features + 2.0 * of_spans
@@ -304,7 +306,7 @@ class SegmentFeatures:
         return (ROLES * self._n_features + self._n_segment_features) * self.shape.n_labels
 
     def summed(self, batches: Sequence[IntVector]) -> None:
-        """Rows are as good as any sums."""
+        """None: adding up rows is as fast."""
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of all lengths and transitions."""

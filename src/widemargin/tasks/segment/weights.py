@@ -2,7 +2,8 @@
 
 The candidate spans of a sequence are all spans of up to `longest` tokens, numbered by their first token, then by their
 length; those of several sequences follow one another. A segmentation is a code per token: twice the label, plus one
-where a segment begins. The weights are one flat vector for solvers, its parts for decoding, a thin form for keeping.
+where a segment begins. Weights have three forms: one flat vector for solvers, named arrays for decoding, sparse rows
+(*thin*) for storage.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ Segment = tuple[int, int, int]
 
 @kernel
 def span_boundaries(indptr: LongVector, longest: int) -> LongVector:
-    """The number of each token's first span, and at the end how many spans there are; sequences begin at `indptr`.
+    """The number of each token's first span, followed by the number of all spans; sequences begin at `indptr`.
 
     >>> span_boundaries(np.array([0, 3, 4]), longest=2).tolist()
     [0, 2, 4, 5, 6]
@@ -117,7 +118,7 @@ class Segmentation:
         return at_segment, at_length, at_length + self.longest * self.n_labels
 
     def parts(self, w: FloatVector) -> "SegmentWeights":
-        """The parts of `w` as views of it."""
+        """`w` as named arrays, which are views of it."""
         # Slices one by one: np.split takes as long as decoding a short sequence.
         n, L = self.n_features, self.n_labels
         at_segment, at_length, at_transition = self.offsets
@@ -141,7 +142,7 @@ class SegmentParts(NamedTuple):
 
 
 class SegmentWeights(SegmentParts, LabelWeights):
-    """A weight vector seen as its parts.
+    """A weight vector as named arrays.
 
     Row f of `roles` holds the labels' weights of token feature f at the first token of a segment, then at every token,
     then at the last; row d of `length` those of segments of d + 1 tokens.

@@ -1,7 +1,7 @@
 """From labelled sequences to the examples of a chain; and how the first of two passes is trained.
 
-The first pass (`tasks.tag.predict`) is nearly always right about data that it has learnt. So the columns that the
-second is trained with come from taggers that have learnt from other parts of them (`tasks.stacking`).
+The first pass (`tasks.tag.predict`) is nearly always right about its training data. So the second pass learns from
+labels of taggers that have not seen the sequence (`tasks.stacking`).
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
-    """The labels and features of a part of the data."""
+    """The labels and features of a piece of the data."""
     check_passes(parameters, at_once=False)
     check_scheme(parameters)
     extractor, X = extractor_for(parameters, data)
@@ -66,7 +66,7 @@ def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
 
 
 def extractor_for(parameters: TaggerParameters, data: Data, after: Tagger | None = None) -> tuple[Extractor, Any]:
-    """The extractor for data like these, that of the tagger that they come `after`, and the inputs as it takes them."""
+    """The extractor (of the tagger `after`, if given), and the inputs in the form that it takes."""
     extractor = (
         choose_extractor(
             data.X,
@@ -92,9 +92,9 @@ def compile_tags(
     after: Tagger | None = None,
     survey: Survey | None = None,
 ) -> Compiled[Tagger]:
-    """Compile features and labels to arrays; `labels` are those of the data or of the `survey` of all parts if None.
+    """Compile features and labels to arrays; without `labels`, they are those of the `survey`, or else of the data.
 
-    A `piece` that comes `after` another, or after `fit`, has the labels and features of that tagger, and its own.
+    A `piece` adds its labels and features to those of `after`, the tagger trained so far.
     """
     if check_passes(parameters, at_once=survey is None and not piece):
         second, guesses, first = guessed(parameters, data)
@@ -155,21 +155,21 @@ def assembled(
 
 
 def _label_counts(encoded: Encoded, sizes: Sequence[int], sample_weight: Any) -> FloatVector:
-    """The sum of the weights of the tokens that have each label for certain."""
+    """The total weight of the tokens of each label; tokens with several possible labels do not count."""
     tokens = np.repeat(checked_weights(sample_weight, len(sizes)), sizes)
     sure = encoded.known < len(encoded.labels)
     return np.bincount(encoded.known[sure], tokens[sure], len(encoded.labels)).astype(np.float64)
 
 
 def _counts_of(survey: Survey, labels: list[Any]) -> FloatVector:
-    """The same for all parts that were surveyed."""
+    """The total weight of the tokens of each label, over all surveyed pieces."""
     return np.fromiter((survey.facts["weights of labels"][label] for label in labels), dtype=np.float64)
 
 
 def costs_of(
     parameters: TaggerParameters, labels: list[Any], counts: Callable[[], FloatVector], *, piece: bool = False
 ) -> FloatMatrix | None:
-    """The cost of each error, times the weight of the label that would be right; `counts` tell how much has each."""
+    """The cost of each error times the weight of its gold label; `counts` returns the total weight of each label."""
     class_weight, costs = parameters.class_weight, cost_matrix(parameters.costs, labels)
     if class_weight is None:
         return costs
@@ -187,7 +187,7 @@ def costs_of(
 
 
 def _matched(labels: list[Any], extractor: Extractor, model: Tagger) -> "Matched":
-    """The weights of another tagger, as far as labels and names of features are the same."""
+    """The weights of another tagger for the labels and features that both have, matched by name."""
     from widemargin.tasks.warm import Matched, moved, places  # seldom needed
 
     w, old = model.w, model.extractor
@@ -245,7 +245,7 @@ NEARBYS = (f"{NEARBY}[-1..1]", f"{NEARBY}|lower")
 
 
 def check_passes(parameters: TaggerParameters, *, at_once: bool) -> bool:
-    """Whether there are two passes; an error if that is not possible, or data come in parts instead of `at_once`."""
+    """Whether there are two passes; raise if they are impossible, or if the data do not come `at_once`."""
     if parameters.passes not in (1, 2) or isinstance(parameters.passes, bool):
         raise WidemarginError(f"passes must be 1 or 2, not {parameters.passes!r}")
     nearby = parameters.nearby
@@ -284,7 +284,7 @@ def guessed(parameters: TaggerParameters, data: Data) -> tuple[TaggerParameters,
 
 
 def _first_pass(parameters: TaggerParameters, data: Data) -> tuple[FirstPass, IntVector]:
-    """The first pass, and the labels of taggers that have not learnt from the sequence at hand."""
+    """The first pass, and the labels that each sequence gets from a tagger that has not learnt from it."""
     X, y = data.X, first_labels(data.X, data.y)
     if np.count_nonzero(np.diff(X.indptr)) < 2:
         raise DataError("two passes need two sequences or more to learn from")
@@ -294,7 +294,7 @@ def _first_pass(parameters: TaggerParameters, data: Data) -> tuple[FirstPass, In
 
 
 def first_labels(X: Columns, y: Any) -> Column:
-    """The labels that the first pass learns, as texts: where they are BIO, also whether spans end."""
+    """The labels that the first pass learns, as texts; BIO becomes BIOES."""
     gold = as_sequences(X, y)
     if are_partial(gold):
         raise UnsupportedError("two passes need labels that are all known; take passes=1")

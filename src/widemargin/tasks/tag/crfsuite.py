@@ -1,9 +1,9 @@
 """Chains as CRFsuite has them (Okazaki 2007): chosen weights only, and its model files.
 
 CRFsuite trains chosen pairs of a feature and a label, and chosen pairs of labels: those that occur in the data. All
-other weights are fixed at 0, as are those of begin and end, so w holds the chosen ones only: first those of W, a row of
+other weights are fixed at 0, as are those of begin and end. w holds the chosen weights only: first those of W, a row of
 labels per feature (`states`), then those of T (`pairs`). Most features occur with one or two labels, so w is many times
-shorter than with all pairs, and so are sums over it.
+shorter than with all pairs, and sums over it are as much faster.
 
 Its files hold first-order chains over named features: its attributes are the features of a `RecordExtractor`. They have
 no weights for first and last labels, and none that depend on features of a transition.
@@ -41,7 +41,7 @@ class SelectedChain(ChainShape):
 
     Parameters
     ----------
-    states : the labels that each feature has weights for, ascending; the rows' values are not looked at
+    states : the labels that each feature has weights for, ascending; the rows' values are ignored
     pairs : k · L + l for each chosen transition from k to l, ascending
     """
 
@@ -51,11 +51,11 @@ class SelectedChain(ChainShape):
     def __post_init__(self) -> None:
         ChainShape(
             self.n_labels, self.n_features
-        )  # feature differences are found among all pairs before they are selected
+        )  # raises if all pairs cannot be indexed: `gather` numbers all of them before it selects
 
     @cached_property
     def numbers(self) -> IntVector:
-        """The weight of every transition, begin and end; −1 where it is not chosen."""
+        """The index in w of every transition, begin and end; −1 where it is not chosen."""
         numbers = np.full(self.n_labels * (self.n_labels + 2), -1, dtype=np.int32)
         numbers[self.pairs] = np.arange(len(self.states.indices), self.n_weights)
         return numbers
@@ -66,7 +66,7 @@ class SelectedChain(ChainShape):
         return len(self.states.indices) + len(self.pairs)
 
     def parts(self, w: FloatVector) -> ChainWeights:
-        """The parts of `w`; those of W are views of it."""
+        """`w` as named arrays; W is a view of it."""
         L, n_states = self.n_labels, len(self.states.indices)
         shared = np.zeros(L * (L + 2))
         shared[self.pairs] = w[n_states:]
@@ -80,7 +80,7 @@ class SelectedChain(ChainShape):
 
 @kernel
 def find(states: Rows, feature: int, label: int) -> int:
-    """The weight of a feature and a label; −1 if it is not chosen."""
+    """The index in w of a feature and a label; −1 if it is not chosen."""
     for k in range(states.indptr[feature], states.indptr[feature + 1]):
         if states.indices[k] == label:
             return k
@@ -109,7 +109,7 @@ def _select(psi: Rows, n_labels: int, states: Rows, shared: IntVector) -> Rows:
 
 @kernel
 def _room(indptr: LongVector, features: Rows, states: Rows, batch: IntVector, n_pairs: int) -> tuple[int, int]:
-    """How many entries the expected differences of the batch and of any of its examples have at most."""
+    """Upper bounds on the entries of the expected differences: of the whole batch, and of its largest example."""
     total = most = indptr[0]
     for i in batch:
         size = n_pairs
@@ -129,12 +129,14 @@ def _gather_counts(
     batch: IntVector,
     counts: Counts,
 ) -> Rows:
-    """The entries of chosen weights."""
+    """The feature vectors of `counts`, a row per sequence of the batch, of chosen weights only."""
     room, most = _room(indptr, features, states, batch, len(pairs))
     psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
     table, end = new_table(most), psi.indptr[0]
     for position in range(len(batch)):
         first, begin, n = indptr[batch[position]], counts.starts[position], counts.sizes[position]
+        # A feature that recurs in the sequence writes its weights again; coalesce merges these in place, so that the
+        # next sequence starts right after the merged entries and `room` is never exceeded.
         write = end
         for t in range(n):
             labels = counts.own[begin + t * n_labels : begin + (t + 1) * n_labels]
@@ -183,7 +185,7 @@ class SelectedFeatures(ChainFeatures):
 class SelectedChainExamples(ChainExamples):
     """Sequences with their gold labels for a `SelectedChain`.
 
-    `seen` holds the error that `difference` last found for each.
+    `seen` holds the error that `difference` last found for each sequence.
     """
 
     kind: ClassVar[type[ChainFeatures]] = SelectedFeatures
@@ -218,12 +220,12 @@ def _sum(positions: Rows, residual: FloatMatrix, states: Rows, first: int, last:
 
 
 class SelectedSums(SummedFeatures):
-    """The sums over all sequences, of the chosen weights alone."""
+    """The sums over all sequences, for chosen weights only."""
 
     features: SelectedFeatures
 
     def total(self, n_threads: int) -> FloatVector:
-        """The sum over all batches; each thread takes features that occur as often as those of the others."""
+        """The sum over all batches; every thread takes features with about the same number of occurrences."""
         shape, positions = self.features.shape, self.positions
         states, total = shape.states, np.empty(shape.n_weights)
         ends = np.searchsorted(positions.indptr, np.linspace(0, positions.indptr[-1], n_threads + 1))
@@ -238,9 +240,9 @@ class SelectedSums(SummedFeatures):
 def observed_states(
     features: Rows, gold: IntVector, n_features: int, n_labels: int, *, least: float = 0.0, all_labels: bool = False
 ) -> Rows:
-    """The labels that each feature occurs with, their values adding up to at least `least` with this label.
+    """The labels of each feature with which its values add up to `least` or more.
 
-    With `all_labels` also those that it never occurs with, at a sum of 0, if it occurs at all.
+    With `all_labels`, a label that the feature never occurs with counts as a sum of 0, if the feature occurs at all.
     """
     from scipy.sparse import csr_array
 
@@ -253,7 +255,7 @@ def observed_states(
         values = np.concatenate([values, np.zeros(len(never[0]))])
     else:
         places = features.indices, labels
-    counts = csr_array((values, places), shape=(n_features, n_labels))  # adds up what is in the same place
+    counts = csr_array((values, places), shape=(n_features, n_labels))  # sums duplicates
     kept = counts.data >= least
     indptr = np.concatenate([[0], np.cumsum(kept)])[counts.indptr].astype(np.int64)
     return Rows(indptr, counts.indices[kept].astype(np.int32), NO_WEIGHTS)
@@ -262,7 +264,7 @@ def observed_states(
 def observed_pairs(
     indptr: LongVector, gold: IntVector, n_labels: int, *, least: float = 0.0, all_pairs: bool = False
 ) -> LongVector:
-    """The pairs k · L + l of neighbouring labels that occur `least` times; with `all_pairs` those that never do."""
+    """The pairs k · L + l of neighbouring labels that occur `least` times; `all_pairs` admits counts of 0."""
     inside = np.ones(len(gold), dtype=np.bool_)
     inside[indptr[:-1][indptr[:-1] < len(gold)]] = False
     at = np.flatnonzero(inside)
@@ -288,17 +290,17 @@ def observed_chain(
 
 
 SUMMARY: dict[str, Any] = {"trained_by": "CRFsuite", "objective": "likelihood", "parameters": {}}
-"""The file does not tell how it was trained; CRFsuite gives probabilities whatever the training was."""
+"""Files do not record how they were trained; CRFsuite gives probabilities after any training."""
 
 
 def read_tagger(source: "str | os.PathLike[str] | bytes") -> Tagger:
-    """The tagger in a file of CRFsuite's, given by its path or its bytes."""
+    """The tagger in a CRFsuite file, given by its path or its bytes."""
     name = "in memory" if isinstance(source, bytes) else os.fspath(source)
     return tagger_of(read_lcrf(source), name)
 
 
 def tagger_of(file: ChainFile, name: str) -> Tagger:
-    """The tagger that a file with this name describes."""
+    """The tagger in a CRFsuite file; `name` is for messages."""
     extractor = RecordExtractor.of_alphabet(file.alphabet(name), partial(list, file.attributes))
     n = len(file.labels)
     shared = joined(file.table(), np.zeros(n), np.zeros(n))
@@ -307,7 +309,7 @@ def tagger_of(file: ChainFile, name: str) -> Tagger:
 
 
 def chain_file(tagger: Tagger) -> ChainFile:
-    """The tagger as the contents of a CRFsuite file; an error if it has more than such a file can hold."""
+    """The tagger as the contents of a CRFsuite file; raise if such a file cannot hold it."""
     weights = tagger.weights if len(tagger.weights.emission) == 0 else tagger.weights.thinned()
     if not isinstance(tagger.extractor, RecordExtractor) or tagger.extractor.hash_bits is not None:
         raise UnsupportedError(

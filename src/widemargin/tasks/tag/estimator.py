@@ -59,19 +59,19 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
         return self.model_
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SequenceTagger":
-        """Train for one epoch on these data, going on from the model there is; for solvers that learn piece by piece.
+        """Train for one epoch on these data, starting from the current model; for solvers that learn piece by piece.
 
         Parameters
         ----------
-        X, y, sample_weight : as in `fit`; new features are learnt, those that occur `min_count` times in these data
-        classes : all labels that will ever occur, others being refused from then on; None learns those of `y`
+        X, y, sample_weight : as in `fit`; new features are learnt if they occur `min_count` times in these data
+        classes : all labels that will ever occur (others are refused from then on); None learns those of `y`
         """
         return self._learn(self._data(X, y, sample_weight), classes)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score that `dev_metric` names: by default F1 of spans if labels are BIO, else the share of right labels.
 
-        `sample_weight` has a weight per sequence. The score of nothing is 0.
+        `sample_weight` has a weight per sequence. The score of empty data is 0.
         """
         self._check_fitted()
         return self._score(metric_for(self.dev_metric, self.classes_.tolist()), X, y, sample_weight)

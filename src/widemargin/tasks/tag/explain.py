@@ -1,9 +1,9 @@
 """Why a token has its label and not another: the features and transitions that vote for either.
 
 The votes for a label are the weights of the token's features and of the transitions from the label before and to the
-label after, all other labels being as predicted. A sequence is chosen as a whole, so a single label may well score less
-than another that did not fit in. The *margin* of a label looks further: it compares the best sequence with the best one
-that has another label there, all others being free.
+label after; all other labels are as predicted. The sequence is chosen as a whole, so a predicted label may have fewer
+votes than another. The *margin* of a label compares the best sequence with the best sequence that has another label at
+this token.
 """
 
 from typing import TYPE_CHECKING

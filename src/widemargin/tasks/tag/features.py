@@ -5,11 +5,11 @@
     emission[t, l] = Σ_f x_tf W[f, l]
     transition[t, k, l] = T[k, l] + Σ_g z_tg G[g, k, l],   one table for all t where there are no features z
 
-x_t are the features of position t, z_t its optional features on the transition into it. The weights are one flat vector
-for solvers, its parts for decoding, and a thin form for keeping. The vector holds, in this order, W (features ×
-labels), T (labels × labels), begin, end and G. The error of a sequence is Σ_t costs[truth_t, y_t], by default the
-number of wrong labels; truth_t is the gold label, or what is known of it (`PartialChainExamples`). The structure is
-`structures.chain`.
+x_t are the features of position t, z_t its optional features on the transition into it. Weights have three forms: one
+flat vector for solvers, named arrays for decoding, sparse rows (*thin*) for storage. The vector holds, in this order, W
+(features × labels), T (labels × labels), begin, end and G. The error of a sequence is Σ_t costs[truth_t, y_t], by
+default the number of wrong labels; truth_t is the gold label, or the set of labels that contains it
+(`PartialChainExamples`). The structure is `structures.chain`.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ class ChainShape:
         return (self.n_features + self.n_transition_features * labels + labels + 2) * labels
 
     def parts(self, w: FloatVector) -> "ChainWeights":
-        """The parts of `w` as views of it."""
+        """`w` as named arrays, which are views of it."""
         labels, after_emission = self.n_labels, self.n_features * self.n_labels
         after_shared = after_emission + (labels + 2) * labels
         return ChainWeights(
@@ -81,7 +81,7 @@ class ChainParts(NamedTuple):
 
 
 class ChainWeights(ChainParts, LabelWeights):
-    """A weight vector seen as its parts.
+    """A weight vector as named arrays.
 
     `conditional[g]` is added to the scores of pairs where feature g is present.
     """
@@ -99,11 +99,12 @@ def _add_tables(
     starts: LongVector,
     scores: FloatVector,
 ) -> None:
-    """The transition scores of positions that have features of their own."""
+    """Write the transition scores of every position: the shared table plus the weights of its own features."""
     n_pairs = shared.shape[0] * shared.shape[1]
     flat, same = conditional.reshape(len(conditional), n_pairs), shared.reshape(n_pairs)
     for k in range(len(batch)):
         first, last = indptr[batch[k]], indptr[batch[k] + 1]
+        # The scores of a sequence are laid out as n × L scores of labels, then n tables of L × L pairs.
         at_pairs = starts[k] + (last - first) * shared.shape[0]
         for t in range(last - first):
             table = scores[at_pairs + t * n_pairs : at_pairs + (t + 1) * n_pairs]
@@ -148,7 +149,7 @@ class ChainFeatures(LabelRows):
 
     @cached_property
     def work(self) -> FloatVector:
-        """Measured: a nanosecond for 6 label pairs and for 2 weights of features, ten to fetch a feature's weights."""
+        """Microseconds per sequence, measured: 1 ns for 6 label pairs or 2 weights, 10 ns to fetch a feature's row."""
         n_labels, n_features = self.n_labels, len(self.rows.indices) / max(self.indptr[-1], 1)
         return self.sizes * (n_labels**2 / 6 + n_features * (10 + n_labels / 2)) / 1000
 
@@ -160,7 +161,7 @@ class ChainFeatures(LabelRows):
             check_rows("transition_features", self.transition_rows, n, "positions", shape.n_transition_features)
 
     def scores(self, w: FloatVector | ChainWeights, batch: IntVector, room: Scores) -> Scores:
-        """Add the scores of features; those of shared parts are the weights themselves."""
+        """Add the scores of features; the scores of shared parts are the weights themselves."""
         shape = self.shape
         weights = w if isinstance(w, ChainWeights) else shape.parts(w)
         if len(weights.emission):
@@ -175,7 +176,7 @@ class ChainFeatures(LabelRows):
         return room._replace(shared=weights.shared[shape.n_labels**2 :])
 
     def summed(self, batches: Sequence[IntVector]) -> "SummedFeatures | None":
-        """Sums over all sequences; not with features on transitions."""
+        """Sums over all sequences; None with features on transitions."""
         return None if self.shape.n_transition_features else SummedFeatures(self, batches)
 
     def support(self, batch: IntVector) -> LongMatrix:
@@ -190,11 +191,11 @@ class ChainFeatures(LabelRows):
 
 
 class SummedFeatures:
-    """Σ_i c_i F_iᵀ z_i over all sequences (`structures.parts.Summed`), with no row for any of them.
+    """Σ_i c_i F_iᵀ z_i over all sequences (`structures.parts.Summed`), without a feature vector for each.
 
-    Every sequence writes its coefficients of labels to rows of its own. Then each feature sums the rows of its
-    positions, for which the features are transposed once. No two threads ever add to the same number, and every sum
-    has a fixed order.
+    Every sequence writes its coefficients of labels to rows of its own. Then each feature sums the rows of the
+    positions where it occurs; the features are transposed once for this. No two threads ever add to the same number,
+    and every sum has a fixed order.
     """
 
     def __init__(self, features: ChainFeatures, batches: Sequence[IntVector]) -> None:
@@ -205,11 +206,11 @@ class SummedFeatures:
 
     @cached_property
     def positions(self) -> Rows:
-        """The positions of each feature."""
+        """The positions where each feature occurs."""
         return transposed(self.features.rows, self.features.shape.n_features)
 
     def put(self, number: int, counts: Counts, c: FloatVector) -> None:
-        """Take the coefficients of a batch."""
+        """Store the coefficients of a batch."""
         _put(self.features.indptr, self.batches[number], counts, c, self.rows, self.shared[number])
 
     def total(self, n_threads: int) -> FloatVector:
@@ -264,7 +265,7 @@ class ChainExamples(TokenExamples):
         self.costs.check(self.shape.n_labels, self.gold)
 
     def bounds_of(self, indptr: LongVector, allowed: BoolMatrix) -> LabelCosts:
-        """Costs of −∞ for labels that are not `allowed` at a position; sequence i has those from `indptr[i]` on."""
+        """Costs of −∞ for labels that are not `allowed` at a position; the rows of sequence i begin at `indptr[i]`."""
         sets, choices = np.unique(allowed, axis=0, return_inverse=True)
         return LabelCosts(indptr, choices.ravel().astype(np.int32), np.where(sets, 0.0, -np.inf))
 
@@ -274,9 +275,9 @@ class ChainExamples(TokenExamples):
         features: LongVector | None = None,
         transition_features: LongVector | None = None,
     ) -> list[bytes]:
-        """A digest of each example, with other numbers for labels and features (`tasks.warm`)."""
+        """A digest of each example after renumbering labels and features (`tasks.warm`)."""
         own, places = self.features, self.indptr
-        assert self.costs.truth is self.gold  # costs of what is known in part would have to be told apart, too
+        assert self.costs.truth is self.gold  # digests do not cover sets of labels
         labels = np.arange(self.shape.n_labels) if labels is None else labels
         old = old_numbers(labels)
         parts = [(places, labels[self.gold]), *parts_of_rows(places, own.rows, features)]
@@ -286,10 +287,10 @@ class ChainExamples(TokenExamples):
 
 
 class PartialChainExamples(PartialTokens, ChainExamples):
-    """Sequences with sets of labels for their positions: what is unknown is latent (Yu & Joachims 2009).
+    """Sequences with a set of possible labels per position; the right one is latent (Yu & Joachims 2009).
 
-    For each position a set of labels is given, one of which is right: a single label where it is known, all labels
-    where nothing is. Errors are counted against the sets, whatever labels complete them,
+    One label of each set is right. The set has a single label if it is known, all labels if nothing is known. Errors
+    are counted against the sets, whatever the completion,
 
         Δ(ŷ) = Σ_t min over labels a of the set of t of cost[a, ŷ_t],
 
@@ -336,7 +337,7 @@ class PartialChainExamples(PartialTokens, ChainExamples):
 
     @property
     def informative(self) -> BoolVector:
-        """Whether anything is known of each sequence: whether any of its outputs has an error."""
+        """Whether any output of each sequence has an error; if none has, nothing is known of the sequence."""
         matters = np.any(self.costs.costs, axis=1)[self.costs.truth]
         return sums(matters, self.indptr) > 0
 
@@ -361,7 +362,7 @@ class PartialChainExamples(PartialTokens, ChainExamples):
         )
 
     def guess(self, rng: np.random.Generator) -> IntVector:
-        """A label of its set for every position, each equally likely."""
+        """For every position, a label drawn uniformly from its set."""
         sizes, labels = self.allowed.sum(axis=1), np.nonzero(self.allowed)[1]
         known = self.costs.truth
         drawn = (rng.random(len(known)) * sizes[known]).astype(np.int64)

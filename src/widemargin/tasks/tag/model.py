@@ -82,7 +82,7 @@ class Tagger(TokenModel[ChainExamples]):
     first: FirstPass | None = field(default=None, kw_only=True)
     """The pass before this one, if any."""
     scheme: str = field(default="given", kw_only=True)
-    """Whether the `labels` are the given ones, or tell more than outputs do (`tasks.tag.predict`)."""
+    """``given`` if outputs have the learnt `labels`; ``bioes`` if these also mark where spans end."""
 
     @property
     def shape(self) -> ChainShape:
@@ -105,12 +105,12 @@ class Tagger(TokenModel[ChainExamples]):
 
     @property
     def decoded_with(self) -> ChainWeights:
-        """The weights, without labels in an order that BIOES does not know."""
+        """The weights; under the scheme ``bioes``, with −∞ for ill-formed pairs of labels."""
         return self.weights if self.scheme == "given" else well_formed(self.weights, self.labels)
 
     @cached_property
     def predictor(self) -> TagPredictor:
-        """What finds the labels of new sequences."""
+        """Finds the labels of new sequences."""
         return TagPredictor(self.extractor, self.decoded_with, self.first)
 
     @property
@@ -126,7 +126,7 @@ class Tagger(TokenModel[ChainExamples]):
         return [("passes", f"2: this one reads the labels that a first one finds{nearby}")]
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
-        """One sequence of a file alone, counted from 1; what is nearby is still known."""
+        """One sequence of a file, counted from 1; it keeps the column ``nearby`` of the whole file."""
         if self.first is None or not self.first.nearby:
             return super().alone(corpus, number)
         X = self.first.read(corpus.X)
@@ -135,7 +135,7 @@ class Tagger(TokenModel[ChainExamples]):
         return one._replace(X=Guessed(cut.by_name, cut.indptr, cut.source))
 
     def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """Between two sequences; nowhere if a sequence is labelled by others."""
+        """Cut between two sequences; None if labels depend on sequences nearby."""
         return None if self.first is not None and self.first.nearby else super().cut(head, reading)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
@@ -198,7 +198,7 @@ class Tagger(TokenModel[ChainExamples]):
         return list(map(spans, outputs))
 
     def explain(self, X: Columns, question: Question) -> Explanation:
-        """Why a token has its label; without a token, how far each label is ahead."""
+        """Why a token has its label; without a token, the margin of every label."""
         if question.span is not None or question.head is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for a --token, and perhaps another --label")
         if question.token is None and question.label is not None:

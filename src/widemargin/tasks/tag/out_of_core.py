@@ -1,4 +1,4 @@
-"""Taggers of data that are larger than memory: pieces of labelled sequences, written to arrays on disk."""
+"""Taggers for data larger than memory: labelled sequences are written to arrays on disk, piece by piece."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,7 +67,7 @@ class TagArrays:
         self.gold.append(np.array([number[label] for label in encoded.labels], dtype=np.int32)[encoded.known])
 
     def settle(self) -> Described:
-        """Renumber labels and features as if all data had been there at once."""
+        """Renumber labels and features as if all data had come at once."""
         if self.features is None or not self.counts:
             raise DataError("there is no labelled position to learn from")
         labels = by_frequency(self.counts)
@@ -82,7 +82,7 @@ class TagArrays:
 
     @staticmethod
     def compiled(parameters: TaggerParameters, stored: Stored, pages: Pages, data: Data) -> Compiled[Tagger]:
-        """What was written as examples; nothing but what training touches is ever in memory."""
+        """The written arrays as examples; only the pages that training touches are in memory."""
         header = stored.checked(FIELDS)
         labels, extractor = header["labels"], restore(stored.part("features"))
         counts = np.array(header["counts"], dtype=np.float64)
@@ -118,7 +118,7 @@ class StoredChainExamples(ChainExamples):
         super().__init__(*arrays, **more)
 
     def _check(self) -> None:
-        """As for all chains, share by share."""
+        """Check as `ChainExamples` does, a share of each file at a time."""
         shape, own, pages, n = self.shape, self.features, self.pages, len(self.gold)
         found = [(own.rows, shape.n_features)]
         if shape.n_transition_features:

@@ -1,12 +1,12 @@
-"""Labels of new sequences: what a trained tagger is asked most, prepared once for all calls.
+"""Fast prediction of labels: everything that does not depend on the input is prepared once.
 
-A new sentence is looked up token by token, and kernels do the rest: `text.token_rows` finds the features, and here
-weights are summed and labels found, without the costs, checks and gold labels of `ChainExamples`. Features of the
-leading templates that look at one token only have the same scores wherever the token stands, so the sum of these is
-kept with the token. Sums are taken in the order of the templates either way, and come out the same to the last bit.
+A new sentence is looked up token by token, and kernels do the rest: `text.token_rows` finds the features; this module
+sums weights and finds labels, without the costs, checks and gold labels of `ChainExamples`. If the first templates look
+at one token only, their features score the same wherever the token stands, and the sum is kept with the token. Sums
+follow the order of the templates either way, so they are the same to the last bit.
 
-With two passes, a tagger reads the labels that another one has found, also those that are still to come. It has two
-more columns, and templates for them (stacking, Cohen & Carvalho 2005; non-local features, Krishnan & Manning 2006):
+With two passes, a tagger reads the labels that a first tagger has found, also those of later tokens. It has two more
+columns, and templates for them (stacking, Cohen & Carvalho 2005; non-local features, Krishnan & Manning 2006):
 
 | column | value |
 | --- | --- |
@@ -15,8 +15,8 @@ more columns, and templates for them (stacking, Cohen & Carvalho 2005; non-local
 
 BIO labels tell where a span begins. With labels that also tell where it ends (the scheme ``bioes``), features of a
 span's last word, and of the word after it, have weights of their own. The user sees BIO labels only: an output is the
-BIO labels of the spans that the learnt labels mark. Learnt labels in a disorder, such as two beginnings in a row, are
-not decoded, so that each output has one score.
+BIO labels of the spans that the learnt labels mark. Ill-formed learnt labels, such as two beginnings in a row, are
+never decoded, so that each output has one score.
 """
 
 from collections.abc import Sequence
@@ -53,12 +53,12 @@ GUESS, NEARBY = "guess", "nearby"
 
 @dataclass(frozen=True, slots=True)
 class Guessed(Columns):
-    """Columns that a second pass can read."""
+    """Columns with the labels of the first pass."""
 
 
 @dataclass(frozen=True)
 class FirstPass:
-    """A tagger for the first pass, and how many sequences before and after a word's own are nearby."""
+    """A tagger for the first pass, and how many sequences before and after a sequence count as nearby."""
 
     tagger: "Tagger"
     nearby: int = 0
@@ -109,12 +109,12 @@ def nearby_labels(X: Columns, codes: IntVector, n_labels: int, distance: int) ->
 
 
 MOST_LABELS = 100
-"""With more labels, the sums would take more memory than they are worth."""
+"""With more labels, scores kept with tokens would take too much memory."""
 
 
 @kernel
 def _own_scores(weights: Rows, n_labels: int, features: IntMatrix) -> FloatMatrix:
-    """The scores of labels by these features, a row per token; −1 is no feature."""
+    """The scores that these features give each label, a row per token; −1 stands for no feature."""
     n, width = features.shape
     scores = np.zeros((n, n_labels))
     row = Rows(np.zeros(2, dtype=np.int64), np.empty(width, dtype=np.int32), np.empty(0))
@@ -139,12 +139,13 @@ def _label(
     weights: ChainWeights,
     labels: IntVector,
 ) -> None:
-    """Write the best labels of the sequences; `own[tokens[t]]` are scores of t that its features leave out, if any."""
+    """Write the best labels; `own[tokens[t]]` are scores of t that `features` leaves out (none without `tokens`)."""
     n_labels, longest = weights.emission.shape[1], 1
     for i in range(len(indptr) - 1):
         longest = max(longest, indptr[i + 1] - indptr[i])
     conditional = len(weights.conditional) > 0
     flat = weights.conditional.reshape(len(weights.conditional), n_labels * n_labels)
+    # Scratch arrays fit the longest sequence; each sequence overwrites the rows that it uses.
     emission, arrival = np.empty((longest, n_labels)), np.empty((longest, n_labels))
     at_begin = n_labels * n_labels
     at_end = at_begin + n_labels
@@ -167,6 +168,7 @@ def _label(
         if n > 0:
             out = labels[first : first + n]
             scores = emission[:n]
+            # Scores of prefixes overwrite the emissions. A shared transition has one row, which [:n] keeps.
             viterbi(scores, transition[:n], reach, begin, end, scores, arrival, out)
 
 
@@ -182,7 +184,7 @@ class TagPredictor:
             self._reader = extractor.reader(partial(_own_scores, self.weights.thin_emission, n_labels))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies begin anew: what has been looked up is not worth keeping."""
+        """Copies start without the tokens looked up so far."""
         return TagPredictor, (self.extractor, self.weights, self.first)
 
     def looked_up(self, X: Any) -> LookedUp:
@@ -224,12 +226,12 @@ def learnt(scheme: str, X: Any, y: Any) -> Any:
 
 
 def given(scheme: str | None, labels: list[Any]) -> list[Any]:
-    """The labels that the user sees of the learnt ones of a sequence."""
+    """The labels that the user sees for a sequence of learnt labels."""
     return bio(spans(labels), len(labels)) if scheme == BIOES else labels
 
 
 def given_label(label: str) -> str:
-    """The label that the user sees of a learnt one, if it marks a span as it should.
+    """The label that the user sees for a learnt label of a well-formed sequence.
 
     >>> given_label("E-PER"), given_label("O")
     ('I-PER', 'O')
@@ -239,7 +241,7 @@ def given_label(label: str) -> str:
 
 
 def well_formed(weights: ChainWeights, labels: Sequence[str]) -> ChainWeights:
-    """The weights without pairs of labels that mark no spans, as long as some output of every length is left."""
+    """The weights with −∞ for ill-formed pairs of labels, unless some length would have no output left."""
     marks = SpanLabels(labels)
     if not marks.having("OS").any():
         return weights
@@ -247,7 +249,7 @@ def well_formed(weights: ChainWeights, labels: Sequence[str]) -> ChainWeights:
 
 
 def translated(constraints: Constraints, labels: Sequence[str]) -> Constraints:
-    """Constraints on given labels as those on the learnt `labels`."""
+    """Translate constraints on given labels to the learnt `labels`."""
     same: dict[str, list[str]] = {}
     for label in labels:
         same.setdefault(given_label(label), []).append(label)
@@ -260,7 +262,7 @@ def translated(constraints: Constraints, labels: Sequence[str]) -> Constraints:
 
 
 def check_scheme(parameters: "TaggerParameters", *, piece: bool = False) -> None:
-    """Raise an error if the scheme is unknown, or goes not together with something else."""
+    """Raise if the scheme is unknown or conflicts with other parameters."""
     if parameters.scheme not in ("given", BIOES):
         raise WidemarginError(f"scheme must be 'given' or 'bioes', not {parameters.scheme!r}")
     if parameters.scheme == BIOES:
@@ -275,7 +277,7 @@ def _is_marked(label: str) -> bool:
 
 
 def _all(cell: Any, same: dict[str, list[str]]) -> list[Any]:
-    """All learnt labels of some given ones; one that is unknown stays, so that it is complained about."""
+    """All learnt labels of the given ones; an unknown label stays, and a later check reports it."""
     return [learnt_label for label in cell for learnt_label in same.get(label, [label])]
 
 
