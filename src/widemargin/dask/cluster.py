@@ -40,25 +40,25 @@ LARGE = "1 TiB"  # pieces of lists, and the past of a part that is rebuilt, trav
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """Errors of the library that come from workers are raised here, without the way that they came."""
+    """Raise errors of the library that come from workers without the workers' traceback."""
     try:
         yield
     except WidemarginError as error:
-        raise type(error)(*error.args) from None  # another one: this one would keep its way
+        raise type(error)(*error.args) from None  # a new error, since the old one would keep its traceback
 
 
 @contextmanager
 def large_messages() -> Iterator[None]:
-    """No warnings about large messages."""
+    """Switch off Dask's warnings about large messages."""
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE}):
         yield
 
 
 def held(client: Client, thing: Any, name: str, workers: list[str] | None = None) -> Future[Any]:
-    """Something for the workers, in a task that returns it.
+    """A value for the workers, as the result of a task.
 
-    Dask repeats a task whose result is lost with its worker. What was scattered would be lost for ever, and a task that
-    prefers a worker which is gone may wait for ever.
+    Dask repeats a task whose result is lost with its worker. A scattered value would be lost for ever, and a task that
+    prefers a lost worker may wait for ever.
     """
     with large_messages():
         return client.submit(itself, thing, key=name, workers=workers, pure=False)
@@ -70,12 +70,12 @@ def itself(thing: Any) -> Any:
 
 
 def started(client: Client, call: Coroutine[Any, Any, Any]) -> "concurrent.futures.Future[Any]":
-    """A call of the client's that has begun; whoever asks for its result chooses how long to wait."""
+    """A future of a call of the client, which begins at once; the caller may wait for it with any timeout."""
     return asyncio.run_coroutine_threadsafe(call, client.loop.asyncio_loop)  # type: ignore[union-attr]
 
 
 class Fetch:
-    """The result of a task, for those who may wait only for a moment at a time."""
+    """The result of a task, for callers that must not wait long at a time."""
 
     def __init__(self, client: Client, future: Future[Any]) -> None:
         self.client, self.future = client, future

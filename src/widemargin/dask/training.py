@@ -66,7 +66,7 @@ def train(
     rounds: Rounds = "consensus",
     patience: float = 10.0,
 ) -> Trained:
-    """Train on a cluster; the result depends on the number of parts, and not on workers, their order or their deaths.
+    """Train on a cluster; the result depends on the number of parts, but not on the workers, their order or failures.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def train(
     checkpoint_seconds : how long to wait between two times that the run is saved
     local_epochs : epochs of the solver on each part in a round
     rounds : how the parts of a dual solver's run agree: "consensus" or "cocoa"; others are averaged
-    patience : a part that takes so many times as long as most others is made on another worker, too
+    patience : a part that takes this many times as long as most others is made on another worker, too
     """
     which, name, kind = kind_of(parameters)
     plain = plainly(kind, parameters)
@@ -183,7 +183,7 @@ def plainly(kind: Kind, parameters: Any) -> Any:
 
 
 def _check(kind: Kind, parameters: Any, *, resume: bool, checkpoint: Any) -> None:
-    """Refuse what several parts cannot do, before anything is read."""
+    """Refuse parameters that do not work on several parts, before anything is read."""
     if not kind.survey:
         name = kind.estimator.rpartition(".")[2]
         raise UnsupportedError(
