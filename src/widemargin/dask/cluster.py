@@ -1,7 +1,7 @@
-"""The cluster itself: whether it is there, whether its workers fit together, and what they answer.
+"""The cluster itself: whether it is connected, whether its workers have the same versions, and their results.
 
-A worker that is stopped, or hangs as a whole, may stay connected for minutes. It is *silent*: its heartbeats fail to
-come while those of others do. Nobody waits for a silent worker here, and nothing is given to it.
+A worker that is stopped or hangs may stay connected for minutes. It is *silent*: its heartbeats stop while those of
+others go on. A silent worker gets no tasks, and its results are not waited for.
 """
 
 import asyncio
@@ -107,9 +107,9 @@ class Fetch:
 
 
 def results(client: Client, submit: Callable[[list[str] | None], Sequence[Future[Any]]]) -> list[Any]:
-    """The results of the tasks that `submit` gives to any workers, or to these.
+    """The results of the tasks that `submit` gives to the workers it is called with; None means any.
 
-    If a worker falls silent meanwhile, all tasks are submitted anew, for the others. An error of the library is raised
+    If a worker falls silent meanwhile, all tasks are submitted again to the others. An error of the library is raised
     as if it had happened here.
     """
     while True:
@@ -138,7 +138,7 @@ class _SilentError(Exception):
 
 
 def _awaited(pending: "Fetch | concurrent.futures.Future[Any]", is_silent: Callable[[], bool]) -> Any:
-    """The result of a task or a call; it is not waited for any longer once a worker is silent."""
+    """The result of a task or a call; raises `_SilentError` once `is_silent` holds."""
     while True:
         try:
             return pending.result(timeout=BETWEEN_LOOKS)
@@ -164,7 +164,7 @@ def _last_seen(client: Client) -> dict[str, float]:
 
 
 def silent(client: Client) -> set[str]:
-    """The workers that have not been heard of for long, while others have."""
+    """The workers that the scheduler has not heard from for `SILENCE` seconds longer than from the last one."""
     seen = _last_seen(client)
     return {address for address, moment in seen.items() if max(seen.values()) - moment > SILENCE}
 
@@ -178,7 +178,7 @@ def _is_any_silent(client: Client, ignored: set[str]) -> bool:
 
 
 def addresses(client: Client) -> list[str]:
-    """The workers that are there, and not silent."""
+    """The addresses of the workers that are not silent."""
     seen = _last_seen(client)
     return sorted(address for address, moment in seen.items() if max(seen.values()) - moment <= SILENCE)
 
@@ -191,7 +191,7 @@ def n_workers(client: Client) -> int:
 
 
 def check_versions(client: Client) -> None:
-    """Refuse workers whose versions differ from the driver's: they would compute something else."""
+    """Refuse workers whose versions differ from the driver's: their results might differ."""
     n_workers(client)
     own = worker.versions()
     try:
@@ -209,7 +209,7 @@ def check_versions(client: Client) -> None:
 
 def on_all(client: Client, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
     """Run a function on every worker and return the results by address, without workers that die or are silent."""
-    n_workers(client)  # one that was lost may be about to come back
+    n_workers(client)  # waits if there is none: a lost worker may be about to come back
     asked = {
         address: started(client, client.run(function, *arguments, workers=[address], asynchronous=True))
         for address in addresses(client)

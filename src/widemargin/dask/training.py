@@ -38,9 +38,9 @@ RUN_FILE = "run.wm"
 
 
 class Trained(NamedTuple):
-    """A model, its solution, the bytes of changes of w that were sent to and received from the parts, and faults.
+    """A model, its solution, the number of parts, and the bytes of changes of w that were sent and received.
 
-    `rebuilt` counts parts that had been lost with their workers and were rebuilt.
+    `rebuilt` counts parts that were lost with their workers and rebuilt.
     """
 
     model: Any
@@ -101,7 +101,7 @@ def train(
 
 @dataclass(frozen=True)
 class Runs:
-    """How runs on a cluster are made: one for the model, and before it one for every tagger that it needs.
+    """Makes runs on a cluster: one for every tagger that the model needs, then one for the model.
 
     `made` turns a solver into rounds of it on all parts.
     """
