@@ -103,7 +103,7 @@ def train(
 class Runs:
     """Makes runs on a cluster: one for every tagger that the model needs, then one for the model.
 
-    `made` turns a solver into rounds of it on all parts.
+    `made` turns a solver into one that runs it in rounds on all parts.
     """
 
     client: Client

@@ -1,4 +1,4 @@
-"""Training on several parts of the data at once, by consensus, CoCoA+ (Ma et al. 2015) or mixing, on any network.
+"""Training on several parts of the data at once, by consensus, CoCoA+ (Ma et al. 2015) or mixing; without a network.
 
 Blocks are split into K parts. Part k holds its examples, cuts and α, and a copy of the common w. In a round it improves
 

@@ -88,7 +88,7 @@ class PartedProblem:
         return self._value(w, sum((seen.loss for seen in self._look(w, found, proves=False)), 0.0))
 
     def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
-        """P(w) and a lower bound on the least P from the α of all parts, by a full pass over them."""
+        """P(w) and a lower bound on the least P, from the losses and evidence of all parts, by a full pass."""
         total, sums = 0.0, []
         for seen in self._look(w, found, proves=True):
             assert seen.sums is not None
