@@ -1,9 +1,9 @@
 """How kernels are compiled: every body once, machine code only for those that Python calls.
 
-Numba compiles a function that other compiled functions call as if Python called it, too: it optimises it, wraps it for
-Python and makes machine code of it, all of which is thrown away, since the callers optimise it again as a part of
-theirs. Arrays that go through it are counted in and out, field by field where they come in a NamedTuple. Of a first fit
-this was more than half. Here
+Numba compiles a function that other compiled functions call as if Python called it, too: it optimises the function,
+wraps it for Python and makes machine code. All of this is thrown away, since the callers optimise it again as a part of
+their own code. References to its arrays are counted, too, field by field for a NamedTuple. This took more than half of
+a first fit. Here
 
 * a kernel that kernels call (`Body`) stops at LLVM's intermediate code, which its callers link in;
 * a kernel that Python calls (`Kernel`) is a wrapper around its body, and all of it is optimised together, once;
@@ -39,7 +39,7 @@ class Linkable(JITCodeLibrary):  # type: ignore[misc]
 
 
 class References(NRTContext):  # type: ignore[misc]
-    """Counts references, but not to NamedTuples of which a body makes none: they come from its caller, who holds them.
+    """Counts references, but not to kinds of NamedTuples that a body never makes: its caller holds these.
 
     Their arrays are counted when they are taken out.
     """

@@ -132,8 +132,8 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 def in_callback(frame: FrameType | None) -> bool:
     """Whether an error raised here would be lost, or would spoil the compiler for good.
 
-    LLVM calls Python when it has made machine code, and loses errors. Numba reads its registries once, as it goes: what
-    it was about to read when it was interrupted, it will never know.
+    LLVM calls Python when it has made machine code, and loses errors raised there. Numba reads its registries only
+    once: if it is interrupted while reading, the rest is never read.
     """
     while frame is not None:
         name = frame.f_code.co_name
@@ -145,7 +145,7 @@ def in_callback(frame: FrameType | None) -> bool:
 
 
 if hasattr(os, "register_at_fork"):
-    # A fork waits until no thread compiles: the child would wait for that thread for ever, and has it not.
+    # A fork waits until no thread compiles: else the child would wait for ever for a thread it does not have.
     os.register_at_fork(
         before=global_compiler_lock.acquire,
         after_in_parent=global_compiler_lock.release,
@@ -154,9 +154,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class _CtrlC:
-    """Ctrl-C while a kernel is being compiled: what would be lost in a callback is raised when the kernel is done.
+    """Ctrl-C while a kernel is being compiled: an error that a callback would lose is raised when the kernel is done.
 
-    Only where Python's own handler is in force; others know what they do.
+    It only replaces Python's own handler, never that of a program.
     """
 
     def __init__(self) -> None:

@@ -6,8 +6,8 @@ to, one file for each kernel and signature, and every file begins with a digest 
 was not made here is dropped, and its kernel is compiled again. Nothing that goes wrong with the cache ends a run.
 
 Numba's cache also watches only the file of the outermost kernel: editing a callee elsewhere would leave a stale caller
-behind. Here a kernel is known by its own source file and by all those of the package that this one imports, directly or
-not: whatever a kernel calls or reads comes from there. Editing a task leaves the kernels of others alone.
+behind. Here the key of a kernel covers its own source file and all files of the package that this one imports, directly
+or not: everything that a kernel calls or reads comes from there. Editing a task does not affect the kernels of others.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ def _is_private(found: os.stat_result) -> bool:
 class KernelCache:
     """The compiled versions of one function; Numba asks for them and hands over new ones.
 
-    `way` is the module that compiles: it says what is kept of a kernel.
+    `way` is the module that compiles; it packs and unpacks kernels.
     """
 
     def __init__(self, function: Callable[..., Any], directory: Path, way: Any) -> None:
@@ -67,7 +67,7 @@ class KernelCache:
 
     @cached_property
     def origin(self) -> tuple[Any, ...]:
-        """All that the function is made from; few of the functions that are imported are called, so not before."""
+        """Everything that the function is made from; computed on first use, since few imported functions are called."""
         code, closure = self.function.__code__, self.function.__closure__ or ()
         values = dumps(tuple(cell.cell_contents for cell in closure))
         constants = [each for each in code.co_consts if not isinstance(each, CodeType)]

@@ -1,7 +1,7 @@
-"""Whether a way to compile kernels works with the Numba that is installed: tried on a few kernels, as ours are.
+"""Tests whether a way to compile kernels works with the installed Numba, by a few kernels like the library's own.
 
 They call each other with numbers of several widths, take NamedTuples, return new arrays and raise errors; then they are
-read from their cache. What they answer in Python is right.
+read from their cache. Their results are compared with those of plain Python.
 """
 
 import sys
@@ -59,7 +59,7 @@ def _world(make: Make, directory: Path | None, *, anew: str = "") -> dict[str, A
 
 
 def _answers(world: dict[str, Any]) -> list[Any]:
-    """What the functions say, and whether they have let go of what they were given."""
+    """The results of the functions, and whether they have released all references to their arguments."""
     pair, places = _Pair(np.arange(4.0), np.arange(4.0)), np.arange(3, dtype=np.int32)
     before, answers = list(map(sys.getrefcount, pair)), []
     for _ in range(3):
@@ -75,9 +75,9 @@ def _answers(world: dict[str, Any]) -> list[Any]:
 
 
 def failure(make: Make, directory: Path | None) -> str:
-    """Why kernels that `make` compiles, and keeps in a folder like `directory`, are not to be trusted; "" if they are.
+    """Why kernels that `make` compiles, with a cache in a folder like `directory`, cannot be trusted; "" if they can.
 
-    Those that are read from the cache are called from Python, and by one that is compiled.
+    Kernels from the cache are called from Python, and by a newly compiled kernel.
     """
     try:
         with TemporaryDirectory(dir=directory) as name:

@@ -21,7 +21,7 @@ _lock = threading.Lock()  # held while a temporary file is created or renamed
 def renamed(target: Path, mode: str, *, private: bool = False) -> Iterator[IO[Any]]:
     """Open a stream whose contents become the file `target` when the block ends without an error.
 
-    A `private` file is this user's alone and easily made again: it is not forced onto the disk.
+    A `private` file is readable only by this user and easily made again, so it is not forced onto the disk.
     """
     temporary = _unused_name(target.parent)
     try:
@@ -54,7 +54,7 @@ def temporary_folder(within: Path) -> Iterator[Path]:
             temporary.mkdir(mode=0o700)
         yield temporary
     finally:
-        # Where the folder is missing because the process is being ended, this waits: there is nothing to complain of.
+        # Waits if `remove_all` holds the lock: the process is ending then, and a missing folder is no error.
         with _lock:
             shutil.rmtree(temporary, ignore_errors=True)
         _unfinished.discard(temporary)

@@ -58,7 +58,7 @@ if hasattr(os, "register_at_fork"):
 def run(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """The results of all `tasks`, in order; the calling thread takes the first, so one task costs no hand-over.
 
-    It takes all of them when the interpreter ends: there is no pool any more, but what has begun may be finished.
+    When the interpreter is shutting down there is no pool, so the calling thread takes all tasks.
     """
     others: list[Callable[[], T]] = []
     for task in tasks[1:]:
@@ -115,8 +115,8 @@ def _blas(n_modules: int) -> list[Any]:
 def _set_blas(library: Any, n_threads: int) -> None:
     """Set the number of threads of a library, whichever thread asks.
 
-    threadpoolctl does so for one thread alone from its version 3.8 on, the first: the number is the process's, and
-    threads should not undo each other's. Those who ask here do not.
+    From version 3.8 on, threadpoolctl lets only the first thread set it, so that threads do not undo each other's
+    numbers. The callers here do not, so its check is bypassed.
     """
     getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
 
@@ -125,7 +125,7 @@ _limited: list[tuple[Any, int]] = []  # libraries, and how many threads they had
 _n_limiting = 0
 _limiting = threading.RLock()
 if hasattr(os, "register_at_fork"):
-    # Otherwise a child might inherit the lock from a thread that it has not.
+    # Otherwise a child might inherit a lock that is held by a thread it does not have.
     os.register_at_fork(before=_limiting.acquire, after_in_parent=_limiting.release, after_in_child=_limiting.release)
 
 

@@ -1,14 +1,14 @@
 """How well predicted clusterings agree with the gold ones: MUC (MITRE), B³, CEAF, LEA, BLANC and pairs.
 
-All scores count, for precision and for recall, how much is right out of how much there is; over several documents both
-are summed before they are divided, as the reference scorer of the CoNLL shared tasks does (Pradhan et al. 2014).
+All scores are quotients: right things out of all predicted ones (precision) or all gold ones (recall). Both are summed
+over documents before they are divided, as in the reference scorer of the CoNLL shared tasks (Pradhan et al. 2014).
 
     score    what is counted
     muc      links: a cluster of m items has m − 1; those that other clusters cut are wrong (Vilain et al. 1995)
     b3       items: the share of each item's cluster that is right (Bagga & Baldwin 1998)
     ceaf_m   items in common, after each cluster is matched with at most one of the others (Luo 2005, φ3)
     ceaf_e   clusters, matched by 2 |K ∩ R| / (|K| + |R|) (Luo 2005, φ4)
-    lea      clusters by their sizes, each as far as its pairs are right (Moosavi & Strube 2016)
+    lea      clusters, weighted by size: the share of their pairs that is right (Moosavi & Strube 2016)
     pair     pairs of items in one cluster
     blanc    the mean of two scores, of pairs in one cluster and of pairs in two (Luo et al. 2014)
 
@@ -33,7 +33,7 @@ Clusters: TypeAlias = Sequence[Collection[Hashable]]
 
 
 class Counts(NamedTuple):
-    """How much of what was found is right, and how much of what was wanted."""
+    """How much of the prediction is right, out of how much; and how much of gold is recalled, out of how much."""
 
     right: float
     found: float
@@ -80,7 +80,7 @@ def _links(clusters: Clusters, others: Clusters) -> tuple[float, float]:
 
 
 def b3(gold: Clusters, predicted: Clusters) -> Counts:
-    """Items, each as right as its cluster."""
+    """For each item, the share of its cluster that is right."""
     return Counts(*_items(predicted, gold), *_items(gold, predicted))
 
 
@@ -101,7 +101,7 @@ def ceaf_m(gold: Clusters, predicted: Clusters) -> Counts:
 
 
 def ceaf_e(gold: Clusters, predicted: Clusters) -> Counts:
-    """Clusters, as far as those that they are matched with are like them."""
+    """The similarity of each cluster to the one it is matched with."""
     right = _matched(gold, predicted, lambda common, one, other: 2 * common / (one + other))
     return Counts(right, len(predicted), right, len(gold))
 
@@ -148,7 +148,7 @@ def apart(gold: Clusters, predicted: Clusters) -> Counts:
 
 
 def lea(gold: Clusters, predicted: Clusters) -> Counts:
-    """Clusters, each as important as it has items, and as right as the share of its pairs that are.
+    """The share of right pairs of each cluster, weighted by its number of items.
 
     A single item is linked to itself, and right if it is alone on the other side, too.
     """
@@ -209,7 +209,7 @@ def scores_of_clusters(
 def _score(
     count: Callable[[Clusters, Clusters], Counts], gold: Sequence[Clusters], predicted: Sequence[Clusters]
 ) -> Score | None:
-    """The score of one kind of things; None if neither side has any."""
+    """The score by one kind of count; None if neither side has anything to count."""
     counts = [count(g, p) for g, p in zip(gold, predicted, strict=True)]
     right, n_found, recalled, wanted = np.sum(counts, axis=0).tolist() if counts else (0, 0, 0, 0)
     if not n_found and not wanted:

@@ -22,7 +22,7 @@ from widemargin.text.spans import Labels, Span, spans
 
 
 class Score(NamedTuple):
-    """How well one kind of label or span was found; `support` counts the gold ones."""
+    """The scores of one kind of label or span; `support` is the number of gold ones."""
 
     precision: float
     recall: float
@@ -120,10 +120,10 @@ def scores_of_spans(gold: Sequence[Sequence[Span]], predicted: Sequence[Sequence
 def scores_with_alternatives(
     gold: Sequence[Mapping[Span, Collection[Span]]], predicted: Sequence[Sequence[Span]]
 ) -> Scores:
-    """As `scores_of_spans`, where a gold span is also found if one of its alternatives is predicted (BioCreative II).
+    """Like `scores_of_spans`, but a gold span is also found if one of its alternatives is predicted (BioCreative II).
 
-    `gold` has for each sequence the gold spans with their alternatives. Each span counts for one other at most: of two
-    alternatives of the same gold span that are both predicted, one is wrong. As many as possible are right.
+    `gold` maps the gold spans of each sequence to their alternatives. Gold and predicted spans are matched one to one:
+    if two alternatives of the same gold span are predicted, one is wrong. The matching with most right spans counts.
 
     >>> gold = {Span(0, 3, "gene"): [Span(0, 2, "gene"), Span(1, 3, "gene")]}
     >>> scores_with_alternatives([gold], [[Span(0, 2, "gene"), Span(5, 6, "gene")]]).micro.precision
@@ -146,7 +146,7 @@ def _assign(
     taken: dict[Span, Span],
     tried: set[Span],
 ) -> bool:
-    """Whether a gold span gets a prediction for itself, perhaps as another gold span makes do with its next one."""
+    """Whether a gold span gets a prediction of its own; another gold span may switch to an alternative for it."""
     for candidate in (span, *wanted[span]):
         if candidate in found and candidate not in tried:
             tried.add(candidate)

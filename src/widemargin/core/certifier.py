@@ -1,7 +1,7 @@
 """The certificate of a run: P at some weights by a full pass, and the best lower bound that evidence has proven.
 
-What a solver says about its own dual decides when it is worth looking; it is never part of a proof. The bound comes
-from the evidence in the α of the solver's cuts (`core.evidence`), or else from the tangents that the pass itself finds.
+A solver's own estimate of its dual only decides when a full pass is worthwhile; it is never part of a proof. The bound
+comes from the evidence in the α of the solver's cuts (`core.evidence`), or else from the tangents that the pass finds.
 """
 
 from typing import Any, NamedTuple
@@ -13,13 +13,13 @@ from widemargin.core.problem import Trainable
 from widemargin.core.solution import Epoch, proven_gap, relative_gap
 from widemargin.core.solver import Solver
 
-EMPTY = 0.999  # a relative gap above which, rounded up, "proven to be within 100 %" is all there is to say
+EMPTY = 0.999  # a larger relative gap would be printed as "proven to be within 100 %", which says nothing
 
 
 class Certificate(NamedTuple):
-    """P and a bound, the gap between them, why they prove nothing, and whether a pass of an exact oracle found P.
+    """P, a lower bound and the gap between them.
 
-    Whatever is not known is None.
+    `doubt` says why they prove nothing, and `exact` whether a pass of an exact oracle found P. Unknown values are None.
     """
 
     primal: float | None
@@ -34,11 +34,11 @@ class Certificate(NamedTuple):
         return cls(row.primal, row.dual, relative_gap(row.primal, row.dual), exact=row.certified)
 
     def at(self, primal: float) -> "Certificate":
-        """The certificate of other weights, where P is known, too."""
+        """The certificate of other weights whose P is `primal`; the bound is the same."""
         return self._replace(primal=primal, gap=None if self.doubt else relative_gap(primal, self.dual))
 
     def or_doubt(self) -> "Certificate":
-        """The same, unless its bound is so low that nothing is proven to speak of."""
+        """The same certificate, or one with a doubt if its bound is too low to prove anything useful."""
         if not self.exact or self.gap is None or self.gap <= EMPTY:
             return self
         doubt = f"the best lower bound so far is {self.dual:.3g}, which says next to nothing"
@@ -48,7 +48,7 @@ class Certificate(NamedTuple):
 class Certifier:
     """Proves how far weights are from the optimum.
 
-    `bound` is the best lower bound so far; `slacks` are those that the last full pass has found, and `place` is where.
+    `bound` is the best lower bound so far. `slacks` were found by the last full pass, at the weights `place`.
     """
 
     def __init__(self, problem: Trainable, solver: Solver) -> None:
@@ -58,7 +58,7 @@ class Certifier:
         self.place: FloatVector | None = None
 
     def look(self, state: Any) -> float | None:
-        """The best bound so far, with what the cuts of this state prove; None if that takes a full pass."""
+        """The best bound so far, including the one that this state's cuts prove; None if a bound takes a full pass."""
         evidence = self.solver.evidence(self.problem, state) if self.problem.convex else None
         if evidence is None:
             return None
@@ -73,7 +73,7 @@ class Certifier:
         else:
             primal, own = self.problem.bounds(w, self.slacks)
             bound = self.bound = max(self.bound, own)
-        self.place = w  # not a copy, which may be large: whoever changes w forgets it before
+        self.place = w  # not a copy, which may be large: the loop sets `place` to None before w changes
         gap, doubt = proven_gap(primal, bound)
         if self.problem.misjudgement:
             gap, doubt = None, self.problem.misjudgement

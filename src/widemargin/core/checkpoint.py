@@ -5,8 +5,8 @@ best weights so far, calls and seconds. So the resumed run equals the uninterrup
 by Ctrl-C or a time limit is not saved: the file holds the last complete epoch, and the next one is repeated.
 
 The format is that of model files (`core.model_file`): arrays and JSON, never a pickle. The file names the problem and
-the solver that it belongs to, with digests of the examples and their weights: what was learnt from other data proves
-nothing about these. It also holds a digest of its own contents, against damage.
+the solver that it belongs to, with digests of the examples and their weights, because cuts of other data prove nothing
+about these. It also holds a digest of its own contents, which reveals damage.
 """
 
 import hashlib
@@ -57,10 +57,10 @@ MOMENT = {
 class Moment:
     """A run between two epochs.
 
-    `trace` holds its rows as lists, `rng` the state of the random generator, `slacks` the slacks the oracle last saw,
-    `average` that of the weights so far, and `waited` the epochs that tried the patience. `found` are the exact slacks
-    at the state's weights, if a full pass was made there. `outer` is what whoever started the run needs to resume it, a
-    dataclass or None.
+    `trace` holds its rows as lists, `rng` the state of the random generator, `slacks` the slacks that the oracle last
+    saw, `average` the average of the weights so far, and `waited` the number of epochs without a better score. `found`
+    are the exact slacks at the state's weights, if a full pass was made there. `outer` is a dataclass that the caller
+    needs to resume the run, or None.
     """
 
     state: Any
@@ -80,7 +80,7 @@ class Moment:
 
     @classmethod
     def of(cls, run: "Run") -> "Moment":
-        """The moment at which a run is now."""
+        """The present moment of a run."""
         keeper, certifier = run.keeper, run.certifier
         score, epoch, w = keeper.best or (None, 0, None)
         return cls(
@@ -100,7 +100,7 @@ class Moment:
         )
 
     def take_to(self, run: "Run") -> None:
-        """Let a run be at this moment, but for its generator."""
+        """Set a run to this moment, except for its random generator."""
         keeper, certifier = run.keeper, run.certifier
         run.state, run.trace, certifier.bound = self.state, [Epoch(*row) for row in self.trace], self.bound
         if self.slacks is not None:
@@ -113,7 +113,7 @@ class Moment:
             certifier.slacks, certifier.place = self.found, run.solver.weights(run.state)
 
     def check(self, place: Place, n_weights: int, n_blocks: int) -> None:
-        """Raise an error about the first field that no run can have."""
+        """Raise an error about the first field with an impossible value."""
         for name, wanted in MOMENT.items():
             wanted(getattr(self, name), place.at(name))
         sizes = {"best_w": n_weights, "average": n_weights, "slacks": n_blocks, "found": n_blocks}
@@ -133,7 +133,7 @@ class Checkpoint:
     path : path of the file
     problem, solver : those of the run; a file that belongs to another run is refused
     seconds : how long to wait between two writes
-    outer : a dataclass of what whoever started the run needs to resume it
+    outer : a dataclass that the caller needs to resume the run
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Checkpoint:
             self.write()
 
     def write(self) -> None:
-        """Write the last moment noted, unless it is written already."""
+        """Write the last noted moment, unless the file already holds it."""
         if self._pending is not None:
             content, arrays = self._pending
             header = {"structure": STRUCTURE, "version": VERSION, "about": self.about, "content": content}
@@ -170,7 +170,7 @@ class Checkpoint:
             self._pending, self._written = None, perf_counter()
 
     def resume(self, run: "Run") -> bool:
-        """Let `run` continue the one in the file; False if there is no file."""
+        """Set `run` to the moment in the file; False if there is no file."""
         moment = self.read(run.solver.start(run.problem))
         if moment is None:
             return False
@@ -202,7 +202,7 @@ class Checkpoint:
 
 
 def check_generator(rng: dict[str, Any], place: Place) -> None:
-    """Raise an error unless a random generator of this kind, if there is one, can have this state."""
+    """Raise an error if this is no state of its kind of random generator; unknown kinds are not checked."""
     kind = getattr(np.random, rng["bit_generator"], None)
     if isinstance(kind, type) and issubclass(kind, np.random.BitGenerator):
         try:
@@ -212,7 +212,7 @@ def check_generator(rng: dict[str, Any], place: Place) -> None:
 
 
 def read_outer(path: str | os.PathLike[str], outer: Any) -> bool:
-    """Fill the dataclass `outer` with what the file holds for whoever started its run; False if there is no file."""
+    """Fill the dataclass `outer` from the `outer` of the file; False if there is no file."""
     stored = _stored(os.fspath(path))
     if stored is None:
         return False
@@ -224,7 +224,7 @@ def read_outer(path: str | os.PathLike[str], outer: Any) -> bool:
 
 
 def _stored(path: str) -> Stored | None:
-    """The file, which is a whole checkpoint of this version; None if there is none."""
+    """The contents of the file, checked to be an undamaged checkpoint of this version; None if there is no file."""
     if not Path(path).exists():
         return None
     header, arrays = read_model(path)
@@ -240,13 +240,13 @@ def _stored(path: str) -> Stored | None:
 
 
 def fingerprint(problem: Trainable, solver: Solver) -> dict[str, Any]:
-    """The properties that a run must share with the checkpoint it resumes from, apart from what the examples hold."""
+    """The properties that a run must share with the checkpoint it resumes from, except the contents of the examples."""
     penalty = formula(problem.penalty, problem.l1)
     return facts(problem) | {"C": problem.C, "penalty": penalty, "solver": repr(solver)}
 
 
 def digest(content: Any, arrays: Mapping[str, AnyArray]) -> str:
-    """A digest of what `packing.pack` has made, so that damaged files are found out."""
+    """A digest of what `packing.pack` returned, which reveals damaged files."""
     found = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16)
     for name in sorted(arrays):
         found.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode("utf-8", "surrogatepass"))

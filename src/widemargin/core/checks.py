@@ -1,4 +1,4 @@
-"""Checks of what users give: numbers, weights of examples, and what a structure offers."""
+"""Checks of users' input: numbers, weights of examples, and the protocols that a structure offers."""
 
 from math import isfinite
 from typing import Any
@@ -10,7 +10,7 @@ from widemargin.errors import DataError, UnsupportedError
 
 
 def check_offers(who: Any, requires: tuple[type, ...], given: Any, what: str = "examples") -> None:
-    """Raise unless `given` offers every protocol that `who` requires; the message calls it `what`."""
+    """Raise unless `given` offers every protocol in `requires`; the message calls `given` `what`."""
     for protocol in requires:
         if not isinstance(given, protocol):
             raise UnsupportedError(
@@ -19,7 +19,7 @@ def check_offers(who: Any, requires: tuple[type, ...], given: Any, what: str = "
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a finite number, and neither text nor a truth value."""
+    """Whether this is a finite number; truth values and texts are not."""
     if not isinstance(value, int | float | np.number) or isinstance(value, bool):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Completing latent examples: all of them at some weights, for a start, and each one on the way.
+"""Completing latent examples: all at once at some weights, by a rule to begin with, or one by one during an epoch.
 
 A completion is a gold output (y_i, h) with an h that is filled in (`core.examples.Latent`).
 """
@@ -24,8 +24,8 @@ def complete(latent: Any, w: FloatVector, n_threads: int = 1) -> Outputs:
 def begin(latent: Any, init: Any, rng: np.random.Generator, n_threads: int = 1) -> Outputs:
     """Completions to begin with.
 
-    `init` is ``"random"``; ``"rule"``, for the structure's own rule, which is at random if it has none; the weights of
-    a model; or completions.
+    `init` is ``"random"``; ``"rule"``, which uses the structure's own rule, or random completions if it has none; the
+    weights of a model; or completions.
     """
     if isinstance(init, str):
         if init not in ("rule", "random"):
@@ -56,8 +56,8 @@ def _joined(parts: Sequence[Outputs]) -> Outputs:
 class CompletedOnTheWay:
     """Latent examples that are completed whenever they are decoded, at the weights of that moment.
 
-    Their cuts are subgradients of the objective (5), but not valid for other weights: it is not convex. So this is for
-    solvers that keep no cuts, such as perceptron, MIRA and AdaGrad, and nothing is ever proven.
+    Their cuts are subgradients of the objective (5) of `core.latent`. That objective is not convex, so the cuts do not
+    hold at other weights: only solvers that keep no cuts can use them (perceptron, MIRA, AdaGrad). No gap is proven.
     """
 
     exact = convex = False
@@ -76,7 +76,7 @@ class CompletedOnTheWay:
         return self.base.decode(w, batch, error_scale=error_scale), self.latent.complete(w, batch)
 
     def difference(self, batch: IntVector, outputs: tuple[Outputs, Outputs]) -> Differences:
-        """Errors, and the features of the completions minus those of the outputs: both differ from the same gold."""
+        """Errors of the outputs, and the features of the completions minus those of the outputs."""
         decoded, completions = outputs
         errors, psi = self.base.difference(batch, decoded)
         minus = self.base.difference(batch, completions).psi
@@ -93,11 +93,11 @@ class SummedOnTheWay(CompletedOnTheWay):
     """The same for likelihoods: all completions count at once, so none is chosen."""
 
     def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
-        """−log p of gold, summed over its completions, and the features expected of them minus those of outputs."""
+        """−log Σ_h p(y_i, h), and the expected features of completions minus those of all outputs."""
         found: Differences = self.latent.expectation_over_completions(w, batch, error_scale=error_scale)
         return found
 
 
 def sums_completions(problem: Problem) -> bool:
-    """Whether the objective sums over outputs, and the examples over completions: then nothing is to be filled in."""
+    """Whether objective and examples sum over all outputs and completions, so that no completion must be chosen."""
     return problem.objective.kind == "smooth" and isinstance(problem.examples, LatentMarginals)

@@ -1,11 +1,11 @@
-"""Digests of contents: whether two values, examples of two runs say, hold the same numbers and texts.
+"""Digests of contents: whether two values, such as the examples of two runs, hold the same numbers and texts.
 
-`contents_digest` says None where it cannot know. `listed_digest` always has an answer, for examples of users' own
-structures, too: of objects that it knows nothing about it takes what can be listed, which is the numbers and texts in
-their public attributes and the code of their classes. What begins with an underscore may be a cache.
+`contents_digest` returns None for values that it cannot compare. `listed_digest` always returns a digest, even of
+examples of users' own structures: of an unknown object it digests the public attributes and the code of the class.
+Attributes that begin with an underscore are left out, since they may be caches.
 
-An object of this library that holds more than its contents, such as the paths of its files, says what counts by a
-method `contents`.
+An object of this library that holds more than its contents, such as the paths of its files, has a method `contents`
+that returns what to digest.
 """
 
 import json
@@ -33,7 +33,7 @@ STRICTLY, DEEPEST = 8, 32  # levels of nested objects; deeper ones may refer to 
 
 
 def contents_digest(*values: Any) -> str | None:
-    """A digest of all that the values hold; None if that is more than numbers, texts and what is made of them.
+    """A digest of everything in the values; None if they hold more than numbers, texts and collections of these.
 
     >>> contents_digest([1, "a"]) == contents_digest([1, "a"]), contents_digest([1, "a"]) == contents_digest([1, "b"])
     (True, False)
@@ -44,7 +44,9 @@ def contents_digest(*values: Any) -> str | None:
 
 
 def digests_of_parts(about: Sequence[Any], *parts: tuple[LongVector, AnyArray]) -> list[bytes]:
-    """A digest of each example: of what all share, and of its part of each array; parts begin at the given places.
+    """A digest of each example: of `about`, which all share, and of its stretch of each array in `parts`.
+
+    Each of the `parts` is a pair: where the stretches begin, with the end of the last one, and the array.
 
     >>> one, two, three = digests_of_parts(["all"], (np.array([0, 2, 4, 5]), np.array([1, 2, 1, 2, 3])))
     >>> one == two, one == three
@@ -67,9 +69,9 @@ def digests_of_parts(about: Sequence[Any], *parts: tuple[LongVector, AnyArray]) 
 def parts_of_rows(
     places: LongVector, rows: Rows, numbers: LongVector | None = None
 ) -> list[tuple[LongVector, AnyArray]]:
-    """Rows as parts for `digests_of_parts`, with new numbers for their columns; examples begin at the given places.
+    """Rows as parts for `digests_of_parts`; example i begins at row places[i], and column j is called numbers[j].
 
-    Neither the order of a row's entries nor whether ones are left out (`sparse.binary`) makes a difference.
+    The parts do not depend on the order of a row's entries, nor on whether values of 1 are left out (`sparse.binary`).
     """
     counts, within = np.diff(rows.indptr), rows.indptr[places]
     columns = rows.indices.astype(np.int64) if numbers is None else numbers[rows.indices]
@@ -82,7 +84,7 @@ def parts_of_rows(
 
 
 def old_numbers(labels: LongVector) -> LongVector:
-    """The new numbers of the old labels that are still there, in their old order.
+    """The new numbers of labels that had an old number, in the order of the old ones; `labels` holds these, or −1.
 
     >>> old_numbers(np.array([1, -1, 0])).tolist()
     [2, 0]
@@ -92,7 +94,7 @@ def old_numbers(labels: LongVector) -> LongVector:
 
 
 def listed_digest(*values: Any) -> str:
-    """A digest of all that can be listed of the values.
+    """A digest of everything in the values that can be listed.
 
     >>> listed_digest({1, 2}) == listed_digest({2, 1}), listed_digest(lambda: 1) == listed_digest(lambda: 2)
     (True, False)
@@ -101,7 +103,7 @@ def listed_digest(*values: Any) -> str:
 
 
 class _Walk:
-    """A way through values and their parts; it is `complete` if each could be told from others by its contents."""
+    """A walk through values and their parts; `complete` is False once a value's contents could not be listed."""
 
     def __init__(self, parts_of: Callable[[Any], Sequence[Any] | None], deepest: int) -> None:
         self.parts_of, self.deepest, self.complete = parts_of, deepest, True
@@ -110,7 +112,7 @@ class _Walk:
     def digest(self, value: Any, depth: int = 0) -> bytes:
         """The digest of a value."""
         if id(value) not in self._known:
-            self._known[id(value)] = value, b"above"  # what it says to parts that refer to it
+            self._known[id(value)] = value, b"above"  # the digest of a part that refers back to this value
             self._known[id(value)] = value, self._digest(value, depth)
         return self._known[id(value)][1]
 
@@ -130,7 +132,7 @@ class _Walk:
 
 
 def _spelt(value: Any) -> bytes | None:
-    """Numbers, texts, and lists and dicts of nothing else, in a way that is quicker than part by part; or else None."""
+    """Numbers, texts, and lists and dicts of them as bytes, quicker than part by part; None for other values."""
     if isinstance(value, bytes | complex | np.generic):
         return repr(value).encode()
     if value is None or isinstance(value, bool | int | float | str | list | tuple | dict):
@@ -140,7 +142,7 @@ def _spelt(value: Any) -> bytes | None:
 
 
 def _parts(value: Any) -> Sequence[Any] | None:
-    """The parts of a value; None if that cannot be known, as with functions and objects of the user's."""
+    """The parts of a value; None if they are unknown, as for functions and users' own objects."""
     if isinstance(value, Mapping):
         return [part for pair in value.items() for part in pair]
     if isinstance(value, list | tuple):
@@ -155,7 +157,7 @@ def _parts(value: Any) -> Sequence[Any] | None:
 
 
 def _listed(value: Any) -> Sequence[Any] | None:
-    """The parts of a value, as far as they can be listed; None if nothing of it can."""
+    """The parts of a value that can be listed; None if none can."""
     parts = _parts(value)
     if parts is None and not _is_ours(type(value)):
         parts = next((of(value) for kind, of in LISTED.items() if isinstance(value, kind)), None)
@@ -171,7 +173,7 @@ def _listed(value: Any) -> Sequence[Any] | None:
 
 
 def _methods(kind: type) -> list[Any]:
-    """The name and the functions of a class; the name alone if it comes with Python or is this library's."""
+    """The name and the functions of a class; only the name for classes of Python and of this library."""
     name = f"{kind.__module__}.{kind.__qualname__}"
     if _is_ours(kind) or kind.__module__.partition(".")[0] in sys.stdlib_module_names:
         return [name]
@@ -202,7 +204,7 @@ def _slots(kind: type) -> list[str]:
 
 
 def _attributes(value: Any, own: Mapping[str, Any]) -> list[Any]:
-    """The names and values of attributes; not of those that are worked out when they are needed."""
+    """The names and values of attributes, without cached properties."""
     names = [name for name in sorted(own) if not isinstance(getattr(type(value), name, None), cached_property)]
     return [part for name in names for part in (name, own[name])]
 
@@ -212,7 +214,7 @@ def _is_ours(kind: type) -> bool:
 
 
 def facts(problem: "Trainable") -> dict[str, Any]:
-    """What cuts depend on, but for the contents of the examples."""
+    """The properties of a problem that its cuts depend on, except the contents of the examples."""
     return {
         BLOCKS: problem.n_blocks,
         "number of weights": problem.n_weights,
@@ -223,10 +225,10 @@ def facts(problem: "Trainable") -> dict[str, Any]:
 
 
 class Origin:
-    """The problem that cuts were found for: they bound the slacks of its examples, and may exceed those of others.
+    """The problem that cuts were found for: they bound the slacks of its examples, but not those of other examples.
 
-    They hold for every C and penalty; the same examples compiled anew are recognised by their contents. Examples
-    are digested when cuts meet others, and not before: most never do. Pickles hold the digest alone.
+    Cuts hold for every C and penalty. The same examples compiled anew are recognised by their contents. Examples are
+    digested only when their cuts are used with other examples, which is rare. Pickles hold only the digest.
     """
 
     def __init__(self, problem: "Trainable") -> None:

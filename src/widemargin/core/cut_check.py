@@ -1,7 +1,7 @@
-"""Whether arrays from a file are working sets: kernels trust every link, range, place and index of them.
+"""Checks that arrays from a file are working sets: kernels trust every link, range, place and index of them.
 
-What follows from the cuts themselves is compared with them: ‖a‖², products and sums of α may differ by rounding alone,
-or bounds would be proven by what is not there.
+Stored ‖a‖², products and sums of α are computed again and may differ by rounding only, because wrong ones would prove
+wrong bounds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from widemargin._types import AnyArray, LongVector
 from widemargin.core.cuts import ALIVE, PER_SLOT, PLACES, SLOTS, USED, VACANT, WorkingSets
 from widemargin.core.lookup import Lookup, dot_entered, enter, leave, new_lookup
 
-ROUNDING = 1e-6  # relative; sums that were kept up to date step by step drift a little
+ROUNDING = 1e-6  # relative; sums that solvers update step by step drift a little
 
 
 def flaw(found: Mapping[str, AnyArray], fresh: WorkingSets, n_weights: int, *, products: bool) -> str:
@@ -29,7 +29,7 @@ def flaw(found: Mapping[str, AnyArray], fresh: WorkingSets, n_weights: int, *, p
 
 
 def _lists(sets: WorkingSets) -> Iterator[tuple[Any, str]]:
-    """What holds for the lists of all blocks, and a complaint if it does not; each relies on those before it."""
+    """Conditions on the lists of all blocks, each with its complaint; each relies on those before it."""
     n_slots, n_used = int(sets.tally[SLOTS]), int(sets.tally[USED])
     sizes = {len(getattr(sets, part)) for part in PER_SLOT} == {n_slots}
     sizes &= len(sets.indices) == len(sets.values) == n_used and 0 <= sets.tally[PLACES] <= n_slots
@@ -43,7 +43,7 @@ def _lists(sets: WorkingSets) -> Iterator[tuple[Any, str]]:
 
 
 def _cuts(sets: WorkingSets, n_weights: int, products: bool) -> Iterator[tuple[Any, str]]:
-    """What holds for the cuts, if the lists are right."""
+    """Conditions on the cuts, each with its complaint; they rely on correct lists."""
     owner = _owners(sets)
     live = np.flatnonzero(owner >= 0)
     live = live[np.lexsort((sets.tail[live], sets.begin[live]))]
@@ -71,7 +71,7 @@ NOBODY, VACATED = -2, -1
 
 @kernel
 def _owners(sets: WorkingSets) -> LongVector:
-    """The block of every slot; `VACATED`, or `NOBODY` if it is in no list."""
+    """The block of every slot; `VACATED` for vacant slots, `NOBODY` for those in no list."""
     owner = np.full(len(sets.after), NOBODY, dtype=np.int64)
     for block in range(-1, len(sets.first)):
         slot = np.int64(sets.first[block]) if block >= 0 else sets.tally[VACANT]
@@ -83,7 +83,7 @@ def _owners(sets: WorkingSets) -> LongVector:
 
 @kernel
 def _have_entries(sets: WorkingSets, live: LongVector, n_weights: int) -> bool:
-    """Whether these cuts have indices of weights, finite values, and the norms of these."""
+    """Whether these cuts have valid indices, finite values, and the right norms."""
     for slot in live:
         norm = 0.0
         for k in range(sets.begin[slot], sets.end[slot]):
@@ -97,7 +97,7 @@ def _have_entries(sets: WorkingSets, live: LongVector, n_weights: int) -> bool:
 
 @kernel
 def _have_products(sets: WorkingSets, lookup: Lookup) -> bool:
-    """Whether every cut has its products with the older ones of its block, each of which has a place of its own."""
+    """Whether every cut has a place of its own in its block and the right products with the older cuts there."""
     for block in range(len(sets.first)):
         slot = sets.first[block]
         while slot >= 0:
@@ -105,6 +105,7 @@ def _have_products(sets: WorkingSets, lookup: Lookup) -> bool:
             enter(sets.indices, sets.values, begin, end, lookup)
             older = sets.after[slot]
             fits = 0 <= sets.place[slot] < sets.tally[PLACES]
+            # Only the products behind the newer cut exist, so each pair is checked once, from its newer side.
             while older >= 0 and fits:
                 where = end + sets.place[older]
                 fits = end <= where < sets.tail[slot] and sets.place[older] != sets.place[slot]

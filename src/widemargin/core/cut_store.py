@@ -96,7 +96,7 @@ def _add_all(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool, 
 
 @kernel
 def _merge(sets: WorkingSets, block: int) -> None:
-    """Replace all cuts of the block by one; each has α > 0, and the pool has room for a copy of their entries."""
+    """Replace all cuts of the block by their mean; each has α > 0, and the pool has room to copy their entries."""
     start, mass, b = sets.tally[USED], 0.0, 0.0
     slot = sets.first[block]
     while slot >= 0:
@@ -133,7 +133,7 @@ def _merge_some(sets: WorkingSets, order: LongVector, entries: LongVector, done:
 
 @kernel
 def _without_idle(sets: WorkingSets) -> LongVector:
-    """Drop all idle cuts; return how many entries each block has that can be merged, for it has several cuts."""
+    """Drop all idle cuts; return the number of entries of each block that has several cuts to merge, 0 for others."""
     entries = np.zeros(len(sets.first), dtype=np.int64)
     for block in range(len(entries)):
         drop_idle(sets, block)
@@ -156,10 +156,10 @@ def _in_use(sets: WorkingSets) -> BoolVector:
 
 
 class Renumbering(NamedTuple):
-    """How the blocks and weights of a problem are numbered in another one; −1 where they have no number there.
+    """The numbers that the blocks and weights of a problem have in another one; −1 for those that are not in it.
 
-    `factors` and `seen` hold, for each block of the other problem, what its α is to be multiplied by, and its slack as
-    the oracle last saw it; NaN if it is unknown.
+    For each block of the other problem, `factors` holds the factor for its α, and `seen` the slack that the oracle last
+    saw, NaN if unknown.
     """
 
     blocks: LongVector
@@ -177,11 +177,11 @@ class CutStore:
     n_blocks : the number of blocks
     memory : how many megabytes the cuts may take
     products : also keep the products of the cuts of a block
-    room : makes vectors for the entries of the cuts, which take most of the memory; None: as usual
+    room : makes vectors for the entries of the cuts, which take most of the memory; None makes NumPy arrays
 
-    `at_once` tells the next run that the last one solved all blocks at once (`solvers.auto`), `origin` which problem
-    the cuts are of (`core.origin`). `seen` tells it the slack of every block at Σ αa, as far as the oracle has seen it
-    there: NaN for others. None if nothing is known.
+    The next run reads three attributes: `at_once`, whether the last run solved all blocks at once (`solvers.auto`);
+    `origin`, the problem of the cuts (`core.contents.Origin`); `seen`, the slack of every block at Σ αa, NaN where the
+    oracle has not been asked there, or None if no slack is known.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class CutStore:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the room on disk, which belongs to this process; copies are in memory."""
+        """Everything but `room`, whose files belong to this process; copies are in memory."""
         return {**self.__dict__, "room": None}
 
     def __len__(self) -> int:
@@ -300,7 +300,7 @@ class CutStore:
         return store
 
     def renumbered(self, new: Renumbering) -> "CutStore":
-        """A store of the cuts whose blocks and weights are those of the new problem, too."""
+        """A store for the new problem, with the cuts whose block and weights exist there, too."""
         slots, cuts = self.everything()
         store = CutStore(len(new.factors), self.memory)
         store.at_once, store.seen = self.at_once, new.seen
@@ -315,7 +315,7 @@ class CutStore:
         return store
 
     def contents(self) -> dict[str, AnyArray]:
-        """Copies of the arrays of the working sets, cut down to the part in use."""
+        """Copies of the arrays of the working sets, without unused room."""
         tally = self.sets.tally
         ends = dict.fromkeys(PER_SLOT, tally[SLOTS]) | dict.fromkeys(("indices", "values"), tally[USED])
         return {name: array[: ends.get(name)].copy() for name, array in self.sets._asdict().items()}
@@ -369,8 +369,8 @@ class CutStore:
                 if size > 4 * len(array) or not array.flags.owndata:
                     self.sets = self.sets._replace(**{name: self._larger(name, array, size)})
                 else:
-                    # In place: the system moves pages instead of copying, so memory is not needed twice. But what is
-                    # added is set to 0, and so takes memory at once.
+                    # In place: the system moves pages instead of copying, so memory is not needed twice. But the new
+                    # part is filled with 0, and so takes memory at once.
                     array.resize(size, refcheck=False)
 
     def _larger(self, name: str, array: AnyArray, size: int) -> AnyArray:

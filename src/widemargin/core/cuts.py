@@ -23,8 +23,8 @@ NOTHING_MISSED: FloatVector = np.empty(0)
 class Cuts(NamedTuple):
     """A batch of cuts: cut k bounds the slack of block[k] by b[k] − ⟨w, row k of a⟩.
 
-    `excess` bounds from above by how much more the slack may be, at the w where the cuts were found; empty if there is
-    nothing that an exact oracle may have missed.
+    `excess` bounds from above how far the slack may exceed this, at the w where the cuts were found; empty if the
+    oracle missed nothing.
     """
 
     block: IntVector
@@ -51,8 +51,8 @@ class WorkingSets(NamedTuple):
     The cuts of block i form a list, newest first: first[i], then after[·], until −1. A cut lives in a slot with its
     b, α, ‖a‖² and its range [begin, end) of the pooled entries. Vacant slots form a list through `after` as well.
 
-    Solvers that solve a block at once need the products ⟨a, a'⟩ of its cuts. Each cut then has a `place` in its block,
-    and in values[end:tail] its products with the cuts that were there before it, by their places.
+    Solvers that solve a block at once need the products ⟨a, a'⟩ of its cuts. Each cut then has a `place` in its block.
+    Its product with an older cut of the block is in values[end:tail], at the older one's place.
     """
 
     first: IntVector
@@ -134,7 +134,7 @@ def take_place(sets: WorkingSets, newest: int) -> None:
 
 @kernel
 def keep_products(sets: WorkingSets, newest: int) -> None:
-    """Make the products written behind the entries of the newest cut, in order of place, a part of it."""
+    """Extend the newest cut by the products that were written behind its entries, in order of place."""
     width = 0
     slot = sets.after[newest]
     while slot >= 0:
@@ -147,7 +147,7 @@ def keep_products(sets: WorkingSets, newest: int) -> None:
 
 @kernel
 def add_products(sets: WorkingSets, newest: int, lookup: Lookup) -> None:
-    """Give the cut that `add` has just put into the slot `newest` its place and its products with the older cuts.
+    """Give the newest cut of a block, just put into the slot `newest` by `add`, its place and its products.
 
     `lookup` is large enough for the cut, and empty before and after.
     """

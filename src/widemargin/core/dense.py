@@ -1,7 +1,7 @@
 """Products of dense vectors and matrices whose sums always run in the same order.
 
-BLAS splits long sums over its threads. How many there are depends on the machine and its settings, and so do the last
-bits; from these a solver may take another path. These kernels wait for memory as BLAS does, and so are as fast.
+BLAS splits long sums over its threads. Their number depends on the machine and its settings, and so do the last bits of
+a sum, which may send a solver down another path. These kernels wait for memory as BLAS does, and so are as fast.
 """
 
 import numpy as np

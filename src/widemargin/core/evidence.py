@@ -1,4 +1,4 @@
-"""Evidence: cuts summed up with α ≥ 0, the only thing that a lower bound on the least P is made of.
+"""Evidence: cuts summed up with α ≥ 0. Every lower bound on the least P is made of it.
 
     C Σ c_i ℓ(ξ_i(v)) ≥ t (β − ⟨v, s⟩) − t² q   for every v and 0 ≤ t ≤ most,    β = Σ bα,   s = Σ αa
 
@@ -6,9 +6,9 @@ with q = Σ A_i² / (4 C c_i) for the squared hinge, where any t will do; for th
 
     P* ≥ max_t  tβ − r*(ts) − t² q
 
-(`core.penalty`). A solver keeps sums like these up to date step by step, and its D is good enough to decide how to go
-on. A proof is made of sums that are computed afresh, from α and cuts as they are, and moved to the safe side by as much
-as rounding may have cost: a sum of n products is off by at most (n + 1) u Σ|terms|, so s by (n + 1) u Σ α‖a‖ at most.
+(`core.penalty`). A solver updates sums like these step by step, and the D that they give is good enough to steer by. A
+proof needs sums that are computed afresh from α and cuts, then moved to the safe side by the largest possible rounding
+error: a sum of n products is off by at most (n + 1) u Σ|terms|, so s by at most (n + 1) u Σ α‖a‖.
 """
 
 from typing import NamedTuple
@@ -24,9 +24,9 @@ from widemargin.core.dense import inner
 from widemargin.core.penalty import best_bound
 from widemargin.core.sparse import Rows
 
-UNIT = 2.0**-52  # u; twice what rounding to nearest takes, which pays for the products of small errors
+UNIT = 2.0**-52  # u; twice the error of rounding to nearest, to cover the products of small errors
 
-EXPECTED = 64.0  # how many roundings lead to an expectation, about
+EXPECTED = 64.0  # about how many roundings an expectation takes
 
 
 class Evidence(NamedTuple):
@@ -44,7 +44,7 @@ class Evidence(NamedTuple):
 
 
 def smooth_doubt(alpha: FloatVector, scores: FloatVector) -> float:
-    """How much b of smooth cuts may be off in all, given the sizes of ξ and ⟨w, a⟩, of which each b is the sum.
+    """A bound on the rounding error of Σ αb of smooth cuts, where `scores` are the sizes of ξ + ⟨w, a⟩ = b.
 
     Scores of size m are rounded by um, so that probabilities are off by a share of um, and ⟨w, a⟩ by um².
     """
@@ -52,7 +52,7 @@ def smooth_doubt(alpha: FloatVector, scores: FloatVector) -> float:
 
 
 class Ledger:
-    """β, s and q while cuts are added to them, with what is needed to tell how far rounding may have led astray."""
+    """β, s and q while cuts are added to them, and the sums of sizes that bound their rounding errors."""
 
     def __init__(self, n_weights: int) -> None:
         self.s = np.zeros(n_weights)
@@ -63,7 +63,7 @@ class Ledger:
         self._count(len(b), *_add_rows(alpha, b, a, self.s))
 
     def add_sum(self, n: int, linear: float, s: FloatVector) -> None:
-        """Add Σ bα and Σ αa of `n` cuts; how far rounding may have led them astray is for the caller to say."""
+        """Add Σ bα and Σ αa of `n` cuts; the caller must account for the rounding errors in them."""
         self._count(n, linear, 0.0, 0.0)
         self.s += s
 
@@ -109,7 +109,7 @@ def _add_rows(alpha: FloatVector, b: FloatVector, a: Rows, s: FloatVector) -> tu
 
 @kernel
 def _add_sets(sets: WorkingSets, cap: FloatVector, mass: FloatVector, s: FloatVector) -> tuple[float, float, float]:
-    """The same for working sets; `mass` becomes A_i, at most `cap`. An α below 0 or not a number counts as 0."""
+    """Add all αa of working sets to s, like `_add_rows`; set `mass` to A_i ≤ `cap`. An α < 0 or NaN counts as 0."""
     linear = size = reach = 0.0
     pool = Rows(sets.begin, sets.indices, sets.values)
     for block in range(len(sets.first)):

@@ -14,7 +14,7 @@ from widemargin.core.mapped import Pages
 from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError
 
-MOST_PARTS = 20  # costs in units finer than 1/20 have too many different sums to count by
+MOST_PARTS = 20  # costs in units finer than 1/20 have too many different sums
 
 Outputs: TypeAlias = Any
 """Decoded outputs of a batch, in a form that only their structure reads."""
@@ -39,7 +39,7 @@ class Differences(NamedTuple):
 
 
 def at_positions(errors: FloatVector, psi: Rows) -> Differences:
-    """The violators of all positions, a row each; `psi` has rows only for those with a positive error."""
+    """The violators of all positions, a row each; the given `psi` has rows only for positions with a positive error."""
     indptr = np.zeros(len(errors) + 1, dtype=np.int64)
     indptr[1:][errors > 0] = np.diff(psi.indptr)
     return Differences(errors, psi._replace(indptr=np.cumsum(indptr)))
@@ -78,7 +78,7 @@ class Examples(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether `decode` finds the maximum, or says what it may have missed (`Bounded`): a gap is then a proof."""
+        """Whether `decode` finds the maximum or bounds what it missed (`Bounded`), so that a gap is a proof."""
 
     @property
     def work(self) -> FloatVector | None:
@@ -94,9 +94,9 @@ class Examples(Protocol):
         """The weights that decoding the batch reads, as disjoint runs [begin, end), a row each."""
 
 
-# Optional abilities of a structure. Solvers and objectives name those they require. Those with `ErrorCounts`,
-# `Positions` or `Marginals` may also have `slack_bytes()`, `violator_bytes()` and `expectation_bytes()`: how many bytes
-# that takes at most for each example. What would take too many is refused before training (`core.limits`).
+# Optional abilities of a structure. Solvers and objectives name those they require. Examples with `ErrorCounts`,
+# `Positions` or `Marginals` may also have `slack_bytes()`, `violator_bytes()` and `expectation_bytes()`: the most bytes
+# that these take for each example. Examples that need too many are refused before training (`core.limits`).
 
 
 @runtime_checkable
@@ -114,13 +114,13 @@ class KBest(Protocol):
 
 @runtime_checkable
 class Bounded(Protocol):
-    """Examples whose decoding may be cut short, by a limit of time say, with a bound on what it may have missed.
+    """Examples whose decoding may be cut short, for example by a time limit, with a bound on what it missed.
 
-    The bound is part of the primal objective, so that a duality gap stays a proof (`core.problem`).
+    The bound is added to the primal objective, so that a duality gap stays a proof (`core.oracle`).
     """
 
     def excess(self, batch: IntVector, outputs: Outputs) -> FloatVector:
-        """How much more ⟨w, φ⟩ + error_scale · Δ any output may have than each of these, which `decode` returned."""
+        """By how much ⟨w, φ⟩ + error_scale · Δ of any output may exceed that of the one that `decode` returned."""
 
 
 @runtime_checkable
@@ -144,7 +144,7 @@ class HullSearch(Protocol):
 
 @runtime_checkable
 class Scorable(Protocol):
-    """Examples that take part scores instead of w, so that searches which decode often sum up features only once."""
+    """Examples that take part scores instead of w, so that searches that decode often sum up features only once."""
 
     def scored(self, w: FloatVector, batch: IntVector) -> Any:
         """The part scores of the batch, which `decode` and `decode_best` of these examples take instead of w."""
@@ -158,7 +158,7 @@ class Marginals(Protocol):
     """Examples whose outputs can be summed over."""
 
     def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
-        """Under p(y) ∝ exp(⟨w, φ(x_i, y)⟩ + error_scale · Δ_i(y)): how outputs differ from gold on average.
+        """The expected difference from gold under p(y) ∝ exp(⟨w, φ(x_i, y)⟩ + error_scale · Δ_i(y)).
 
         `errors` holds −log p(y_i) ≥ 0 of the gold outputs, `psi` holds φ(x_i, y_i) − E[φ(x_i, y)].
         """
@@ -177,15 +177,15 @@ class Totals(Protocol):
         """
 
     def total(self, n_threads: int) -> FloatVector:
-        """Σ_i c_i (φ(x_i, y_i) − E[φ(x_i, y)]) of all batches, each as it was last visited."""
+        """Σ_i c_i (φ(x_i, y_i) − E[φ(x_i, y)]) over all batches, each at the w of its last visit."""
 
 
 @runtime_checkable
 class SummedMarginals(Protocol):
-    """Examples with `Marginals` that are quicker to sum over all at once than one by one."""
+    """Examples with `Marginals` that compute sums over many examples faster than one row per example."""
 
     def totals(self, batches: Sequence[IntVector], error_scale: float) -> Totals | None:
-        """The sums over these batches, with p as in `Marginals`; None if these very examples cannot do it."""
+        """The sums over these batches, with p as in `Marginals`; None if these examples do not support it."""
 
 
 @runtime_checkable
@@ -193,7 +193,7 @@ class ErrorCounts(Protocol):
     """Examples whose outputs can be searched by their number of errors."""
 
     def decode_slack(self, w: FloatVector, batch: IntVector) -> Outputs:
-        """argmax_y Δ_i(y) (1 − ⟨w, ψ_i(y)⟩): the worst output under slack scaling; gold where none is above 0."""
+        """argmax_y Δ_i(y) (1 − ⟨w, ψ_i(y)⟩), the worst output under slack scaling; gold if no value is above 0."""
 
 
 @runtime_checkable
@@ -213,11 +213,11 @@ class Positions(Protocol):
 
 @runtime_checkable
 class Latent(Protocol):
-    """Examples whose gold outputs hide something: y_i is given, but outputs are pairs (y, h) with an h that is not.
+    """Examples whose gold outputs have a hidden side: outputs are pairs (y, h), but gold gives only y_i.
 
-    A *completion* is a gold output with an h, in the form that `decode` returns. The completions of a batch are an
-    array with those of one example after the other along its first axis, or a list. Errors may look at the ĥ of an
-    output, but not at that of a completion, so every completion has the error 0.
+    A *completion* is a gold output with an h, in the form that `decode` returns. The completions of a batch are a list,
+    or an array with one example after the other along its first axis. The error of an output may depend on its ĥ, but
+    not on the h of the completion, so every completion has the error 0.
     """
 
     def complete(self, w: FloatVector, batch: IntVector) -> Outputs:
@@ -232,12 +232,12 @@ class Latent(Protocol):
 
 @runtime_checkable
 class LatentMarginals(Protocol):
-    """Latent examples that can be summed over, with all completions right."""
+    """Latent examples that can sum over all completions of gold."""
 
     def expectation_over_completions(
         self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0
     ) -> Differences:
-        """As `Marginals.expectation`, but for the gold y_i with any h: −log Σ_h p(y_i, h), which is not convex in w.
+        """Like `Marginals.expectation`, but for the gold y_i with any h: −log Σ_h p(y_i, h), which is not convex in w.
 
         `psi` holds E[φ(x_i, y_i, h)] under p(h | y_i) − E[φ(x_i, y, h)].
         """
@@ -253,7 +253,7 @@ class FirstCompletions(Protocol):
 
 @runtime_checkable
 class Uncertain(Protocol):
-    """Latent examples that know how uncertain their completions are, which self-paced learning may ask for."""
+    """Latent examples that know how uncertain their completions are, for self-paced learning."""
 
     def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
         """The entropy of p(h) ∝ exp⟨w, φ(x_i, y_i, h)⟩ for every example i of the batch."""
@@ -261,7 +261,7 @@ class Uncertain(Protocol):
 
 @runtime_checkable
 class OnDisk(Protocol):
-    """Examples whose arrays are mapped files; what solvers keep of them goes there, too."""
+    """Examples whose arrays are mapped files; solvers keep their cuts on disk, too."""
 
     pages: Pages
 
@@ -271,11 +271,11 @@ class Unreachable(Protocol):
     """Examples that know which gold outputs decoding can never return, such as trees with crossing arcs.
 
     They stay in training: their slack is max(0, max over the outputs that decoding can return), as if gold were one of
-    these, so cuts and certificates are as valid as for others. But no weights predict them without an error.
+    these, so their cuts and certificates are valid. But no weights predict them without an error.
     """
 
     def unreachable(self) -> Mapping[str, BoolVector]:
-        """For each reason why gold may be out of reach, which examples it holds for."""
+        """Maps each reason why gold may be out of reach to the examples that it holds for."""
 
 
 def count_unreachable(examples: Any) -> dict[str, int]:

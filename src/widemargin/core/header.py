@@ -1,10 +1,10 @@
-"""The fields of a header, declared once each: what each must be, in a form that checks it and says it in words.
+"""The fields of a header: each declares once what its value must be, checks the value, and describes it in words.
 
     FIELDS = {"labels": names(), "hash_bits": whole(at_least=1, at_most=29), "calibration": optional(mapping(number()))}
 
-A field is a function from a value and its place to the value, or to an error that names the file, the field and the
-value. Whatever a file holds has passed such a function before anything else looks at it. Fields that nobody declares
-are left as they are: a later version may have added them.
+A field is a function of a value and its place that returns the value, or raises an error that names the file, the field
+and the value. Every value of a file passes such a function before other code reads it. Undeclared fields are ignored:
+a later version may have added them.
 """
 
 import math
@@ -89,7 +89,7 @@ def whole(*, at_least: int | None = None, at_most: int | None = None) -> Field:
 
 
 def number(*, at_least: float | None = None, at_most: float | None = None, finite: bool = True) -> Field:
-    """A number; NaN and infinities are numbers only if it need not be `finite`."""
+    """A number; with `finite` False also NaN and infinities."""
     return _that(
         lambda value: type(value) in (int, float) and _is_float(value, finite) and _within(value, at_least, at_most),
         f"a {'finite ' * finite}number" + _range(at_least, at_most),
@@ -169,7 +169,7 @@ def names(*kinds: type, at_least: int = 0) -> Field:
 
 
 def mapping(field: Field, *, keys: Field | None = None, at_least: int = 0) -> Field:
-    """An object with any names, or only some, and values of one kind."""
+    """An object with values of one kind and any names, or with names that `keys` allows."""
     an_object = _that(
         lambda value: isinstance(value, dict) and len(value) >= at_least,
         "an object" + (f" with {at_least} or more fields" if at_least else ""),
@@ -186,7 +186,7 @@ def mapping(field: Field, *, keys: Field | None = None, at_least: int = 0) -> Fi
 
 
 def record(fields: Fields, perhaps: Fields | None = None) -> Field:
-    """An object with these fields, and `perhaps` those."""
+    """An object with all of `fields`, and perhaps some of `perhaps`."""
     an_object = _that(lambda value: isinstance(value, dict), "an object")
 
     def read(value: Any, place: Place) -> Any:
@@ -232,7 +232,7 @@ def _range(at_least: float | None, at_most: float | None) -> str:
 
 
 def _is_float(value: float, finite: bool) -> bool:
-    """Whether arithmetic can take it; whole numbers in JSON can be larger than any float."""
+    """Whether this fits a float, and is finite if it must be; whole numbers in JSON can be larger than any float."""
     try:
         return math.isfinite(value) or not finite
     except OverflowError:

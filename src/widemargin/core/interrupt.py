@@ -1,9 +1,8 @@
-"""How training hears that it should stop, or that its time is up: `Watch` is asked before every oracle call.
+"""How training is cut short, by Ctrl-C or a time limit: `Watch` is called before every oracle call.
 
-Ctrl-C sets an event, which the watch looks at, instead of raising an error at an arbitrary
-moment. Only while a kernel is being compiled and nothing has been learnt yet, it raises `KeyboardInterrupt` as usual:
-nothing is lost, and nobody has to wait. A program that answers signals itself, such as the command line, sets the event
-of `take_over`.
+Ctrl-C sets an event that the watch checks, instead of raising an error at an arbitrary moment. It raises
+`KeyboardInterrupt` as usual only while a kernel is being compiled and nothing has been learnt yet: nothing is lost, and
+nobody has to wait. A program that handles signals itself, such as the command line, sets the event of `take_over`.
 """
 
 import signal
@@ -16,13 +15,13 @@ _taken_over: threading.Event | None = None
 
 
 class Interruption(threading.Event):
-    """An event that Ctrl-C sets, and whether there is something to keep by then."""
+    """An event that Ctrl-C sets; `has_learnt` says whether there are weights worth keeping."""
 
     has_learnt = False
 
 
 def keep_from_now_on(event: threading.Event) -> None:
-    """From now on there is something to keep when the event is set."""
+    """Note that there are weights worth keeping if the event is set from now on."""
     if isinstance(event, Interruption):
         event.has_learnt = True
 
@@ -32,7 +31,7 @@ class Halt(Exception):  # noqa: N818 — it ends an epoch; nothing went wrong
 
 
 class Watch:
-    """Looks up before every oracle call: the one place where training can be cut short.
+    """Is called before every oracle call: the only place where training can be cut short.
 
     `visited` counts the examples of the running epoch.
     """
@@ -44,7 +43,7 @@ class Watch:
         self.visited, self._aside = 0, False
 
     def __call__(self, n_examples: int) -> None:
-        """Raise if training should end; else `n_examples` are about to be visited."""
+        """Raise `Halt` if training should end; else count `n_examples` as visited."""
         if self.event.is_set():
             raise Halt("interrupted")
         if self._aside:
@@ -59,7 +58,7 @@ class Watch:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Oracle calls inside belong to no epoch, and only Ctrl-C cuts them short."""
+        """Make oracle calls that belong to no epoch, and that only Ctrl-C cuts short."""
         self._aside = True
         try:
             yield
@@ -68,7 +67,7 @@ class Watch:
 
 
 def take_over() -> threading.Event:
-    """From now on training in the main thread ends when this event is set, and no longer listens for Ctrl-C."""
+    """The event that, from now on, ends training in the main thread instead of Ctrl-C."""
     global _taken_over  # noqa: PLW0603 — signals are a matter of the whole process
     _taken_over = _taken_over or threading.Event()
     return _taken_over
@@ -76,7 +75,7 @@ def take_over() -> threading.Event:
 
 @contextmanager
 def interruption() -> Iterator[threading.Event]:
-    """An event that is set when training should stop; whoever learns something calls `keep_from_now_on`.
+    """An event that is set when training should stop; call `keep_from_now_on` once there are weights worth keeping.
 
     A second Ctrl-C raises as usual.
     """

@@ -1,7 +1,7 @@
-"""Which weights a run returns: the last, or those that score best on development data; never any worse than zero.
+"""Which weights a run returns: the last ones, or those that score best on development data; never worse than zero.
 
-While a dual method has a gap above `EARLY`, its weights jump from epoch to epoch, and the best of them are so by luck.
-Until then their average is scored instead, w̄ ← w̄ + 2 / (t + 1) · (w − w̄), t = 1, 2, … (Lacoste-Julien et al. 2013).
+While a dual method has a gap above `EARLY`, its weights jump from epoch to epoch, and a good score is mere luck. During
+that time their average is scored instead, w̄ ← w̄ + 2 / (t + 1) · (w − w̄), t = 1, 2, … (Lacoste-Julien et al. 2013).
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,7 +28,7 @@ class Best(NamedTuple):
 
 
 class Keeper:
-    """Keeps the best weights so far; `waited` counts the epochs in a row without a better score, but for early ones."""
+    """Keeps the best weights so far; `waited` counts epochs in a row without a better score, except early ones."""
 
     def __init__(self, score: Score | None = None) -> None:
         self.score = score
@@ -37,7 +37,7 @@ class Keeper:
         self.waited = 0
 
     def look(self, w: FloatVector, epoch: int, gap: float | None, *, has_dual: bool) -> float | None:
-        """The score after an epoch, of `w` or of an average; None if there is nothing to score by."""
+        """The score of `w` or, early on, of the average, after an epoch; None without development data."""
         if self.score is None:
             return None
         early = has_dual and gap is not None and gap > EARLY
@@ -48,7 +48,7 @@ class Keeper:
             w = self.average if early else w
         score, so_far = float(self.score(w)), -np.inf if self.best is None else self.best.score
         self.waited = 0 if early or score > so_far else self.waited + 1
-        if score >= so_far:  # of equals the last, which is nearest to the optimum
+        if score >= so_far:  # of equal scores the last, since its weights are nearest to the optimum
             self.best = Best(score, epoch, w.copy())
         return score
 
@@ -58,9 +58,9 @@ class Keeper:
 
 
 def shorten(problem: "Trainable", w: FloatVector, primal: float) -> tuple[FloatVector, float]:
-    """`w` and P there, or else a shorter w that is as good as 0 but for rounding; it makes the same predictions.
+    """`w` and P(w), or a shorter tw and P(tw) if P(w) > P(0); tw makes the same predictions.
 
-    The w of a dual method may be far too long on the way. P being convex, P(tw) ≤ P(0) + t(P(w) − P(0)).
+    The w of a dual method may be far too long on the way. P is convex, so P(tw) ≤ P(0) + t(P(w) − P(0)).
     """
     zero = problem.primal(np.zeros(len(w)))
     last = SLIGHTLY * zero / max(primal - zero, SLIGHTLY * zero)

@@ -3,17 +3,17 @@
     ½‖w‖² + C Σ c_i ℓ( max_ŷĥ [⟨w, φ(x_i, ŷ, ĥ)⟩ + Δ(y_i, ŷ, ĥ)] − max_h ⟨w, φ(x_i, y_i, h)⟩ )                      (5)
 
 is not convex in w, but it is as soon as the h of the last term are fixed. A round completes every gold output by its
-best h at the current w, then solves the convex problem with any solver and objective. Neither step raises (5), so it
-comes to rest at a local optimum. What is proven is that of the last convex problem.
+best h at the current w, then solves the convex problem with any solver and objective. Neither step raises (5), so the
+procedure comes to rest at a local optimum. The gap is that of the last convex problem.
 
 **Rebasing.** From round to round few completions change. Where φ(gold) of an example moves, its cuts move along
 (`CutStore.rebased`) and stay valid with their α, so a round starts where the last one ended.
 
-**Loose rounds.** A round ends as soon as it is proven that less is left to gain than has been gained in it, and the
-first one at a gap of 10 %. The run ends when it is proven that a round cannot lower (5) by more than `tol`.
+**Loose rounds.** The first round ends at a gap of 10 %. Every later one ends as soon as it has provably gained more
+than is left to gain. The run ends when a round provably cannot lower (5) by more than `tol`.
 
 **Self-paced learning** (Kumar, Packer & Koller 2010): after the first round only the easier half of the examples take
-part, those with a small loss or a sure completion; the limit grows by `PACE` each round until all take part.
+part, those with a small loss or a certain completion; the limit grows by `PACE` each round until all take part.
 """
 
 import logging
@@ -45,7 +45,7 @@ from widemargin.errors import WidemarginError
 
 LOG = logging.getLogger(__name__)
 PACE = 1.3
-ROUNDING = 1e-9  # relative to the sizes of what is summed
+ROUNDING = 1e-9  # relative to the sizes of the terms of a sum
 SLIP = 1e-6  # how much the objective may seem to rise, relatively, by rounding
 
 
@@ -71,7 +71,7 @@ def fit_latent(
     Parameters
     ----------
     problem, solver : what to minimise, and how; the examples are `Latent`
-    stop : the rules for every convex problem, but `seconds` are those of the whole run, and `patience` counts rounds
+    stop : the rules for every convex problem, except that `seconds` limits the whole run and `patience` counts rounds
     rounds : how rounds follow each other
     init : completions to begin with: ``"rule"``, ``"random"``, weights, or completions (`core.completion.begin`)
     score : maps weights to a development score, asked for after every round; the best round's weights are returned
@@ -131,7 +131,7 @@ class _Procedure:
         self.last: Solution | None = None
 
     def result(self, init: Any, resume: bool, options: dict[str, Any]) -> Solution:
-        """Rounds until a rule says stop."""
+        """The solution after rounds until a rule ends the run."""
         course, carried, reason = self.course, None, ""
         resuming = resume and self._resume(options["checkpoint"])
         if not resuming:
@@ -186,13 +186,13 @@ class _Procedure:
         return begin(self.latent, init, np.random.default_rng(self.course.seed), self.problem.n_threads)
 
     def _convex(self, completions: Outputs, *, everyone: bool = False) -> Problem:
-        """The problem with these completions as gold; all examples take part in it if `everyone` shall."""
+        """The problem with these completions as gold, of the examples that take part, or of `everyone`."""
         weight = self.problem.example_weight * (1.0 if everyone else self.course.taking_part)
         examples = self.latent.completed(completions)
         return replace(self.problem, examples=examples, sample_weight=weight, keep_parts=self.rounds.rebase)
 
     def _solve(self, convex: Problem, carried: Carried | None, resuming: bool, options: dict[str, Any]) -> Solution:
-        """Solve the convex problem of a round, from what is carried over, or else from the last weights."""
+        """Solve the convex problem of a round, from the cuts that are carried over, or else from the last weights."""
         course, stop = self.course, self.stop
         left = None if stop.seconds is None else max(stop.seconds - course.seconds, 0.0)
         closest = None if stop.gap is None else self.closest
@@ -221,7 +221,7 @@ class _Procedure:
         return solution.primal is not None and solution.primal > self.course.objective * (1.0 + ROUNDING)
 
     def _stay(self, solution: Solution, completions: Outputs) -> str:
-        """Keep the weights from before a round that has raised the objective; they are as close to its optimum."""
+        """Keep the weights from before a round that raised the objective; return why to stop, or ""."""
         course = self.course
         score = course.rounds[-1][-1] if course.rounds else None
         self._note_round(solution, course.objective, relative_gap(course.objective, solution.dual), 0, None)
@@ -234,7 +234,7 @@ class _Procedure:
         return ""
 
     def _end_round(self, convex: Problem, solution: Solution, completions: Outputs, shift: Rows) -> str:
-        """Note what the round has brought, choose who takes part in the next; return why to stop, if so."""
+        """Record the round and choose the examples of the next one; return why to stop, or ""."""
         course, rounds, before, since = self.course, self.rounds, self.course.objective, now()
         calls = self.problem.meter.calls
         changed = int(np.count_nonzero(np.diff(shift.indptr)))
@@ -290,7 +290,7 @@ class _Procedure:
         course.rounds.append(list(Round(len(course.rounds) + 1, *known)))
 
     def _choose_examples(self, completions: Outputs) -> None:
-        """Let the examples take part that are easy enough."""
+        """Choose the examples that are easy enough to take part in the next round."""
         course, everyone = self.course, self._convex(completions, everyone=True)
         found = np.zeros(everyone.n_blocks)
         everyone.primal(course.w, found)
@@ -326,6 +326,6 @@ class _Procedure:
             w, kept = course.best_w, scored[-1]
             counts |= {"epoch": sum(each.epochs for each in rounds[: kept.round]), "dual": None}
         if reason in ("interrupted", "seconds") and len(rounds) > 1:
-            counts["dual"] = None  # the last bound is that of a round that was not finished
+            counts["dual"] = None  # the last bound belongs to an unfinished round
         of_kept: dict[str, Any] = {"primal": kept.objective, "gap": kept.gap, "certified": kept.certified}
         return replace(last, w=w, trace=trace, stopped=reason, rounds=rounds, slacks=None, **counts, **of_kept)

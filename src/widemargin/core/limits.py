@@ -1,7 +1,7 @@
 """Limits on the memory and the time that a single example may take.
 
-What would exceed them is refused with a sentence, before the memory is taken or the time is spent. The limits are for
-one decoding of one example; a training run decodes each example many times.
+An example that would exceed them is refused with an error, before the memory is taken or the time is spent. The limits
+are for one decoding of one example; a training run decodes each example many times.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ another objective.
 
 
 def check_time(needed: FloatVector, what: str, instead: str, place: str = "example") -> None:
-    """Raise about the first example that takes too much time; `needed` holds seconds, the rest is as above."""
+    """Raise about the first example that takes too much time; like `check_memory`, but `needed` holds seconds."""
     for i in np.flatnonzero(needed > MOST_SECONDS)[:1]:
         raise UnsupportedError(
             f"{place} {i + 1} would take about {needed[i]:,.0f} seconds for {what}; the limit is {MOST_SECONDS:g}. "

@@ -18,7 +18,7 @@ PLACES_PER_ENTRY = 8
 
 
 class Lookup(NamedTuple):
-    """A hash table: `keys` are indices, −1 where it is empty, and `values` are 0 there."""
+    """A hash table: `keys` are indices, −1 at empty places, and `values` are 0 there."""
 
     keys: IntVector
     values: FloatVector
@@ -44,7 +44,7 @@ def lookup_for(rows: Rows) -> Lookup:
 
 @kernel
 def _place(index: int, keys: IntVector) -> np.uint64:
-    """Where `index` is in the table, or else the empty place where it belongs."""
+    """The place of `index` in the table, or else the empty place where it belongs."""
     # Unsigned, as everywhere in the inner loops: see `sparse.dot`.
     mask = np.uint64(len(keys) - 1)
     place = np.uint64(int(index) * 40503) & mask
@@ -72,7 +72,7 @@ def dot_entered(indices: IntVector, values: FloatVector, begin: int, end: int, l
 
 @kernel
 def leave(indices: IntVector, begin: int, end: int, lookup: Lookup) -> None:
-    """Empty the table of the row that was entered: last in, first out, so that all of it is found."""
+    """Remove the row from the table: last in, first out, since a gap would hide entries that were placed behind it."""
     for k in range(end - 1, begin - 1, -1):
         place = _place(indices[k], lookup.keys)
         lookup.keys[place], lookup.values[place] = -1, 0.0

@@ -1,12 +1,12 @@
-"""The only training loop: a generator of epochs, and a run that asks those who stand beside it.
+"""The only training loop: `epochs`, a generator, and `Run`, which iterates over it and decides what follows.
 
-`epochs` is the only place that runs a solver's epochs. Whoever needs some iterates over it: a `Run`, which `fit` and
-the log of CRFsuite iterate over; pieces of data (`core.online`); parts (`parts`). Beside it stand
+`epochs` is the only place that runs a solver's epochs. It is used by `Run`, which `fit` and the log of CRFsuite iterate
+over; by learning from pieces of data (`core.online`); and by learning in parts (`parts`). A run uses
 
-    `core.certifier`   P, D, the gap, and why they prove nothing if they do not
+    `core.certifier`   P, D, the gap, and any reason why they prove nothing
     `core.keeper`      which weights are returned: the last, the best on development data, an average
     `core.stop`        the rules that end a run
-    `core.interrupt`   the watch that cuts it short: Ctrl-C, and the time that is up
+    `core.interrupt`   the watch that cuts a run short: Ctrl-C or a time limit
 
 Solvers implement none of this, so it works alike for all of them.
 """
@@ -42,7 +42,7 @@ LOG = logging.getLogger(__name__)
 
 
 def epochs(problem: Any, solver: Solver, state: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """The solver's state after each epoch, without end: whoever iterates says when it is enough."""
+    """The solver's state after each epoch, without end: the caller stops iterating when it has enough."""
     while True:
         with one_blas_thread():
             solver.epoch(problem, state, rng)
@@ -50,7 +50,7 @@ def epochs(problem: Any, solver: Solver, state: Any, rng: np.random.Generator) -
 
 
 class Clock:
-    """Seconds and oracle calls since it was started, with those that came before; compiling does not count."""
+    """Seconds and oracle calls since the start, plus those given; time spent compiling does not count."""
 
     def __init__(self, meter: Meter, seconds: float = 0.0, calls: int = 0) -> None:
         self._meter, self._begin, self._calls = meter, now() - seconds, meter.calls - calls
@@ -67,7 +67,7 @@ class Clock:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count what happens inside neither as seconds nor as oracle calls."""
+        """Count neither the seconds nor the oracle calls of the block."""
         begin, calls = now(), self._meter.calls
         try:
             yield
@@ -77,9 +77,9 @@ class Clock:
 
 
 class Run:
-    """One run while it lasts: the solver's state, a row of the trace per epoch, and why it ended, once it has.
+    """A run in progress: the solver's state, a row of the trace per epoch, and the `reason` why it ended, or "".
 
-    If `audit`, every row is certified, and neither that nor development scores count as seconds or oracle calls.
+    With `audit`, every row is certified; neither this nor scoring counts as seconds or oracle calls.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Run:
         self.reason = ""
 
     def start(self, w: FloatVector | None = None, cuts: Carried | None = None, *, resume: bool = False) -> None:
-        """Make the solver's state, or take up that of the checkpoint."""
+        """Make the solver's state, or restore that of the checkpoint."""
         self.problem.forget()
         try:
             with self.watch.aside():  # a warm start may need an oracle pass, which belongs to no epoch
@@ -124,7 +124,7 @@ class Run:
     def epochs(self) -> Iterator[Any]:
         """The state after every epoch, before it is scored and recorded, until a rule ends the run.
 
-        Whoever iterates may end it, too, by a `reason`.
+        The caller may end the run, too, by setting `reason`.
         """
         self.reason = self._rule()
         steps = epochs(self.problem, self.solver, self.state, self.rng)
@@ -141,7 +141,7 @@ class Run:
                 self._end_epoch()
 
     def _end_epoch(self, cut_short: str = "") -> None:
-        """Score the weights, record the epoch, and look whether a rule ends the run; no score if it was cut short."""
+        """Score the weights, record the epoch, and apply the stop rules; an epoch that was cut short gets no score."""
         w, number = self.solver.weights(self.state), len(self.trace) + 1
         primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
         score = None
@@ -157,17 +157,17 @@ class Run:
         for callback in self.callbacks:
             callback.on_epoch(row)
         self.reason = cut_short or self.reason or halted or self._rule()
-        # An epoch that was cut short is repeated by whoever resumes; the row of a certificate cut short is not final.
+        # A resumed run repeats an epoch that was cut short; the row of a certificate that was cut short is not final.
         if self.checkpoint is not None and not cut_short and not halted:
             self.checkpoint.note(self)
 
     def _certificate(self, w: FloatVector, primal: float | None, dual: float | None) -> tuple[Certificate, str]:
-        """What is known of `w` after an epoch, and what has cut its certificate short, if anything has.
+        """The certificate of `w` after an epoch, and what has cut it short, or "".
 
-        A full pass is made when the free estimate of the gap is small enough to stop at.
+        A full pass is made only when the free estimate of the gap is small enough to stop.
         """
         if self.stop.suffices(primal, dual):
-            proven = self.certifier.look(self.state)  # the solver may promise more than its cuts prove
+            proven = self.certifier.look(self.state)  # the solver's own dual may exceed what its cuts prove
             dual = dual if proven is None else proven
         free = Certificate(primal, dual, relative_gap(primal, dual))
         if not (self.audit or self.stop.suffices(primal, dual)):
@@ -184,7 +184,7 @@ class Run:
         return found, ""
 
     def solution(self) -> Solution:
-        """The weights that the keeper has chosen, with a certificate: by a full pass, unless the last row has one."""
+        """The weights that the keeper chose, with the certificate of the last row, or else of a full pass."""
         problem, solver, state = self.problem, self.solver, self.state
         if self.checkpoint is not None:
             self.checkpoint.write()
@@ -232,7 +232,7 @@ class Run:
         return solution
 
     def _no_worse_than_zero(self, w: FloatVector, found: Certificate) -> tuple[FloatVector, Certificate]:
-        """`w`, or shorter weights if P there may exceed P(0); with their certificate."""
+        """`w`, or shorter weights if P(w) may exceed P(0), with their certificate."""
         if not found.exact or found.primal is None:
             return w, found
         at_zero = self.problem.least_at_zero()
@@ -246,7 +246,7 @@ class Run:
         return w, found.at(primal)
 
     def _state_at(self, w: FloatVector) -> Any:
-        """The state at the weights that are returned, if pieces of data that follow need it."""
+        """The state at the returned weights, if later pieces of data need it."""
         if self.solver.goes_on_from != "own state":
             return None
         if self.keeper.best is not None:
@@ -254,7 +254,7 @@ class Run:
         return self.state
 
     def _rule(self) -> str:
-        """The rule that ends the run now, if any does."""
+        """The rule that ends the run now, or ""."""
         row = self.trace[-1] if self.trace else None
         own = self.solver.ended(self.problem, self.state) if row else ""
         return self.stop.reason(row, exact=self.problem.exact, waited=self.keeper.waited, own=own)
@@ -266,7 +266,7 @@ class Run:
         return bool(self.trace) or bool(np.any(self.solver.weights(self.state)))
 
     def _is_time_up(self) -> bool:
-        """Whether the closing certificate would not be finished in time if it did not begin now."""
+        """Whether the closing certificate must begin now to be finished in time."""
         if self.stop.seconds is None:
             return False
         closing_pass = self.problem.meter.seconds_a_call * self.problem.n_counted
@@ -280,10 +280,10 @@ class Run:
 def open_run(
     problem: Trainable, solver: Solver, interrupted: threading.Event | None = None, **options: Any
 ) -> Iterator[Run]:
-    """A run that has not been started; options as in `fit`. Ctrl-C ends it for as long as the block lasts."""
+    """A run that has not been started; options as in `fit`. Ctrl-C ends the run while the block lasts."""
     check(problem, solver)
     listening = interruption() if interrupted is None else nullcontext(interrupted)
-    # Numbers that overflow are no news: the certificate says that nothing is proven by them.
+    # No warnings about overflow: the certificate already says that such numbers prove nothing.
     with listening as event, one_blas_thread(), np.errstate(all="ignore"):
         run = Run(problem, solver, event, **options)
         problem.meter.watch = run.watch
@@ -294,7 +294,7 @@ def open_run(
 
 
 def name_run(name: str, callbacks: Sequence[Callback]) -> None:
-    """Say which of several runs is about to begin."""
+    """Log the name of the run that is about to begin, one of several, and tell the callbacks."""
     LOG.info("%s", name)
     for callback in callbacks:
         callback.on_run(name)
@@ -327,15 +327,15 @@ def fit(
     ----------
     problem, solver : what to minimise, and how
     stop : when to stop
-    score : maps weights to a development score, higher being better; the weights of the best epoch are returned, the
-        last one of equals. While a dual solver has a gap above 20 %, its weights jump from epoch to epoch, and the best
-        of them are so by luck; until then, what is scored and returned is their average over the epochs so far, in
+    score : maps weights to a development score, higher being better. The weights of the best epoch are returned, of the
+        last one among equals. While a dual solver has a gap above 20 %, its weights jump from epoch to epoch, and a
+        good score is mere luck. During that time the average over the epochs so far is scored and returned instead, in
         which epoch t counts t times.
     callbacks : are told about training as it proceeds
     seed : the seed of everything random
     w : weights to start from. A primal solver continues from them, a dual one from the cuts found there
     cuts : working sets and their α to start from, `Solution.cuts` of an earlier run on the same examples; for dual
-        solvers. If C has changed, α is scaled with it; those of another problem are refused.
+        solvers. If C has changed, α is scaled with it; cuts of another problem are refused.
     audit : make a full oracle pass after every epoch, so that every row of the trace is exact; neither these passes
         nor development scores then count as seconds or oracle calls. For comparing solvers.
     checkpoint : a file that saves the run as it proceeds; when training ends, even by Ctrl-C, it holds the last

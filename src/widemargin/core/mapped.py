@@ -1,9 +1,9 @@
-"""Vectors on disk: written at their ends piece by piece, then mapped into memory, where kernels read them as usual.
+"""Vectors on disk: first written piece by piece, then mapped into memory, where kernels read them as usual.
 
-Mapped pages count as resident memory, though the system can drop them at any moment. `Pages` drops them itself as soon
-as they are more than a budget, so that resident memory does not grow with the data: a thread looks at them, because a
-kernel may touch all of them before it returns. Pages that are needed again come from the system's cache of files, or
-from the disk if memory is short.
+Mapped pages count as resident memory, though the system can drop them at any moment. `Pages` drops them itself once
+they exceed a budget, so that resident memory does not grow with the data. A thread does so, because a kernel may touch
+all pages before it returns. Pages that are needed again come from the system's cache of files, or from the disk if
+memory is short.
 """
 
 import mmap
@@ -25,10 +25,10 @@ from widemargin.core.sparse import Rows
 from widemargin.errors import ModelFileError, WidemarginError
 
 SHARE = 1 << 20
-"""How many entries are looked at together; vectors on disk may be larger than memory."""
+"""How many entries are read at a time; vectors on disk may be larger than memory."""
 AT_ONCE = 1 << 16
-"""How many bytes are written at once. Linux keeps what is written together as one page, and maps all of it together:
-with a megabyte at once, a few hundred sequences in random order would bring in the whole file.
+"""How many bytes are written at once. Linux keeps bytes that are written together as one large page and maps all of it:
+with a megabyte at once, reading a few hundred sequences in random order would load the whole file.
 """
 MOST_PAGES = 1 << 29
 """How many bytes of mapped files may be resident before some are dropped."""
@@ -62,7 +62,7 @@ class VectorFile:
         return np.fromfile(self.path, self.dtype, last - first, offset=first * self.dtype.itemsize)
 
     def parts(self) -> Iterator[tuple[int, AnyArray]]:
-        """All entries in shares, each with the number of its first entry."""
+        """All entries, `SHARE` at a time, each time with the number of the first one."""
         for first in range(0, self.size, SHARE):
             yield first, self.part(first, min(first + SHARE, self.size))
 
@@ -122,9 +122,9 @@ class RowsFile:
 
 
 class Pages:
-    """Files that are mapped into memory: those of a folder, and room for what is worked out from them.
+    """Files that are mapped into memory: those of a folder, and temporary ones for vectors computed from them.
 
-    `digests` are those that the files must have; None: any.
+    The files must have the given `digests`; None accepts any.
     """
 
     def __init__(self, folder: Path, digests: Mapping[str, str] | None = None) -> None:
@@ -135,18 +135,18 @@ class Pages:
             Thread(target=_watch, args=[ref(self)], daemon=True).start()
 
     def contents(self) -> Any:
-        """Nothing, for digests (`core.contents`): the vectors count, wherever they lie."""
+        """Nothing, for digests (`core.contents`): only the vectors count, not their folder."""
         return ()
 
     def vector(self, name: str, dtype: type[np.generic]) -> AnyArray:
-        """The vector in a file, to be read only: what is written to it is lost when its pages are dropped."""
+        """The vector in a file, for reading only: changes are lost when its pages are dropped."""
         path = self.folder / name
         try:
             with path.open("rb") as stream:
                 size = os.fstat(stream.fileno()).st_size
                 if size % np.dtype(dtype).itemsize:
                     raise ModelFileError(f"{path} is damaged: it is truncated")
-                # Of the very file that is mapped: another process may exchange the one of this name at any moment.
+                # The digest of the open file, not of the path: another process may replace the file at any moment.
                 if self.digests is not None and _digest(stream) != self.digests.get(name):
                     raise ModelFileError(f"{path} is damaged: it is not as it was written")
                 if not size:
@@ -159,18 +159,18 @@ class Pages:
         return self._watched(content, dtype)
 
     def room(self, size: int, dtype: Any) -> AnyArray:
-        """A vector to write to, in a file beside the folder that has no name and is gone with the vector."""
+        """A vector to write to, in a nameless file beside the folder that vanishes with the vector."""
         n_bytes, beside = max(size, 1) * np.dtype(dtype).itemsize, self.folder.parent
         with _writing(beside), TemporaryFile(dir=beside) as stream:
-            # Reserved at once: later on, a full disk would end the process on the spot.
+            # The disk space is reserved now: running out of it later would kill the process.
             getattr(os, "posix_fallocate", lambda file, _, n: os.truncate(file, n))(stream.fileno(), 0, n_bytes)
             content = mmap.mmap(stream.fileno(), n_bytes)
         return self._watched(content, dtype)[:size]
 
     def _watched(self, content: mmap.mmap, dtype: Any) -> AnyArray:
-        """A vector whose pages are dropped when they are too many."""
+        """A vector whose pages count towards the budget."""
         if hasattr(mmap, "MADV_RANDOM"):
-            content.madvise(mmap.MADV_RANDOM)  # sequences are visited in random order: reading ahead is in vain
+            content.madvise(mmap.MADV_RANDOM)  # sequences are visited in random order: reading ahead is useless
         self._maps.add(content)
         return np.frombuffer(content, dtype=dtype)
 
@@ -184,7 +184,7 @@ class Pages:
         return Rows(*(self.vector(f"{name}.{part}", dtype) for part, dtype in PARTS.items()))
 
     def give_back(self) -> None:
-        """Drop mapped pages from memory, one portion of each file after the other, until the budget is kept."""
+        """Drop mapped pages from memory, portion by portion, until they are within the budget."""
         for _ in range(PORTIONS):
             if _resident_files() - self._others <= MOST_PAGES:
                 break
@@ -214,7 +214,7 @@ class Pages:
 
 
 def _watch(pages: "ref[Pages]") -> None:
-    """Give pages back for as long as anybody needs them."""
+    """Drop pages above the budget again and again, until nobody refers to `pages`."""
     while (found := pages()) is not None:
         found.give_back()
         del found

@@ -4,8 +4,8 @@ The header (the container's metadata entry ``widemargin``) holds the version of 
 predicts, and everything small: labels, templates, a summary of training. Everything large is in tensors, which are
 mapped into memory on loading and read only where prediction touches them.
 
-Reading is done here and not by the safetensors library: that copies every tensor, while these views copy nothing, so
-that a model of a gigabyte is there at once and prediction pays only for the pages it touches. Its writer is used as is.
+The safetensors library writes the files but does not read them: it would copy every tensor. The views made here copy
+nothing, so a model of a gigabyte loads at once, and prediction pays only for the pages it touches.
 """
 
 import json
@@ -88,11 +88,11 @@ def _tensor(content: mmap.mmap, begin: int, entry: Any, place: Place) -> AnyArra
     for name, most in (("shape", len(content)), ("data_offsets", len(content) - begin)):
         many(whole(at_least=0, at_most=most))(entry[name], place.at(name))
     dtype, (first, last), shape = np.dtype(DTYPES[entry["dtype"]]), entry["data_offsets"], entry["shape"]
-    # An empty tensor takes no bytes, whatever its other sizes are, but even these NumPy must be able to multiply.
+    # An empty tensor takes no bytes, whatever its other sizes are, but NumPy must be able to multiply even these.
     if last - first != math.prod(shape) * dtype.itemsize or math.prod(max(each, 1) for each in shape) > MOST:
         raise place.wrong(shape, f"the shape of {last - first} bytes of {entry['dtype']}")
     view: AnyArray = np.frombuffer(content, dtype, math.prod(shape), begin + first).reshape(shape)
-    # Kernels would be compiled anew for numbers that do not lie where a processor expects them.
+    # Kernels would be compiled once more for unaligned arrays.
     return view if view.flags.aligned else view.copy()
 
 
@@ -125,7 +125,7 @@ def _header(name: str, metadata: Any) -> dict[str, Any]:
 
 
 def _parsed(content: str | bytes) -> Any:
-    """The value that this JSON stands for; None if it is not JSON."""
+    """The value of this JSON; None if it is not JSON."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

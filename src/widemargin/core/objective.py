@@ -22,10 +22,10 @@ Kind = Literal["maximum", "smooth"]
 class Objective(Protocol):
     """Turns decoded outputs into cuts.
 
-    A slack is either the ``"maximum"`` of one cut per output, or ``"smooth"``, with its infinitely many tangents as
-    cuts. `requires` names the protocols (`core.examples`) that the examples must offer beyond decoding. `exact` is
-    False if the cuts may fall short of the most violated ones even with exact decoding; then no gap is proven.
-    `times_error` says that the a of a cut is b ψ, not ψ.
+    A slack is either the ``"maximum"`` of one cut per output, or ``"smooth"``, with infinitely many tangents as cuts.
+    `requires` names the protocols (`core.examples`) that the examples must offer beyond decoding. `exact` is False if
+    the cuts may not be the most violated ones even with exact decoding; then no gap is proven. If `times_error`, the a
+    of a cut is b ψ instead of ψ.
     """
 
     kind: ClassVar[Kind] = "maximum"
@@ -34,7 +34,7 @@ class Objective(Protocol):
     times_error: ClassVar[bool] = False
 
     def is_exact(self, examples: Examples) -> bool:
-        """Whether the cuts of these examples are the most violated ones, as far as decoding is exact."""
+        """Whether the cuts of these examples are the most violated ones, provided that decoding is exact."""
         return self.exact
 
     def check(self, examples: Examples) -> None:
@@ -49,7 +49,7 @@ class Objective(Protocol):
         """The most violated cut at `w` of every block of the batch's examples."""
 
     def totals(self, examples: Examples, batches: Sequence[IntVector]) -> Totals | None:
-        """All slacks and the sum of all cuts, if that can be had without a cut for each example; by default None."""
+        """Sums all slacks and all cuts without making a cut per example; None, the default, if that is impossible."""
         return None
 
 

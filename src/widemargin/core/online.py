@@ -1,11 +1,11 @@
 """Training on data that come piece by piece: one epoch over each, with the solver's state carried from one to the next.
 
 Only for solvers that learn from each example as it comes; others would lose the cuts of one piece at the next. Between
-two pieces the state is *packed* (`Online`): a model holds it, and a model file or a pickle, so all of them go on alike,
-bit for bit. Of a vector with a number per weight, only what differs from its most usual value is kept.
+two pieces the state is *packed* (`Online`): models, model files and pickles hold it, so training continues from any of
+them with the same bits. A vector with a number per weight keeps only the entries that differ from its usual value.
 
-A later piece may bring more weights. Those that were there keep what the solver knows about them, wherever they stand
-now; the others begin as in a fresh state.
+A later piece may bring more weights and renumber the old ones. Old weights keep the solver's numbers about them; new
+ones begin as in a fresh state.
 """
 
 from collections.abc import Sequence
@@ -37,11 +37,11 @@ FIELDS = {
 """The fields of `Online` in a header; `vectors` are the usual values."""
 HERE = Place("the model", "online")
 SAMPLE = 1000
-"""How many entries of a vector tell what is usual: of tens of millions, looking at all would take seconds."""
+"""How many entries of a vector are sampled for its usual value: sorting tens of millions would take seconds."""
 
 
 class Thin(NamedTuple):
-    """A vector that has the `usual` value but at the `indices`."""
+    """A vector that has the `usual` value everywhere except at the `indices`."""
 
     usual: float
     indices: IntVector
@@ -49,7 +49,7 @@ class Thin(NamedTuple):
 
     @classmethod
     def of(cls, vector: FloatVector) -> "Thin":
-        """The vector as it is kept; any value may count as usual, and that of most entries saves the most room."""
+        """The vector in thin form; any usual value is correct, and the most frequent one saves the most room."""
         some = np.sort(vector[:: len(vector) // SAMPLE + 1])
         usual = float(some[len(some) // 2]) if len(some) else 0.0
         indices = np.flatnonzero(vector != usual).astype(np.int32)
@@ -66,8 +66,8 @@ class Thin(NamedTuple):
 class Online:
     """A solver between two pieces.
 
-    `examples` is the number of examples of the largest piece so far: the penalty is spread over so many. If `fixed`,
-    the labels are all that will ever occur. `values` and `vectors` are the fields of the solver's state.
+    `examples` is the size of the largest piece so far: the penalty is spread over that many examples. If `fixed`, later
+    pieces bring no new labels. `values` and `vectors` are the fields of the solver's state.
     """
 
     solver: str
@@ -103,7 +103,7 @@ class Online:
         return rng
 
     def resumed(self, solver: Solver, problem: Problem, places: LongVector | None) -> Any:
-        """The state for the weights of `problem`; `places` tell where each was before."""
+        """The state for the weights of `problem`; `places` holds the former place of each, −1 for new ones."""
         state = solver.start(problem)
         content, arrays = dict[str, Any](), dict[str, AnyArray]()
         for each in fields(state):
@@ -132,7 +132,7 @@ class Online:
 
     @classmethod
     def restored(cls, stored: Stored, most: int) -> "Online":
-        """The inverse of `described`; there may be `most` weights."""
+        """The inverse of `described`; there may be at most `most` weights."""
         header = stored.checked({**FIELDS, "n_weights": whole(at_least=0, at_most=most)})
         check_generator(header["rng"], stored.place.at("rng"))
         vectors = {}
@@ -154,14 +154,14 @@ def learn(
     examples: int = 0,
     fixed: bool = False,
 ) -> tuple[Solution, Online]:
-    """Make one epoch over the examples of `problem`: the weights after it, without a certificate, and how to go on.
+    """Make one epoch over the examples of `problem`; return the weights without a certificate, and the packed state.
 
     Parameters
     ----------
     problem, solver : the piece, and a solver that learns piece by piece
     rng : the random generator, that of `before` if there is one
     before : the solver after the last piece; None starts from `w`, or from zero
-    places : the place that each weight had before, -1 if it is new; None if all are where they were
+    places : the former place of each weight, -1 if it is new; None if none has moved
     trace : the epochs before
     examples, fixed : facts for the next piece (`Online`)
     """

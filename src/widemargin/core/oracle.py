@@ -1,9 +1,9 @@
 """The oracle of a problem: it decodes, and answers with cuts.
 
-Solvers learn about the data through it alone, so calls, time, threads and interruption are handled here, once.
+Solvers see the data only through the oracle, so calls, time, threads and interruption are handled here, once.
 
 **Oracles that are cut short** say by how much a slack may exceed that of their cut (`Cuts.excess`). P(w) is computed
-with these upper bounds: the gap is then larger than it need be, but still a proof. Cuts are valid as they are.
+with these upper bounds: the gap is then larger than necessary, but still a proof. The cuts themselves stay valid.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,7 +60,7 @@ class Oracle:
     """Examples under an objective, asked for cuts.
 
     `slacks` are those that `cuts` last saw, each at the weights of that moment; `known` are the cuts that the running
-    solver keeps. Who derives from this has the attributes below.
+    solver keeps. Subclasses provide the attributes below.
     """
 
     examples: Examples
@@ -110,7 +110,7 @@ class Oracle:
     def slacks_of(self, cuts: Cuts, w: FloatVector) -> FloatVector:
         """b − ⟨w, a⟩ of the oracle's `cuts` at `w`.
 
-        An inexact oracle may miss what it found before, so cuts that the solver keeps (`known`) count as well.
+        An inexact oracle may miss outputs that it found before, so cuts that the solver keeps (`known`) count as well.
         """
         slacks = cuts.b - dots(cuts.a, w)
         if self.known is not None and not self.exact:
@@ -134,14 +134,14 @@ class Oracle:
             yield self._ask(self._answer(w, batch), w, batch)
 
     def may_end(self) -> None:
-        """A moment when training may be cut short; for solvers that compute for long between two oracle calls."""
+        """Let training be cut short here; for solvers that compute for long between two oracle calls."""
         if self.meter.watch is not None:
             self.meter.watch(0)
 
     def _answer(self, w: FloatVector, batch: IntVector) -> Answer:
-        """The objective's cuts; some want to be told each slack at `w`, by the known cuts, or else as it was last seen.
+        """The objective's `cuts`, or its `cuts_beyond` with the slacks of the batch at `w`.
 
-        Such an objective has a block per example.
+        These come from the known cuts, or else are the slacks last seen. Such an objective has a block per example.
         """
         if not self.looks_beyond:
             return self.objective.cuts

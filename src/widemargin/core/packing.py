@@ -1,6 +1,6 @@
 """The state of a run as JSON and arrays, and back: dataclasses of arrays, cuts and plain values.
 
-What is unpacked must have the form of a fresh state: the same fields, arrays of the same kinds, values of the same
+Unpacked values must have the form of a fresh state: the same fields, arrays of the same kinds, values of the same
 types. Arrays keep their shape, unless they begin empty; `core.solver.later` declares how long these may become. Cuts
 are checked to the last link (`core.cut_check`). A file of another form was written by another version, or by somebody
 who made its digest fit.
@@ -54,7 +54,7 @@ def unpack(
 ) -> Any:
     """The value given to `pack`; dataclasses and cuts are filled into those of `template`, which has the same form.
 
-    A solver's state is one of a run on `problem`.
+    `problem` is the one that a solver's state belongs to.
     """
     kind, content = _kind(packed, place)
     if is_dataclass(template):
@@ -65,7 +65,7 @@ def unpack(
             part, here = content[each.name], place.at(each.name)
             missing = part == {"value": None} and "None" in str(each.type)
             value = None if missing else unpack(part, getattr(template, each.name), arrays, here, problem)
-            if each.type in (int, "int"):  # a kernel may be compiled for nothing else, and counts on
+            if each.type in (int, "int"):  # kernels are compiled for int64, and will add to it
                 whole(at_least=-(2**62), at_most=2**62)(value, here)
             size = each.metadata.get("size")
             if isinstance(value, np.ndarray) and size and len(value) not in (0, getattr(problem, size)):
@@ -76,7 +76,7 @@ def unpack(
         if kind != "cuts" or not isinstance(content, dict):
             raise misfit(place, "holds no cuts")
         found = {part: _array(name, arrays, place.at(part)) for part, name in content.items()}
-        from widemargin.core.cut_check import flaw  # only what is resumed needs it
+        from widemargin.core.cut_check import flaw  # only resumed runs need it
 
         assert problem is not None, "cuts are of a problem"
         complaint = flaw(found, template.sets, problem.n_weights, products=template.products)
@@ -103,7 +103,7 @@ def _kind(packed: Any, place: Place) -> tuple[Any, Any]:
 
 
 def _is_like(array: AnyArray, fresh: AnyArray) -> bool:
-    """Whether an array has the kind and the shape of a fresh one; what grows begins empty."""
+    """Whether an array has the kind and the shape of a fresh one; an array that begins empty may have grown."""
     return array.dtype == fresh.dtype and (array.shape == fresh.shape or (array.ndim == fresh.ndim and not fresh.size))
 
 
@@ -114,5 +114,5 @@ def _array(name: Any, arrays: Mapping[str, AnyArray], place: Place) -> AnyArray:
 
 
 def misfit(place: Place, complaint: str) -> ModelFileError:
-    """The error about a file that is whole, as its digest says, but of another form."""
+    """The error about a file that matches its digest but has another form."""
     return place.error(f"does not fit this version of widemargin: {place.field} {complaint}; start afresh")

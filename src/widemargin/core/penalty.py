@@ -12,7 +12,7 @@ Cuts that add up to R(v) ≥ β − ⟨v, s⟩ for every v bound the optimum: P*
     "elastic-net"  r*(s) = ½ Σ_j max(|s_j| − λ, 0)²
     "none"         r*(s) = 0 if s = 0, else ∞
 
-R being no less than 0 either, tβ and ts do for every t from 0 to 1, which makes the bound of "l1" finite.
+Since also R ≥ 0, β and s may be replaced by tβ and ts for any t from 0 to 1, which makes the bound of "l1" finite.
 """
 
 from math import inf, sqrt
@@ -27,7 +27,7 @@ from widemargin.core.dense import inner
 
 PENALTIES: tuple[Penalty, ...] = get_args(Penalty)
 HALVINGS = 40
-UNIT = 2.0**-50  # of rounding, with some room
+UNIT = 2.0**-50  # the rounding unit, with some room
 
 
 def formula(penalty: Penalty, l1: float) -> str:
@@ -63,8 +63,8 @@ def best_bound(
 ) -> float:
     """max_t tβ − r*(ts) − t² · quadratic over 0 ≤ t ≤ `most`; `quadratic` is positive or `most` finite, if β > 0.
 
-    `off` is how long the difference between s and the vector that it stands for may be. r* changes by at most
-    t² (‖s‖ · off + ½ off²) on the way from ts to t times that vector, as long as it stays finite.
+    `off` bounds ‖s − s'‖, where s' is the exact vector without rounding. Where r* is finite, r*(ts) and r*(ts') differ
+    by at most t² (‖s‖ · off + ½ off²).
     """
     if not beta > 0.0:
         return 0.0

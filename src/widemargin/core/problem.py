@@ -11,8 +11,8 @@ hinge) on them and s = Σ αa, A_i = Σ α of block i,
 
     P* ≥ max_t  t Σ bα − r*(ts) − t² Σ A_i² / (4 C c_i)
 
-(t ≤ 1 and no last term for the hinge); r* is that of `core.penalty`, ½‖s‖² for ½‖w‖². Where P is smooth the bound
-meets P at the optimum, so solvers without a dual of their own have a certificate, too.
+(t ≤ 1 and no last term for the hinge); `core.penalty` defines r*, ½‖s‖² for ½‖w‖². Where P is smooth the bound equals P
+at the optimum, so solvers without a dual of their own have a certificate, too.
 """
 
 import warnings
@@ -41,14 +41,14 @@ from widemargin.errors import WidemarginError
 
 T = TypeVar("T")
 
-SLIGHT_WEIGHT = 1e-50  # of an example that changes nothing but may overflow what is divided by it
+SLIGHT_WEIGHT = 1e-50  # an example with a smaller weight changes nothing, but dividing by it may overflow
 
 
 class Trainable(Protocol):
     """A function of w that `fit` can minimise: a `Problem`, or the sum over parts (`parts.problem`).
 
-    `slacks` are those that the solver's own oracle calls last saw; `known` are the cuts that it keeps, if it keeps any.
-    `misjudgement` says what is wrong with the oracle, in words; empty if nothing is known to be.
+    `slacks` are those that the solver's own oracle calls last saw; `known` are the cuts that it keeps, or None.
+    `misjudgement` describes an error of the oracle; empty if none was noticed.
     """
 
     C: float
@@ -93,7 +93,7 @@ class Trainable(Protocol):
 class Value:
     """P of slacks, without an oracle: r(w) + C Σ c_i ξ_i or ξ_i², where C multiplies the *sum* of the losses.
 
-    Who derives from this has the attributes below.
+    Subclasses provide the attributes below.
     """
 
     C: float
@@ -103,7 +103,7 @@ class Value:
     c: FloatVector
 
     def check_value(self) -> None:
-        """Raise about the first attribute that is no such thing."""
+        """Raise about the first attribute with an invalid value."""
         if not is_number(self.C) or self.C <= 0:
             raise WidemarginError(f"C must be a positive number, not {self.C!r}")
         if self.loss not in ("squared_hinge", "hinge"):
@@ -151,10 +151,10 @@ class Problem(Oracle, Value):
     l1 : the weight of ‖w‖₁ in the elastic net
     n_threads : how many threads decode a batch; results do not depend on it
     cut_memory : how many megabytes the cuts that a dual solver keeps may take
-    keep_parts : planes, which are sums of cuts, remember how much they hold of every block, so that they can be rebased
+    keep_parts : planes, which are sums of cuts, remember their share of every block, so that they can be rebased
 
-    `n_counted` examples have a positive weight. Cuts of a `convex` problem hold for every w, unlike those of examples
-    that are completed on the way (`core.completion`).
+    `n_counted` examples have a positive weight. The cuts of a `convex` problem hold for every w; those of examples that
+    are completed on the way (`core.completion`) do not.
     """
 
     examples: Examples
@@ -188,7 +188,7 @@ class Problem(Oracle, Value):
             raise WidemarginError(f"{self.objective} is smooth by itself; its loss is 'hinge', not {self.loss!r}")
         check_offers(self.objective, self.objective.requires, self.examples)
         self.objective.check(self.examples)
-        self.looks_beyond = isinstance(self.objective, Beyond)  # a protocol: looking takes longer than some oracles
+        self.looks_beyond = isinstance(self.objective, Beyond)  # checking a protocol takes longer than some oracles
         self.example_weight = checked_weights(self.sample_weight, self.examples.n_examples)
         slight = (self.example_weight > 0) & (self.example_weight <= SLIGHT_WEIGHT)
         if slight.any():
@@ -203,12 +203,12 @@ class Problem(Oracle, Value):
         self.forget()
 
     def cut_store(self, *, products: bool) -> CutStore:
-        """A store for the cuts of all blocks; where examples are on disk, cuts are there, too."""
+        """A store for the cuts of all blocks; on disk if the examples are."""
         room = self.examples.pages.room if isinstance(self.examples, OnDisk) else None
         return CutStore(self.n_blocks, self.cut_memory, products=products, room=room)
 
     def visits(self, w: FloatVector, wants: Wants = "sum") -> Iterator[Visit]:
-        """A full pass at `w`: slacks and cuts, batch by batch, or the sum of all cuts where that is quicker to have."""
+        """A full pass at `w`: slacks and cuts, batch by batch, or the sum of all cuts where that is faster."""
         if self.summed is not None and wants != "cuts":
             yield self.summed.visit(self, w, wants)
         else:
@@ -228,7 +228,7 @@ class Problem(Oracle, Value):
     ) -> tuple[float, FloatVector]:
         """R(w) = C Σ c_i ℓ(ξ_i(w)) and −∇R(w), by a full pass of the oracle; the slacks there are remembered.
 
-        `each` is given the cuts of every batch and the slopes α of their blocks; without it, sums will do.
+        `each` is called with the cuts of every batch and the slopes α of their blocks.
         """
         total, a = 0.0, np.zeros(self.n_weights)
         for visit in self.visits(w, "sum" if each is None else "cuts"):
@@ -258,10 +258,11 @@ class Problem(Oracle, Value):
         return total, ledger.evidence(np.inf if self.loss == "squared_hinge" else 1.0)
 
     def _smooth_tangents(self, w: FloatVector, found: FloatVector | None) -> tuple[float, Evidence]:
-        """The same for smooth objectives, whose cuts are expectations: b is ξ + ⟨w, a⟩ only up to rounding.
+        """`tangents` of smooth objectives, whose cuts are expectations: b is ξ + ⟨w, a⟩ only up to rounding.
 
-        How much that is depends on the size of scores, which cuts at w = 0 show: those at `w` hide what is certain.
-        Weights that are worse than 0 may have scores of any size, so that their tangents prove nothing.
+        The rounding error depends on the size of the scores. Cuts at w = 0 show that size; in cuts at `w`, features
+        that are certain cancel out. Weights with P(w) > P(0) may have scores of any size, so their tangents prove
+        nothing.
         """
         total, at_zero, ledger = 0.0, 0.0, Ledger(self.n_weights)
         for visit, before in zip(self.visits(w), self.visits(np.zeros(len(w))), strict=True):
@@ -270,13 +271,13 @@ class Problem(Oracle, Value):
             visit.enter(alpha, ledger)
             scores = visit.sizes(alpha, w) + before.sizes(alpha, w)
             ledger.linear -= smooth_doubt(alpha, visit.slacks + before.slacks + scores)
-            ledger.reach += float(alpha.sum())  # expectations are off even where they add up to 0
+            ledger.reach += float(alpha.sum())  # expectations have rounding errors even if they cancel to 0
         if self.regulariser(w) + self.C * total > self.C * at_zero:
             ledger.linear = 0.0
         return total, ledger.evidence(1.0)
 
     def _total(self, visit: Visit, found: FloatVector | None) -> float:
-        """Σ c_i ℓ of a visit's slacks, or of the upper bounds on them, which are written to `found`."""
+        """Σ c_i ℓ of the upper bounds on a visit's slacks, which are written to `found`."""
         if isinstance(visit, CutVisit) and self.exact and not self.misjudgement:
             self.misjudgement = find_misjudgement(self, visit)
         if found is not None:
@@ -334,6 +335,6 @@ def in_shares(examples: Examples, task: Callable[[IntVector], T], n_threads: int
 def predict(examples: Examples, w: Any, n_threads: int = 1) -> list[Outputs]:
     """The plain argmax outputs of all examples: a list with the outputs of one batch per thread.
 
-    `w` is a weight vector, or whatever else `examples.decode` accepts as one.
+    `w` is a weight vector, or anything else that `examples.decode` accepts.
     """
     return in_shares(examples, partial(examples.decode, w), n_threads)

@@ -1,7 +1,7 @@
-"""Several beginnings: local optima differ, so train from different completions and keep the best objective.
+"""Restarts: local optima differ, so train from several first completions and keep the run with the best objective.
 
-Each run has a thread of its own and decodes on it. Where batches are decoded in less time than it takes to wake a
-thread a few times, runs would mostly wait for each other's Python; then they are made one after the other.
+Each run trains and decodes on a thread of its own. If decoding a batch takes less time than waking a thread a few
+times, runs would mostly wait for the interpreter lock, so they are made one after the other.
 """
 
 import os
@@ -44,15 +44,15 @@ def fit_best(
 ) -> Solution:
     """The best of `n_restarts` runs on latent examples; `problem.n_threads` of them at a time, where that is faster.
 
-    The first run is the one that `fit_latent` makes, the others begin at random. Ctrl-C ends all of them and keeps the
-    best so far. The number of threads does not change the result.
+    The first run begins with `init`, the others with random completions. Ctrl-C ends all of them and keeps the best so
+    far. The number of threads does not change the result.
 
     Parameters
     ----------
     problem, solver : what to minimise, and how
-    n_restarts : how many runs; with several, each has a checkpoint of its own, `checkpoint` with its number behind
-    completion : ``"cccp"``, in rounds (`fit_latent`), or ``"online"``, at every visit (`fit_completing`); where the
-        objective sums over completions, there is nothing to choose, and it is minimised as it is
+    n_restarts : how many runs; with several, run k = 0, 1, … saves to `checkpoint.k`
+    completion : ``"cccp"``, in rounds (`fit_latent`), or ``"online"``, at every visit (`fit_completing`); ignored if
+        the objective sums over completions, since no completion is chosen then
     rounds, init, seed, callbacks, checkpoint, options : as in `fit_latent`; callbacks hear of one run at a time
     """
     if n_restarts < 1:
@@ -103,7 +103,7 @@ def fit_best(
 
 
 def _is_worth_threads(problem: Problem) -> bool:
-    """Whether decoding a batch takes long compared with what Python does around it."""
+    """Whether decoding a batch takes long compared with waking threads."""
     work = problem.examples.work
     return work is not None and bool(len(work)) and problem.batch_size * float(work.mean()) > SOME * WAKING
 
@@ -118,7 +118,7 @@ def fit_completing(problem: Problem, solver: Solver, *, init: Any = "rule", seed
 
 
 def completing(problem: Problem, solver: Solver, init: Any, rng: np.random.Generator) -> Problem:
-    """The problem with examples that are completed on the way, or summed over."""
+    """The problem with examples that are completed, or summed over completions, whenever they are visited."""
     summed = sums_completions(problem)
     if summed and not (solver.online or solver.descends):
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""Rounds of learning with latent variables: how they follow each other, when one is over, and how far they have come.
+"""Rounds of learning with latent variables: their settings, their stop rule, and their state between two rounds.
 
 `core.latent` makes the rounds.
 """
@@ -15,7 +15,7 @@ from widemargin.core.stop import Stop
 from widemargin.errors import WidemarginError
 
 LOOSEST = 0.1  # the gap of the first round
-SHARE = 1.0  # a round ends when what is left to gain is at most this share of what has been gained
+SHARE = 1.0  # a round ends when the gain that is still possible is at most this share of its gain so far
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +25,10 @@ class Rounds:
     Parameters
     ----------
     most : stop after this many rounds
-    tol : stop when a round is proven not to lower the objective by more than this share of it; without proofs, when
-        it has not. 0 leaves this to the gap that is asked for
+    tol : stop when a round provably cannot lower the objective by more than this share; without proofs, when it did
+        not. 0 uses the gap that is asked for instead
     self_paced : let easy examples take part first: by ``"slack"`` or ``"uncertainty"``
-    rebase : carry cuts and their α over to the next round; False begins each round with nothing
+    rebase : carry cuts and their α over to the next round; False begins each round without cuts
     loose : end rounds when they have gained enough; False solves each to the gap asked for and to `tol`
     """
 
@@ -49,11 +49,11 @@ class Rounds:
 
 @dataclass(slots=True)
 class Course:
-    """Everything that the rounds still to come depend on; a checkpoint keeps it, and a resumed run goes on from it.
+    """Everything that later rounds depend on; a checkpoint keeps it, and a resumed run continues from it.
 
-    The running round's completions are the best at `w`, the weights after the last one; in the first round they come
-    from `seed`. `objective` is that of `w`, `best_w` are the weights that scored best, and `limit` is how easy the
-    examples must be that take part.
+    The completions of the running round are the best at `w`, the weights after the previous round; in the first round
+    they come from `seed`. `objective` is that of `w`, and `best_w` are the weights that scored best. Examples that are
+    harder than `limit` do not take part.
     """
 
     seed: int = 0
@@ -70,7 +70,7 @@ class Course:
     seconds: float = 0.0
 
     def check(self, place: Place, n_weights: int, n_examples: int) -> None:
-        """Raise an error about the first field that no run can have."""
+        """Raise an error about the first field with an impossible value."""
         many(row(*(ROUND[name] for name in Round._fields)))(self.rounds, place.at("rounds"))
         many(row(*(EPOCH[name] for name in Epoch._fields)))(self.trace, place.at("trace"))
         whole(at_least=0)(self.seed, place.at("seed"))
@@ -81,7 +81,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enough(Stop):
-    """When a round has been solved well enough, given the objective `base` before it."""
+    """Stops a round that has been solved well enough, given the objective `base` before it."""
 
     base: float = np.inf
     loose: bool = True

@@ -1,4 +1,4 @@
-"""The result of training: weights, how they were reached, and how far from the optimum they can be at most."""
+"""The result of training: weights, the trace of the run, and a bound on the distance from the optimum."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -18,8 +18,8 @@ class Epoch(NamedTuple):
     """One row of the training trace, taken after an epoch.
 
     `primal` is the objective as seen by the epoch's own oracle calls, each at the weights of that moment: an estimate
-    that costs nothing. When `certified`, it comes from a full oracle pass at the weights after the epoch, and
-    `gap` = (primal − dual) / primal is then a proven bound on the relative distance to the optimum.
+    that costs nothing. If `certified`, it comes from a full oracle pass at the weights after the epoch, and
+    `gap` = (primal − dual) / primal is a proven bound on the relative distance to the optimum.
     """
 
     epoch: int
@@ -32,7 +32,7 @@ class Epoch(NamedTuple):
     certified: bool
 
     def figures(self, between: str = ", ") -> str:
-        """Objective, gap and development score, as far as they are known, for people.
+        """Objective, gap and development score in words; unknown ones are left out.
 
         >>> Epoch(3, 0.5, 60, 250.5, 219.2, 0.125, None, False).figures()
         'objective 250.5, gap 12.5 %'
@@ -60,11 +60,11 @@ EPOCH: Fields = {**_COURSE, "score": optional(number(finite=False))}
 
 
 class Round(NamedTuple):
-    """One round of learning with latent variables (`core.latent`): what is hidden was filled in, then w was found.
+    """One round of learning with latent variables (`core.latent`): completions were filled in, then w was found.
 
-    `objective` is the one that is not convex, at the weights after the round. `gap` is that of the round's convex
-    problem, of which `epochs` were made. `changed` completions are others at the new weights. All `examples` take part,
-    unless learning is self-paced.
+    `objective` is the non-convex one, at the weights after the round. `gap` is that of the round's convex problem,
+    which took `epochs`. `changed` is the number of completions that differ at the new weights, `examples` the number of
+    examples that took part: all, unless learning is self-paced.
     """
 
     round: int
@@ -108,13 +108,13 @@ class Solution:
     `epoch` is the epoch that the weights come from: the best on the development data if there were any, else the last;
     early ones of a dual solver are averages up to that epoch (`core.loop.fit`).
     `cuts` are the final working sets of a dual solver; another run can start from them. `slacks` are those of every
-    block at `w`, if a full pass has seen them. `state` is that of a solver that learns piece by piece, if it is needed
-    to go on (`Solver.goes_on_from`). `doubt` says why nothing is proven although a full pass was made: a number that is
-    not finite, or a lower bound above the objective. `shortfall` says by how much the gap that was asked for has been
-    missed.
+    block at `w`, if a full pass was made there. `state` is the state of a solver that learns piece by piece, if it
+    needs one to go on (`Solver.goes_on_from`). `doubt` says why nothing is proven although a full pass was made: a
+    number that is not finite, or a lower bound that is useless or above the objective. `shortfall` says by how much the
+    gap missed the one that was asked for.
 
-    With latent variables `primal` is the objective, which is not convex, `dual` and `gap` are those of the last round's
-    convex problem, and `restarts` holds the objectives of all runs, of which this is the best.
+    With latent variables `primal` is the non-convex objective, `dual` and `gap` belong to the last round's convex
+    problem, and `restarts` holds the objectives of all runs; this solution is the best of them.
     """
 
     w: FloatVector
@@ -136,7 +136,7 @@ class Solution:
     state: Any = field(default=None, repr=False, compare=False)
 
     def __eq__(self, other: object) -> bool:
-        """Whether weights and course are the same; arrays have no truth value, which dataclasses would ask for."""
+        """Whether weights and summaries are equal; a dataclass would ask arrays for a truth value, which they lack."""
         if not isinstance(other, Solution):
             return NotImplemented
         return np.array_equal(self.w, other.w) and self.summary() == other.summary()
@@ -155,7 +155,7 @@ class Solution:
 
     @classmethod
     def restored(cls, w: FloatVector, summary: Mapping[str, Any]) -> "Solution":
-        """The solution with the weights `w` that `summary`, which fits `SOLUTION`, describes."""
+        """The solution with the weights `w` and this `summary`, which fits `SOLUTION`."""
         known = {each.name: summary[each.name] for each in fields(cls) if each.name in summary}
         rows = (Epoch(**{name: row[name] for name in Epoch._fields}) for row in summary["trace"])
         rounds = (Round(**{name: row[name] for name in Round._fields}) for row in summary.get("rounds", ()))
@@ -201,14 +201,14 @@ class Solution:
 
 
 def percent(gap: float, blank: str = " ") -> str:
-    """A proven share in per cent, rounded up: what is proven must not be overstated.
+    """A proven share in per cent, rounded up, so as not to claim more than is proven.
 
     >>> percent(0.0099101), percent(0.0), percent(5e-324)
     ('0.992 %', '0 %', '1e-99 %')
     """
     if gap <= 0:
         return f"0{blank}%"
-    value = min(max(100 * gap, 1e-99), 1e99)  # beyond which powers of 10 overflow
+    value = min(max(100 * gap, 1e-99), 1e99)  # powers of 10 overflow beyond these
     scale = 10.0 ** (2 - floor(log10(value)))
     return f"{ceil(value * scale) / scale:.3g}{blank}%"
 
@@ -216,7 +216,7 @@ def percent(gap: float, blank: str = " ") -> str:
 def relative_gap(primal: float | None, dual: float | None) -> float | None:
     """(P − D) / P, at least zero: an estimate of P may lie below D, a certified P only by rounding.
 
-    None where either is missing or not finite.
+    None if either is missing or not finite.
     """
     if primal is None or dual is None or not (isfinite(primal) and isfinite(dual)):
         return None
@@ -224,7 +224,7 @@ def relative_gap(primal: float | None, dual: float | None) -> float | None:
 
 
 def proven_gap(primal: float, dual: float | None) -> tuple[float | None, str | None]:
-    """The gap that P(w) of a full pass and a lower bound prove; where they cannot be right, None and the reason.
+    """The gap that P(w) of a full pass and a lower bound prove; None and the reason if they contradict each other.
 
     >>> proven_gap(2.0, 1.5), proven_gap(float("nan"), 1.0)
     ((0.25, None), (None, 'the objective is nan'))

@@ -30,7 +30,7 @@ def number(
 ) -> Any:
     """A hyper-parameter with a range: `least` ≤ value ≤ `most`, `above` < value < `below`.
 
-    It is checked when a solver is made. Only if it `may_be_infinite` ∞ is in its range.
+    It is checked when a solver is made. ∞ is allowed only if it `may_be_infinite`.
     """
     limits = {"least": least, "above": above, "most": most, "below": below, "may_be_infinite": may_be_infinite}
     return field(default=default, metadata=limits)
@@ -42,27 +42,27 @@ def choice(default: str, *others: str) -> Any:
 
 
 def later(size: str) -> Any:
-    """A vector in a state that is empty at first, and then has the size of the problem named, such as "n_weights"."""
+    """A vector in a state that is empty at first; later its length is the problem's `size`, such as "n_weights"."""
     return field(default_factory=lambda: np.empty(0), metadata={"size": size})
 
 
 DERIVED: Any = field(metadata={"derived": True})
-"""A field of a state that every epoch works out anew from the others, which are up to date between two epochs."""
+"""A field of a state that every epoch computes anew from the other fields."""
 
 
 class Carried(Protocol):
-    """What one run leaves for the next: the cuts of every block (`CutStore`), or planes (`solvers.planes`).
+    """Cuts that one run leaves for the next: those of every block (`CutStore`), or planes (`solvers.planes`).
 
-    `origin` is the problem that they belong to (`core.contents`); None if whoever passes them on vouches for them.
+    `origin` is the problem that they belong to (`core.contents`); None if the caller vouches for them.
     """
 
     origin: Any
 
     def rebased(self, shifts: Rows, *, times_error: bool) -> "Carried":
-        """The same after φ(gold) of every block has moved by its row of `shifts` (`CutStore.rebased`)."""
+        """The cuts after φ(gold) of every block has moved by its row of `shifts` (`CutStore.rebased`)."""
 
     def renumbered(self, new: Renumbering) -> "Carried":
-        """The cuts whose blocks and weights are those of another problem, too, as it numbers them."""
+        """The cuts whose block and weights exist in another problem, too, in its numbering."""
 
 
 class Solver(Protocol):
@@ -72,19 +72,19 @@ class Solver(Protocol):
 
     `losses`, `penalties`, `kinds` : what it can minimise, its preferred loss first; `kinds` are kinds of objectives
     `online` : it learns from each example as it comes, so `partial_fit` makes sense
-    `goes_on_from` : what `partial_fit` can go on from after `fit`: any weights; only its own, since the length of its
-        steps does not depend on the others; or only its own state, which then says how long the steps are
+    `goes_on_from` : what `partial_fit` can go on from after `fit`: any weights; only the weights of this solver; or
+        only its own state, which holds the length of the next steps
     `descends` : it asks for values and gradients only, so P need not be convex
-    `heeds_errors` : how large errors are makes a difference to it
+    `heeds_errors` : the sizes of errors matter to it
     `mixes` : its states are `Movable`, so that the weights of runs on several parts can be mixed (`parts`)
     `usual_epochs` : how many epochs are enough where no gap tells when to stop; None for solvers that prove one
 
-    `problem` is a `Problem`, or for solvers that work on several parts of the data their sum (`parts.problem`).
+    `problem` is a `Problem`, or a sum over parts of the data (`parts.problem`).
 
-    A state is a dataclass of arrays, numbers and `CutStore`s, so that a checkpoint can hold it. `later` declares how
-    long an array may become that is empty at first. If the state has a method ``flaw(problem)``, it says why what was
-    read from a checkpoint is no state of a run on the problem, in words; empty if it may be one. The state of an
-    `online` solver has a float for each weight in all its arrays, but for those that are `DERIVED`.
+    A state is a dataclass of arrays, numbers and `CutStore`s, so that a checkpoint can hold it. `later` declares the
+    later length of an array that is empty at first. A state may have a method ``flaw(problem)``, which checks a state
+    that was read from a checkpoint: it returns why no run on the problem can have it, or "". All arrays in the state of
+    an `online` solver have a float for each weight, except those that are `DERIVED`.
     """
 
     losses: ClassVar[tuple[Loss, ...]] = ("squared_hinge", "hinge")
@@ -97,7 +97,7 @@ class Solver(Protocol):
     mixes: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse values outside of what `number` and `choice` declare."""
+        """Refuse values that `number` and `choice` do not allow."""
         own: Any = self
         for each in fields(own) if is_dataclass(own) else ():
             if "least" in each.metadata:
@@ -124,20 +124,20 @@ class Solver(Protocol):
     def start(self, problem: Any, w: FloatVector | None = None, cuts: Any = None) -> Any:
         """A fresh state: near the weights `w` if given, or at the dual point that `cuts` hold if given.
 
-        `cuts` are what `carried` returned for another state, rebased if gold has changed since.
+        `cuts` come from `carried` of another state, rebased if gold has changed since.
         """
 
     def seasoned(self, problem: Any, state: Any, examples: int) -> None:
-        """Count the weights of a fresh state as the result of one epoch over so many examples, more than there are."""
+        """Treat the weights of a fresh state as the result of one epoch over this many examples."""
         return
 
     def epoch(self, problem: Any, state: Any, rng: np.random.Generator) -> None:
         """Visit every block once, changing `state` in place; it is consistent whenever `problem` is asked for cuts."""
 
     def inform(self, problem: Any, state: Any) -> None:
-        """Called when the problem's `slacks` are those at the state's weights, of all blocks that were visited before.
+        """Use the problem's `slacks`, which are now those of all blocks at the state's weights.
 
-        That is so after a pass that should have proven a gap but did not; by default, nothing is made of it.
+        Called after a full pass that did not prove the gap it was made for. By default nothing happens.
         """
         return
 
@@ -145,18 +145,18 @@ class Solver(Protocol):
         """The weights of the state; may share memory with it."""
 
     def dual(self, problem: Any, state: Any) -> float | None:
-        """A lower bound on P at every w, as far as the solver knows; None for solvers without one.
+        """The solver's own lower bound on the least P; None for solvers without one.
 
-        It decides when to stop, and proves nothing: a certificate is made of `evidence`.
+        It decides when to try a certificate, but proves nothing: a certificate is made of `evidence`.
         """
         return None
 
     def evidence(self, problem: Any, state: Any) -> Evidence | None:
-        """The α and cuts of the state, summed up; None for solvers without, which are certified by `Problem.bounds`."""
+        """The state's cuts summed up with their α; None for solvers without cuts, which `Problem.bounds` certifies."""
         return None
 
     def ended(self, problem: Any, state: Any) -> str:
-        """Why the solver itself has come to an end after an epoch, in a word; empty if it can go on."""
+        """Why the solver cannot go on after an epoch, in a word; empty if it can."""
         return ""
 
     def carried(self, problem: Any, state: Any) -> Carried | None:
@@ -168,10 +168,10 @@ class Solver(Protocol):
         return None
 
     def on_a_part(self) -> "Solver | None":
-        """The solver for one part of the blocks while others change w, too (`parts`); None if it cannot do that.
+        """The solver for one part of the blocks while other parts change w, too (`parts`); None if there is none.
 
-        It can if its epochs keep ``state.w`` and the α of ``state.store`` together, step by step, and never compute the
-        one from the other.
+        Its epochs must change ``state.w`` and the α of ``state.store`` together, step by step, and never compute one
+        from the other.
         """
         return None
 
@@ -188,7 +188,7 @@ class Movable(Protocol):
 
 
 def start_weights(problem: Problem, w: FloatVector | None, cuts: Any) -> FloatVector:
-    """The weights where a primal solver starts: zero, a copy of `w`, or what `cuts` combine to."""
+    """The weights where a primal solver starts: zero, a copy of `w`, or Σ αa of `cuts`."""
     if isinstance(cuts, CutStore):
         return cuts.combination(problem.n_weights)
     if cuts is not None:

@@ -42,7 +42,7 @@ def boundaries(lengths: Iterable[int] | LongVector) -> LongVector:
 
 
 def sums(values: AnyArray, indptr: LongVector) -> FloatVector:
-    """The sum of the values of each part; parts begin at `indptr`.
+    """The sums of values[indptr[r]:indptr[r + 1]], for every r.
 
     >>> sums(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
     array([3., 0., 3.])
@@ -87,7 +87,7 @@ def scaled(rows: Rows, factors: FloatVector) -> Rows:
 
 
 def absolute(rows: Rows) -> Rows:
-    """The rows with the sizes of their entries."""
+    """The rows with the absolute values of their entries."""
     return rows._replace(values=np.abs(rows.values))
 
 
@@ -168,6 +168,7 @@ def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, writ
     table = fitting(table, end - begin)
     mask = len(table) - 1
     fill = write
+    # In place, since `fill` never overtakes k. The table holds where an index was written, not the index itself.
     for k in range(begin, end):
         index, value = indices[k], values[k]
         h = (int(index) * 40503) & mask
@@ -210,6 +211,7 @@ def plus(rows: Rows, factors: FloatVector, others: Rows, which: IntVector) -> Ro
         for k in range(begin, stop):
             out.indices[write], out.values[write] = others.indices[k], factors[r] * others.values[k]
             write += 1
+        # Rows that gain nothing are only copied: their entries are distinct already.
         end = coalesce(out.indices, out.values, end, write, end, table) if stop > begin else write
         out.indptr[r + 1] = end
     return Rows(out.indptr, out.indices[:end], out.values[:end])

@@ -18,11 +18,11 @@ class Stop:
     Parameters
     ----------
     epochs : after this many epochs
-    seconds : early enough that the closing certificate is finished within this time, too; compiling does not count
+    seconds : early enough to finish the closing certificate within this time; compiling does not count
     gap : when the relative duality gap is proven to be at most this; if the oracle is not exact, when a full pass
         shows a gap of at most this
-    patience : after this many epochs in a row without a better development score; those in which a dual solver still
-        has a gap above 20 % do not count
+    patience : after this many epochs in a row without a better development score; epochs of a dual solver with a gap
+        above 20 % do not count
     """
 
     epochs: int | None = 20
@@ -45,19 +45,19 @@ class Stop:
         return self.gap is not None and gap <= self.gap
 
     def suffices(self, primal: float | None, dual: float | None) -> bool:
-        """Whether these, if they were proven, would be good enough."""
+        """Whether these values would be good enough if they were proven."""
         gap = relative_gap(primal, dual)
         return gap is not None and primal is not None and self.is_close(gap, primal)
 
     def is_missed_by(self, gap: float | None) -> bool:
-        """Whether a gap was asked for that is smaller than this one."""
+        """Whether this gap is larger than the one that was asked for."""
         return self.gap is not None and (gap is None or gap > self.gap)
 
     def reason(self, row: Epoch | None, *, exact: bool = True, waited: int = 0, own: str = "") -> str:
-        """The rule that holds after the epoch of `row`, None before the first; empty if training goes on.
+        """The rule that holds after the epoch of `row` (None before the first); empty if training goes on.
 
-        `waited` epochs have tried the patience, and `own` is why the solver itself cannot go on. With an inexact oracle
-        no gap is ever proven; one seen in a full pass is as good as it gets.
+        `waited` counts epochs in a row without a better score, and `own` is why the solver itself cannot go on. With an
+        inexact oracle no gap is ever proven, so the gap of a full pass is enough.
         """
         if row is None:
             return "epochs" if self.epochs == 0 else ""
@@ -89,7 +89,7 @@ class Callback:
         """One of several runs is about to begin, such as ``restart 2/5`` or ``C 0.1``."""
 
     def on_read(self, n_examples: int, megabytes: float) -> None:
-        """So many examples have been read, which take so many megabytes on disk (`tasks.out_of_core`)."""
+        """`n_examples` have been read so far, and take this many megabytes on disk (`tasks.out_of_core`)."""
 
     def on_start(self, max_epochs: int | None, n_examples: int) -> None:
         """Training begins."""

@@ -1,8 +1,7 @@
-"""The contents of a file as its readers ask for them: every field and every tensor is checked on the way out.
+"""The contents of a file as its readers ask for them: every field and every tensor is checked when it is read.
 
-Kernels trust what they are given, so nothing leaves here with another type, shape or range than was asked for.
-Tensors are asked for with the sizes that the header claims: these are compared with the bytes that are there before
-anything is allocated.
+Kernels trust their arguments, so every value returned here has the type, shape and range that were asked for. The sizes
+that a header claims are compared with the stored tensors before anything is allocated.
 """
 
 import json
@@ -21,7 +20,7 @@ T = TypeVar("T")
 
 
 class Stored(NamedTuple):
-    """A header, or an object in it, and all tensors of its file; the names of those that belong to it have a prefix."""
+    """A header, or an object in it, and all tensors of its file; the names of its own tensors have the `prefix`."""
 
     place: Place
     header: Any
@@ -29,7 +28,7 @@ class Stored(NamedTuple):
     prefix: str = ""
 
     def checked(self, fields: Fields, perhaps: Fields | None = None) -> dict[str, Any]:
-        """The header, which has these fields, and `perhaps` those."""
+        """The header, checked to have all of `fields`, and perhaps some of `perhaps`."""
         found: dict[str, Any] = record(fields, perhaps)(self.header, self.place)
         return found
 
@@ -42,7 +41,7 @@ class Stored(NamedTuple):
         return self.part(name)._replace(prefix=f"{self.prefix}{name}.")
 
     def made(self, make: Callable[..., T], *args: Any, **options: Any) -> T:
-        """The result of `make`; if it refuses what the header holds, an error that names the file."""
+        """The result of `make`; its errors become errors about the file."""
         try:
             return make(*args, **options)
         except ModelFileError:
@@ -53,7 +52,7 @@ class Stored(NamedTuple):
             raise ModelFileError(f"{self.place.file} needs more memory than there is") from None
 
     def tensor(self, name: str, dtype: type[np.generic], shape: Sequence[int | None]) -> AnyArray:
-        """The tensor `name` of this kind and shape, in which None is any size."""
+        """The tensor `name`, checked to have this type and shape; None in the shape is any size."""
         if self.prefix + name not in self.tensors:
             raise self._tensor(name).missing()
         found = self.tensors[self.prefix + name]
@@ -63,7 +62,7 @@ class Stored(NamedTuple):
         return found
 
     def vector(self, name: str, dtype: type[np.generic], size: int | None = None) -> AnyArray:
-        """The tensor `name`, a vector of this kind and perhaps this size."""
+        """The tensor `name`, a vector of this type, and of this size if given."""
         return self.tensor(name, dtype, [size])
 
     def indices(self, name: str, dtype: type[np.signedinteger[Any]], below: int) -> AnyArray:
@@ -83,9 +82,9 @@ class Stored(NamedTuple):
         return Rows(indptr, indices, values)
 
     def strings(self, name: str, n: int | None = None) -> Callable[[], list[str]]:
-        """A function that decodes the strings that `pack_strings` packed: prediction does without feature names."""
+        """A function that decodes the strings of `packed_strings`; prediction never calls it for feature names."""
         text, lengths = self.vector(f"{name}.text", np.uint8), self.vector(f"{name}.lengths", np.int64, n)
-        # Each on its own, too: a sum of large numbers may overflow and be right by chance.
+        # Each length is checked, too: a sum of large numbers may overflow and be right by chance.
         if ((lengths < 0) | (lengths > len(text))).any() or lengths.sum() != len(text):
             raise self._damaged(f"{name}.lengths", f"does not add up to the {len(text)} bytes of the text")
         return partial(_decoded, self._tensor(f"{name}.text"), text, lengths)

@@ -2,9 +2,9 @@
 
     R(w) = C Σ c_i ℓ(ξ_i(w)),   −∇R(w) = Σ α_i a_i,   α_i = C c_i ℓ'(ξ_i)
 
-Whoever sums over all examples goes through `Problem.visits` and need not know which of the two a visit has. Examples
-that offer `SummedMarginals` sum the tangents a_i of a smooth objective without making them (`core.examples.Totals`).
-They do so in batches that are fixed once, whatever the number of threads, and so is the result.
+Code that sums over all examples uses `Problem.visits` and need not know which kind of visit it gets. Examples that
+offer `SummedMarginals` sum the tangents a_i of a smooth objective without making them (`core.examples.Totals`). Their
+batches are fixed once, so the result does not depend on the number of threads.
 """
 
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 PASS_BATCH, SMOOTH_PASS_BATCH = 1024, 128
 PASS_BYTES = 128e6
-MISJUDGED = 1e-6  # how far below gold's, relatively, rounding may let the score of an argmax appear
+MISJUDGED = 1e-6  # how far the score of an argmax may seem to lie below that of gold, relatively, by rounding
 MOST_BATCHES = 64
 BATCH_WORK = 1000.0  # µs of decoding; summing takes a few times as long
-ROUND_WORK = 50_000.0  # between two moments at which training may end
+ROUND_WORK = 50_000.0  # µs between two moments at which training may end
 
 
 Wants = Literal["slacks", "sum", "cuts"]
@@ -52,7 +52,7 @@ class CutVisit(NamedTuple):
         return self.slacks + self.cuts.excess if len(self.cuts.excess) else self.slacks
 
     def added(self, alpha: FloatVector, a: FloatVector) -> FloatVector:
-        """a + Σ αa, in place of `a`."""
+        """a + Σ αa, written to `a`."""
         add_rows(alpha, self.cuts.a, a)
         return a
 
@@ -61,12 +61,12 @@ class CutVisit(NamedTuple):
         ledger.add(alpha, self.cuts.b, self.cuts.a)
 
     def sizes(self, alpha: FloatVector, w: FloatVector) -> FloatVector:
-        """How large the terms of each ⟨w, a⟩ are together."""
+        """Σ_j |w_j a_j| of each cut."""
         return dots(absolute(self.cuts.a), np.abs(w))
 
 
 class SumVisit(NamedTuple):
-    """All blocks of a smooth problem with their slacks at `w`, and Σ αa of them all; no `a` where slacks suffice."""
+    """All blocks of a smooth problem with their slacks at `w`, and a = Σ αa over all; `a` is empty if not wanted."""
 
     block: IntVector
     slacks: FloatVector
@@ -87,7 +87,7 @@ class SumVisit(NamedTuple):
         ledger.add_sum(len(alpha), inner(alpha, self.slacks) + inner(self.w, self.a), self.a)
 
     def sizes(self, alpha: FloatVector, w: FloatVector) -> FloatVector:
-        """The mean over all blocks, which is all that is known."""
+        """The mean of Σ_j |w_j a_j| over all blocks, since only the sum of their cuts is known."""
         return np.full(len(alpha), inner(np.abs(w), np.abs(self.a)) / alpha.sum())
 
 
@@ -95,9 +95,9 @@ Visit: TypeAlias = CutVisit | SumVisit
 
 
 def find_misjudgement(problem: "Problem", visit: CutVisit) -> str:
-    """What is wrong if an output is worth less than gold, whose cut is 0: no argmax returns it where gold is possible.
+    """A description of an output that is worth less than gold, or "".
 
-    Empty if nothing is.
+    The cut of gold is 0, so an argmax never has a negative slack, except where gold is out of reach.
     """
     cuts, slacks, examples = visit.cuts, visit.above, problem.examples
     low = np.flatnonzero(slacks < 0.0)
@@ -131,7 +131,7 @@ def pass_batches(problem: "Oracle") -> list[IntVector]:
 class SummedPass:
     """The batches of a pass over `examples`, their work in µs of decoding, and the sums over them.
 
-    `rounds` holds the numbers of the batches between two moments at which training may end, and their examples.
+    Training may end between two `rounds`; each holds the numbers of its batches and its number of examples.
     """
 
     examples: IntVector
@@ -161,7 +161,7 @@ class SummedPass:
 
 
 def summed_pass(problem: "Problem") -> SummedPass | None:
-    """How to make full passes over a smooth problem; None if each example needs a cut of its own."""
+    """The full pass over a smooth problem; None if each example needs a cut of its own."""
     examples, work = problem.weighted, problem.examples.work
     if problem.objective.kind != "smooth" or work is None or not len(examples):
         return None

@@ -1,9 +1,9 @@
 """Dask carries calls to parts, and their replies back.
 
-A part lives on a worker, where its tasks must run. If that worker is gone, the part is lost, and is rebuilt on another
-(`parts.team`). So it is if the worker is silent (`cluster`), or if the part takes `patience` times as long as is usual:
-a slow worker does not hold up a round for ever. Whichever answers first then wins. The result is the same wherever a
-part is. No wait for a worker is longer than a `TICK`, since training may have to end.
+A part lives on a worker, where its tasks must run. If that worker is gone or silent (`cluster`), the part is lost, and
+is rebuilt on another (`parts.team`). A part that takes `patience` times as long as usual is rebuilt, too, so that a
+slow worker does not hold up a round for ever; the first answer then counts. The result does not depend on where a part
+is. No wait for a worker is longer than a `TICK`, since training may have to end.
 """
 
 import concurrent.futures
@@ -33,12 +33,12 @@ from widemargin.parts.messages import Call, Missing, Order, Past
 from widemargin.parts.team import About
 
 TICK = 0.2  # seconds between two looks at whether training should end
-FAREWELL = 2.0  # seconds that workers have to free their parts before nobody waits for them any longer
+FAREWELL = 2.0  # the longest wait, in seconds, for workers to free their parts
 LEAST_PATIENCE = 60.0  # seconds that any part may take
 MOST_ATTEMPTS = 10  # to rebuild parts on workers that die again
 REBUILD = "rebuild"
 STAYED = "stayed"  # instead of facts about a part that was rebuilt: the old one answers after all
-MOST_NAMED = 4  # workers whose work is told one by one
+MOST_NAMED = 4  # with more workers, the progress display does not list them one by one
 
 
 class Slow(NamedTuple):
@@ -69,8 +69,8 @@ class DaskCarrier:
         self._where: dict[int, str] = {}
         self._usual: dict[str, float] = {}  # seconds of a task, by its name
         self._suspects: set[str] = set()  # workers that were too slow, and have not answered since
-        self._slow: dict[int, Slow] = {}  # tasks that are being made elsewhere, too
-        self._answered: dict[int, Any] = {}  # those that answered first after all
+        self._slow: dict[int, Slow] = {}  # slow tasks whose parts are being rebuilt elsewhere
+        self._answered: dict[int, Any] = {}  # replies of slow tasks that came before their part was rebuilt
         self._calls = 0
         self._telling: list[concurrent.futures.Future[Any]] = []
         self._name, self._futures = "", dict[int, Future[Any]]()
@@ -94,10 +94,10 @@ class DaskCarrier:
         yield from self._run(f"{name}-{first.rounds + is_round}", tasks, watch, lost=Missing())
 
     def _tell(self, calls: Mapping[int, Call]) -> None:
-        """Tell each worker once how the last round ended.
+        """Send each worker the end of the last round, once.
 
-        It does not travel with the tasks: Dask's client and scheduler keep the last thousand messages about tasks.
-        Tasks wait for it on the workers; one that does not hear it replies that its part is missing.
+        It does not travel with the tasks, because Dask's client and scheduler keep the last thousand messages about
+        tasks. Tasks wait for it on the workers; if it does not arrive, they reply that their part is missing.
         """
         behind = {k: call for k, call in calls.items() if call.settled is not None}
         if behind:
@@ -149,7 +149,7 @@ class DaskCarrier:
         return f"{self._name}: {', '.join(at_work)}"
 
     def close(self) -> None:
-        """Free the parts; a worker that does not answer is not waited for."""
+        """Free the parts, without waiting long for workers that do not answer."""
         for each in self._telling:
             each.cancel()
         for slow in self._slow.values():
@@ -160,7 +160,7 @@ class DaskCarrier:
                 started(self.client, parting).result(timeout=FAREWELL)
 
     def _place(self, parts: Mapping[int, Any], watch: Callable[[], None]) -> list[str]:
-        """Choose a worker for each part, the least loaded one that is not under suspicion; return all workers."""
+        """Choose a worker for each part, the least loaded one that is not a suspect if possible; return all workers."""
         while not (alive := addresses(self.client)):
             watch()
             sleep(TICK)
@@ -202,7 +202,7 @@ class DaskCarrier:
                     self.client.cancel(left)
 
     def _awaited(self, k: int, future: Future[Any], clock: "_Clock", watch: Callable[[], None], lost: Any) -> Any:
-        """The result of part k; `lost` if its worker is gone, even with a result that was not fetched in time."""
+        """The result of part k; `lost` if its worker is gone, even if it had a result that was not fetched in time."""
         fetch = Fetch(self.client, future)
         try:
             while True:
@@ -254,7 +254,7 @@ class DaskCarrier:
         return True
 
     def _forget_slow(self, k: int) -> None:
-        """Part k is elsewhere now: nobody waits for the old one any more."""
+        """Stop waiting for the slow task of part k, which has been rebuilt elsewhere."""
         slow = self._slow.pop(k, None)
         if slow is not None:
             slow.reply.cancel()
@@ -263,7 +263,7 @@ class DaskCarrier:
 
 
 class _Clock:
-    """How long tasks take, looked at about once a second; `before` is how long they took the last time."""
+    """Measures how long tasks take, about once a second; `before` is the usual time in the previous run of tasks."""
 
     def __init__(self, futures: Mapping[int, Future[Any]], patience: float, before: float | None) -> None:
         self.futures, self.patience, self.before = futures, patience, before

@@ -1,7 +1,7 @@
-"""The cluster itself: whether it is there, whether its workers fit together, and what they answer.
+"""The cluster itself: whether it is connected, whether its workers have the same versions, and their results.
 
-A worker that is stopped, or hangs as a whole, may stay connected for minutes. It is *silent*: its heartbeats fail to
-come while those of others do. Nobody waits for a silent worker here, and nothing is given to it.
+A worker that is stopped or hangs may stay connected for minutes. It is *silent*: its heartbeats stop while those of
+others go on. A silent worker gets no tasks, and its results are not waited for.
 """
 
 import asyncio
@@ -40,25 +40,25 @@ LARGE = "1 TiB"  # pieces of lists, and the past of a part that is rebuilt, trav
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """Errors of the library that come from workers are raised here, without the way that they came."""
+    """Raise errors of the library that come from workers without the workers' traceback."""
     try:
         yield
     except WidemarginError as error:
-        raise type(error)(*error.args) from None  # another one: this one would keep its way
+        raise type(error)(*error.args) from None  # a new error, since the old one would keep its traceback
 
 
 @contextmanager
 def large_messages() -> Iterator[None]:
-    """No warnings about large messages."""
+    """Switch off Dask's warnings about large messages."""
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE}):
         yield
 
 
 def held(client: Client, thing: Any, name: str, workers: list[str] | None = None) -> Future[Any]:
-    """Something for the workers, in a task that returns it.
+    """A value for the workers, as the result of a task.
 
-    Dask repeats a task whose result is lost with its worker. What was scattered would be lost for ever, and a task that
-    prefers a worker which is gone may wait for ever.
+    Dask repeats a task whose result is lost with its worker. A scattered value would be lost for ever, and a task that
+    prefers a lost worker may wait for ever.
     """
     with large_messages():
         return client.submit(itself, thing, key=name, workers=workers, pure=False)
@@ -70,12 +70,12 @@ def itself(thing: Any) -> Any:
 
 
 def started(client: Client, call: Coroutine[Any, Any, Any]) -> "concurrent.futures.Future[Any]":
-    """A call of the client's that has begun; whoever asks for its result chooses how long to wait."""
+    """A future of a call of the client, which begins at once; the caller may wait for it with any timeout."""
     return asyncio.run_coroutine_threadsafe(call, client.loop.asyncio_loop)  # type: ignore[union-attr]
 
 
 class Fetch:
-    """The result of a task, for those who may wait only for a moment at a time."""
+    """The result of a task, for callers that must not wait long at a time."""
 
     def __init__(self, client: Client, future: Future[Any]) -> None:
         self.client, self.future = client, future
@@ -107,9 +107,9 @@ class Fetch:
 
 
 def results(client: Client, submit: Callable[[list[str] | None], Sequence[Future[Any]]]) -> list[Any]:
-    """The results of the tasks that `submit` gives to any workers, or to these.
+    """The results of the tasks that `submit` gives to the workers it is called with; None means any.
 
-    If a worker falls silent meanwhile, all tasks are submitted anew, for the others. An error of the library is raised
+    If a worker falls silent meanwhile, all tasks are submitted again to the others. An error of the library is raised
     as if it had happened here.
     """
     while True:
@@ -138,7 +138,7 @@ class _SilentError(Exception):
 
 
 def _awaited(pending: "Fetch | concurrent.futures.Future[Any]", is_silent: Callable[[], bool]) -> Any:
-    """The result of a task or a call; it is not waited for any longer once a worker is silent."""
+    """The result of a task or a call; raises `_SilentError` once `is_silent` holds."""
     while True:
         try:
             return pending.result(timeout=BETWEEN_LOOKS)
@@ -164,7 +164,7 @@ def _last_seen(client: Client) -> dict[str, float]:
 
 
 def silent(client: Client) -> set[str]:
-    """The workers that have not been heard of for long, while others have."""
+    """The workers that the scheduler has not heard from for `SILENCE` seconds longer than from the last one."""
     seen = _last_seen(client)
     return {address for address, moment in seen.items() if max(seen.values()) - moment > SILENCE}
 
@@ -178,7 +178,7 @@ def _is_any_silent(client: Client, ignored: set[str]) -> bool:
 
 
 def addresses(client: Client) -> list[str]:
-    """The workers that are there, and not silent."""
+    """The addresses of the workers that are not silent."""
     seen = _last_seen(client)
     return sorted(address for address, moment in seen.items() if max(seen.values()) - moment <= SILENCE)
 
@@ -191,7 +191,7 @@ def n_workers(client: Client) -> int:
 
 
 def check_versions(client: Client) -> None:
-    """Refuse workers whose versions differ from the driver's: they would compute something else."""
+    """Refuse workers whose versions differ from the driver's: their results might differ."""
     n_workers(client)
     own = worker.versions()
     try:
@@ -209,7 +209,7 @@ def check_versions(client: Client) -> None:
 
 def on_all(client: Client, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
     """Run a function on every worker and return the results by address, without workers that die or are silent."""
-    n_workers(client)  # one that was lost may be about to come back
+    n_workers(client)  # waits if there is none: a lost worker may be about to come back
     asked = {
         address: started(client, client.run(function, *arguments, workers=[address], asynchronous=True))
         for address in addresses(client)

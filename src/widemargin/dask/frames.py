@@ -134,7 +134,7 @@ def ends_of(table: Mapping[str, list[Any]], keys: Sequence[str]) -> Ends | None:
 
 
 def cut(table: Mapping[str, list[Any]], keys: Sequence[str], before: Any, last: Any, *rest: Any) -> dict[str, Any]:
-    """A table without the rows at its beginning that go on with a sequence, and with those at others' beginnings."""
+    """A table without its first rows of the sequence `before`, plus the first rows of `rest` that belong to `last`."""
     rows = _rows(table, keys)
     begin = next((k for k, key in enumerate(rows) if key != before), len(rows))
     found = {name: column[begin:] for name, column in table.items()}

@@ -20,7 +20,7 @@ from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Data
 
 View = Callable[[Data], Data]
-"""Turns a piece of the data into what a run learns from, such as trees into tags (`tasks.stacking`)."""
+"""Turns a piece of the data into the data that a run learns from, such as trees into tags (`tasks.stacking`)."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Shared:
 
 @contextmanager
 def about(piece: Any, number: int) -> Iterator[None]:
-    """Errors about a piece say which one it is: by the name of its file, or by its number."""
+    """Add the name of a piece's file, or its number, to errors about it."""
     try:
         yield
     except WidemarginError as error:
@@ -46,7 +46,7 @@ def about(piece: Any, number: int) -> Iterator[None]:
 
 
 def seen(piece: Any, number: int, view: View | None) -> Data:
-    """The data of a piece."""
+    """The data of a piece, as the view shows them."""
     with about(piece, number):
         data = as_data(piece)
         return data if view is None or not n_inputs(data.X) else view(data)

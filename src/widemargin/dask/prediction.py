@@ -77,8 +77,8 @@ def predict(client: Client, model: Any, X: Any) -> Any:
 def evaluate(client: Client, model: Any, data: Any, **options: Any) -> Evaluation:
     """How well a model does on data in any form that `train` takes; figures and `options` are those of one machine.
 
-    Workers count what is right in their pieces, and counts are added. Evaluations that do more than counting are made
-    in this process, from data that are then brought here.
+    Workers count what is right in their pieces, and the counts are added. Evaluations that need more than counts are
+    made in this process, which then fetches the data.
     """
     sent = _sent(client, model)
     which, kind = _task_of(sent.model)

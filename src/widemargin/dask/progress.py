@@ -21,12 +21,12 @@ class Shown:
 
     @property
     def callbacks(self) -> list[Callback]:
-        """What shows runs that another one needs first."""
+        """The callbacks that show runs for other models that the main run needs, such as taggers."""
         return [Aside(self._progress)]
 
     @contextmanager
     def of(self, team: Team, carrier: DaskCarrier, *, aside: bool) -> Iterator[list[Callback]]:
-        """Show a run over these parts; `aside` if another one needs it first."""
+        """Show a run over these parts; `aside` if it is for a model that the main run needs, such as a tagger."""
         self._now = team, carrier
         try:
             yield self.callbacks if aside else [self._progress]
@@ -43,7 +43,7 @@ class Shown:
         self._progress.__exit__(kind, error, traceback)
 
     def _more(self) -> str:
-        """Bytes moved, what the workers do, and the faults that there were."""
+        """Bytes moved, the work of each worker, and the number of rebuilt parts."""
         if self._now is None:
             return ""
         team, carrier = self._now

@@ -38,9 +38,9 @@ RUN_FILE = "run.wm"
 
 
 class Trained(NamedTuple):
-    """A model, its solution, the bytes of changes of w that were sent to and received from the parts, and faults.
+    """A model, its solution, the number of parts, and the bytes of changes of w that were sent and received.
 
-    `rebuilt` counts parts that had been lost with their workers and were rebuilt.
+    `rebuilt` counts parts that were lost with their workers and rebuilt.
     """
 
     model: Any
@@ -66,7 +66,7 @@ def train(
     rounds: Rounds = "consensus",
     patience: float = 10.0,
 ) -> Trained:
-    """Train on a cluster; the result depends on the number of parts, and not on workers, their order or their deaths.
+    """Train on a cluster; the result depends on the number of parts, but not on the workers, their order or failures.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def train(
     checkpoint_seconds : how long to wait between two times that the run is saved
     local_epochs : epochs of the solver on each part in a round
     rounds : how the parts of a dual solver's run agree: "consensus" or "cocoa"; others are averaged
-    patience : a part that takes so many times as long as most others is made on another worker, too
+    patience : a part that takes this many times as long as most others is made on another worker, too
     """
     which, name, kind = kind_of(parameters)
     plain = plainly(kind, parameters)
@@ -101,9 +101,9 @@ def train(
 
 @dataclass(frozen=True)
 class Runs:
-    """How runs on a cluster are made: one for the model, and before it one for every tagger that it needs.
+    """Makes runs on a cluster: one for every tagger that the model needs, then one for the model.
 
-    `made` turns a solver into rounds of it on all parts.
+    `made` turns a solver into one that runs it in rounds on all parts.
     """
 
     client: Client
@@ -183,7 +183,7 @@ def plainly(kind: Kind, parameters: Any) -> Any:
 
 
 def _check(kind: Kind, parameters: Any, *, resume: bool, checkpoint: Any) -> None:
-    """Refuse what several parts cannot do, before anything is read."""
+    """Refuse parameters that do not work on several parts, before anything is read."""
     if not kind.survey:
         name = kind.estimator.rpartition(".")[2]
         raise UnsupportedError(

@@ -28,8 +28,8 @@ class Host:
 
 
 _HOSTS: dict[tuple[str, int], Host] = {}
-_TOLD: dict[str, tuple[int, Settled]] = {}  # how the last round of each run ended
-_NEWS = threading.Condition()  # of what is told
+_TOLD: dict[str, tuple[int, Settled]] = {}  # the number of rounds of each run, and the end of the last one
+_NEWS = threading.Condition()  # guards _TOLD, and wakes tasks that wait for it
 _GATE = threading.Lock()
 LONGEST_WAIT = 60.0  # seconds for news of the last round, which may come after the task that needs it
 
@@ -40,7 +40,7 @@ def _host(run: str, number: int) -> Host:
 
 
 def tell(run: str, rounds: int, settled: Settled) -> None:
-    """How the last of so many rounds ended, for all parts of the run in this process."""
+    """Store the end of the last of `rounds` rounds, for all parts of the run in this process."""
     with _NEWS:
         if _told(run)[0] < rounds:
             _TOLD[run] = rounds, settled
@@ -52,7 +52,7 @@ def _told(run: str) -> tuple[int, Settled | None]:
 
 
 def perform(run: str, number: int, call: Call, told: bool) -> Any:
-    """The reply of a part; `told` says that this process is told how the last round ended."""
+    """The reply of a part; if `told`, the end of the last round arrives separately, by `tell`."""
     host = _host(run, number)
     with host.lock:
         if host.part is None:
@@ -66,7 +66,7 @@ def perform(run: str, number: int, call: Call, told: bool) -> Any:
 
 
 def rebuild(run: str, number: int, make: Make, shared: Any, piece: Any, past: Past) -> About:
-    """Make the part anew and let it repeat its past; nothing to do if it is there already."""
+    """Make the part anew and let it repeat its past, unless it is already there at the right round."""
     host = _host(run, number)
     with host.lock:
         if host.part is None or host.part.rounds != past.begin + len(past.rounds):
@@ -86,7 +86,7 @@ async def forget(run: str) -> None:
 
 
 def versions() -> dict[str, str]:
-    """The versions on which the same result depends."""
+    """The versions that results depend on."""
     import platform
     from importlib.metadata import version
 

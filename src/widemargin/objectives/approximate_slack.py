@@ -46,7 +46,7 @@ class ApproximateSlack(Objective):
 def in_pieces(
     find: Callable[[Any, FloatVector, IntVector, Any], Differences], examples: Any, w: FloatVector, batch: IntVector
 ) -> Differences:
-    """What `find` finds for each example; it is given w, and what to decode with."""
+    """The result of `find` for each example; `find` gets w, and w or part scores to decode with."""
     if not isinstance(examples, Scorable):
         return find(examples, w, batch, w)
     found = [find(examples, w, piece, examples.scored(w, piece)) for piece in examples.pieces(batch)]
@@ -73,7 +73,7 @@ def search(examples: Any, w: FloatVector, batch: IntVector, scored: Any, most_de
 
 
 class Met:
-    """The outputs that `n` searches have met; the best of each has the largest value; gold if none is > `least`."""
+    """The outputs that `n` searches have met; the best of each has the largest value, or is gold if none > `least`."""
 
     def __init__(self, n: int, least: float = 0.0) -> None:
         nothing = Rows(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
@@ -81,7 +81,7 @@ class Met:
         self._best, self._largest = np.arange(n), np.full(n, least)
 
     def add(self, searches: LongVector, outputs: Differences, values: FloatVector) -> None:
-        """The `outputs` that these `searches` have met, one each, and what they are worth."""
+        """Add the `outputs` that these `searches` have met, one each, with their values."""
         better = np.flatnonzero(values > self._largest[searches])
         self._best[searches[better]], self._largest[searches[better]] = self._n + better, values[better]
         self._outputs.append(outputs)

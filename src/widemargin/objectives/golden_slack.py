@@ -69,7 +69,7 @@ class GoldenSlack(Objective):
             found = first_wrong(examples, scored, batch, scale)
             L, s = found.errors, -dots(found.psi, w)
             with np.errstate(divide="ignore", invalid="ignore"):
-                # What is no violator of ξ ≥ 0, or has no error, constrains nothing.
+                # An output that does not violate ξ ≥ 0, or has no error, constrains nothing.
                 met.add(all_of_them, found, np.where(L * (1.0 + s) > 0.0, s - slack / L, -np.inf))
             return s + scale * L - 2.0 * np.sqrt(slack * scale)
 
@@ -85,9 +85,9 @@ class GoldenSlack(Objective):
 def golden_section(
     F: Callable[[FloatVector], FloatVector], low: FloatVector, high: FloatVector, evaluations: int
 ) -> None:
-    """Evaluate the convex F ever closer to where it is least between `low` and `high`, for many searches at once.
+    """Evaluate the convex F ever closer to its minimum between `low` and `high`, for many searches at once.
 
-    The ends are tried as well: the output wanted may be found from λ_u on, and no sooner.
+    Both ends are tried as well: some outputs are found only from λ_u on.
     """
     F(low)
     F(high)

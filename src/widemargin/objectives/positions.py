@@ -30,7 +30,7 @@ class PositionWise(Objective):
     times_error: ClassVar[bool] = True
 
     def is_exact(self, examples: Examples) -> bool:
-        """Unless the examples say that their violators are only good ones (`structures.custom_positions`)."""
+        """True, unless the examples say that their violators may not be the worst (`structures.custom_positions`)."""
         return bool(getattr(examples, "exact_violators", True))
 
     def check(self, examples: Examples) -> None:

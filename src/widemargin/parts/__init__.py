@@ -1,4 +1,4 @@
-"""Training on several parts of the data at once, by CoCoA+ (Ma et al. 2015) or by mixing; no network is known here.
+"""Training on several parts of the data at once, by consensus, CoCoA+ (Ma et al. 2015) or mixing; without a network.
 
 Blocks are split into K parts. Part k holds its examples, cuts and α, and a copy of the common w. In a round it improves
 
@@ -8,9 +8,9 @@ and then w += Σ_k Δw_k. P and D are ½‖w‖² and sums over parts, so the ce
 
 | file | holds |
 | --- | --- |
-| `messages` | what the driver and the parts tell each other |
+| `messages` | messages between the driver and the parts |
 | `part` | one part of a dual solver's run |
-| `team` | the driver's side: who knows what, parts that are lost, bytes moved |
+| `team` | the driver's side: the round of every part, lost parts, bytes moved |
 | `cocoa`, `consensus`, `mixing` | the rounds, as solvers of the one training loop |
-| `problem` | the sum over parts, which they minimise |
+| `problem` | the sum over parts, which these solvers minimise |
 """

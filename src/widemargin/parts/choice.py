@@ -1,4 +1,4 @@
-"""Which kind of part, and which rounds, a solver needs."""
+"""The kind of part, and the kind of rounds, that a solver needs."""
 
 from collections.abc import Callable
 from typing import Literal, TypeAlias
@@ -17,7 +17,7 @@ ROUNDS: dict[str, Callable[..., Solver]] = {"consensus": Consensus, "cocoa": Coc
 
 
 def part_of(problem: Problem, solver: Solver, number: int) -> Part:
-    """Part `number` of a run of `solver`; `problem` holds its examples and the C of the whole."""
+    """Part `number` of a run of `solver`; `problem` holds the part's examples and the C of the whole run."""
     check(problem, solver)
     if solver.mixes:
         return MixedPart(problem, solver, number)
@@ -25,7 +25,7 @@ def part_of(problem: Problem, solver: Solver, number: int) -> Part:
 
 
 def rounds_of(solver: Solver, local_epochs: int = 1, rounds: Rounds = "consensus") -> Solver:
-    """The rounds of `solver` over parts, as a solver of the sum over them; `rounds` are those of a dual solver."""
+    """A solver of the sum over parts, which run `solver`; `rounds` names the kind of rounds of a dual solver."""
     if rounds not in ROUNDS:
         raise WidemarginError(f"rounds must be one of {', '.join(ROUNDS)}, not {rounds!r}")
     if solver.mixes:

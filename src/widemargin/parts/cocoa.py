@@ -1,15 +1,15 @@
 """CoCoA+ (Ma et al. 2015): every part improves its share of the dual from the common w, and the changes of w are added.
 
-Along the way from all old α to all new ones D is quadratic:
+D is quadratic along the line from the old α to the new α:
 
     D(t) = D(0) + t (Σ_k [Σ bΔα − mass₁] − ⟨w, Δw⟩) − t² (½‖Δw‖² + Σ_k mass₂),   Δw = Σ_k Δw_k
 
-The whole step is kept if it gains at least half of what the best t ∈ [0, 1] would; else that t is taken. So the dual
-never falls. σ′ = K, the number of parts, is always safe: then the whole step gains at least as much as all parts
-together believe. The parts of a corpus are alike, so they move alike where they share a feature: by measurement, steps
+The whole step is kept if it gains at least half as much as the best t ∈ [0, 1]; otherwise that t is taken. So the dual
+never falls. σ′ = K, the number of parts, is always safe: the whole step then gains at least the sum of the gains that
+the parts expect. The parts of a corpus are alike, so they move alike where they share a feature: by measurement, steps
 become too long at about K / 2, and `CAUTION` · K is the fastest.
 
-Rounds are accelerated as Nesterov (1983) does: each starts from w + βΔ, with Δ the last change of w, and
+Rounds are accelerated like Nesterov's (1983) gradient method: each starts from w + βΔ, with Δ the last change of w, and
 β = (θ_r − 1) / θ_{r+1}, θ_{r+1} = ½ + √(¼ + θ_r²); θ starts anew when the whole step is not kept.
 """
 
@@ -36,7 +36,7 @@ LARGEST_SEED = 2**62
 
 @dataclass(slots=True)
 class CocoaState:
-    """The common w, the best D so far, the rounds settled, θ, and the momentum β of the next round."""
+    """The common w, the best D so far, the number of settled rounds, θ, and the momentum β of the next round."""
 
     w: FloatVector
     dual: float = 0.0
@@ -108,12 +108,12 @@ class Cocoa(Solver):
         return state.w
 
     def dual(self, problem: PartedProblem, state: CocoaState) -> float:
-        """The best D so far, of any tα."""
+        """The best D(tα) so far."""
         return state.dual
 
 
 def best_share(slope: float, curvature: float) -> float:
-    """The share t of a step along which D rises by t·slope − t²·curvature: 1, or the best if 1 is not good enough."""
+    """The share t of a step to keep, if D rises by t·slope − t²·curvature: 1 if good enough, else the best t."""
     if curvature <= 0.0:
         return 1.0
     best = min(slope / (2.0 * curvature), 1.0)
@@ -139,18 +139,18 @@ def ready_team(problem: PartedProblem, state: Any, common: FloatVector) -> Team:
 
 
 def bound_of(problem: PartedProblem, linear: float, w: FloatVector, mass: float) -> float:
-    """The best D at tα, 0 ≤ t, that parts promise: a certificate is made from what they hold (`PartedProblem`)."""
+    """The best D(tα), t ≥ 0, by the reports of the parts; a certificate uses their actual α (`PartedProblem`)."""
     return best_bound("l2", 1.0, linear, w, mass, np.inf if problem.loss == "squared_hinge" else 1.0)
 
 
 def held_by_all(problem: PartedProblem, order: Order, w: FloatVector) -> tuple[Settled, float, float]:
-    """How a round ends at what all parts hold, which `w` does not know: at w = Σ_k v_k, with Σ bα and the mass term."""
+    """The end of a round at w = Σ_k v_k by the actual α of all parts, if `w` differs; with Σ bα and the mass term."""
     held = [each.sums for _, each in problem.team.ask(Hold(order), problem.may_end)]
     evidence = together(held, problem.n_weights)
     return Settled(Change.between(w, evidence.s)), evidence.linear, evidence.quadratic
 
 
 def note(problem: PartedProblem, k: int, report: Report, n_parts: int) -> None:
-    """Keep what the oracle of part k has seen."""
+    """Record the loss, calls and seconds of the oracle of part k."""
     problem.slacks[k] = np.nan if report.loss is None else report.loss
     problem.meter.count(report.calls, report.seconds / n_parts)

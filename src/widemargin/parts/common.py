@@ -1,4 +1,4 @@
-"""The weights that all parts have in common; driver and parts compute them alike, so only changes of w are sent."""
+"""The weights that all parts share; driver and parts compute them in the same way, so only changes of w are sent."""
 
 import numpy as np
 
@@ -27,21 +27,21 @@ class Pulls:
 
 
 class Common:
-    """w = Σ αa, and z, from which rounds start: w itself, or weights that follow it (`consensus`).
+    """w = Σ αa, and z, where rounds start: w itself, or weights that follow it (`consensus`).
 
-    u is then the mean of where the last round led those parts that changed a weight; z with none.
+    In consensus rounds, u is the mean ū of the results of those parts that changed a weight; z if none did.
     """
 
     def __init__(self, w: FloatVector, z: FloatVector | None = None, u: FloatVector | None = None) -> None:
         self.w, self.z, self.u = w, w if z is None else z, w if u is None else u
 
     def add(self, change: Change) -> None:
-        """Change w, and let z be w."""
+        """Change w, and set z to w."""
         change.added(self.w)
         self.z = self.u = self.w
 
     def follow(self, change: Change, pulls: ByteVector, before: Change, sigma: float, momentum: float) -> None:
-        """Change w, with `pulls` parts at each weight, and let z follow; `before` is the change before."""
+        """Change w and let z follow; `pulls` parts changed each weight, and `before` is the previous change."""
         if self.z is self.w:
             self.z, self.u = self.w.copy(), self.w.copy()
         change.added(self.w)
@@ -60,6 +60,7 @@ def _follow(
     momentum: float,
 ) -> None:
     """The equations of `consensus`, for each weight by itself."""
+    # One pass merges both changes, since their indices ascend: k and last are the next entries of each.
     k = last = 0
     for j in range(len(w)):
         rho, delta, delta_before = 1.0 / sigma, 0.0, 0.0

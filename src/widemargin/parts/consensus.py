@@ -8,19 +8,19 @@ by steps of an ordinary dual solver (`part`). Then, for each weight by itself,
 
     z ← (ρū + w) / (1 + ρ),   ρ = n / σ,   ū = z + Δw / ρ                             (Boyd et al., eq. 7.10)
 
-where n is the number of parts that changed this weight in this round, and ū the mean of their u_k. Parts that a feature
-does not occur in have no say on its weights; that is what makes this fast on text, where most features are rare.
+where n is the number of parts that changed this weight in this round, and ū the mean of their u_k. Parts without a
+feature do not influence its weights, which makes this fast on text, where most features are rare.
 
 Rounds are accelerated as by Goldstein et al. (2014), with a constant β: v_k + βΔv_k takes the place of v_k in the next
 round, so it starts from u_k = z − σβΔv_k; w + βΔw takes the place of w, and ū + βΔū that of ū.
 
 CoCoA+ (`cocoa`) is the same round with z = w. It needs σ of about the number of parts, or the parts together overshoot
 where they move alike. Here z moves slowly where many parts pull, so σ may be much smaller and the parts may move much
-further. It becomes smaller still when the changes of the parts cancel each other, ‖Σ Δv_k‖² < ½ Σ ‖Δv_k‖²: they then
-shift between them what is agreed already, and do so faster with a smaller σ.
+further. σ shrinks further when the changes of the parts cancel each other, ‖Σ Δv_k‖² < ½ Σ ‖Δv_k‖²: the parts then only
+shift shares of w among themselves, which is faster with a smaller σ.
 
 D may fall on the way, but every tα proves a bound, with 0 ≤ t ≤ 1 for the hinge and any t ≥ 0 for the squared one, so
-the best one so far is the dual. P is measured at z.
+the best bound so far is the dual. P is measured at z.
 """
 
 from dataclasses import dataclass
@@ -45,9 +45,9 @@ TINY = 1e-9
 
 @dataclass(slots=True)
 class ConsensusState:
-    """w, z and ū; σ, the best D so far, the rounds settled, and Σ_k L_k as the parts saw it in the last round.
+    """w, z and ū; σ, the best D so far, the number of settled rounds, and Σ_k L_k as the parts last saw it.
 
-    In that round w moved at the indices `moved` by `by`. `anew`: z starts from w, so there is no momentum.
+    In the last round w moved at the indices `moved` by `by`. If `anew`, z starts from w again, without momentum.
     """
 
     w: FloatVector
@@ -69,7 +69,7 @@ class Consensus(Solver):
     Parameters
     ----------
     local : the solver of the parts, by its representation; for the record
-    sigma : how far parts may move away from the common weights; None: less far, the more the losses weigh and the less
+    sigma : how far parts may move away from the common weights; None chooses less, the larger C Σ c_i is and the less
         the parts agree
     momentum : β
     epochs : local epochs in a round
@@ -102,7 +102,7 @@ class Consensus(Solver):
             linear, mass = linear + report.linear_after, mass + sum(report.mass)
             apart += inner(report.change.values, report.change.values)
             note(problem, k, report, team.n_parts)
-        if inner(change, change) < AGREEMENT * apart:  # what parts do undoes what others do
+        if inner(change, change) < AGREEMENT * apart:  # the changes of the parts cancel each other
             state.sigma = SHORTER * sigma
         indices, counts = pulls.found()
         state.anew = bool(team.strangers)
@@ -137,10 +137,11 @@ def usual_sigma(problem: PartedProblem) -> float:
 
 
 def _optimism(problem: PartedProblem, state: ConsensusState) -> float:
-    """How much larger the losses at z are than those the parts see near their own weights, as far as is known.
+    """The factor between the losses at z, by the last full pass, and those that the parts see at their own weights.
 
-    A full pass at z replaces what the parts saw by the truth (`PartedProblem`); rounds after it are scaled by the same
-    factor, or else each of them would look good enough for another full pass. The factor fades, since it may be wrong.
+    A full pass at z replaces the losses that the parts saw by the true ones (`PartedProblem`). The losses of later
+    rounds are scaled by the same factor, or each of them would look good enough for another full pass. The factor
+    fades, since it may be wrong.
     """
     known = float(np.nansum(problem.slacks))
     return 1.0 + FADING * (known / state.seen - 1.0) if state.seen > 0.0 else 1.0

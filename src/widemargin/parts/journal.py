@@ -1,10 +1,10 @@
-"""The rounds of a run, and the files that parts were saved to: all that it takes to rebuild a part, or to resume a run.
+"""The rounds of a run and the files of saved parts: enough to rebuild a part or to resume a run.
 
-A folder that the workers can reach, too, holds parts as well as rounds; one that only the driver can reach holds rounds
-alone, and lost parts then repeat all of them. Without a folder rounds are kept in memory.
+A folder that workers can reach, too, holds parts and rounds. A folder that only the driver can reach holds only rounds,
+and lost parts repeat all of them. Without a folder rounds are kept in memory.
 
-Three generations of saved parts are kept, and the rounds since the oldest: the driver's own checkpoint may be older
-than the last generation, if the driver dies between writing the two, but not older than the first.
+Three generations of saved parts are kept, with the rounds since the oldest. If the driver dies between saving the parts
+and its own checkpoint, that checkpoint is older than the last generation, but not older than the first.
 """
 
 import os
@@ -37,7 +37,7 @@ ROUND = {
 
 
 class Generation(NamedTuple):
-    """Parts saved after this many rounds, by their numbers."""
+    """The files of parts that were saved after this many rounds, by part number."""
 
     rounds: int
     paths: dict[int, str]
@@ -75,7 +75,7 @@ class Journal:
             self._find()
 
     def append(self, order: Order, settled: Settled, marks: Sequence[Mark], number: int) -> None:
-        """Keep round `number`; what was kept from there on belongs to a run that was broken off."""
+        """Keep round `number`; generations after it belong to an aborted run and are removed."""
         while self._generations and self._generations[-1].rounds > number:
             self._generations.pop().remove()
         if self.folder is None:
@@ -86,7 +86,7 @@ class Journal:
             write_model(self._path(number), about, settled.change._asdict() | pulls)
 
     def past(self, part: int, rounds: int) -> Past:
-        """How a part comes to where it is after this many rounds."""
+        """The past of a part up to this many rounds: its last file, and the rounds since."""
         begin, path = 0, None
         for generation in self._generations:
             if generation.rounds <= rounds and part in generation.paths:
@@ -107,7 +107,7 @@ class Journal:
         return Save(os.fspath(self.folder))
 
     def saved(self, rounds: int, paths: Sequence[str]) -> None:
-        """All parts were saved; what is older than the last generations is no longer needed."""
+        """Note that all parts were saved; remove older generations, and rounds before the oldest one kept."""
         self._generations.append(Generation(rounds, dict(enumerate(paths))))
         self._last = perf_counter()
         while len(self._generations) > GENERATIONS:
@@ -134,7 +134,7 @@ class Journal:
         return self.folder / f"round-{number:06}.wm"
 
     def _find(self) -> None:
-        """The generations that an earlier run has left."""
+        """Find the generations that an earlier run has left."""
         found: dict[int, dict[int, str]] = {}
         assert self.folder is not None
         for path in sorted(self.folder.iterdir()):

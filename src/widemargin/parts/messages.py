@@ -1,7 +1,7 @@
-"""Messages between the driver and the parts: rounds are ordered, reported, and settled.
+"""Messages between the driver and the parts: the driver orders a round, parts report on it, the driver settles it.
 
-A call carries the result of the last round if its part does not know it yet, and a task. Only the non-zeros of a change
-of w are sent, 12 bytes each.
+A call carries a task and, if the part does not know it yet, the result of the last round. Only the non-zeros of a
+change of w are sent, 12 bytes each.
 """
 
 from dataclasses import dataclass
@@ -31,20 +31,20 @@ class Change(NamedTuple):
 
     @classmethod
     def of(cls, change: FloatVector, indices: IntVector) -> "Change":
-        """A change that is not zero at these indices alone."""
+        """A dense change whose non-zeros are at these indices."""
         return cls(indices, change[indices])
 
     @property
     def n_bytes(self) -> int:
-        """The bytes that it takes to send it."""
+        """The number of bytes to send."""
         return int(self.indices.nbytes + self.values.nbytes)
 
     def added(self, w: FloatVector, share: float = 1.0) -> None:
-        """Add a share of it to `w`."""
+        """Add a share of this change to `w`, in place."""
         w[self.indices] += share * self.values
 
     def to(self, w: FloatVector) -> FloatVector:
-        """`w` with it; `w` itself if there is none."""
+        """A copy of `w` with this change; `w` itself if the change is empty."""
         if not len(self.indices):
             return w
         w = w.copy()
@@ -56,7 +56,7 @@ NOTHING = Change(np.empty(0, dtype=np.int32), np.empty(0))
 
 
 class Settled(NamedTuple):
-    """How a round ended: w changes by `change`, and parts keep this share of the `step` of their α.
+    """The end of a round: w changes by `change`, and parts keep the share `step` of the step of their α.
 
     In consensus rounds, `pulls` says how many parts have changed each of these weights.
     """
@@ -67,14 +67,14 @@ class Settled(NamedTuple):
 
     @property
     def n_bytes(self) -> int:
-        """The bytes that it takes to send it."""
+        """The number of bytes to send."""
         return self.change.n_bytes + (0 if self.pulls is None else self.pulls.nbytes)
 
 
 class Order(NamedTuple):
-    """A round to be made: σ′, the local epochs, the momentum β, and the seed of everything random.
+    """The order to make a round: σ′, the local epochs, the momentum β, and the seed of everything random.
 
-    `whole` says that the step will be kept whole, so the part need not remember where it began.
+    If `whole`, the whole step will be kept, so the part need not remember where it began.
     """
 
     sigma: float
@@ -89,25 +89,25 @@ class Order(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Two digests that tell parts apart: of what a part is made from, and of all that it reported in settled rounds."""
+    """Two digests that identify a part: of its data and settings, and of all its reports in settled rounds."""
 
     contents: str
     path: str = ""
 
     def after(self, *reported: Any) -> str:
-        """The path after another round."""
+        """The `path` after another round with this report."""
         found = contents_digest(self.path, *reported)
         assert found is not None
         return found
 
 
 class Report(NamedTuple):
-    """The effect of a round on a part: the change of w that it proposes, and its share of D along the way.
+    """The effect of a round on a part: the change of w that it proposes, and its share of D along the step.
 
-    The linear term Σ bα leads from `linear` to `linear_after`; the mass term ½ Σ ridge A² is
-    mass₀ + t mass₁ + t² mass₂ after a share t of the step. `mean` is the change from w to the average of the part's
-    iterates, for mixed solvers. `loss` is Σ c_i ℓ(ξ_i) as the round's own oracle calls saw it, and `path` that of the
-    part's `Mark` once the round is settled.
+    The linear term Σ bα goes from `linear` to `linear_after`; the mass term ½ Σ ridge A² is mass₀ + t mass₁ + t² mass₂
+    after a share t of the step. For mixed solvers `mean` is the change from w to the average of the part's iterates.
+    `loss` is Σ c_i ℓ(ξ_i) as the round's own oracle calls saw it, and `path` that of the part's `Mark` once the round
+    is settled.
     """
 
     change: Change
@@ -122,26 +122,26 @@ class Report(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """The question what a part holds after a round, which it makes unless it has."""
+    """The task to send the evidence after a round; the part makes the round first if it has not."""
 
     order: Order
 
     def on(self, part: "DualPart") -> "Held":
-        """The answer."""
+        """The evidence."""
         return part.hold(self.order)
 
 
 class Held(NamedTuple):
-    """The evidence in the α of a part, whose s is its share of w; `path` as in its report."""
+    """The evidence in the α of a part; its s is the part's share of w. `path` is as in `Report`."""
 
     sums: "Sums"
     path: str
 
 
 class Seen(NamedTuple):
-    """Σ c_i ℓ(ξ_i) of a part at the common w, the oracle calls and their seconds.
+    """Σ c_i ℓ(ξ_i) of a part at the weights of a `Look`, the oracle calls and their seconds.
 
-    `sums` are the evidence for a bound, and `misjudgement` is that of the part's problem.
+    `sums` are the evidence for a bound; `misjudgement` comes from the part's problem.
     """
 
     loss: float
@@ -167,7 +167,7 @@ class Sums(NamedTuple):
 
 
 class Look(NamedTuple):
-    """A full pass of the oracle at the common w plus `change`; with evidence for a bound if `proves`."""
+    """The task to make a full pass of the oracle at the common w plus `change`; with evidence if `proves`."""
 
     change: Change
     proves: bool
@@ -178,7 +178,7 @@ class Look(NamedTuple):
 
 
 class Save(NamedTuple):
-    """Write the part, as it is after the last settled round, to a file in this folder."""
+    """The task to write the part after its last settled round to a file in this folder."""
 
     folder: str
 
@@ -190,14 +190,14 @@ class Save(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """The reply where a part is not known, or is at another round: it must be rebuilt."""
+    """The reply if a part does not exist or is at another round: it must be rebuilt."""
 
     rounds: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """How a part came to where it is: a file that it was saved to after `begin` rounds, and the rounds since."""
+    """The history of a part: the file that it was saved to after `begin` rounds, and the rounds since."""
 
     begin: int = 0
     path: str | None = None
@@ -206,14 +206,14 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A task for a part that has settled `rounds` rounds: the last of them by this call, if `settled` is given."""
+    """A task for a part at `rounds` settled rounds; if `settled` is given, this call may settle the last of them."""
 
     rounds: int
     settled: Settled | None
     task: Any
 
     def on(self, part: "Part | None") -> Any:
-        """Do it, or say that the part is missing. Doing it twice does no harm."""
+        """Do the task, or reply that the part is missing. Doing it twice does no harm."""
         behind = self.settled is not None and part is not None and part.rounds == self.rounds - 1
         if part is None or not (behind or part.rounds == self.rounds):
             return Missing(-1 if part is None else part.rounds)
@@ -223,7 +223,7 @@ class Call:
 
     @property
     def n_bytes(self) -> int:
-        """The bytes of the changes of w in it."""
+        """The bytes of the changes of w in this call."""
         asked = self.task.change.n_bytes if isinstance(self.task, Look) else 0
         return asked + (0 if self.settled is None else self.settled.n_bytes)
 

@@ -3,9 +3,9 @@
 With one round this is one-shot averaging; with a round after every epoch and the perceptron it is iterative parameter
 mixing (McDonald et al. 2010).
 
-A part makes the solver's epochs on its own examples, and goes on from the mixture. A solver that minimises P does so
-with C / μ, μ the part's share of Σ c_i: the part's losses stand for those of all. One that is driven by mistakes alone,
-such as the perceptron, takes C as it is.
+A part makes the solver's epochs on its own examples, and goes on from the mixture. A solver that minimises P uses
+C / μ, where μ is the part's share of Σ c_i: the part's losses stand for those of all parts. Mistake-driven solvers,
+such as the perceptron, use C itself.
 """
 
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from widemargin.solvers.descent import DescentState
 
 @dataclass(slots=True)
 class MixingState:
-    """The common w, the average that is returned, and the rounds settled."""
+    """The common w, the average that is returned, and the number of settled rounds."""
 
     w: FloatVector
     mean: FloatVector = field(default_factory=lambda: np.empty(0))
@@ -77,7 +77,7 @@ class Mixing(Solver):
         team.save(problem.may_end)
 
     def weights(self, state: MixingState) -> FloatVector:
-        """The average of what the parts return."""
+        """The average of the weights that the parts return."""
         return state.mean if state.rounds else state.w
 
 
@@ -114,6 +114,6 @@ class MixedPart(Part):
         return Report(last, 0.0, 0.0, (0.0, 0.0, 0.0), *known, self.mark.after(last, mean), mean)
 
     def look(self, at: Look) -> Seen:
-        """A bound comes from the tangents at the weights."""
+        """Make a full pass; a bound comes from the tangents at the weights."""
         w, problem = at.change.to(self.w), self.problem
         return self._see(lambda: problem.tangents(w) if at.proves else (problem.total_loss(w), None))

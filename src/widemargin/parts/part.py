@@ -3,13 +3,13 @@
 With α′ = σ′α and C′ = σ′C, a step of the ordinary solver at v = w + Σ Δα′ a is a step on the part's problem of a round:
 A′ / (2C′c) = A / (2Cc), the step of α′ is σ′ times that of α, and so is the cap C′c. So a round is some epochs of the
 solver with C′, its store's α scaled by σ′, and ``state.w`` set to the common weights; then Δw_k = (v − w) / σ′. Where
-rounds start from z instead of w (`consensus`), put z for w, and σ for σ′.
+rounds start from z instead of w (`consensus`), replace w by z and σ′ by σ.
 
-With momentum β the round starts from w + βΔ, where Δ = Σ_k Δ_k is how w moved in the last round, and its quadratic term
+With momentum β the round starts from w + βΔ, where Δ = Σ_k Δ_k is the change of w in the last round. Its quadratic term
 is ½ σ′‖Δw_k − βΔ_k‖²; so v starts from w + βΔ − σ′βΔ_k instead, and nothing else changes.
 
-D is quadratic along the way from the old α to the new ones, so the driver may keep the best share t of the step. The
-part then blends its old working sets with the new: α ← (1 − t)α_old + tα_new, a union of their cuts.
+D is quadratic along the line from the old α to the new, so the driver may keep the best share t of the step. The part
+then blends its old working sets with the new: α ← (1 − t)α_old + tα_new, over the union of their cuts.
 """
 
 from collections.abc import Callable
@@ -48,9 +48,9 @@ STRUCTURE = "part"
 class Saved:
     """A part as its file holds it, after `rounds` rounds: arrays and JSON with their digest, never a pickle.
 
-    Beside the solver's state there are the slacks that the oracle last saw, and the σ′ that α is scaled by. `z` and `u`
-    are empty where rounds start from w itself. In the last round w moved at the indices `together` by `by_together`,
-    by this part alone at `own` by `by_own`. `path` is that of the part's `Mark`.
+    `state` is the solver's, `slacks` are those that the oracle last saw, and α is scaled by σ′ = `sigma`. `z` and `u`
+    are empty where rounds start from w itself. In the last round all parts together moved w at the indices `together`
+    by `by_together`, this part at `own` by `by_own`. `path` is that of the part's `Mark`.
     """
 
     state: Any
@@ -67,11 +67,11 @@ class Saved:
 
 
 class Part:
-    """Examples, and what a solver has learnt from them so far; part `number` has settled `rounds`, as `mark` tells.
+    """The examples of one part and the state of its solver after `rounds` settled rounds, which `mark` identifies.
 
     Parameters
     ----------
-    problem : the part's own examples, or all of them with weight 0 for those of other parts; the C is that of the whole
+    problem : the part's own examples, or all examples with weight 0 for those of other parts; with the C of the whole
     solver : the solver of the parts
     number : the number of the part, so that parts draw different random numbers
     """
@@ -86,13 +86,13 @@ class Part:
         self._report: Report | None = None
 
     def round(self, order: Order) -> Report:
-        """The report on a round from the common w, which is made unless it has been."""
+        """The report on a round from the common w; the round is made only once."""
         if self._report is None:
             self._report = self._make_round(order)
         return self._report
 
     def settle(self, settled: Settled) -> None:
-        """Take over how the last round ended."""
+        """Apply the end of the last round."""
         if self._report is not None:
             self.mark = self.mark._replace(path=self._report.path)
         self._report = None
@@ -103,7 +103,7 @@ class Part:
         raise NotImplementedError
 
     def _see(self, find: Callable[[], tuple[float, Evidence | None]]) -> Seen:
-        """The loss of a full pass with the C of the whole, and evidence, as `find` finds them."""
+        """The loss and evidence that `find` returns, from a full pass with the C of the whole."""
         problem = self.problem
         clock, own = Clock(problem.meter), problem.C
         problem.C, problem.misjudgement = self.C, ""
@@ -142,7 +142,7 @@ class Part:
         return saved
 
     def repeat(self, past: Past) -> None:
-        """Come to where the past of a part leads, as a fresh one."""
+        """Load the file of the past and repeat its rounds; for a fresh part."""
         if past.path is not None:
             self.load(past.path)
         for order, settled in past.rounds:
@@ -165,7 +165,7 @@ class Part:
 
 @kernel
 def _blend(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool) -> None:
-    """Add α to the cuts that are there, and the other cuts with their α."""
+    """Add α to the cuts that the sets already have, and add the other cuts with their α."""
     lookup = lookup_for(cuts.a)
     for k in range(len(alpha)):
         i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
@@ -183,13 +183,13 @@ def blend(store: CutStore, before: CutStore, step: float) -> None:
     store.scale(step)
     slots, cuts = before.everything()
     if len(slots):
-        memory, store.memory = store.memory, np.inf  # no cut that holds a part of w may be turned away
+        memory, store.memory = store.memory, np.inf  # a cut with α > 0 is a share of w, so none may be turned away
         _blend(store.sets, store.reserve(cuts), (1.0 - step) * before.sets.alpha[slots], store.products)
         store.memory = memory
 
 
 class Moved(NamedTuple):
-    """How w moved in the last round: by the changes of all parts together, and by this part's own."""
+    """The change of w in the last round, of all parts together and of this part."""
 
     together: Change
     own: Change
@@ -210,7 +210,7 @@ class DualPart(Part):
         self._before: CutStore | None = None
 
     def hold(self, order: Order) -> Held:
-        """The evidence in α after a round, which is made unless it has been."""
+        """The evidence in α after a round; the round is made only once."""
         path = self.round(order).path
         return Held(Sums.of(self._evidence()), path)
 
@@ -240,7 +240,7 @@ class DualPart(Part):
         return saved
 
     def look(self, at: Look) -> Seen:
-        """A bound comes from α as it is, hence with the C that belongs to it."""
+        """Make a full pass; a bound comes from the present α, which is scaled with its own C′."""
         evidence = self._evidence() if at.proves else None
         w = at.change.to(self.common.z)
         return self._see(lambda: (self.problem.total_loss(w), evidence))
@@ -268,7 +268,7 @@ class DualPart(Part):
         )
 
     def _saved(self) -> Saved:
-        """With w in the place of the solver's, which is wherever the last round led."""
+        """The part to save; the common w replaces the solver's, which is the result of the last round."""
         w, z, u = self.common.w, self.common.z, self.common.u
         self.state.w[:] = w
         together, own = self.moved
@@ -279,14 +279,14 @@ class DualPart(Part):
         return saved
 
     def _evidence(self) -> Evidence:
-        """The evidence in α as it is; α, C and so all sums are σ′ times the true ones here."""
+        """The evidence in the present α; since α and C are σ′ times the true ones, all sums are divided by σ′."""
         found = self.solver.evidence(self.problem, self.state)
         assert found is not None
         linear, quadratic, s, most, off = found
         return Evidence(linear / self.sigma, quadratic / self.sigma, s / self.sigma, most, off / self.sigma)
 
     def _place(self, momentum: float, v: FloatVector) -> None:
-        """Where the round starts: w + βΔ − σ′βΔ_k, or z − σβΔ_k."""
+        """Set v to the start of the round: w + βΔ − σ′βΔ_k, or z − σβΔ_k."""
         v[:] = self.common.z
         if momentum > 0.0:
             together, own = self.moved
@@ -295,14 +295,14 @@ class DualPart(Part):
             v[own.indices] -= self.sigma * momentum * own.values
 
     def _copy(self) -> CutStore:
-        """The working sets as they are; the driver may want to keep a share of them."""
+        """A copy of the working sets, in case the driver keeps only a share of the step."""
         copy = CutStore(self.problem.n_blocks)
         copy.restore(self.state.store.contents())
         self._scale_before = self.sigma
         return copy
 
     def _scale(self, sigma: float) -> None:
-        """Turn the α in the store from σ′ times the true ones into `sigma` times these."""
+        """Rescale the α in the store from σ′ times the true ones to `sigma` times."""
         if sigma != self.sigma:
             self.state.store.scale(sigma / self.sigma)
             self.sigma = sigma

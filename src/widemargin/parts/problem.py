@@ -2,7 +2,7 @@
 
     P(w) = ½‖w‖² + C Σ_k L_k(w),   L_k(w) = Σ c_i ℓ(ξ_i(w)) over the blocks of part k
 
-What `Problem` calls the slack of block k is L_k here. There are no cuts: they stay where the examples are.
+L_k plays the role of the slack of block k in `Problem`. There are no cuts here: they stay with the examples.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,20 +25,20 @@ from widemargin.parts.team import Team
 
 
 class PartedExamples:
-    """The examples of all parts: nothing but facts about them, since they are elsewhere."""
+    """Facts about the examples of all parts, which themselves are elsewhere."""
 
     def __init__(self, team: Team) -> None:
         about = [team.about[k] for k in range(team.n_parts)]
         self.n_examples, self.n_weights = team.n_parts, about[0].n_weights
         self.exact = all(each.exact for each in about)
-        self.contents = [each.mark.contents for each in about]  # so that `core.contents` tells them from others
+        self.contents = [each.mark.contents for each in about]  # for the digests of `core.contents`
 
 
 @dataclass(slots=True)
 class PartedProblem:
-    """The sum over the parts of a team, which has been started; C and the rest are those of the parts' problems.
+    """The sum over the parts of a started team; C and the other settings are those of the parts' problems.
 
-    `common` are the weights that the parts start from, which they know or are told with their next task.
+    `common` are the weights that the parts start from; parts know them, or learn them with their next task.
     """
 
     team: Team
@@ -74,7 +74,7 @@ class PartedProblem:
         self.slacks, self.misjudgement = np.full(self.n_blocks, np.nan), ""
 
     def may_end(self) -> None:
-        """A moment when training may be cut short."""
+        """Let training be cut short here."""
         if self.meter.watch is not None:
             self.meter.watch(0)
 
@@ -88,7 +88,7 @@ class PartedProblem:
         return self._value(w, sum((seen.loss for seen in self._look(w, found, proves=False)), 0.0))
 
     def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
-        """P(w) and a lower bound on the least P, both from what the parts hold now, by a full pass over them."""
+        """P(w) and a lower bound on the least P, from the losses and evidence of all parts, by a full pass."""
         total, sums = 0.0, []
         for seen in self._look(w, found, proves=True):
             assert seen.sums is not None
@@ -101,13 +101,13 @@ class PartedProblem:
         return evidence.bound(self.penalty, self.l1)
 
     def least_at_zero(self) -> None:
-        """No bound on P(0): no cuts are known here."""
+        """None: without cuts there is no bound on P(0)."""
 
     def _value(self, w: FloatVector, loss: float) -> float:
         return penalties.value(self.penalty, self.l1, w) + self.C * loss
 
     def _look(self, w: FloatVector, found: FloatVector | None, *, proves: bool) -> Iterator[Seen]:
-        """What parts see at `w`; L_k at the common weights is kept, since in rounds they see it only nearby."""
+        """The losses of the parts at `w`; those at the common weights are kept, since rounds see L_k only near them."""
         begin, calls = perf_counter(), 0
         change = NOTHING if w is self.common else Change.between(self.common, w)
         for k, seen in self.team.ask(Look(change, proves), self.may_end):

@@ -1,12 +1,12 @@
-"""The driver's side of several parts: it knows how far each has come, and rebuilds those that are lost.
+"""The driver's side of several parts: it knows the round of each part, and rebuilds lost ones.
 
-A part is a function of its data, of the rounds that were ordered and of how they were settled. So a part that is lost
-is made anew from its data, or from the file that it was last saved to, and repeats the rounds since then: the result is
-the same, bit for bit, as if nothing had happened. The rounds are kept in a `Journal`.
+A part is a function of its data, of the orders and of how the rounds were settled. So a lost part is made anew from its
+data, or from the file that it was last saved to, and repeats the rounds since then: the result is the same, bit for
+bit, as if it had never been lost. The rounds are kept in a `Journal`.
 
-A part proves by its `Mark` that it is the one that it replaces. If its data have changed meanwhile, training stops. If
-it computes differently, as on another kind of processor, it has other α than those that the driver's w is the sum of:
-it is then among the `strangers`, and the round ends at what all parts hold (`cocoa.held_by_all`).
+A rebuilt part proves by its `Mark` that it equals the lost one. If its data have changed meanwhile, training stops. If
+it computes differently, for example on another kind of processor, its α no longer add up to its share of the driver's
+w. It is then one of the `strangers`, and the round ends at the sum of the actual α (`cocoa.held_by_all`).
 """
 
 import logging
@@ -20,13 +20,13 @@ from widemargin.parts.messages import Call, Held, Mark, Missing, Order, Past, Re
 from widemargin.parts.part import Part
 
 LOG = logging.getLogger(__name__)
-MOST_REBUILDS = 20  # of one part for one task: workers that die this often would go on to do so
+MOST_REBUILDS = 20  # for one task: workers that die this often would keep dying
 
 
 class About(NamedTuple):
-    """Facts about a part: its mark, its examples that count, Σ c_i, the weights, and whether its oracle is exact.
+    """Facts about a part: its mark, the number of examples that count, Σ c_i, the number of weights, exactness.
 
-    `unreachable` counts its gold outputs that decoding can never return, by reason.
+    `exact` says whether its oracle is. `unreachable` counts gold outputs that decoding can never return, by reason.
     """
 
     mark: Mark
@@ -54,11 +54,11 @@ class Carrier(Protocol):
         """The parts' replies, in the order of the parts; `watch` is called now and then, and may raise."""
 
     def rebuild(self, pasts: Mapping[int, Past], watch: Callable[[], None]) -> Iterator[tuple[int, About]]:
-        """Make these parts anew, and let them repeat their past."""
+        """Make these parts anew and let them repeat their past; yields facts about each."""
 
 
 class LocalCarrier:
-    """Parts in this process, each made by one of `makers`: to count rounds and bytes, and for tests."""
+    """Parts in this process, each made by one of `makers`, for tests and for counting rounds and bytes."""
 
     def __init__(self, makers: Sequence[Callable[[], Part]]) -> None:
         self.makers, self.n_parts = makers, len(makers)
@@ -85,7 +85,7 @@ class Team:
     Parameters
     ----------
     carrier : carries calls to the parts
-    journal : keeps the rounds; by default one that forgets them with this object
+    journal : keeps the rounds; by default in memory
 
     `sent` and `received` count the bytes of changes of w; `rebuilt` counts parts that had been lost.
     """
@@ -95,18 +95,18 @@ class Team:
         self.n_parts = carrier.n_parts
         self.rounds, self.sent, self.received, self.rebuilt = 0, 0, 0, 0
         self.last: Settled | None = None
-        self._behind: set[int] = set()  # parts that do not know yet how the last round ended
+        self._behind: set[int] = set()  # parts that do not yet know the end of the last round
         self.about: dict[int, About] = {}
-        self.strangers: set[int] = set()  # parts whose α are not those that the driver knows of
-        self._paths: dict[int, str] = {}  # where each part will be once the round is settled
+        self.strangers: set[int] = set()  # parts whose α do not add up to their share of the driver's w
+        self._paths: dict[int, str] = {}  # the path in each part's mark once the round is settled
 
     def start(self, watch: Callable[[], None], rounds: int = 0) -> None:
-        """Make all parts, as they are after this many rounds of the journal."""
+        """Make all parts and bring them to this round of the journal."""
         self.rounds, self._behind, self.last = rounds, set(), None
         self._rebuild(range(self.n_parts), watch)
 
     def settle(self, order: Order, settled: Settled) -> None:
-        """A round has ended; parts are told with their next tasks."""
+        """End a round; parts learn of it with their next tasks."""
         marks = [self.about[k].mark._replace(path=self._paths[k]) for k in range(self.n_parts)]
         self.journal.append(order, settled, marks, self.rounds)
         self.strangers.clear()
@@ -114,7 +114,7 @@ class Team:
         self.last, self._behind = settled, set(range(self.n_parts))
 
     def ask(self, task: Any, watch: Callable[[], None]) -> Iterator[tuple[int, Any]]:
-        """The replies of all parts to a task, in their order; parts that are lost are rebuilt on the way."""
+        """The replies of all parts to a task, in the order of the parts; lost parts are rebuilt on the way."""
         replies: dict[int, Any] = {}
         waiting, following, rebuilds = list(range(self.n_parts)), 0, 0
         while waiting:
@@ -152,7 +152,7 @@ class Team:
             self._behind.discard(k)
 
     def _compare(self, k: int, found: Mark, known: Mark) -> None:
-        """Refuse a part whose data have changed, and note one that has come to other α."""
+        """Refuse a part whose data have changed; make one with other α a stranger."""
         if found.contents != known.contents:
             raise DataError(
                 f"part {k} of the data is not what it was when this run began: its examples, their weights or the "
@@ -165,7 +165,7 @@ class Team:
             self.strangers.discard(k)
 
     def save(self, watch: Callable[[], None]) -> None:
-        """Save all parts if the journal has a folder that they can reach, and the last time is long enough ago."""
+        """Save all parts if they can reach the journal's folder and the last save is long enough ago."""
         if self.journal.is_due():
             paths = [path for _, path in self.ask(self.journal.saving(), watch)]
             self.journal.saved(self.rounds, paths)

@@ -1,6 +1,6 @@
 """Solvers: one file per family, each consuming cuts through the one protocol of `core.solver`.
 
-A solver's file is imported when the solver is first asked for: a run loads only its own.
+A solver's file is imported on first use, so a run loads only its own.
 """
 
 import ast

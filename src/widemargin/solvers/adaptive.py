@@ -31,7 +31,7 @@ UNTOUCHED = -1
 """The `u` of blocks of zeros."""
 
 SHORT = 6
-"""Numbers of steps of so many bits are the usual ones."""
+"""Most numbers of steps have at most this many bits."""
 
 
 class Lagging(NamedTuple):
@@ -62,7 +62,7 @@ class AdaptiveState:
         return Lagging(self.w, self.rate, self.u, self.n, self.strength, self.l1)
 
     def flaw(self, problem: Problem) -> str:
-        """Whether a block has seen more steps than were made."""
+        """A complaint if a block has seen more steps than were made."""
         known = self.n >= 0 and (self.u >= UNTOUCHED).all() and (self.u <= self.n).all()
         return "" if known else "has counted steps that were not made"
 
@@ -97,7 +97,7 @@ def gradients(
 ) -> Iterator[Gradient]:
     """The gradients of an epoch, each at the weights after all earlier steps; the caller makes a step after each."""
     batches = problem.batches(rng, small_size(problem, size))
-    current_weights(state)  # steps that a weight still lags behind belong to the old λ
+    current_weights(state)  # steps that a weight has missed so far must use the old λ
     state.u[:] = touched(state.w, state.n)
     state.strength = strength(problem, batches)
     for cuts, alpha in tangents(problem, state, batches, lazy):
@@ -113,7 +113,7 @@ def current_weights(state: AdaptiveState) -> FloatVector:
 
 @kernel
 def _catch_up(state: Lagging, runs: LongMatrix) -> None:
-    # Named here, once: to take an array out of a tuple inside the loop costs more than the arithmetic.
+    # Local names: taking an array out of a tuple inside the loop costs more than the arithmetic.
     w, rate, u, n, strength = state.w, state.rate, state.u, state.n, state.strength
     for block in _lagging(u, n, runs):
         begin = int(block) * BLOCK
@@ -158,7 +158,7 @@ def _lagging(u: IntVector, n: int, runs: LongMatrix) -> IntVector:
 
 @kernel
 def _short_power(base: float, exponent: int) -> float:
-    """By repeated squaring, always as often, so that a loop around it may be vectorised."""
+    """base^exponent by repeated squaring, always `SHORT` times, so that a loop around it can be vectorised."""
     result = 1.0
     for bit in range(SHORT):
         result *= base if (exponent >> bit) & 1 else 1.0

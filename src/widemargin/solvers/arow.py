@@ -5,8 +5,8 @@ moves the weights that are least certain most, and makes those it touches more c
 
     F = Δ − ⟨w, ψ⟩;   β = 1 / (Σ_j σ_j ψ_j² + γ);   w_j ← w_j + F β σ_j ψ_j;   1/σ_j ← 1/σ_j + ψ_j² / γ
 
-The paper's γ is r; an example's weight c_i divides it. The covariance is kept to its diagonal, by the paper's rule for
-the inverse. Examples of a batch are decoded at one w; steps are made one after the other.
+The paper calls γ r; an example's weight c_i divides it. Only the diagonal of the covariance is kept, and updated by the
+paper's rule for the inverse. Examples of a batch are decoded at one w; steps are made one after the other.
 """
 
 from dataclasses import dataclass
@@ -51,6 +51,7 @@ def _update(w: FloatVector, variance: FloatVector, cuts: Cuts, gamma: FloatVecto
         if cuts.b[k] <= 0.0 or loss <= 0.0:
             continue
         total += loss
+        # The whole sum comes first: every weight of the step uses the variances from before it.
         spread = gamma[k]
         for entry in range(begin, end):
             spread += variance[a.indices[entry]] * a.values[entry] * a.values[entry]
@@ -68,7 +69,7 @@ class AROW(Solver):
     Parameters
     ----------
     variance : the variance of every weight at first
-    gamma : how little a single example may change; the paper's r
+    gamma : the larger, the less a single example changes; the paper's r
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
     """
 

@@ -3,19 +3,19 @@
 The gap and gain of each visit to a block guide the solver (`blocks`). The gaps of all blocks, as the oracle last saw
 them, sum up to the certificate, and a few blocks hold most of it, largely the same ones from pass to pass. So most
 passes ask the oracle only for the blocks that together hold a given share of the gap; every few passes, all blocks are
-visited. A run that goes on with the cuts of another one knows the gaps of the blocks that both have, and begins with
-the new ones and those that hold most of the gap. In between come sweeps over cached cuts, again over the blocks that
-hold most of the *cached* gap. They go on as long as a sweep raises the dual more per unit of work than the last oracle
-pass did (Osokin et al. 2016 and Shah et al. 2015 choose in this way for Frank-Wolfe steps). A visit makes a few pair
-steps on all cuts of its block at once.
+visited. A run that starts from the cuts of another one knows the gaps of the blocks that both have; it begins with the
+new blocks and those that hold most of the gap. Between two passes come sweeps over cached cuts, again over the blocks
+that hold most of the *cached* gap. Sweeps continue as long as they raise the dual more per unit of work than the last
+oracle pass did (Osokin et al. 2016 and Shah et al. 2015 choose in this way for Frank-Wolfe steps). A visit makes a few
+pair steps on all cuts of its block at once.
 
 Where blocks share all their weights and C is large, this is slow: steps on one block undo those on another. If, at the
-pace of the last epoch, the rest of the way would take longer than solving the programme of all blocks at once in every
-round (`interior`), the solver goes on like that; so it does with little data or with few weights and a large C.
+pace of the last epoch, the remaining epochs would take longer than solving the programme of all blocks at once in every
+round (`interior`), the solver switches to that. It does so with little data, or with few weights and a large C.
 
-Work is estimated, not timed: decoding counts as the structure states it (`Examples.work`), and each non-zero of a cut
-that is read and changed counts the same. A clock would make different choices in every run, and the same seed must give
-the same weights.
+Work is estimated, not timed: decoding takes the time that the structure states (`Examples.work`), and each non-zero of
+a cut takes a fixed time. A clock would make different choices in every run, but the same seed must give the same
+weights.
 """
 
 from dataclasses import dataclass, fields
@@ -35,22 +35,22 @@ from widemargin.solvers.programme import MOST_OPERATIONS, n_operations
 
 MICROSECONDS_PER_ENTRY = 0.0025  # to read an entry of a cut and change w there
 MICROSECONDS_PER_CALL = 1000.0  # of a decoder that does not say how long it takes
-MICROSECONDS_PER_BATCH, MICROSECONDS_PER_SWEEP = 200.0, 50.0  # whatever is in them
-MICROSECONDS_PER_EPOCH = 2000.0  # whatever is done in it
+MICROSECONDS_PER_BATCH, MICROSECONDS_PER_SWEEP = 200.0, 50.0  # overhead, whatever their size
+MICROSECONDS_PER_EPOCH = 2000.0  # overhead
 STEPS_AT_ONCE = 75  # on the programme of all blocks in about six rounds; in more with many weights for few blocks
 MICROSECONDS_PER_STEP, OPERATIONS_PER_MICROSECOND = 200.0, 2500.0
-MOST_WEIGHTS_A_BLOCK = 8  # with more, blocks share few of their weights: ascent then waits for new cuts, not for itself
+MOST_WEIGHTS_A_BLOCK = 8  # with more, blocks share few weights: ascent then needs new cuts rather than more steps
 EARLY = 8  # the first batches are smaller by this factor
 FEW = 64  # batches of this share of all examples hardly ever need more epochs than single examples
-FEW_NEW = 0.1  # with no more new blocks than this share, gaps that a run before has seen stay true for longer
-CLOSE = 0.01  # the relative gap that both ways are compared at
+FEW_NEW = 0.1  # with no larger share of new blocks, the gaps from the previous run stay true for longer
+CLOSE = 0.01  # ascent and interior points are compared by their time to this relative gap
 
 
 @dataclass(slots=True)
 class AscentState(DualState):
     """The dual state, the last known cached gap of every block, and the gain per µs of the last pass.
 
-    `passes` counts partial passes of the oracle since the gaps of all blocks were known.
+    `passes` counts partial passes of the oracle since the gaps of all blocks were last known.
     """
 
     cached_gap: FloatVector = later("n_blocks")
@@ -61,7 +61,7 @@ class AscentState(DualState):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ascent(DualSolver):
-    """Gap-driven dual ascent on one block at a time, whatever it takes.
+    """Gap-driven dual ascent on one block at a time, without a switch to another method.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Ascent(DualSolver):
     state: ClassVar[type[DualState]] = AscentState
 
     def inform(self, problem: Problem, state: AscentState) -> None:
-        """Know all gaps, so that it is some time until all blocks must be visited; longer after a run before."""
+        """Set the gaps of all blocks, and put off the next pass over all; further if they come from a previous run."""
         DualSolver.inform(self, problem, state)
         periods = 0 if state.epochs else 1 if np.isinf(state.gap[problem.c > 0]).mean() > FEW_NEW else 2
         state.passes = -periods * self.period
@@ -91,7 +91,7 @@ class Ascent(DualSolver):
         self.climb(problem, state, rng)
 
     def climb(self, problem: Problem, state: AscentState, rng: np.random.Generator) -> tuple[float, float]:
-        """Make an epoch; return what it gained and its work in µs."""
+        """Make an epoch; return its gain and its work in µs."""
         if not len(state.cached_gap):
             state.cached_gap = np.full(problem.n_blocks, np.inf)
         rise, work = 0.0, 0.0
@@ -106,7 +106,7 @@ class Ascent(DualSolver):
         return rise + gain, work + spent
 
     def _sweep(self, state: AscentState, rng: np.random.Generator) -> tuple[float, float]:
-        """Make one sweep; return what it gained and its work in µs."""
+        """Make one sweep; return its gain and its work in µs."""
         blocks = np.flatnonzero(state.store.sets.size).astype(np.int32)
         if not len(blocks):
             return 0.0, 0.0
@@ -156,7 +156,7 @@ class Ascent(DualSolver):
 
 @dataclass(slots=True)
 class AutoState(AscentState):
-    """The state of ascent, that of `interior`, and whether the latter goes on with it."""
+    """The states of ascent and of `interior`; `at_once` says that the latter is used now."""
 
     at_once: bool = False
     point: FloatVector = later("n_weights")
@@ -166,11 +166,11 @@ class AutoState(AscentState):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Auto(DualSolver):
-    """Gap-driven dual ascent, for either loss; where that would take longer, all blocks at once.
+    """Gap-driven dual ascent, for either loss; all blocks at once where that is faster.
 
     Parameters
     ----------
-    precision : when all blocks are solved at once, it is to this share of the gap that the oracle showed
+    precision : all blocks at once are solved to this share of the gap that the oracle showed
     share : a partial pass or sweep visits the fewest blocks that hold this share of the gap
     period : one in this many passes visits all blocks, and so does one in this many sweeps
     steps : at most this many pair steps a visit
@@ -189,7 +189,7 @@ class Auto(DualSolver):
 
     @property
     def ascent(self) -> Ascent:
-        """The solver that begins, and goes on as long as it is quick."""
+        """The solver to begin with, used as long as it is fast."""
         return Ascent(**{each.name: getattr(self, each.name) for each in fields(Ascent)})
 
     @property
@@ -198,17 +198,17 @@ class Auto(DualSolver):
         return Interior(precision=self.precision)
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> AutoState:
-        """As for all dual solvers; where the run before solved all blocks at once, so does this one."""
+        """A state as of all dual solvers; if the previous run solved all blocks at once, so does this one."""
         state: AutoState = DualSolver.start(self, problem, w, cuts)
         state.at_once = isinstance(cuts, CutStore) and cuts.at_once and len(state.store) > 0
         return state
 
     def inform(self, problem: Problem, state: AutoState) -> None:
-        """Know all gaps; only ascent makes use of them."""
+        """Set the gaps of all blocks, which only ascent uses."""
         self.ascent.inform(problem, state)
 
     def epoch(self, problem: Problem, state: AutoState, rng: np.random.Generator) -> None:
-        """All blocks at once, if that was decided; else an epoch of ascent, and decide how to go on."""
+        """Solve all blocks at once, if that was decided; else make an epoch of ascent and decide how to go on."""
         if state.at_once and n_operations(problem, state) <= MOST_OPERATIONS:
             self.interior.epoch(problem, state, rng)
             return
@@ -217,16 +217,16 @@ class Auto(DualSolver):
         state.at_once = state.epochs > 1 and _is_slow(problem, state, rise, work)
 
     def weights(self, state: AutoState) -> FloatVector:
-        """Those of ascent, or the best point of all blocks at once."""
+        """The weights of ascent, or the best point of `interior`."""
         return self.interior.weights(state)
 
     def carried(self, problem: Problem, state: AutoState) -> CutStore:
-        """The working sets, and how they were solved."""
+        """The working sets, with a note whether all blocks were solved at once."""
         state.store.at_once = state.at_once
         return state.store
 
     def on_a_part(self) -> Solver | None:
-        """Ascent alone: all blocks at once are no part."""
+        """Ascent, since solving all blocks at once does not work on a part."""
         return self.ascent
 
 
@@ -243,9 +243,9 @@ def _is_slow(problem: Problem, state: AutoState, rise: float, work: float) -> bo
 
 
 def _worth_asking(problem: Problem, epochs: int) -> int:
-    """The fewest examples to ask for at a time: as many as take as long to decode as a batch takes in any case.
+    """The smallest batch worth asking for: one whose decoding takes as long as the overhead of a batch.
 
-    Fewer at first, as `growing` has it; and if nobody knows how long decoding takes, so few that no cut is stale.
+    It is smaller at first, as in `growing`. If the decoding time is unknown, it is so small that no cut goes stale.
     """
     work = problem.examples.work
     if work is None:

@@ -45,7 +45,7 @@ def start(problem: Problem, w: FloatVector | None, cuts: CutStore | None) -> Ave
 
 
 def batches(problem: Problem, rng: np.random.Generator, size: int | None) -> list[IntVector]:
-    """Batches of `size`; by default smaller than those of dual solvers: no line search corrects a stale update."""
+    """Batches of `size`; by default smaller than those of dual solvers, since no line search corrects stale updates."""
     return problem.batches(rng, size or max(1, problem.batch_size // 48))
 
 

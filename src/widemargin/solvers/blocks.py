@@ -24,7 +24,7 @@ from widemargin.solvers.qp import pair_steps
 
 
 class Room(NamedTuple):
-    """Scratch for one block: slots, products, F at the start and now, α; and the gap and spread that `look` found."""
+    """Scratch for one block: its slots, products, F at the start and now, α, and the gap and spread from `look`."""
 
     order: LongVector
     K: FloatMatrix
@@ -76,7 +76,7 @@ def append(slot: int, F: float, sets: WorkingSets, room: Room, n: int) -> int:
 
 @kernel
 def look(i: int, dual: Dual, room: Room, n: int, F_new: float) -> None:
-    """Note the gap and the spread of block i, given its `n` cuts and a new one that is violated by `F_new`."""
+    """Compute the gap and the spread of block i, given its `n` cuts and a new one that is violated by `F_new`."""
     ridge, mass = dual.ridge[i], dual.sets.mass[i]
     highest, inner = F_new, 0.0
     lowest = 0.0 if mass < dual.cap[i] else np.inf
@@ -101,6 +101,7 @@ def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: 
     for k in range(n + 1):
         room.K[n, k] = room.K[k, n] = 0.0
         room.before[k] = room.F[k]
+    # Row n is the zero cut, which holds the rest of the cap (`qp`).
     room.F[n], room.alpha[n] = 0.0, max(dual.cap[i] - sets.mass[i], 0.0)
     pair_steps(room.K, room.F, room.alpha, n, ridge, tolerance, max_steps)
     gain, mass, idle = 0.0, 0.0, False
@@ -122,9 +123,9 @@ def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: 
 
 @kernel
 def meet(k: int, cuts: Cuts, dual: Dual, threshold: float, room: Room, lookup: Lookup) -> int:
-    """Lay out the block of new cut k, and the cut as well if it is admitted: if the block's spread exceeds `threshold`.
+    """Lay out the block of new cut k; if the block's spread exceeds `threshold`, admit the cut and lay it out, too.
 
-    Returns the number of cuts laid out; −1 if the block needs no solving.
+    Returns the number of cuts laid out; −1 if the spread is below the threshold, so that nothing is to be solved.
     """
     i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
     n = gather(i, dual, room)

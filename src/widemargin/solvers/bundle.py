@@ -4,8 +4,8 @@ The same planes as in the 1-slack method, but the next point is held near the be
 
     v = argmin  ½‖v‖² + ½μ‖v − ŵ‖² + max_k (b_k − ⟨v, a_k⟩)_+
 
-If P(v) is below P(ŵ) by a fair share of what the model promised, v becomes the centre (a *serious* step), and μ falls
-to allow longer steps. Otherwise only the new plane improves the model (a *null* step), and μ rises.
+If P(v) is below P(ŵ) by a fair share of the fall that the model promised, v becomes the centre (a *serious* step), and
+μ falls to allow longer steps. Otherwise only the new plane improves the model (a *null* step), and μ rises.
 """
 
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ WIDEST, TIGHTEST = 1e-3, 1e3  # bounds of μ
 
 @dataclass(slots=True)
 class BundleState(PlaneState):
-    """Planes, the centre and P there, μ, and how far P should fall at w according to the model."""
+    """Planes, the centre and P there, μ, and the fall of P at w that the model promised."""
 
     centre: FloatVector = field(default_factory=lambda: np.empty(0))
     value: float = np.inf
@@ -85,5 +85,5 @@ class Bundle(Solver):
         return state.bound
 
     def evidence(self, problem: Problem, state: BundleState) -> Evidence | None:
-        """The planes; those of smooth objectives have a b that may be nothing but rounding, so a full pass must do."""
+        """The planes; None for smooth objectives, where b may be mere rounding: a full pass certifies these."""
         return None if problem.objective.kind == "smooth" else state.evidence

@@ -1,10 +1,10 @@
 """The memory of L-BFGS: pairs s = w' − w, y = ∇P(w') − ∇P(w), and −H ∇P as a combination of them (Chen et al. 2014).
 
 The two-loop recursion of Nocedal & Wright (2006, Algorithm 7.4) only ever adds multiples of the pairs and of ∇P. So it
-runs on coefficients, with products looked up in a table, and reads no vector at all: pairs are read once when the table
-is brought up to date, and once when the direction is summed up. Both take the time of reading memory, so pairs are kept
-in single precision. H is then that of the rounded pairs, which is as good an estimate, and stays positive definite
-since their own products are used.
+runs on coefficients, with products looked up in a table, and reads no vector at all. Pairs are read once to update the
+table, and once to sum up the direction. Both are as slow as reading memory, so pairs are kept in single precision. H
+then belongs to the rounded pairs: it is as good an estimate, and stays positive definite since the products are those
+of the rounded pairs, too.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from widemargin.core.dense import inner
 
 PIECE = 1 << 16  # sums run over pieces of this size, whatever the number of threads
 FLATTEST = 1e-8  # the least cosine of the angle between s and y
-BLOCK = 1 << 10  # of a piece, which stays in the cache while it meets all pairs
+BLOCK = 1 << 10  # this much of a piece stays in the cache while it is multiplied with all pairs
 
 
 @dataclass(slots=True)
 class Pairs:
     """Pair number k is in the rows (k modulo the memory) of `s` and `y`; `n` counts the pairs since the start.
 
-    `products` holds those of all rows of `s`, then of `y`, then of ∇P, with each other, but that of ∇P with itself.
+    `products` holds the products of all rows of `s`, `y` and then ∇P with each other, except ⟨∇P, ∇P⟩.
     """
 
     s: AnyArray
@@ -101,21 +101,21 @@ def keep(pairs: Pairs, before: Point, after: Point, gradient: FloatVector, stron
     `gradient` is the one that `direction` will be asked about next; `strong` says that P is 1-strongly convex.
     """
     memory, k, n = len(pairs.s), pairs.n % len(pairs.s), len(after.w)
-    # Without a vector in between: fresh memory takes longer to get than to fill.
+    # Without a temporary vector: allocating fresh memory takes longer than filling it.
     np.subtract(after.w, before.w, out=pairs.s[k], casting="same_kind")
     np.subtract(after.gradient, before.gradient, out=pairs.y[k], casting="same_kind")
     tables = np.zeros((-(-n // PIECE), 2 * memory, 3))
     run([partial(_products, pairs.s, pairs.y, k, gradient, *each, tables) for each in _ranges(n, n_threads)])
     for row, found in zip((k, memory + k, 2 * memory), tables.sum(axis=0).T, strict=True):
         pairs.products[row, :-1] = pairs.products[:-1, row] = found
-    # ⟨s, y⟩ ≥ ‖s‖² where P is 1-strongly convex; clearly less is rounding, or P is not convex there.
+    # ⟨s, y⟩ ≥ ‖s‖² where P is 1-strongly convex; if it is clearly less, rounding is to blame or P is not convex there.
     along, square = pairs.products[k, memory + k], pairs.products[k, k]
     least = 0.5 * square if strong else FLATTEST * sqrt(square * pairs.products[memory + k, memory + k])
     pairs.n = pairs.n + 1 if along > least else 0
 
 
 def direction(pairs: Pairs, gradient: FloatVector, n_threads: int) -> FloatVector:
-    """−H ∇P; before any pair −∇P, no longer than 1."""
+    """−H ∇P; without pairs −∇P, shortened to length 1 if it is longer."""
     d = np.empty(len(gradient))
     if not pairs.n:
         return np.divide(gradient, -max(sqrt(inner(gradient, gradient)), 1.0), out=d)

@@ -44,6 +44,7 @@ def _update_weights(
         order[n] = slot
         n += 1
         slot = sets.after[slot]
+    # A Fisher-Yates shuffle that leaves the first slot alone, so that the newest cut stays in front.
     for k in range(n - 1, 1, -1):
         other = 1 + _random_below(k, random)
         order[k], order[other] = order[other], order[k]

@@ -26,15 +26,15 @@ from widemargin.core.solver import start_weights
 from widemargin.solvers.subgradient import Gradient, gradient, tangents
 
 SMALLEST_SCALE = 1e-6
-"""Where the product of decays restarts, long before it underflows: digits lost in it are lost to the average."""
+"""The product of decays restarts below this, long before it underflows, since the average would lose digits."""
 
 
 @dataclass(slots=True)
 class DescentState:
     """Weights with their lazy decay and average, after `t` steps.
 
-    The steps' weights in the average add up to `total`. ‖w‖² is `square`, and ‖w‖ is kept within `radius`. `eta0` is
-    the first rate, if it had to be found.
+    `total` is the sum of t³ over all steps. `square` is ‖w‖², and ‖w‖ is kept within `radius`. `eta0` is the first rate
+    of solvers that search for one.
     """
 
     w: FloatVector
@@ -49,7 +49,7 @@ class DescentState:
     eta0: float = 0.0
 
     def flaw(self, problem: Problem) -> str:
-        """Whether decays are none, or rates negative."""
+        """A complaint if a decay or a rate is impossible."""
         known = self.scale > 0 and self.mass >= 0 and self.total >= 0 and self.t >= 0 and self.eta0 >= 0
         return "" if known and (self.seen > 0).all() else "has impossible decays or rates"
 
@@ -85,7 +85,7 @@ class DescentState:
         self.w[:], self.seen[:], self.square = w, self.scale, inner(w, w)
 
     def count(self, steps: int) -> None:
-        """Count the weights as the same after each of so many steps."""
+        """Pretend that so many steps were made, with these weights after each."""
         self.t, self.total = steps, float(steps * (steps + 1) // 2) ** 2
         self.mass = self.total * self.scale
 

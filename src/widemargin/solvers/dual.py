@@ -20,7 +20,7 @@ from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver
 from widemargin.errors import WidemarginError
 
-DRIFT, TINY = 1e-8, 1e-12  # how far sums that are kept up to date step by step may be from those computed afresh
+DRIFT, TINY = 1e-8, 1e-12  # how far sums that are updated step by step may differ from sums computed afresh
 SETTLED = 4  # epochs after which w changes slowly enough for the largest batches
 
 
@@ -38,7 +38,7 @@ class Dual(NamedTuple):
 class DualState:
     """The weights w = Σ αa and the working sets that hold the α; cap, ridge and last known gap of every block.
 
-    `warm` says that it began with the cuts of another run.
+    `warm` says that the state began with the cuts of another run.
     """
 
     w: FloatVector
@@ -50,12 +50,12 @@ class DualState:
     warm: bool = False
 
     def flaw(self, problem: Problem) -> str:
-        """Whether α is beyond the caps, or w not the sum of what it claims to be; both would make D too large."""
+        """A complaint if α exceeds the caps or w is not Σ αa; both would make D too large."""
         return flaw_of_limits(problem, self.cap, self.ridge, self.store.sets) or flaw_of_sum(self.w, self.store)
 
     @property
     def age(self) -> int:
-        """The number of epochs; a state that began with the cuts of another run is no longer young."""
+        """The number of epochs; a warm state counts as `SETTLED` epochs older."""
         return self.epochs + (SETTLED if self.warm else 0)
 
     @property
@@ -113,14 +113,14 @@ def limits(problem: Problem) -> tuple[FloatVector, FloatVector]:
 
 
 def flaw_of_limits(problem: Problem, cap: FloatVector, ridge: FloatVector, sets: WorkingSets) -> str:
-    """Why these are not the limits of the problem, or α does not keep them; empty if all is well."""
+    """A complaint if these are not the limits of the problem or α exceeds them, or ""."""
     if not all(map(np.array_equal, (cap, ridge), limits(problem))):
         return "has limits of α that are not those of the problem"
     return "" if (sets.mass <= cap * (1.0 + DRIFT)).all() else "has more α than is allowed"
 
 
 def flaw_of_sum(w: FloatVector, store: CutStore) -> str:
-    """Whether w differs from Σ αa by more than rounding."""
+    """A complaint if w differs from Σ αa by more than rounding, or ""."""
     live = store.live()
     most = DRIFT * inner(store.sets.alpha[live], np.sqrt(store.sets.norm[live])) + TINY
     close = (np.abs(w - store.combination(len(w))) <= most).all()
@@ -141,7 +141,7 @@ class DualSolver(Solver, Protocol):
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> Any:
         """The state at α = 0; at the dual point of `cuts`; or at the tangents that the oracle finds at `w`."""
         cap, ridge = limits(problem)
-        if cuts is not None and not isinstance(cuts, CutStore):  # planes of all blocks together have no α of each
+        if cuts is not None and not isinstance(cuts, CutStore):  # planes have no α of single blocks
             w, cuts = cuts.w, None
         if cuts is not None and len(cuts.sets.first) != problem.n_blocks:
             raise WidemarginError(
@@ -164,11 +164,11 @@ class DualSolver(Solver, Protocol):
         return state
 
     def inform(self, problem: Problem, state: Any) -> None:
-        """Know the gap of every block at w."""
+        """Set the gap of every block at w."""
         state.gap = _gaps(problem, state)
 
     def weights(self, state: Any) -> FloatVector:
-        """w = Σ αa, kept up to date by every step."""
+        """w = Σ αa, which every step updates."""
         w: FloatVector = state.w
         return w
 

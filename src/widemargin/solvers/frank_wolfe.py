@@ -65,6 +65,7 @@ def _frank_wolfe(cuts: Cuts, dual: Dual, u: FloatVector, t: int) -> None:
         F = cuts.b[position] - dot(cuts.a.indices, cuts.a.values, begin, end, dual.w)
         if F > 0.0:
             slot = find(sets, i, cuts.b[position], cuts.a, begin, end)
+            # The corner may be a cut that the block already has; if so, find its row among those gathered.
             for k in range(n):
                 if room.order[k] == slot:
                     corner = k
@@ -83,6 +84,7 @@ def _frank_wolfe(cuts: Cuts, dual: Dual, u: FloatVector, t: int) -> None:
             if step != 0.0:
                 add_scaled(step, sets.indices, sets.values, sets.begin[slot], sets.end[slot], dual.w)
                 add_scaled(step * lag, sets.indices, sets.values, sets.begin[slot], sets.end[slot], u)
+                # With γ = 1 all other α become exactly 0, not 0 up to rounding: `drop_idle` looks for zeros.
                 sets.alpha[slot] = room.alpha[k] + step if gamma < 1.0 or k == corner else 0.0
             mass += sets.alpha[slot]
         sets.mass[i] = mass

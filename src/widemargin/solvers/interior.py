@@ -1,10 +1,10 @@
 """Cutting planes with a slack per example, whose programme an interior-point method solves (`programme`).
 
 Each round asks the oracle for all examples at one point, adds the violated cuts, and moves the point to the optimum of
-the programme over all cuts. P is seen on the way, so the best point so far is known and returned. Where blocks share
-all their weights this takes some ten passes of the oracle whatever C is; ascent on one block at a time may need
-thousands. Solving the programme loosely saves steps and costs no rounds: its points are then well inside of the region
-where the optimum may be.
+the programme over all cuts. Every round computes P at its point, so the best point so far is known and returned. Where
+blocks share all their weights this takes some ten passes of the oracle whatever C is; ascent on one block at a time may
+need thousands. Solving the programme loosely saves steps and costs no rounds: its points then lie well inside the
+region of possible optima.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from widemargin.solvers.blocks import SLIGHT, absorb
 from widemargin.solvers.dual import DualSolver, DualState, value
 from widemargin.solvers.programme import solve_at_once
 
-WARM = 0.01  # the share of the dual to which the programme of a run before is solved
+WARM = 0.01  # the programme of the previous run's cuts is solved to this share of the dual
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Interior(DualSolver):
 
     def epoch(self, problem: Problem, state: Any, rng: np.random.Generator) -> None:
         """One round: the oracle for all examples at one point, then the programme over all cuts."""
-        if not state.epochs and len(state.store):  # of a run before: its cuts know better than its weights
+        if not state.epochs and len(state.store):  # cuts of a previous run give a better point than its weights
             state.point = solve_at_once(problem, state, WARM * value(state))
         at = state.point if len(state.point) else state.w
         examples = problem.weighted

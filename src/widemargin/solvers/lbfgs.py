@@ -4,7 +4,7 @@
 
 with H the inverse Hessian estimated from the last `memory` steps (`solvers.curvature`). One iteration is one epoch: a
 pass over the data for every t tried, usually one. The tangents of a pass at w add up to R(v) ≥ β − ⟨v, s⟩ with
-s = −∇R(w), β = R(w) + ⟨w, s⟩, so every point has a lower bound on P (`core.penalty`): the certificate costs nothing.
+s = −∇R(w), β = R(w) + ⟨w, s⟩, so every point gives a lower bound on P (`core.penalty`) at no cost.
 
 P = S + λ‖w‖₁ with S smooth has kinks (the penalties "l1" and "elastic-net"). `solvers.orthants` searches along
 d = −H v instead, with the shortest subgradient v, within the orthant of w; H is that of S.
@@ -35,9 +35,9 @@ LONGER = 4.0  # while no step is too long
 
 @dataclass(slots=True)
 class LBFGSState:
-    """The point `w` with P and ∇S there, S being P without its kinks; the pairs; the best lower bound on P so far.
+    """The point `w` with P and ∇S there, where S is P without λ‖w‖₁; the pairs; the best lower bound on P so far.
 
-    `trials` and `step` are those of the last search; it was `stuck` if it found no lower P along the gradient itself.
+    `trials` and `step` belong to the last search; it was `stuck` if it found no lower P even along −∇P.
     """
 
     w: FloatVector
@@ -60,7 +60,7 @@ class _Trial(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LBFGS(Solver):
-    """L-BFGS with the last `memory` pairs, each of which takes as much memory as the weights; `trials` per search."""
+    """L-BFGS with the last `memory` pairs, each as large as the weights, and at most `trials` evaluations a search."""
 
     memory: int = number(6, least=1)
     trials: int = number(12, least=1)
@@ -103,11 +103,11 @@ class LBFGS(Solver):
         return state.w
 
     def dual(self, problem: Problem, state: LBFGSState) -> float | None:
-        """The largest lower bound so far, at first 0; None if P is not convex, or without a penalty."""
+        """The largest lower bound so far, at first 0; None if P is not convex or has no penalty."""
         return state.bound if problem.convex and problem.penalty != "none" else None
 
     def ended(self, problem: Problem, state: LBFGSState) -> str:
-        """Rounding hides any further decrease of P."""
+        """The word ``precision`` if rounding hides any further decrease of P."""
         return "precision" if state.stuck else ""
 
 
@@ -130,9 +130,9 @@ def _arrive(problem: Problem, state: LBFGSState, point: Point) -> None:
 def _search(evaluate: Evaluate, begin: Point, d: FloatVector, most_trials: int) -> tuple[Point | None, int, float]:
     """A point along `d` that fulfils the Wolfe conditions, or else the best one tried; None if P is nowhere less.
 
-    Also the number of trials and the last step. The minimum is enclosed by a step that is too short and one that is too
-    long (Algorithm 3.5). Near the optimum rounding defeats the conditions before it hides the decrease of P; then any
-    decrease will do.
+    Also returns the number of trials and the last step. The minimum is enclosed by a step that is too short and one
+    that is too long (Algorithm 3.5). Near the optimum rounding may break the conditions while P still decreases; then
+    any decrease is accepted.
     """
     start = short = _Trial(0.0, begin.value, inner(begin.gradient, d))
     long, best, t, step = None, None, 1.0, 0.0

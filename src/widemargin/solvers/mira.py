@@ -1,7 +1,7 @@
 """MIRA, the margin-infused relaxed algorithm (Crammer & Singer 2003; McDonald et al. 2005).
 
-Each example makes the smallest change of w that puts the gold output ahead of the k best others by their errors, as far
-as the price of the slack allows:
+Each example makes the smallest change of w that puts the gold output ahead of the k best others by their errors, up to
+a slack with a price:
 
     w ← argmin_w' ½‖w' − w‖² + C c_i ξ   with   ξ ≥ 0,   ⟨w', ψ_j⟩ ≥ Δ_j − ξ   for the k best outputs j of ⟨w, φ⟩ + Δ
 
@@ -108,7 +108,7 @@ class MIRA(Solver):
         return averaging.start(problem, w, cuts)
 
     def seasoned(self, problem: Problem, state: AveragedState, examples: int) -> None:
-        """Let the weights count for so many examples in the average."""
+        """Let the weights count for this many examples in the average."""
         state.t = examples
 
     def epoch(self, problem: Problem, state: AveragedState, rng: np.random.Generator) -> None:

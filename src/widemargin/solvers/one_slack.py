@@ -2,8 +2,8 @@
 
 Each round adds the plane of the risk at w (`planes`) and solves the small quadratic programme over all planes; its
 value bounds P from below, and its optimum is the next w. Planes that have been idle for 50 rounds are removed. The last
-few cuts of every example are cached: a plane made of them needs no oracle, and is used instead as long as it cuts off
-enough of the model. The risk may be that of the hinge, its square, or smooth.
+few cuts of every example are cached. A plane made of them needs no oracle, and such planes are added as long as they
+cut off enough of the model. The risk may be that of the hinge, its square, or smooth.
 """
 
 from dataclasses import dataclass, field
@@ -62,6 +62,7 @@ def _cached_risk(
     """
     total = 0.0
     for i in range(len(c)):
+        # From 0, the slack of gold: a block whose cuts are all below it adds nothing to the plane.
         worst, slack = -1, 0.0
         slot = sets.first[i]
         while slot >= 0:
@@ -95,7 +96,7 @@ class OneSlack(Solver):
     ----------
     cache : how many cuts of every example to cache; with 0 every plane comes from the oracle
     cached_rounds : at most this many planes in a row are made without the oracle
-    share : they are made only while they cut off more than this share of the gap
+    share : such planes are made only while they cut off more than this share of the gap
     """
 
     cache: int = number(5)
@@ -106,7 +107,7 @@ class OneSlack(Solver):
     kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> OneSlackState:
-        """The state without planes, the first one being the plane at `w`; or with those in `cuts`."""
+        """A state at `w` without planes, or with the planes in `cuts`."""
         store = CutStore(1, problem.cut_memory / 2, products=True)
         cache = CutStore(problem.n_blocks, problem.cut_memory / 2)
         state = OneSlackState(start_weights(problem, w, cuts), store, cache=cache)
@@ -118,7 +119,7 @@ class OneSlack(Solver):
         return state
 
     def epoch(self, problem: Problem, state: OneSlackState, rng: np.random.Generator) -> None:
-        """Planes from the cache while they are worth it, then one from the oracle."""
+        """Add planes from the cache while they are worthwhile, then one from the oracle."""
         model = 0.0
         for _ in range(self.cached_rounds if len(state.cache) else 0):
             plane = _cached_plane(problem, state)
@@ -149,7 +150,7 @@ class OneSlack(Solver):
         return state.bound
 
     def evidence(self, problem: Problem, state: OneSlackState) -> Evidence | None:
-        """The planes; those of smooth objectives have a b that may be nothing but rounding, so a full pass must do."""
+        """The planes; None for smooth objectives, where b may be mere rounding: a full pass certifies these."""
         return None if problem.objective.kind == "smooth" else state.evidence
 
     def known(self, state: OneSlackState) -> CutStore:

@@ -1,7 +1,7 @@
 """The orthant-wise search of OWL-QN (Andrew & Gao 2007), for P = S + λ‖w‖₁ with S smooth.
 
-Within an orthant ‖w‖₁ is linear. With v the subgradient of P that is shortest, d is a direction from which coordinates
-that would not descend, d_j v_j ≥ 0, are dropped, and the search stays in the orthant of w, or of −v where w_j = 0:
+Within an orthant ‖w‖₁ is linear. Let v be the shortest subgradient of P. Coordinates of the direction d that would not
+descend, d_j v_j ≥ 0, are dropped, and the search stays in the orthant of w, or of −v where w_j = 0:
 
     v_j = ∇_j + λ sign(w_j);   where w_j = 0:  sign(∇_j) · max(|∇_j| − λ, 0),   ∇ = ∇S(w)
     w ← π(w + t d),   π_j = 0 if the sign would change,   t by P(w') ≤ P(w) + γ ⟨v, w' − w⟩
@@ -18,7 +18,7 @@ from widemargin.core.problem import Problem
 from widemargin.solvers.curvature import Point
 
 DECREASE = 1e-4  # γ, also that of the Wolfe conditions
-SHORTEST, LONGEST = 0.1, 0.5  # of the last step, for the next one
+SHORTEST, LONGEST = 0.1, 0.5  # the next step relative to the last one
 
 Evaluate: TypeAlias = Callable[[FloatVector], Point]
 
@@ -67,7 +67,7 @@ def search_orthant(
 ) -> tuple[Point | None, int, float]:
     """The first point along `d` with enough decrease, or else the best one tried; None if P is nowhere less.
 
-    `begin.gradient` is v. Also the number of trials and the last step.
+    `begin.gradient` is v. Also returns the number of trials and the last step.
     """
     best, t, step = None, 1.0, 0.0
     for trial in range(1, most_trials + 1):

@@ -83,7 +83,7 @@ class PassiveAggressive(Solver):
         return PassiveAggressiveState(begin.w, begin.u)
 
     def seasoned(self, problem: Problem, state: PassiveAggressiveState, examples: int) -> None:
-        """Let the weights count for so many examples in the average."""
+        """Let the weights count for this many examples in the average."""
         state.t = examples
 
     def epoch(self, problem: Problem, state: PassiveAggressiveState, rng: np.random.Generator) -> None:

@@ -51,7 +51,7 @@ class Pegasos(Solver):
         return state
 
     def seasoned(self, problem: Problem, state: DescentState, examples: int) -> None:
-        """Let the weights count for an epoch, in the average and by a shorter step."""
+        """Treat the weights as the result of an epoch, in the average and in the length of the next step."""
         state.count(examples // small_size(problem, self.batch_size))
 
     def epoch(self, problem: Problem, state: DescentState, rng: np.random.Generator) -> None:

@@ -2,7 +2,7 @@
 
     ŷ = argmax_y ⟨w, φ(x_i, y)⟩;   w ← w + ψ_i(ŷ);   return the average of w over all steps
 
-Examples of a batch are decoded at one w. The average is that of `averaging`, with a step per example.
+Examples of a batch are decoded at one w. `averaging` keeps the average; every example counts as a step.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Perceptron(Solver):
         return averaging.start(problem, w, cuts)
 
     def seasoned(self, problem: Problem, state: AveragedState, examples: int) -> None:
-        """Let the weights count for so many examples in the average."""
+        """Let the weights count for this many examples in the average."""
         state.t = examples
 
     def epoch(self, problem: Problem, state: AveragedState, rng: np.random.Generator) -> None:

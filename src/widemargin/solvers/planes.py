@@ -1,4 +1,4 @@
-"""Planes: cuts of the whole risk, from which 1-slack and bundle methods build their model of it.
+"""Planes: cuts of the whole risk. 1-slack and bundle methods build their model of the risk from them.
 
 With R(w) = C Σ c_i ℓ(ξ_i(w)) the risk, ℓ the hinge or its square, one pass of the oracle at w gives the plane
 
@@ -36,7 +36,7 @@ from widemargin.solvers.qp import pair_steps
 
 MOST_STEPS = 100_000
 PRECISION = 1e-3  # the programme is solved to this share of the gap
-FLOOR = 1e-13  # but no further than to this share of the objective, where rounding begins
+FLOOR = 1e-13  # but not beyond this share of the objective, where rounding begins
 ROUNDING = 1e-9
 MOST_IDLE = 50  # rounds after which an idle plane is removed
 
@@ -78,7 +78,7 @@ def _products(sets: WorkingSets, order: IntVector, w: FloatVector) -> FloatVecto
 
 
 class Plane(NamedTuple):
-    """The risk at a point, the b and a of its plane there, and the parts of the blocks; no parts unless wanted.
+    """The risk at a point, the b and a of its plane there, and the parts of the blocks, empty unless wanted.
 
     b is not computed as R(w) + ⟨w, a⟩, where the two may cancel: it is Σ α_i b_i, minus R(w) for the squared hinge.
     """
@@ -139,7 +139,7 @@ class PlaneState:
     parts: FloatMatrix = field(default_factory=lambda: np.empty((0, 0)))
 
     def flaw(self, problem: Problem) -> str:
-        """Whether α is beyond its cap, or parts are those of other planes."""
+        """A complaint if α exceeds its cap or the parts do not fit the planes."""
         fits = self.parts.shape[1] == problem.n_blocks and len(self.parts) >= len(self.store.sets.b)
         if self.parts.size and not (problem.keep_parts and fits):
             return "has parts that are not those of its planes"
@@ -166,7 +166,7 @@ class PlaneState:
             self.parts[slot] = parts
 
     def adopt(self, planes: Planes, problem: Problem) -> bool:
-        """Take over planes of the same blocks with the same weights; False if they are others."""
+        """Take over planes of blocks with the same weights C c_i; False if the weights differ."""
         if not np.array_equal(planes.weights, problem.C * problem.c):
             return False
         slots, found = planes.store.everything()
@@ -209,7 +209,7 @@ class PlaneState:
         combination = self.store.combination(len(self.w))
         self.w = combination if centre is None else (mu * centre + combination) / (1.0 + mu)
         active = alpha[:n] > 0
-        if mu:  # what is kept is the best α without the proximity term: the evidence, and a start for the next model
+        if mu:  # keep the best α without the proximity term: it is the evidence, and a start for the next model
             optimise(known, 0.0)
             sets.alpha[order] = known[:n]
             active, alpha = active | (known[:n] > 0), known
@@ -230,9 +230,9 @@ class PlaneState:
 
 
 def plane_at(problem: Problem, w: FloatVector, keep: Callable[[Cuts], None] = lambda cuts: None) -> Plane:
-    """The plane at `w`, by a pass of the oracle; `keep` is given the cuts of every batch.
+    """The plane at `w`, by a pass of the oracle; `keep` is called with the cuts of every batch.
 
-    It takes each cut, not their sum: how far the b of smooth cuts may be off depends on the scores of every example.
+    It needs each cut, not only their sum: the rounding error of smooth cuts depends on the scores of every example.
     """
     b, parts = 0.0, np.zeros(problem.n_blocks if problem.keep_parts else 0)
 

@@ -3,7 +3,7 @@
     min_w,ξ  ½‖w‖² + Σ_i ℓ_i(ξ_i)   with   s_k = ⟨w, a_k⟩ + ξ_i − b_k ≥ 0 for every cut k of block i, and ξ_i ≥ 0
 
 where ℓ_i is κ_i ξ_i or κ_i ξ_i², κ_i = C c_i. Where blocks share their weights, as with few dense features, and C is
-large, steps on one block at a time undo each other; Newton steps on all of them do not mind. A step solves
+large, steps on one block at a time undo each other; Newton steps on all blocks do not. A step solves
 
     (I + Σ_k d_k (a_k − ā_i)(a_k − ā_i)ᵀ + Σ_i r_i ā_i ā_iᵀ) Δw = …,   d_k = α_k / s_k,   ā_i = Σ_k d_k a_k / Σ_k d_k
 
@@ -26,7 +26,7 @@ from widemargin.solvers.dual import DualState, value
 
 MOST_STEPS = 60
 TO_THE_WALL = 0.995  # the share of the way to the nearest wall that a step may go
-LOOSEST = 0.01  # the programme is solved at least to this share of its own value, or its bound may be nothing
+LOOSEST = 0.01  # the programme is solved at least to this share of its own value, or its bound may be useless
 ALIKE = 100.0
 MOST_OPERATIONS = 3e9  # a programme with more multiplications a step than this is not solved at once
 
@@ -92,8 +92,8 @@ def n_operations(problem: Problem, state: DualState) -> float:
 def solve_at_once(problem: Problem, state: DualState, tolerance: float) -> FloatVector:
     """Move all α of `state` to the optimum of its programme, up to `tolerance`; return the optimal w.
 
-    This w is not summed from the α, which may be so large that rounding would show. D never falls: if rounding has let
-    it, the α from before are kept.
+    This w is not summed from the α, which may be so large that rounding would show. D never falls: if it would by
+    rounding, the old α are kept.
     """
     sets = state.store.sets
     slots, cuts = state.store.everything()
@@ -116,7 +116,7 @@ def solve_at_once(problem: Problem, state: DualState, tolerance: float) -> Float
 
 
 def _take(state: DualState, slots: LongVector, blocks: IntVector, alpha: FloatVector, mass: FloatVector) -> None:
-    """Give the cuts their α, and the state the w that belongs to them."""
+    """Set the α of the cuts, and w = Σ αa."""
     sets = state.store.sets
     sets.alpha[slots], sets.mass[blocks] = alpha, mass
     state.w = state.store.combination(len(state.w))
@@ -140,7 +140,7 @@ class _Span:
         self.rows = cast("FloatMatrix", np.hstack([np.empty((shape[0], 0)), *(each.rows for each in self.groups)]))
 
     def lifted(self, w: FloatVector) -> FloatVector:
-        """The weights that `w`, in the coordinates of the dense rows, stands for."""
+        """The weight vector for `w` in the coordinates of the dense rows."""
         out, begin = np.zeros(self.n_weights), 0
         for each in self.groups:
             end = begin + each.rows.shape[1]
@@ -174,7 +174,7 @@ class _Group:
             self.rows, self.back = cast("FloatMatrix", vectors[:, kept] * root), vectors[:, kept] / root
 
     def lifted(self, w: FloatVector) -> FloatVector:
-        """The weights of these columns that `w` stands for."""
+        """The weights of these columns for `w` in the coordinates of the dense rows."""
         found: FloatVector = w if self.back is None else self.sparse.T @ times(self.back, w)
         return found
 
@@ -205,7 +205,7 @@ def _optimum(programme: _Programme, tolerance: float, may_end: Callable[[], None
             step = _Newton(programme, w, xi, s, alpha)
         except np.linalg.LinAlgError:
             break
-        # First aim at the optimum itself; how far that would get tells how much to stay off the walls.
+        # First aim at the optimum itself; the length of that step tells how far to stay off the walls.
         mean = inner(alpha, s) / len(s)
         _, _, ds, dalpha = step.to(-alpha * s)
         t = min(_reach(s, ds), _reach(alpha, dalpha))
@@ -246,7 +246,7 @@ class _Newton:
         means = mean * np.sqrt(d[n:] + total * curvature / self.stiff)[:, None]
         H = around.T @ around + means.T @ means
         H[np.diag_indices_from(H)] += 1.0
-        # Weights of columns with very different sizes are brought to one size, or rounding would hide the small ones.
+        # Columns of very different sizes are scaled to one size, or rounding would hide the small ones.
         self.sizes = 1.0 / np.sqrt(H.diagonal())
         H *= self.sizes[:, None] * self.sizes
         H[np.diag_indices_from(H)] += 1e-13

@@ -11,8 +11,8 @@ becomes the centre. At the optimum |s_j| ≤ 1 for every weight, and on the way
 
     P* ≥ max_t  t Σ bα − t² Σ A_i² / (4 C c_i)   over t‖s‖_∞ ≤ 1        (t ≤ 1 and no last term for the hinge)
 
-is a bound that closes. A large ρ means fewer rounds, each harder to solve: ρ grows while the bound suffers from
-‖s‖_∞ > 1, and shrinks while w is what falls behind.
+is a bound that converges to P*. A large ρ means fewer rounds, each harder to solve. With D = Σ bα − ½ Σ ridge_i A_i²,
+ρ grows while the bound is further from D, because of ‖s‖_∞ > 1, than P is; otherwise it shrinks.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class ProximalState:
     epochs: int = 0
 
     def flaw(self, problem: Problem) -> str:
-        """Whether α is beyond the caps, or ρ none that the method has."""
+        """A complaint if α exceeds the caps or ρ its bounds."""
         known = TIGHTEST <= self.rho <= LOOSEST or self.epochs == 0
         return flaw_of_limits(problem, self.cap, self.ridge, self.store.sets) if known else "has an impossible rho"
 
@@ -85,6 +85,7 @@ def _settle(i: int, dual: Dual, z: FloatVector, rho: float, room: Room, n: int, 
         slot = room.order[k]
         step = rho * (room.alpha[k] - sets.alpha[slot])
         if step != 0.0:
+            # w = S(z) changes only where z does, so it is updated in the same loop.
             for entry in range(sets.begin[slot], sets.end[slot]):
                 j = sets.indices[entry]
                 z[j] += step * sets.values[entry]
@@ -123,7 +124,7 @@ def _sweep(blocks: IntVector, dual: Dual, z: FloatVector, rho: float, max_steps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProximalPoint(Solver):
-    """The proximal point method, which the default solver is with the penalty l1.
+    """The proximal point method, the default solver for the penalty l1.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ class ProximalPoint(Solver):
         store = CutStore(problem.n_blocks, problem.cut_memory, products=True)
         if cuts is not None:
             store.adopt(cuts, problem.c > 0)
-            store.scale(min(1.0, largest_scale(store, cap)))  # the C of the run before may have been larger
+            store.scale(min(1.0, largest_scale(store, cap)))  # the C of the previous run may have been larger
         centre = np.zeros(problem.n_weights) if cuts is not None else start_weights(problem, w, None)
         state = ProximalState(centre, centre, self.rho, store, cap, ridge, np.full(len(cap), np.inf))
         state.move(centre, store.combination(problem.n_weights))
@@ -156,7 +157,7 @@ class ProximalPoint(Solver):
 
     def epoch(self, problem: Problem, state: ProximalState, rng: np.random.Generator) -> None:
         """Sweeps over cached cuts, a pass of the oracle, then a new centre."""
-        # Errors of the rounds add up: they must become ever smaller, or w never comes to rest.
+        # The errors of all rounds add up: they must become ever smaller, or w never converges.
         sweeps = self.sweeps + state.epochs // SLOWLY
         for _ in range(sweeps if len(state.store) else 0):
             blocks = rng.permutation(np.flatnonzero(state.store.sets.size).astype(np.int32))

@@ -6,8 +6,8 @@ passes are of type I; from then on type-I passes alternate with runs of at most 
 the largest ψ̂_i has halved.
 
 The paper stops when a type-I pass changes nothing. Here τ and τ̃ become smaller instead, since the training loop decides
-when to stop. ψ̂_i is measured when block i is visited, which needs no pass of its own. Both losses are supported; the
-paper has the hinge.
+when to stop. ψ̂_i is measured when block i is visited, so it needs no extra pass. Both losses are supported; the paper
+only has the hinge.
 
 The *online cutting plane* method (Kummerfeld et al. 2015) is the type-I pass alone, with any violated cut admitted:
 DCD-Light's schedule with pair steps.

@@ -2,12 +2,12 @@
 
     w ← (1 − ηλ) w − ηg,   η = η₀ / (1 + η₀λt)^¾
 
-for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as in `descent`. For η₀ the
-values ½, ¼, … 1/32 are tried, and smaller ones as long as they are better still; it is the one with the least objective
-on 1,000 examples after a pass over them. All of these numbers are parameters.
+for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as in `descent`. Candidates for
+η₀ are ½, ¼, … 1/32, and smaller ones as long as they are better still. The one with the least objective on 1,000
+examples, after a pass over them, is used. All of these numbers are parameters.
 
-As *printed* in the paper, λ = 1/C, which leaves out the number of examples: w shrinks as many times more, though never
-past 0. No η₀ below 1/32 is tried then, and the objective is that of the 1,000 examples alone, not of all.
+As *printed* in the paper, λ = 1/C, which leaves out the number of batches: w shrinks that many times more, though never
+past 0. No η₀ below 1/32 is tried then, and the objective is that of the 1,000 examples only, not of all.
 """
 
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ class SGD(Solver):
     average : return the average of w over all steps, with more weight on later ones, instead of the last w
     printed : λ = 1/C and the choice of η₀ as the paper prints them; for comparisons with it
     batch_size : how many examples are decoded at one w; None: a small part of the problem's choice
-    first, factor : the first η₀ to try, and by what each is divided for the next
-    samples : how many examples they are tried on
-    least_trials, most_trials : how many to try
+    first, factor : the first η₀ to try, and the divisor that leads to the next
+    samples : how many examples each η₀ is tried on
+    least_trials, most_trials : how many η₀ to try
     lazy : update only the weights that a batch reads, instead of all; the result is the same
     """
 
@@ -61,7 +61,7 @@ class SGD(Solver):
         return new_state(problem, w, cuts)
 
     def seasoned(self, problem: Problem, state: DescentState, examples: int) -> None:
-        """Let the weights count for an epoch, in the average and by a shorter step."""
+        """Treat the weights as the result of an epoch, in the average and in the length of the next step."""
         state.count(examples // small_size(problem, self.batch_size))
 
     def epoch(self, problem: Problem, state: DescentState, rng: np.random.Generator) -> None:
@@ -90,7 +90,7 @@ class SGD(Solver):
                 if len(values) >= self.least_trials and values[-1] > min(values):
                     break
         finally:
-            problem.forget()  # the slacks at other weights say nothing about the epoch
+            problem.forget()  # slacks at the weights of trials say nothing about the epoch
         return float(grid[np.argmin(values)])
 
     def _objective(self, problem: Problem, w: FloatVector, sample: list[IntVector]) -> float:

@@ -3,9 +3,9 @@
     P(w) / C = Σ_batches [ λ r(w) + Σ_{i in batch} c_i ℓ(ξ_i(w)) ],   λ = 1 / (C · number of batches)
 
 with r the penalty and ℓ the loss, so an epoch is one pass over the terms of P / C, whatever the batch size. In code λ
-is `strength`. A batch's gradient is zero at most weights, where only the penalty acts. Those are not touched until a
-batch reads them (`Examples.support`), and are brought up to date then (Kummerfeld et al. 2015, Algorithm 1). How to do
-so is up to the solver's state.
+is `strength`. A batch's gradient is zero at most weights, where only the penalty acts. Such weights are left alone
+until a batch reads them (`Examples.support`); only then are they brought up to date (Kummerfeld et al. 2015, Algorithm
+1), by the solver's state.
 """
 
 from collections.abc import Iterator
