@@ -3,7 +3,7 @@
     by label   Δ(y) = Σ_t costs[truth_t, y_t],   position by position
     by kind    Δ(y) = unit_i · (constant_i + Σ costs[kind] over the parts of y)
 
-The constant makes the error of gold 0 when gold parts have negative costs, instead of wrong parts positive ones.
+If gold parts have negative costs, the constant makes the error of gold 0.
 """
 
 import numpy as np

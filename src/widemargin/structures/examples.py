@@ -243,7 +243,7 @@ class WithPositions(PartExamples):
         return at_positions(errors, self.difference(wrong, outputs).psi)
 
     def violator_bytes(self) -> FloatVector:
-        """The most memory of `violators`: for each position an output and its ψ, at most as long as if all is wrong."""
+        """An upper bound of the memory of `violators`: an output for each position, with the longest ψ it may have."""
         return self.n_positions * (BYTES_PER_ENTRY * self.features.most_entries() + 8.0 * self.lengths)
 
 

@@ -141,7 +141,7 @@ class PairRows(PartFeatures):
 @kernel
 def _forests(layout: Layout, documents: LongVector, starts: LongVector, own: FloatVector, above: float) -> Flags:
     """The forests of greatest weight among the pairs with a score greater than `above`."""
-    # Pairs below the threshold are dropped before Kruskal sorts: usually they are most of the pairs.
+    # Pairs below the threshold are dropped before Kruskal's algorithm sorts: often they are most of the pairs.
     room = most = layout.pairs[0]
     for i in documents:
         n = layout.pairs[i + 1] - layout.pairs[i]
