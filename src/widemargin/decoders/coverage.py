@@ -163,7 +163,7 @@ def _rows(coverage: Coverage, items: LongVector, concept_values: FloatVector) ->
     s, concept = column[coverage.items[kept]], coverage.concept[kept]
     concepts, z = np.unique(concept, return_inverse=True)
     good = concept_values[concepts] > 0.0
-    # Row 0 is the budget. Then each concept with u > 0 has a row z − Σ s ≤ 0, and each item of one with u < 0 s − z ≤ 0.
+    # Row 0 is the budget. A concept with u > 0 has a row z − Σ s ≤ 0, one with u < 0 a row s − z ≤ 0 for each item.
     n_good, entry_good = int(good.sum()), good[z]
     row_of_good = np.cumsum(good)
     n_bad = int((~entry_good).sum())

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from widemargin.errors import DataError
 
 DEEPEST = 150
-"""Deeper trees are refused: real sentences do not come near this depth, and Python's stack is finite."""
+"""The deepest tree allowed: real sentences do not come near this depth, and Python's stack is finite."""
 
 _PIECES = re.compile(
     r"""
