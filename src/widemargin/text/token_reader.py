@@ -65,7 +65,7 @@ class TokenReader:
     ----------
     groups : templates and the index of their features: those of positions, then perhaps those of transitions
     resources : the lexicons and word clusters that templates refer to
-    own : scores tokens by the features of the leading templates, if these read the token only; None: there are none
+    own : scores tokens by the features of leading templates that read only the token; None treats these like all others
     fields : fields whose keys the caller also wants; they come first among `ReadTokens.keys`
     """
 
