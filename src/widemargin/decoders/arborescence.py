@@ -101,7 +101,7 @@ def _merge(c: Contraction, first: int, formed: int, n: int) -> None:
     while c.parent[g] == 0:
         c.parent[g] = formed
         row, ends = c.arrivals[c.row[g]], c.ends[c.row[g]]
-        # A forbidden arc is on a cycle only if every tree has one. Then any tree will do, but no score may become NaN.
+        # A forbidden arc is on a cycle only if every tree has one. Then any tree is as good, but no score may be NaN.
         taken = row[c.tail[g]] if row[c.tail[g]] > -np.inf else 0.0
         for x in range(n + 1):
             score, old = row[x] - taken, best[x]

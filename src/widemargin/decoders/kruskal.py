@@ -1,4 +1,4 @@
-"""The spanning forest of greatest weight: Kruskal's algorithm over edges that are sorted only as far as needed.
+"""The spanning forest of greatest weight: Kruskal's algorithm over edges that are sorted only when needed.
 
     max Σ_{e ∈ h} scores[e]     over forests h among the candidate edges
 

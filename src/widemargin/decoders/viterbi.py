@@ -81,6 +81,7 @@ def extend(last: FloatVector, table: FloatMatrix, row: FloatVector, n_labels: in
     repeated, which changes no maximum and saves a second loop. The old value of `row` enters before the last
     comparison: if it entered in the last one, the compiler would make that a masked store, half as fast.
     """
+    # Predecessor 0 starts the maxima, which saves a pass that writes −∞.
     for label in range(n_labels):
         row[label] = last[0] + table[0, label]
     end = n_labels - 1

@@ -171,7 +171,7 @@ def worst_segmentations(
     scores: Scores, costs: Scores, longest: int, n_labels: int, unit: float, gold_scores: FloatVector, codes: IntVector
 ) -> None:
     """Overwrite `codes`, at first those of gold, with the segmentations of largest Δ(1 + s), if that is above 0."""
-    # For a fixed error, Δ(1 + s) grows with the score, so the best score for each error is all that is needed.
+    # For a fixed error, Δ(1 + s) grows with the score, so only the best score for each error matters.
     read = 0
     for k in range(len(scores.sizes)):
         n = scores.sizes[k]

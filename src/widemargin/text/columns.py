@@ -68,7 +68,7 @@ class Column:
         return [values[code] for code in self.codes.tolist()]
 
     def cells(self) -> list[str | frozenset[str] | None]:
-        """Each token's label as far as it is known (`Notation.cell`)."""
+        """Each token's label, set of possible labels, or None (`Notation.cell`)."""
         values = list(map(self.notation.cell, self.values))
         return [values[code] for code in self.codes.tolist()]
 

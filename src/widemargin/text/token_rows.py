@@ -43,7 +43,7 @@ class Plan(NamedTuple):
 
     @property
     def n_own(self) -> int:
-        """How many leading templates look at nothing but the token at hand."""
+        """How many leading templates read only the token itself."""
         alone = (np.diff(self.starts) == 1) & (self.offsets[self.starts[:-1]] == 0)
         return len(alone) if alone.all() else int(np.argmin(alone))
 
@@ -132,7 +132,7 @@ def _numbers(
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Templates that share an index of features; `alone` are the fields of those with one atom, `seeds` their seeds."""
+    """Templates that share an index; `alone` and `seeds` are the fields and seeds of the templates with one atom."""
 
     plan: Plan
     index: FeatureIndex
@@ -161,9 +161,9 @@ class Group:
         numbers: IntMatrix,
         skipped: int = 0,
     ) -> Rows:
-        """The features of the sequences first:last, given keys and numbers of tokens; `skipped` templates are left out.
+        """The features of the sequences first:last, without those of the first `skipped` templates.
 
-        The conjunctions' keys are a column per field, the numbers those of `numbers`.
+        `keys` has a row per token and a column per field; `numbers` is the result of the method `numbers`.
         """
         found = _rows(tokens, indptr, first, last, skipped, numbers, keys, *self.plan, *self.index.table)
         return Rows(*found, _ONES)

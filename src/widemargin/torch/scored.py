@@ -240,7 +240,7 @@ class Scored:
     def cross_entropy(self, log_z: FloatVector, own: FloatVector, shared: FloatMatrix) -> torch.Tensor:
         """−Σ p log q of each example, for q of these scores, with the given log Z, and expected counts under p.
 
-        Parts with an expected count of 0 are skipped, even if they are forbidden. The gradient treats log Z as constant.
+        Parts with an expected count of 0 are skipped, even if forbidden. The gradient treats log Z as constant.
         """
         products = own * np.where(own > 0.0, self.flat.own, 0.0)
         examples = self.layout.repeated(np.arange(len(shared)))
